@@ -164,10 +164,17 @@ pub enum Finding {
 }
 
 impl Area {
-    /// An area that measures all combinations of its cases' parameters, without rows or findings in the summary.
+    /// An area that measures all combinations of its cases' parameters, without rows or findings in the summary. A case
+    /// without a definition does not compile.
     pub const fn new(name: &'static str, cases: &'static [&'static Case]) -> Self {
         fn all(_params: &Params, _extent: Extent) -> bool {
             true
+        }
+        let mut at = 0;
+        while at < cases.len() {
+            let case = cases[at];
+            assert!(!case.operation.is_empty() && !case.comparable_to.is_empty());
+            at += 1;
         }
         Self {
             name,

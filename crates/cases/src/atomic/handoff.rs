@@ -6,31 +6,26 @@ use measure::{CaseError, Params, Round};
 use platform::cpu::pin_thread;
 
 use super::Line;
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, Takes, value_of};
 
 /// The value that ends the second thread.
 const END: u64 = u64::MAX;
 
 /// A cache line, there and back.
 pub const CASE: Case = Case {
-    area: "atomic",
-    name: "handoff",
     operation: "One transfer of a cache line to another CPU and back: this thread stores a number, a thread on the \
                 other CPU, which waits for it actively, answers with the next number, for which this thread waits.",
     comparable_to: "The `core-to-core-latency` programs divide by two. With --full it is the matrix of all pairs of CPUs. \
                     lmbench's `lat_ctx` and pipes wake a thread as well.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
-    params: &[Param {
-        name: "pair",
-        meaning: "the two CPUs; first-last: the first and the last that this process may use",
-        default: &["first-last"],
-        full: &["each-pair"],
-        takes: Takes::CpuPair,
-    }],
-    metrics: &[],
+    params: &[Param::new(
+        "pair",
+        "the two CPUs; first-last: the first and the last that this process may use",
+        &["first-last"],
+    )
+    .full(&["each-pair"])
+    .takes(Takes::CpuPair)],
     run,
+    ..Case::new("atomic", "handoff")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

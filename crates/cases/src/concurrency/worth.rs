@@ -8,7 +8,7 @@ use super::job::Job;
 use super::list::JOBS_AT_MOST;
 use super::metrics;
 use super::options::{FINISHER, INSTRUCTIONS, KINDS, Options, finisher_length, work_of};
-use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, count_of, length_of, value_of};
 
 /// The maximum number of times that a trial carries out the list.
 const TIMES_AT_MOST: usize = 20;
@@ -18,56 +18,43 @@ const LONG_ENOUGH: Duration = Duration::from_millis(30);
 const QUICK_LENGTH_AT_MOST: Duration = Duration::from_micros(100);
 
 pub const CASE: Case = Case {
-    area: "concurrency",
-    name: "worth",
     operation: "A list of CPU-bound jobs of equal length carried out by an executor on all CPUs.",
     comparable_to: "Compared with the serial executor, the lengths together give the shortest job \
                 for which a thread, a pool or a task pays off. osbench's `create_threads` measures \
                 only the creation of threads.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "executor",
-            meaning: "what carries out the jobs (see concurrency/jobs)",
+        Param::new(
+            "executor",
+            "what carries out the jobs (see concurrency/jobs)",
             // Rayon's figures are close to the pool's.
-            default: &["serial", "threads", "pool", "tokio"],
-            full: &["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "processes"],
-            takes: Takes::Words(NAMES),
-        },
-        Param {
-            name: "length",
-            meaning: "the length of each job",
+            &["serial", "threads", "pool", "tokio"],
+        )
+        .full(&["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "processes"])
+        .takes(Takes::Words(NAMES)),
+        Param::new(
+            "length",
+            "the length of each job",
             // Half a decade between neighbours: a pool or rayon overtakes serial execution near the
             // lower end, threads and tokio near the upper one, and a crossing needs a length on both sides.
-            default: &["1us", "3us", "10us", "30us", "100us", "300us"],
-            full: &[
-                "1us", "2us", "5us", "10us", "20us", "50us", "100us", "200us", "500us", "1ms",
-                "2ms", "5ms",
-            ],
-            takes: Takes::Length,
-        },
-        Param {
-            name: "jobs",
-            meaning: "the number of jobs in the list",
-            default: &["64"],
-            full: &["64"],
-            takes: Takes::Count(JOBS_AT_MOST as u64),
-        },
-        Param {
-            name: "degree",
-            meaning: "the maximum number of jobs in progress at once",
-            default: &["1xcpus"],
-            full: &["1xcpus"],
-            takes: Takes::Count(DEGREE_AT_MOST as u64),
-        },
+            &["1us", "3us", "10us", "30us", "100us", "300us"],
+        )
+        .full(&[
+            "1us", "2us", "5us", "10us", "20us", "50us", "100us", "200us", "500us", "1ms", "2ms",
+            "5ms",
+        ])
+        .takes(Takes::Length),
+        Param::new("jobs", "the number of jobs in the list", &["64"])
+            .takes(Takes::Count(JOBS_AT_MOST as u64)),
+        Param::new("degree", "the maximum number of jobs in progress at once", &["1xcpus"])
+            .takes(Takes::Count(DEGREE_AT_MOST as u64)),
         FINISHER,
         KINDS,
         INSTRUCTIONS,
     ],
     metrics: &[metrics::SHORTEST_JOB],
     run,
+    ..Case::new("concurrency", "worth")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

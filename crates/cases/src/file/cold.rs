@@ -14,26 +14,22 @@ use crate::{Case, Only, Param, Takes, value_of};
 
 /// Files that must be read from the device.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "cold",
     operation: "One open, read and close of a file whose contents are not in the page cache.",
     comparable_to: "The read phase of file/small reads from the page cache. mincore verifies that \
                 no page of a file is cached; caches of the device or of a virtual machine's host \
                 remain. fio's `invalidate=1` drops the page cache of its files without such a \
                 check.",
     only: Only::Linux("only Linux can drop a file from the page cache and verify that it is gone"),
-    core_bound: false,
     trials: Some(super::UNCOUNTED),
     params: &[
-        Param {
-            name: "dropped",
-            meaning: "what is dropped before the files are read: their contents (posix_fadvise), \
-                      or everything in the system's caches, including dentries and inodes \
-                      (/proc/sys/vm/drop_caches, as root)",
-            default: &["contents"],
-            full: &["contents"],
-            takes: Takes::Words(&["all"]),
-        },
+        Param::new(
+            "dropped",
+            "what is dropped before the files are read: their contents (posix_fadvise), or \
+             everything in the system's caches, including dentries and inodes \
+             (/proc/sys/vm/drop_caches, as root)",
+            &["contents"],
+        )
+        .takes(Takes::Words(&["all"])),
         Param {
             default: &["4k", "64k"],
             full: &["4k", "16k", "64k", "128k"],
@@ -45,6 +41,7 @@ pub const CASE: Case = Case {
     ],
     metrics: metrics::READING,
     run,
+    ..Case::new("file", "cold")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

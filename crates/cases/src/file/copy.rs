@@ -14,36 +14,31 @@ use super::metrics;
 use super::pattern::{PIECE, Pattern, whole_blocks};
 use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
-use crate::{Case, Extent, Only, Param, Takes, Trials, size_of, value_of};
+use crate::{Case, Extent, Param, Trials, size_of, value_of};
 
 /// The buffer of the loop of read and write: that of cp(1).
 const BUFFER: usize = 256 << 10;
 
 /// A file copied.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "copy",
     operation: "A cached file of this size copied to a new one in the same directory: by read and write with a buffer of \
                 256 KiB, by a call that copies inside the kernel, or by sharing its blocks (reflink).",
     comparable_to: "`cp --reflink=never` and `cp --reflink=always`, without their start; stress-ng's `copy-file` \
             copies ranges of a file. The copy is compared with the original; that, open and close are not timed, except \
             of CopyFileEx, which opens the files itself.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { includes, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "how",
-            meaning: "by which calls it is copied",
-            default: &["read+write", "copy_file_range", "sendfile", "reflink", "CopyFileEx"],
-            full: &["read+write", "copy_file_range", "sendfile", "reflink", "CopyFileEx"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "how",
+            "by which calls it is copied",
+            &["read+write", "copy_file_range", "sendfile", "reflink", "CopyFileEx"],
+        ),
         WHOLE_SIZE,
         DIR,
     ],
     metrics: &[metrics::BANDWIDTH],
     run,
+    ..Case::new("file", "copy")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

@@ -14,32 +14,27 @@ use super::metrics;
 use super::pattern::{PIECE, Pattern, has_blocks_of, pieces, whole_blocks};
 use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
-use crate::{Case, Extent, Only, Param, Takes, Trials, size_of, value_of};
+use crate::{Case, Extent, Param, Trials, size_of, value_of};
 
 /// A large file read from its beginning to its end.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "sequential-read",
     operation: "A file of this size read in pieces of 1 MiB: from the cache (buffered), through it when none of the file is \
                 in it (cold), or past it (direct).",
     comparable_to: "lmbench's `bw_file_rd` in its variant `io_only`, which reads from the cache in pieces of 64 KiB; \
             `dd bs=1M`, with iflag=direct; fio's `rw=read`.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { includes, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "mode",
-            meaning: "whether it is read from the cache, through it when it is not there, or past it",
-            default: &["buffered", "cold", "direct"],
-            full: &["buffered", "cold", "direct"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "mode",
+            "whether it is read from the cache, through it when it is not there, or past it",
+            &["buffered", "cold", "direct"],
+        ),
         WHOLE_SIZE,
         DIR,
     ],
     metrics: &[metrics::BANDWIDTH],
     run,
+    ..Case::new("file", "sequential-read")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

@@ -11,32 +11,27 @@ use super::metrics;
 use super::pattern::{PIECE, Pattern, pieces, whole_blocks};
 use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
-use crate::{Case, Extent, Only, Param, Takes, Trials, size_of, value_of};
+use crate::{Case, Extent, Param, Trials, size_of, value_of};
 
 /// A large file written from its beginning to its end.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "sequential-write",
     operation: "A new file of this size written in pieces of 1 MiB: into the cache, past it (direct), or into it and then \
                 synced with fsync.",
     comparable_to: "`dd bs=1M`, with oflag=direct or conv=fsync; lmbench's `lmdd` and fio's `rw=write`. The file is read \
             back and compared with what was written; that, open and close are not timed.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { includes, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "mode",
-            meaning: "whether it is written into the cache, into it and then synced, or past it",
-            default: &["buffered", "synced", "direct"],
-            full: &["buffered", "synced", "direct"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "mode",
+            "whether it is written into the cache, into it and then synced, or past it",
+            &["buffered", "synced", "direct"],
+        ),
         WHOLE_SIZE,
         DIR,
     ],
     metrics: &[metrics::BANDWIDTH],
     run,
+    ..Case::new("file", "sequential-write")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

@@ -11,7 +11,7 @@ use super::figures::{expect_calls, measure};
 use super::metrics;
 use super::phases::{FileOps, FileShard, Plain, Times, create};
 use super::{DIR, FILES, SIZE};
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, value_of};
 
 /// If a sync takes less than this additional time, no data can have reached a device: the fastest devices take about
 /// 10 us per write, and a file needs two consecutive writes, of its contents and of its metadata.
@@ -21,31 +21,26 @@ const NO_SLOWER: f64 = 1.1;
 
 /// The cost of making a file durable.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "sync",
     operation: "One file taken through all phases of file/small, where it is synced with fsync \
                 (FlushFileBuffers on Windows) after writing, optionally followed by a sync of its \
                 directory.",
     comparable_to: "fio's `fsync_on_close` does the same; mail servers and databases sync in this \
                 way. `sync-cost` compares with unsynced files that are created alternately with \
                 these.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(super::COUNTED),
     params: &[
-        Param {
-            name: "sync",
-            meaning: "whether nothing is synced, each file, or each file and then its directory",
-            default: &["none", "file", "file+dir"],
-            full: &["none", "file", "file+dir"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "sync",
+            "whether nothing is synced, each file, or each file and then its directory",
+            &["none", "file", "file+dir"],
+        ),
         SIZE,
         Param { default: &["100"], full: &["1000"], ..FILES },
         DIR,
     ],
     metrics: metrics::WITH_SYNC,
     run,
+    ..Case::new("file", "sync")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

@@ -1,10 +1,9 @@
 use std::fs::File;
 
 use measure::CaseError;
-use platform::on_unix;
 
 use super::{BANDWIDTH, Mechanism, measure_round_trip, measure_transfer, message_of, pipe};
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// A message through a named pipe and back.
 pub const ROUND_TRIP: Case = Case {

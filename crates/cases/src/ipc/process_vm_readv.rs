@@ -1,17 +1,11 @@
-use platform::on_linux;
-
 use super::{BANDWIDTH, LENGTH, length_of};
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// Another process's memory, without its doing.
 pub const CASE: Case = Case {
-    area: "ipc",
-    name: "process-vm-readv",
     operation: "One process_vm_readv of n bytes from the memory of a child process, which sleeps.",
     comparable_to: "stress-ng's `vm-rw` stressor reads and writes back.",
     only: Only::Linux("exists only on Linux"),
-    core_bound: false,
-    trials: None,
     params: &[LENGTH],
     metrics: &[BANDWIDTH],
     run: |params, round| {
@@ -55,4 +49,5 @@ pub const CASE: Case = Case {
             Ok(())
         })
     },
+    ..Case::new("ipc", "process-vm-readv")
 };

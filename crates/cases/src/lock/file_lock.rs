@@ -1,25 +1,19 @@
 use measure::{CaseError, Params, Round};
-use platform::on_unix;
 
-use super::{METRICS, PROCESSES_TOO, of_processes};
-use crate::{Case, Only, count_of};
+use super::{PROCESSES_TOO, lock, of_processes};
+use crate::{Case, Only, count_of, on_unix};
 
 const UNIX: Only = Only::Unix("Windows has neither of these locks");
 
 /// POSIX record locks, which belong to a process.
 pub const FCNTL: Case = Case {
-    area: "lock",
-    name: "fcntl",
     operation: "One lock and unlock of the first byte of a file in the temporary directory by \
                 fcntl with F_SETLKW.",
     comparable_to: "will-it-scale's `lock2` does the same and counts each pair as two operations. \
                 stress-ng's `--lockf` and libMicro's `cascade_fcntl` lock several ranges or pass a \
                 lock between processes.",
     only: UNIX,
-    core_bound: true,
-    trials: None,
     params: PROCESSES_TOO,
-    metrics: METRICS,
     run: |params, round| {
         if !of_processes(params)? && count_of(params, "workers")? > 1 {
             return Err(CaseError::Unsupported(String::from(
@@ -29,6 +23,7 @@ pub const FCNTL: Case = Case {
         }
         run(params, round, Kind::Record)
     },
+    ..lock("fcntl")
 };
 
 /// BSD file locks, which belong to an open file description.

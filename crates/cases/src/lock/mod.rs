@@ -17,7 +17,6 @@ mod srwlock;
 mod std_mutex;
 mod sysv_sem;
 mod token;
-mod wait_on_address;
 mod win_objects;
 
 pub(crate) use common::*;
@@ -135,5 +134,5 @@ const CASES: &[&Case] = &[
     &win_objects::MUTEX,
     &win_objects::SEMAPHORE,
     &win_objects::EVENT,
-    &wait_on_address::CASE,
+    &futex::WAIT_ON_ADDRESS,
 ];

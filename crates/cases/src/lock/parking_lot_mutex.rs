@@ -4,27 +4,21 @@ use measure::CaseError;
 use parking_lot::{Mutex, MutexGuard};
 use platform::shared::Shared;
 
-use super::{Lock, METRICS, THREADS, expect_no_calls_alone, measure};
-use crate::{Case, Only};
+use super::{Lock, expect_no_calls_alone, lock, measure};
+use crate::Case;
 
 /// The mutex of Rust's parking_lot crate.
 pub const CASE: Case = Case {
-    area: "lock",
-    name: "parking-lot-mutex",
     operation: "One lock and unlock of parking_lot's Mutex (a port of WebKit's WTF::Lock to Rust), \
                 by creating and dropping its guard.",
     comparable_to: "parking_lot's own benchmark `mutex` counts lock and unlock pairs per second. \
                 Unlike lock/std-mutex, this mutex queues waiters in a global table of the library \
                 and occasionally hands the lock over in queue order.",
-    only: Only::Everywhere,
-    core_bound: true,
-    trials: None,
-    params: THREADS,
-    metrics: METRICS,
     run: |params, round| {
         expect_no_calls_alone(params, round)?;
         measure(params, round, &ParkingLot(Shared::new(Mutex::new(()))?.get()))
     },
+    ..lock("parking-lot-mutex")
 };
 
 struct ParkingLot(&'static Mutex<()>);

@@ -4,26 +4,21 @@ use std::sync::{Mutex, MutexGuard};
 use measure::CaseError;
 use platform::shared::Shared;
 
-use super::{Lock, METRICS, THREADS_AND_WORK, expect_no_calls_alone, measure};
-use crate::{Case, Only};
+use super::{Lock, THREADS_AND_WORK, expect_no_calls_alone, lock, measure};
+use crate::Case;
 
 /// The mutex of Rust's standard library.
 pub const CASE: Case = Case {
-    area: "lock",
-    name: "std-mutex",
     operation: "One lock and unlock of Rust's std::sync::Mutex, by creating and dropping its \
                 guard.",
     comparable_to: "On Linux std::sync::Mutex is a futex-based mutex: the differences to \
                 lock/futex are its check for poisoning, and that it spins before it sleeps.",
-    only: Only::Everywhere,
-    core_bound: true,
-    trials: None,
     params: THREADS_AND_WORK,
-    metrics: METRICS,
     run: |params, round| {
         expect_no_calls_alone(params, round)?;
         measure(params, round, &StdMutex(Shared::new(Mutex::new(()))?.get()))
     },
+    ..lock("std-mutex")
 };
 
 struct StdMutex(&'static Mutex<()>);

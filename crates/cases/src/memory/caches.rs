@@ -12,7 +12,7 @@ use super::metrics::{
     CACHES, Detected, L1, L1_LATENCY, L2, L2_LATENCY, LLC, LLC_LATENCY, MEMORY_LATENCY, TLB_L1,
     TLB_L2,
 };
-use crate::{Case, Extent, Only, Trials};
+use crate::{Case, Extent, Trials};
 
 /// Points of a sweep for each doubling of the size.
 const PER_DOUBLING: usize = 4;
@@ -37,24 +37,20 @@ const CLOSE: f64 = 1.5;
 
 /// Cache and TLB boundaries.
 pub const CASE: Case = Case {
-    area: "memory",
-    name: "caches",
     operation: "One sweep of dependent loads over sizes of memory up to twice the last-level cache (64 to \
                 128 MiB), and over numbers of pages, from which the sizes of the caches and the reach of \
                 the TLBs are detected.",
     comparable_to: "lmbench's `cache` and `tlb` detect the same. Here huge pages back the memory of the \
                     first sweep where the system grants them, and the second takes the time of as many \
                     lines of cache away, so that neither is mistaken for the other.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials {
         at_most: 5,
         includes: |_, extent| extent != Extent::Quick,
         ..Trials::new(|_: &Params| Duration::from_millis(300))
     }),
-    params: &[],
     metrics: CACHES,
     run,
+    ..Case::new("memory", "caches")
 };
 
 fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {

@@ -12,7 +12,7 @@ mod fault_huge;
 mod fault_userfaultfd;
 mod load;
 mod madvise;
-mod malloc;
+pub(crate) mod malloc;
 mod malloc_threads;
 pub mod metrics;
 mod mlock;

@@ -8,17 +8,13 @@ use super::metrics;
 use super::test_bed::{NETWORK, PLACE};
 use super::trial::{self, Speed};
 use super::{ARCH, CPUS, ONE_OF_EACH_KIND, VARIANTS, WORK, is_here};
-use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
+use crate::{Case, Extent, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
-    area: "net",
-    name: "slow",
     operation: "One HTTP request answered on a persistent connection, while `slow` other connections send theirs at \
                 1 KiB/s, 64 bytes at a time.",
     comparable_to: "slowhttptest opens such connections too, and only checks whether the server still answers. A \
                 server with a fixed number of processes or threads answers nobody else once each has a slow client.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
@@ -27,20 +23,16 @@ pub const CASE: Case = Case {
             takes: Takes::Words(VARIANTS),
             ..ARCH
         },
-        Param {
-            name: "connections",
-            meaning: "the number of fast connections, each with one request in progress",
-            default: &["10"],
-            full: &["10", "100"],
-            takes: Takes::Count(10_000),
-        },
-        Param {
-            name: "slow",
-            meaning: "the number of slow connections",
-            default: &["500"],
-            full: &["50", "500", "2000"],
-            takes: Takes::Count(10_000),
-        },
+        Param::new(
+            "connections",
+            "the number of fast connections, each with one request in progress",
+            &["10"],
+        )
+        .full(&["10", "100"])
+        .takes(Takes::Count(10_000)),
+        Param::new("slow", "the number of slow connections", &["500"])
+            .full(&["50", "500", "2000"])
+            .takes(Takes::Count(10_000)),
         PLACE,
         NETWORK,
         WORK,
@@ -48,6 +40,7 @@ pub const CASE: Case = Case {
     ],
     metrics: metrics::SLOW,
     run,
+    ..Case::new("net", "slow")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

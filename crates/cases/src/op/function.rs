@@ -2,7 +2,7 @@ use measure::user_code::UserCode;
 use measure::{CaseError, Params, Round};
 
 use super::library::OpLibrary;
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, value_of};
 
 /// The case, as runs and orders name it.
 pub const CASE_NAME: &str = "op/function";
@@ -10,22 +10,11 @@ pub const CASE_NAME: &str = "op/function";
 pub const NAME: &str = "name";
 
 pub const CASE: Case = Case {
-    area: "op",
-    name: "function",
     operation: "One of the n operations that the user's oscost_operation(n) carries out.",
     comparable_to: "What the library's author defines; sampled as all cases are, with one call for each batch.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
-    params: &[Param {
-        name: NAME,
-        meaning: "what the library calls its function",
-        default: &["oscost_name()"],
-        full: &["oscost_name()"],
-        takes: Takes::Words(&[]),
-    }],
-    metrics: &[],
+    params: &[Param::new(NAME, "what the library calls its function", &["oscost_name()"])],
     run,
+    ..Case::new("op", "function")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

@@ -10,18 +10,15 @@ use crate::{Case, Only, value_of};
 
 /// The token as a word in shared memory.
 pub const FUTEX: Case = Case {
-    area: "switch",
-    name: "futex",
     operation: "One hand-over of a token to another task, which waits for it: one store to a word in shared memory, one \
                 FUTEX_WAKE, and FUTEX_WAIT on a second word until it holds a token, without spinning, per task and \
                 hand-over. Half of the way there and back.",
     comparable_to: "`perf bench futex wake` wakes many waiters and counts only the waking.",
     only: Only::Linux("exists only on Linux; see switch/wait-on-address for Windows"),
-    core_bound: false,
-    trials: None,
     params: EITHER,
     metrics: METRICS,
     run,
+    ..Case::new("switch", "futex")
 };
 
 /// The same on Windows.

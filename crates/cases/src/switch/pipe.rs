@@ -3,25 +3,21 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use measure::{CaseError, Params, Round};
 
 use super::{METRICS, TokenEnd, measure_pair};
+use crate::Case;
 use crate::partner::{AS_WHERE_POSSIBLE, PLACE};
-use crate::{Case, Only};
 
 /// The token as bytes in a pipe, the classic.
 pub const CASE: Case = Case {
-    area: "switch",
-    name: "pipe",
     operation: "One hand-over of a token of 4 bytes to another task, which waits for it: one write to a pipe and one read \
                 from a second one per task and hand-over. place=same: a context switch; other: a wake-up on another CPU. \
                 Half of the way there and back.",
     comparable_to: "lmbench's `lat_pipe`, `perf bench sched pipe` and UnixBench's `context1` make the same calls and count \
             the way there and back, twice this; stress-ng's `switch` stressor sends in one direction; lmbench's \
             `lat_ctx` subtracts the calls (see switch/ring).",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
     params: &[AS_WHERE_POSSIBLE, PLACE],
     metrics: METRICS,
     run,
+    ..Case::new("switch", "pipe")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

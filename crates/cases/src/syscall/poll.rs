@@ -1,12 +1,8 @@
-use platform::on_unix;
-
 use super::idle_sockets::FDS;
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Polling descriptors that are passed in an array.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "poll",
     operation: "One poll with timeout 0 on `fds` idle Unix-domain sockets for reading; none is \
                 readable.",
     comparable_to: "libMicro's `poll` does the same with 256 socket pairs. will-it-scale's `poll2` \
@@ -15,20 +11,17 @@ pub const CASE: Case = Case {
     only: Only::Unix("Windows has WaitForSingleObject for one handle; see syscall/wait-0"),
     // Hundreds of sockets do not fit into the L1 cache.
     core_bound: false,
-    trials: None,
     params: &[FDS],
-    metrics: &[],
-    run: |params, round| {
-        on_unix!(params, round, {
-            let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
-            let watch = |&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let mut list: Vec<libc::pollfd> = sockets.fds.iter().map(watch).collect();
-            let count = list.len() as libc::nfds_t;
-            round.expect_syscalls(1.0);
-            super::time(round, "poll", || {
-                // SAFETY: the pointer and count describe `list`.
-                unsafe { libc::poll(list.as_mut_ptr(), count, 0) == 0 }
-            })
+    run: on_unix!(|params, round| {
+        let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
+        let watch = |&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let mut list: Vec<libc::pollfd> = sockets.fds.iter().map(watch).collect();
+        let count = list.len() as libc::nfds_t;
+        round.expect_syscalls(1.0);
+        super::time(round, "poll", || {
+            // SAFETY: the pointer and count describe `list`.
+            unsafe { libc::poll(list.as_mut_ptr(), count, 0) == 0 }
         })
-    },
+    }),
+    ..Case::new("syscall", "poll")
 };

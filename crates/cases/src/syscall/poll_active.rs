@@ -1,32 +1,23 @@
-use platform::on_linux;
-
 use super::idle_sockets::{ACTIVE, WATCHED};
-use crate::{Case, Only};
+use crate::{Case, on_linux};
 
 /// Watching with the call that takes a list, of which some are ready.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "poll-active",
     operation: "One poll with timeout 0 of a number of Unix-domain sockets, a share of which is readable.",
     comparable_to: "libMicro's `poll` has such a share too; lmbench's `lat_select` has none, and syscall/poll is the same \
                     with none.",
-    only: Only::Linux("measured on Linux only"),
-    core_bound: false,
-    trials: None,
     params: &[WATCHED, ACTIVE],
-    metrics: &[],
-    run: |params, round| {
-        on_linux!(params, round, {
-            let (fds, active) = super::idle_sockets::counts(params)?;
-            let sockets = super::idle_sockets::open_partly_active(fds, active)?;
-            let watch = |&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let mut list: Vec<libc::pollfd> = sockets.fds.iter().map(watch).collect();
-            let count = list.len() as libc::nfds_t;
-            round.expect_syscalls(1.0);
-            super::time(round, "poll", || {
-                // SAFETY: the pointer and count describe `list`.
-                unsafe { libc::poll(list.as_mut_ptr(), count, 0) == active as libc::c_int }
-            })
+    run: on_linux!(|params, round| {
+        let (fds, active) = super::idle_sockets::counts(params)?;
+        let sockets = super::idle_sockets::open_partly_active(fds, active)?;
+        let watch = |&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let mut list: Vec<libc::pollfd> = sockets.fds.iter().map(watch).collect();
+        let count = list.len() as libc::nfds_t;
+        round.expect_syscalls(1.0);
+        super::time(round, "poll", || {
+            // SAFETY: the pointer and count describe `list`.
+            unsafe { libc::poll(list.as_mut_ptr(), count, 0) == active as libc::c_int }
         })
-    },
+    }),
+    ..Case::new("syscall", "poll-active").on_linux()
 };

@@ -1,47 +1,37 @@
-use platform::on_linux;
-
 use super::idle_sockets::{ACTIVE, WATCHED};
-use crate::{Case, Only};
+use crate::{Case, on_linux};
 
 /// Watching with the oldest of the three calls, where some are ready.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "select-active",
     operation: "One copy of the set and one select with timeout 0 of a number of Unix-domain sockets, a share of which is \
                 readable.",
     comparable_to: "libMicro's `select` has such a share too; syscall/select is the same with none.",
-    only: Only::Linux("measured on Linux only"),
-    core_bound: false,
-    trials: None,
     params: &[WATCHED, ACTIVE],
-    metrics: &[],
-    run: |params, round| {
-        on_linux!(params, round, {
-            let (fds, active) = super::idle_sockets::counts(params)?;
-            let sockets = super::idle_sockets::open_partly_active(fds, active)?;
-            let highest = sockets.fds.iter().copied().max().unwrap_or(0);
-            if highest >= libc::FD_SETSIZE as libc::c_int {
-                return Err(measure::CaseError::Unsupported(format!(
-                    "descriptor {highest} does not fit a set of {}",
-                    libc::FD_SETSIZE
-                )));
-            }
-            // SAFETY: an all-zero set is empty, and every descriptor fits it.
-            let watched = unsafe {
-                let mut set: libc::fd_set = std::mem::zeroed();
-                sockets.fds.iter().for_each(|&fd| libc::FD_SET(fd, &mut set));
-                set
-            };
-            let none = std::ptr::null_mut();
-            round.expect_syscalls(1.0);
-            super::time(round, "select", || {
-                let mut ready = watched;
-                let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
-                // SAFETY: the set holds open descriptors up to `highest`; the others are absent.
-                let found =
-                    unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) };
-                found == active as libc::c_int
-            })
+    run: on_linux!(|params, round| {
+        let (fds, active) = super::idle_sockets::counts(params)?;
+        let sockets = super::idle_sockets::open_partly_active(fds, active)?;
+        let highest = sockets.fds.iter().copied().max().unwrap_or(0);
+        if highest >= libc::FD_SETSIZE as libc::c_int {
+            return Err(measure::CaseError::Unsupported(format!(
+                "descriptor {highest} does not fit a set of {}",
+                libc::FD_SETSIZE
+            )));
+        }
+        // SAFETY: an all-zero set is empty, and every descriptor fits it.
+        let watched = unsafe {
+            let mut set: libc::fd_set = std::mem::zeroed();
+            sockets.fds.iter().for_each(|&fd| libc::FD_SET(fd, &mut set));
+            set
+        };
+        let none = std::ptr::null_mut();
+        round.expect_syscalls(1.0);
+        super::time(round, "select", || {
+            let mut ready = watched;
+            let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
+            // SAFETY: the set holds open descriptors up to `highest`; the others are absent.
+            let found = unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) };
+            found == active as libc::c_int
         })
-    },
+    }),
+    ..Case::new("syscall", "select-active").on_linux()
 };

@@ -1,6 +1,7 @@
 //! An unnamed file to write to, which disappears when it is closed.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -21,6 +22,16 @@ pub fn open() -> Result<File, CaseError> {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         named_no_longer(&temp_path())
     })
+}
+
+/// As [`open`], a file that contains these bytes.
+///
+/// # Errors
+/// As of [`open`], and those of write(2).
+pub fn containing(bytes: &[u8]) -> Result<File, CaseError> {
+    let mut file = open()?;
+    let written = file.write_all(bytes);
+    written.map_err(|e| CaseError::from_io("a temporary file", &e)).map(|()| file)
 }
 
 /// Opens a file that never had a name (O_TMPFILE), which not every file system supports.
@@ -47,8 +58,6 @@ fn named_no_longer(path: &Path) -> Result<File, CaseError> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     #[test]

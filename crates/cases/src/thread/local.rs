@@ -4,7 +4,7 @@ use std::hint::black_box;
 use measure::{CaseError, Params, Round};
 use platform::thread_key::ThreadKey;
 
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, value_of};
 
 /// Reads in one call of the closure on the clock: its own loop is a small share.
 const READS: usize = 16;
@@ -13,27 +13,22 @@ const VALUE: usize = 3;
 
 /// A variable of which each thread has its own.
 pub const CASE: Case = Case {
-    area: "thread",
-    name: "local",
     operation: "One call, through a pointer that the compiler cannot follow, of a function that \
                 returns the calling thread's value of a variable, and one addition of it; 16 of \
                 them in a row.",
     comparable_to: "lmbench, libMicro and the others have nothing like it. A read that is compiled \
             into its caller, as most are, saves the call: a bare load remains.",
-    only: Only::Everywhere,
     core_bound: true,
-    trials: None,
-    params: &[Param {
-        name: "by",
-        meaning: "whether the variable has a constant initial value, so that its address is fixed \
-                  relative to the thread; is initialised at its first use, which each read checks; \
-                  or is found by a key (pthread_getspecific, TlsGetValue)",
-        default: &["address", "key"],
-        full: &["address", "checked", "key"],
-        takes: Takes::Words(&[]),
-    }],
-    metrics: &[],
+    params: &[Param::new(
+        "by",
+        "whether the variable has a constant initial value, so that its address is fixed relative \
+         to the thread; is initialised at its first use, which each read checks; or is found by a \
+         key (pthread_getspecific, TlsGetValue)",
+        &["address", "key"],
+    )
+    .full(&["address", "checked", "key"])],
     run,
+    ..Case::new("thread", "local")
 };
 
 thread_local! {

@@ -2,23 +2,17 @@ use std::hint::black_box;
 
 use measure::{CaseError, Params, Round};
 
-use crate::{Case, Only};
+use crate::Case;
 
 /// A thread as programs in Rust start it.
 pub const CASE: Case = Case {
-    area: "thread",
-    name: "std-spawn",
     operation: "One std::thread::Builder::spawn of a thread that returns a number at once, and one \
                 join that gets the number; on systems whose threads inherit it, both on one CPU.",
     comparable_to: "The difference to thread/pthread-create is what Rust's standard library adds: \
             memory for the result and the handle, and on Unix a signal stack that detects the \
             overflow of the thread's own.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
     run,
+    ..Case::new("thread", "std-spawn")
 };
 
 fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
