@@ -1,4 +1,4 @@
-use measure::{Metric, Params};
+use measure::{Metric, Params, TIME};
 
 use crate::{Case, Extent};
 
@@ -191,6 +191,18 @@ impl Area {
             findings: &[],
             applications: &[],
         }
+    }
+}
+
+impl SummaryRow {
+    /// The row of this metric of the point.
+    pub const fn new(label: &'static str, point: Select, metric: &'static Metric) -> Self {
+        Self { label, point, metric }
+    }
+
+    /// The row of the time of the point's operation.
+    pub const fn time(label: &'static str, point: Select) -> Self {
+        Self { label, point, metric: &TIME }
     }
 }
 

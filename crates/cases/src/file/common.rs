@@ -8,6 +8,10 @@ use std::time::Duration;
 pub const UNCOUNTED: Trials = Trials { includes, ..Trials::new(takes) };
 pub const COUNTED: Trials = Trials { counted: true, on_host: true, ..UNCOUNTED };
 
+/// The trials of a large file that is read or written in a `mode`.
+pub const SEQUENTIAL: Trials =
+    Trials { includes: buffered_if_quick, ..Trials::new(takes_sequentially) };
+
 /// The maximum number of files: with more, their recorded times take more memory than the files.
 pub const FILES_AT_MOST: u64 = 1_000_000;
 
@@ -55,6 +59,20 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     let differs_little =
         is("sync", "file+dir") || is("how", "tmpfile+link") || is("where", "separate");
     extent != Extent::Quick || !(is_large || differs_little)
+}
+
+/// A quick run reads from the cache and writes into it only.
+fn buffered_if_quick(params: &Params, extent: Extent) -> bool {
+    extent != Extent::Quick || value_of(params, "mode") == Ok("buffered")
+}
+
+/// The approximate duration of a trial with a large file: with writing it before it is read, and verifying what was written.
+fn takes_sequentially(params: &Params) -> Duration {
+    let mib = match value_of(params, "mode") {
+        Ok("buffered") => Duration::from_millis(1),
+        _ => Duration::from_micros(2_500),
+    };
+    mib * size_of(params, "size").unwrap_or_default().div_ceil(1 << 20) as u32
 }
 
 /// The approximate duration of a trial on a virtual machine's disk, including the removal of the directory.

@@ -1,6 +1,5 @@
 use std::fs::File;
 use std::io::Read;
-use std::time::Duration;
 
 use measure::trial::Timed;
 use measure::{CaseError, Params, Round};
@@ -14,7 +13,7 @@ use super::metrics;
 use super::pattern::{PIECE, Pattern, has_blocks_of, pieces, whole_blocks};
 use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
-use crate::{Case, Extent, Param, Trials, size_of, value_of};
+use crate::{Case, Param, value_of};
 
 /// A large file read from its beginning to its end.
 pub const CASE: Case = Case {
@@ -22,7 +21,7 @@ pub const CASE: Case = Case {
                 in it (cold), or past it (direct).",
     comparable_to: "lmbench's `bw_file_rd` in its variant `io_only`, which reads from the cache in pieces of 64 KiB; \
             `dd bs=1M`, with iflag=direct; fio's `rw=read`.",
-    trials: Some(Trials { includes, ..Trials::new(takes) }),
+    trials: Some(super::SEQUENTIAL),
     params: &[
         Param::new(
             "mode",
@@ -79,18 +78,4 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     })?;
     round.metric(&metrics::BANDWIDTH, size as f64 / times.sum().as_secs_f64().max(1e-9));
     Ok(())
-}
-
-/// A quick run reads from the cache only.
-fn includes(params: &Params, extent: Extent) -> bool {
-    extent != Extent::Quick || value_of(params, "mode") == Ok("buffered")
-}
-
-/// With writing the file first.
-fn takes(params: &Params) -> Duration {
-    let mib = match value_of(params, "mode") {
-        Ok("buffered") => Duration::from_millis(1),
-        _ => Duration::from_micros(2_500),
-    };
-    mib * size_of(params, "size").unwrap_or_default().div_ceil(PIECE) as u32
 }

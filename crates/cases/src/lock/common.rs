@@ -62,6 +62,29 @@ impl<A: Fn() + Sync, R: Fn() + Sync> Lock for (A, R) {
     }
 }
 
+/// A lock that a guard releases when it is dropped: what the function returns when it has acquired the lock.
+pub struct ByGuard<A>(pub A);
+
+impl<G, A: Fn() -> G + Sync> Lock for ByGuard<A> {
+    /// Not an `Option`: its check whether there is a guard to drop would be a fifth of the time.
+    type Hold = MaybeUninit<G>;
+
+    fn join(&self) -> Result<MaybeUninit<G>, CaseError> {
+        Ok(MaybeUninit::uninit())
+    }
+
+    #[inline(always)]
+    fn acquire(&self, hold: &mut MaybeUninit<G>) {
+        hold.write((self.0)());
+    }
+
+    #[inline(always)]
+    fn release(&self, hold: &mut MaybeUninit<G>) {
+        // SAFETY: this worker holds the lock, and acquiring it wrote the guard.
+        unsafe { hold.assume_init_drop() };
+    }
+}
+
 /// What most locks have in common: threads of one process share them, and pairs without contention follow the core's frequency.
 pub const fn lock(name: &'static str) -> Case {
     Case { core_bound: true, params: THREADS, metrics: METRICS, ..Case::new("lock", name) }

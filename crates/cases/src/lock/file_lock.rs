@@ -77,23 +77,28 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             }
         }
 
-        struct RecordLock(TemporaryFile);
+        /// A lock on a file that each worker opens itself.
+        struct FileLock<A, R> {
+            file: TemporaryFile,
+            acquire: A,
+            release: R,
+        }
 
-        impl Lock for RecordLock {
+        impl<A: Fn(&File) + Sync, R: Fn(&File) + Sync> Lock for FileLock<A, R> {
             type Hold = File;
 
             fn join(&self) -> Result<File, CaseError> {
-                self.0.open()
+                self.file.open()
             }
 
             #[inline(always)]
             fn acquire(&self, file: &mut File) {
-                set_first_byte(file, libc::F_WRLCK as _);
+                (self.acquire)(file);
             }
 
             #[inline(always)]
             fn release(&self, file: &mut File) {
-                set_first_byte(file, libc::F_UNLCK as _);
+                (self.release)(file);
             }
         }
 
@@ -109,26 +114,6 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             assert!(done == 0, "fcntl: {}", io::Error::last_os_error());
         }
 
-        struct FileLock(TemporaryFile);
-
-        impl Lock for FileLock {
-            type Hold = File;
-
-            fn join(&self) -> Result<File, CaseError> {
-                self.0.open()
-            }
-
-            #[inline(always)]
-            fn acquire(&self, file: &mut File) {
-                flock(file, libc::LOCK_EX);
-            }
-
-            #[inline(always)]
-            fn release(&self, file: &mut File) {
-                flock(file, libc::LOCK_UN);
-            }
-        }
-
         #[inline(always)]
         fn flock(file: &File, operation: libc::c_int) {
             // SAFETY: the descriptor is open; no memory is passed.
@@ -139,8 +124,16 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
         round.expect_syscalls(2.0);
         let file = TemporaryFile::new()?;
         match kind {
-            Kind::Record => measure(params, round, &RecordLock(file)),
-            Kind::Whole => measure(params, round, &FileLock(file)),
+            Kind::Record => {
+                let acquire = |file: &File| set_first_byte(file, libc::F_WRLCK as _);
+                let release = |file: &File| set_first_byte(file, libc::F_UNLCK as _);
+                measure(params, round, &FileLock { file, acquire, release })
+            }
+            Kind::Whole => {
+                let acquire = |file: &File| flock(file, libc::LOCK_EX);
+                let release = |file: &File| flock(file, libc::LOCK_UN);
+                measure(params, round, &FileLock { file, acquire, release })
+            }
         }
     })
 }

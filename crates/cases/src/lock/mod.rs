@@ -50,16 +50,11 @@ pub const AREA: Area = Area {
         "lock/eventfd-token",
     ],
     summary: &[
-        SummaryRow {
-            label: "lock and unlock, free (Mutex)",
-            point: Select::point("lock/std-mutex", ALONE),
-            metric: &TIME,
-        },
-        SummaryRow {
-            label: "lock and unlock, contended by 2 threads",
-            point: Select::point("lock/std-mutex", TWO),
-            metric: &TIME,
-        },
+        SummaryRow::time("lock and unlock, free (Mutex)", Select::point("lock/std-mutex", ALONE)),
+        SummaryRow::time(
+            "lock and unlock, contended by 2 threads",
+            Select::point("lock/std-mutex", TWO),
+        ),
     ],
     findings: &[
         Finding::Ratio {

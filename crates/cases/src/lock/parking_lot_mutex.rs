@@ -1,10 +1,7 @@
-use std::mem::MaybeUninit;
-
-use measure::CaseError;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use platform::shared::Shared;
 
-use super::{Lock, expect_no_calls_alone, lock, measure};
+use super::{ByGuard, expect_no_calls_alone, lock, measure};
 use crate::Case;
 
 /// The mutex of Rust's parking_lot crate.
@@ -16,29 +13,8 @@ pub const CASE: Case = Case {
                 and occasionally hands the lock over in queue order.",
     run: |params, round| {
         expect_no_calls_alone(params, round)?;
-        measure(params, round, &ParkingLot(Shared::new(Mutex::new(()))?.get()))
+        let mutex = Shared::new(Mutex::new(()))?.get();
+        measure(params, round, &ByGuard(move || mutex.lock()))
     },
     ..lock("parking-lot-mutex")
 };
-
-struct ParkingLot(&'static Mutex<()>);
-
-impl Lock for ParkingLot {
-    /// Not an `Option`: its check whether there is a guard to drop would be a fifth of the time.
-    type Hold = MaybeUninit<MutexGuard<'static, ()>>;
-
-    fn join(&self) -> Result<Self::Hold, CaseError> {
-        Ok(MaybeUninit::uninit())
-    }
-
-    #[inline(always)]
-    fn acquire(&self, hold: &mut Self::Hold) {
-        hold.write(self.0.lock());
-    }
-
-    #[inline(always)]
-    fn release(&self, hold: &mut Self::Hold) {
-        // SAFETY: this worker holds the lock, and acquiring it wrote the guard.
-        unsafe { hold.assume_init_drop() };
-    }
-}

@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: on_windows!(|params, round| {
         use std::io;
-        use std::os::windows::io::AsRawHandle;
+        use std::os::windows::io::{AsRawHandle, OwnedHandle};
         use std::sync::Arc;
         use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,8 +1,8 @@
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, PipeWriter};
 
 use measure::{CaseError, Params, Round};
 
-use super::{METRICS, TokenEnd, measure_pair};
+use super::{METRICS, TokenEnd, measure_pair, read_token, write_token};
 use crate::Case;
 use crate::partner::{AS_WHERE_POSSIBLE, PLACE};
 
@@ -51,18 +51,11 @@ pub fn ring_of_pipes(tasks: usize) -> Result<Vec<PipeEnd>, CaseError> {
 impl TokenEnd for PipeEnd {
     #[inline(always)]
     fn pass(&mut self, token: u32) -> io::Result<()> {
-        match self.writer.write(&token.to_le_bytes())? {
-            4 => Ok(()),
-            _ => Err(io::ErrorKind::WriteZero.into()),
-        }
+        write_token(&mut self.writer, token)
     }
 
     #[inline(always)]
     fn take(&mut self) -> io::Result<u32> {
-        let mut token = [0; 4];
-        match self.reader.read(&mut token)? {
-            4 => Ok(u32::from_le_bytes(token)),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
+        read_token(&mut self.reader)
     }
 }

@@ -11,29 +11,22 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: on_unix!(|params, round| {
         use measure::CaseError;
-        use std::io::{self, Read, Write};
+        use std::io;
         use std::os::unix::net::UnixStream;
 
-        use super::{TokenEnd, measure_pair};
+        use super::{TokenEnd, measure_pair, read_token, write_token};
 
         struct End(UnixStream);
 
         impl TokenEnd for End {
             #[inline(always)]
             fn pass(&mut self, token: u32) -> io::Result<()> {
-                match self.0.write(&token.to_le_bytes())? {
-                    4 => Ok(()),
-                    _ => Err(io::ErrorKind::WriteZero.into()),
-                }
+                write_token(&mut self.0, token)
             }
 
             #[inline(always)]
             fn take(&mut self) -> io::Result<u32> {
-                let mut token = [0; 4];
-                match self.0.read(&mut token)? {
-                    4 => Ok(u32::from_le_bytes(token)),
-                    _ => Err(io::ErrorKind::UnexpectedEof.into()),
-                }
+                read_token(&mut self.0)
             }
         }
 

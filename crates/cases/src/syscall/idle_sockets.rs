@@ -19,14 +19,16 @@ pub const ACTIVE: Param =
         .full(&["1", "10", "50", "100"])
         .takes(Takes::Count(100));
 
-/// How many descriptors are watched, and how many of them are ready: at least one.
+/// The sockets that `params` ask for, and how many of them are readable: none without the parameter, else at least one.
 ///
 /// # Errors
-/// `Failed` if a parameter is missing.
-pub fn counts(params: &Params) -> Result<(usize, usize), CaseError> {
-    let fds = crate::count_of(params, WATCHED.name)?;
-    let share = crate::count_of(params, ACTIVE.name)?;
-    Ok((fds, (fds * share).div_ceil(100).min(fds)))
+/// As of [`open`].
+pub fn asked_for(params: &Params) -> Result<(IdleSockets, usize), CaseError> {
+    let fds = crate::count_of(params, FDS.name)?;
+    let is_partly = params.contains_key(ACTIVE.name);
+    let share = if is_partly { crate::count_of(params, ACTIVE.name)? } else { 0 };
+    let active = (fds * share).div_ceil(100).min(fds);
+    Ok((open_partly_active(fds, active)?, active))
 }
 
 /// Sockets on which nothing happens, closed when dropped.

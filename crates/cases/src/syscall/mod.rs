@@ -29,7 +29,6 @@ pub mod named_files;
 mod nt_get_current_processor;
 pub(crate) mod open_close;
 mod poll;
-mod poll_active;
 mod pread;
 mod pread_4k;
 mod proc_read;
@@ -47,7 +46,6 @@ pub(crate) mod rehearsal;
 pub(crate) mod sched_yield;
 mod seccomp;
 mod select;
-mod select_active;
 pub(crate) mod set_event;
 mod setxattr;
 mod sigaction;
@@ -69,7 +67,7 @@ mod writev;
 
 pub(crate) use common::*;
 
-use measure::{Params, TIME};
+use measure::Params;
 
 use crate::{Area, Case, Extent, Need, Select, SummaryRow};
 
@@ -106,16 +104,11 @@ pub const AREA: Area = Area {
         "syscall/writev",
     ],
     summary: &[
-        SummaryRow {
-            label: "system call (getppid)",
-            point: Select::case("syscall/getppid"),
-            metric: &TIME,
-        },
-        SummaryRow {
-            label: "system call (NtGetCurrentProcessorNumber)",
-            point: Select::case("syscall/nt-get-current-processor"),
-            metric: &TIME,
-        },
+        SummaryRow::time("system call (getppid)", Select::case("syscall/getppid")),
+        SummaryRow::time(
+            "system call (NtGetCurrentProcessorNumber)",
+            Select::case("syscall/nt-get-current-processor"),
+        ),
     ],
     ..Area::new("syscall", CASES)
 };
@@ -163,9 +156,9 @@ const CASES: &[&Case] = &[
     &getcwd::CASE,
     &eventfd::CASE,
     &select::CASE,
-    &select_active::CASE,
+    &select::PARTLY_ACTIVE,
     &poll::CASE,
-    &poll_active::CASE,
+    &poll::PARTLY_ACTIVE,
     &epoll_wait::CASE,
     &epoll_ctl::CASE,
     &inotify::CASE,

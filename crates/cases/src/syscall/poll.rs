@@ -1,4 +1,4 @@
-use super::idle_sockets::FDS;
+use super::idle_sockets::{ACTIVE, FDS, WATCHED};
 use crate::{Case, Only, on_unix};
 
 /// Polling descriptors that are passed in an array.
@@ -13,15 +13,25 @@ pub const CASE: Case = Case {
     core_bound: false,
     params: &[FDS],
     run: on_unix!(|params, round| {
-        let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
+        let (sockets, active) = super::idle_sockets::asked_for(params)?;
         let watch = |&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let mut list: Vec<libc::pollfd> = sockets.fds.iter().map(watch).collect();
         let count = list.len() as libc::nfds_t;
         round.expect_syscalls(1.0);
         super::time(round, "poll", || {
             // SAFETY: the pointer and count describe `list`.
-            unsafe { libc::poll(list.as_mut_ptr(), count, 0) == 0 }
+            unsafe { libc::poll(list.as_mut_ptr(), count, 0) == active as libc::c_int }
         })
     }),
     ..Case::new("syscall", "poll")
+};
+
+/// Watching with the call that takes a list, of which some are ready.
+pub const PARTLY_ACTIVE: Case = Case {
+    operation: "One poll with timeout 0 of a number of Unix-domain sockets, a share of which is readable.",
+    comparable_to: "libMicro's `poll` has such a share too; lmbench's `lat_select` has none, and syscall/poll is the same \
+                    with none.",
+    params: &[WATCHED, ACTIVE],
+    run: CASE.run,
+    ..Case::new("syscall", "poll-active").on_linux()
 };

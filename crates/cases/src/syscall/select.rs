@@ -1,4 +1,4 @@
-use super::idle_sockets::FDS;
+use super::idle_sockets::{ACTIVE, FDS, WATCHED};
 use crate::{Case, on_unix};
 
 /// Polling descriptors that are passed in a bit set.
@@ -11,7 +11,7 @@ pub const CASE: Case = Case {
     core_bound: false,
     params: &[FDS],
     run: on_unix!(|params, round| {
-        let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
+        let (sockets, active) = super::idle_sockets::asked_for(params)?;
         let highest = sockets.fds.iter().copied().max().unwrap_or(0);
         if i64::from(highest) >= libc::FD_SETSIZE as i64 {
             return Err(measure::CaseError::Unsupported(format!(
@@ -31,8 +31,19 @@ pub const CASE: Case = Case {
             let mut ready = watched;
             let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
             // SAFETY: the set holds open descriptors up to `highest`; the others are absent.
-            unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) == 0 }
+            let found = unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) };
+            found == active as libc::c_int
         })
     }),
     ..Case::new("syscall", "select").on_unix()
+};
+
+/// Watching with the oldest of the three calls, where some are ready.
+pub const PARTLY_ACTIVE: Case = Case {
+    operation: "One copy of the set and one select with timeout 0 of a number of Unix-domain sockets, a share of which is \
+                readable.",
+    comparable_to: "libMicro's `select` has such a share too; syscall/select is the same with none.",
+    params: &[WATCHED, ACTIVE],
+    run: CASE.run,
+    ..Case::new("syscall", "select-active").on_linux()
 };
