@@ -2,7 +2,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use measure::{CaseError, Params, Round};
+use measure::CaseError;
 use platform::cpu::pin_thread;
 
 use super::Line;
@@ -24,35 +24,33 @@ pub const CASE: Case = Case {
     )
     .full(&["each-pair"])
     .takes(Takes::CpuPair)],
-    run,
+    run: |params, round| {
+        let [there, here] = pair(value_of(params, "pair")?, &round.order().cpus)?;
+        let line = Line::default();
+        let line = &line.0;
+        std::thread::scope(|scope| {
+            let (ready_tx, ready_rx) = std::sync::mpsc::channel();
+            let other = move || {
+                let pinned = pin_thread(there);
+                let runs = pinned.is_ok();
+                let _ = ready_tx.send(pinned);
+                if runs {
+                    answer(line);
+                }
+            };
+            let started = std::thread::Builder::new().spawn_scoped(scope, other);
+            started.map_err(|e| CaseError::from_io("a second thread", &e))?;
+            ready_rx.recv().map_err(|_| CaseError::Failed("the second thread ended".into()))??;
+            let ended = End(line);
+            round.expect_syscalls(0.0);
+            let mut number = 0;
+            let timed = round.time_on(Some(here), || number = transfer(line, number));
+            drop(ended);
+            timed
+        })
+    },
     ..Case::new("atomic", "handoff")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let [there, here] = pair(value_of(params, "pair")?, &round.order().cpus)?;
-    let line = Line::default();
-    let line = &line.0;
-    std::thread::scope(|scope| {
-        let (ready_tx, ready_rx) = std::sync::mpsc::channel();
-        let other = move || {
-            let pinned = pin_thread(there);
-            let runs = pinned.is_ok();
-            let _ = ready_tx.send(pinned);
-            if runs {
-                answer(line);
-            }
-        };
-        let started = std::thread::Builder::new().spawn_scoped(scope, other);
-        started.map_err(|e| CaseError::from_io("a second thread", &e))?;
-        ready_rx.recv().map_err(|_| CaseError::Failed("the second thread ended".into()))??;
-        let ended = End(line);
-        round.expect_syscalls(0.0);
-        let mut number = 0;
-        let timed = round.time_on(Some(here), || number = transfer(line, number));
-        drop(ended);
-        timed
-    })
-}
 
 /// Ends the second thread, also if this one fails.
 struct End<'a>(&'a AtomicU64);

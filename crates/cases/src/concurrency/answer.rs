@@ -2,7 +2,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use measure::trial::TrialContext;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 
 use super::dependent::shortest_first;
 use super::executor::{DEGREE_AT_MOST, Executor};
@@ -58,24 +58,22 @@ pub const CASE: Case = Case {
         FOREGROUND,
     ],
     metrics: metrics::LIST,
-    run,
+    run: |params, round| {
+        let cpus = round.order().cpus.clone();
+        let mut context = TrialContext::new(round, &cpus)?;
+        let list = list_of(params)?;
+        let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
+        let executor = Executor::new(name, degree, cpus.len())?;
+        let (work, clock) = (work_of(params, round, &mut context)?, context.clock());
+        let in_order = value_of(params, "order")? == "given";
+        let takes = takes_once(params, cpus.len());
+        measure(params, round, &context, &list, takes, || match in_order {
+            true => executor.carry_out_list(&list, &work, clock),
+            false => Ok(shortest_first(&list, &work, clock)),
+        })
+    },
     ..Case::new("concurrency", "answer")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let cpus = round.order().cpus.clone();
-    let mut context = TrialContext::new(round, &cpus)?;
-    let list = list_of(params)?;
-    let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
-    let executor = Executor::new(name, degree, cpus.len())?;
-    let (work, clock) = (work_of(params, round, &mut context)?, context.clock());
-    let in_order = value_of(params, "order")? == "given";
-    let takes = takes_once(params, cpus.len());
-    measure(params, round, &context, &list, takes, || match in_order {
-        true => executor.carry_out_list(&list, &work, clock),
-        false => Ok(shortest_first(&list, &work, clock)),
-    })
-}
 
 /// The jobs that the parameters describe, or those in the file that they name, ordered by arrival.
 ///

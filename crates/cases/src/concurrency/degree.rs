@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use measure::trial::TrialContext;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 
 use super::executor::{DEGREE_AT_MOST, Executor};
 use super::job::{Job, ideal};
@@ -23,7 +23,7 @@ pub const CASE: Case = Case {
                 gives rates at single degrees.",
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param::new("kind", "the number of jobs in progress at once", &["cpu", "mixed"]),
+        Param::new("kind", "whether the jobs need a CPU, or also wait", &["cpu", "mixed"]),
         Param::new(
             "degree",
             "how many jobs are under way at once",
@@ -57,25 +57,23 @@ pub const CASE: Case = Case {
         Param { full: &["dependent", "independent"], ..INSTRUCTIONS },
     ],
     metrics: metrics::DEGREE,
-    run,
+    run: |params, round| {
+        let cpus = round.order().cpus.clone();
+        let mut context = TrialContext::new(round, &cpus)?;
+        let jobs = jobs_of(params)?;
+        let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
+        let executor = Executor::new(name, degree, cpus.len())?;
+        let work = work_of(params, round, &mut context)?;
+        let (options, clock) = (Options::of(params, &work)?, context.clock());
+        let trials =
+            round.trials(&context, TIMES, || executor.carry_out(&jobs, &work, clock, &options))?;
+        let elapsed: Duration = trials.iter().map(|trial| trial.elapsed).sum();
+        let rate = (jobs.len() * trials.len()) as f64 / elapsed.as_secs_f64();
+        round.metric(&metrics::RATE, rate);
+        Ok(())
+    },
     ..Case::new("concurrency", "degree")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let cpus = round.order().cpus.clone();
-    let mut context = TrialContext::new(round, &cpus)?;
-    let jobs = jobs_of(params)?;
-    let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
-    let executor = Executor::new(name, degree, cpus.len())?;
-    let work = work_of(params, round, &mut context)?;
-    let (options, clock) = (Options::of(params, &work)?, context.clock());
-    let trials =
-        round.trials(&context, TIMES, || executor.carry_out(&jobs, &work, clock, &options))?;
-    let elapsed: Duration = trials.iter().map(|trial| trial.elapsed).sum();
-    let rate = (jobs.len() * trials.len()) as f64 / elapsed.as_secs_f64();
-    round.metric(&metrics::RATE, rate);
-    Ok(())
-}
 
 fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     let share = parse_bound(value_of(params, "kind")?).map_err(CaseError::Failed)?;

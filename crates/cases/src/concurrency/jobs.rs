@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -28,7 +28,7 @@ pub const CASE: Case = Case {
                 creation of idle threads only.",
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param::new("executor", "the number of jobs in the list", &["serial", "threads", "tokio"])
+        Param::new("executor", "what carries out the jobs", &["serial", "threads", "tokio"])
             .full(&["serial", "threads"])
             .takes(Takes::Words(NAMES)),
         Param::new(
@@ -70,7 +70,19 @@ pub const CASE: Case = Case {
         FOREGROUND,
     ],
     metrics: metrics::LIST,
-    run,
+    run: |params, round| {
+        let mut context = stage_of(params, round)?;
+        let jobs = ordered(jobs_of(params)?, value_of(params, "order")?);
+        let list = JobList::independent(jobs);
+        let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
+        let executor = Executor::new(name, degree, context.cpus().len())?;
+        let work = work_of(params, round, &mut context)?;
+        let (options, clock) = (Options::of(params, &work)?, context.clock());
+        let takes = takes_once(params, context.cpus().len());
+        measure(params, round, &context, &list, takes, || {
+            executor.carry_out(&list.jobs, &work, clock, &options)
+        })
+    },
     ..Case::new("concurrency", "jobs")
 };
 
@@ -82,20 +94,6 @@ pub const CPUS: Param = Param::new(
 )
 .full(&["one"])
 .takes(Takes::Words(&["all"]));
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let mut context = stage_of(params, round)?;
-    let jobs = ordered(jobs_of(params)?, value_of(params, "order")?);
-    let list = JobList::independent(jobs);
-    let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
-    let executor = Executor::new(name, degree, context.cpus().len())?;
-    let work = work_of(params, round, &mut context)?;
-    let (options, clock) = (Options::of(params, &work)?, context.clock());
-    let takes = takes_once(params, context.cpus().len());
-    measure(params, round, &context, &list, takes, || {
-        executor.carry_out(&list.jobs, &work, clock, &options)
-    })
-}
 
 fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     let share = parse_bound(value_of(params, "kind")?).map_err(CaseError::Failed)?;

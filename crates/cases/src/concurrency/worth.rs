@@ -1,7 +1,7 @@
 use std::time::Duration;
 
+use measure::Params;
 use measure::trial::TrialContext;
-use measure::{CaseError, Params, Round};
 
 use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
 use super::job::Job;
@@ -53,23 +53,21 @@ pub const CASE: Case = Case {
         INSTRUCTIONS,
     ],
     metrics: &[metrics::SHORTEST_JOB],
-    run,
+    run: |params, round| {
+        let cpus = round.order().cpus.clone();
+        let mut context = TrialContext::new(round, &cpus)?;
+        let (length, count) = (length_of(params, "length")?, count_of(params, "jobs")?);
+        let jobs = vec![Job::new(length, 1.0); count];
+        let executor =
+            Executor::new(value_of(params, "executor")?, count_of(params, "degree")?, cpus.len())?;
+        let work = work_of(params, round, &mut context)?;
+        let options = Options::of(params, &work)?;
+        let times = times(length + finisher_length(params)?, count);
+        round.trials(&context, times, || executor.carry_out_untimed(&jobs, &work, &options))?;
+        Ok(())
+    },
     ..Case::new("concurrency", "worth")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let cpus = round.order().cpus.clone();
-    let mut context = TrialContext::new(round, &cpus)?;
-    let (length, count) = (length_of(params, "length")?, count_of(params, "jobs")?);
-    let jobs = vec![Job::new(length, 1.0); count];
-    let executor =
-        Executor::new(value_of(params, "executor")?, count_of(params, "degree")?, cpus.len())?;
-    let work = work_of(params, round, &mut context)?;
-    let options = Options::of(params, &work)?;
-    let times = times(length + finisher_length(params)?, count);
-    round.trials(&context, times, || executor.carry_out_untimed(&jobs, &work, &options))?;
-    Ok(())
-}
 
 fn times(length: Duration, count: usize) -> usize {
     let serially = length * count as u32;
@@ -99,9 +97,9 @@ pub fn takes(params: &Params) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use measure::RoundOrder;
     use measure::round::Mode;
     use measure::survey::survey;
+    use measure::{Round, RoundOrder};
 
     use super::super::job::tests::TIMED;
     use super::super::jobs;

@@ -1,8 +1,8 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use measure::CaseError;
 use measure::trial::Timed;
-use measure::{CaseError, Params, Round};
 use platform::filesystem::{drop_contents, drop_everything};
 
 use super::directory::Fresh;
@@ -40,34 +40,32 @@ pub const CASE: Case = Case {
         DIR,
     ],
     metrics: metrics::READING,
-    run,
+    run: |params, round| {
+        let fresh = Fresh::of(params, round)?;
+        fresh.home().refuse_uncertain_cache()?;
+        let context = stage_of(round, 1)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        let mut times = times_for(&shard, round, &context);
+        Plain.create(&shard, &mut times)?;
+        shard.files.iter().try_for_each(|(_, name, _)| put_on_device(name))?;
+        shard.files.iter().try_for_each(|(_, name, _)| drop_contents(&File::open(name)?))?;
+        if value_of(params, "dropped")? == "all" {
+            drop_everything()?;
+        }
+        let mut times = times_for(&shard, round, &context);
+        let trial = round.trial_of(&context, || {
+            Plain.read(&shard, &mut times)?;
+            let read = Took::of(Phase::Read, vec![times]);
+            let took = read.elapsed;
+            Ok(Timed { value: read, operations: fresh.files as u64, took })
+        })?;
+        trial.value.report(round);
+        trial.value.report_bandwidth(round, &metrics::READ_BANDWIDTH, shard.size());
+        report_cpu(round, trial.usage.cpu.saturating_sub(trial.value.aside), fresh.files);
+        Ok(())
+    },
     ..Case::new("file", "cold")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let fresh = Fresh::of(params, round)?;
-    fresh.home().refuse_uncertain_cache()?;
-    let context = stage_of(round, 1)?;
-    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
-    let mut times = times_for(&shard, round, &context);
-    Plain.create(&shard, &mut times)?;
-    shard.files.iter().try_for_each(|(_, name, _)| put_on_device(name))?;
-    shard.files.iter().try_for_each(|(_, name, _)| drop_contents(&File::open(name)?))?;
-    if value_of(params, "dropped")? == "all" {
-        drop_everything()?;
-    }
-    let mut times = times_for(&shard, round, &context);
-    let trial = round.trial_of(&context, || {
-        Plain.read(&shard, &mut times)?;
-        let read = Took::of(Phase::Read, vec![times]);
-        let took = read.elapsed;
-        Ok(Timed { value: read, operations: fresh.files as u64, took })
-    })?;
-    trial.value.report(round);
-    trial.value.report_bandwidth(round, &metrics::READ_BANDWIDTH, shard.size());
-    report_cpu(round, trial.usage.cpu.saturating_sub(trial.value.aside), fresh.files);
-    Ok(())
-}
 
 fn put_on_device(name: &PathBuf) -> Result<(), CaseError> {
     let synced = File::open(name).and_then(|file| file.sync_all());

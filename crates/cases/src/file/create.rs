@@ -1,4 +1,4 @@
-use measure::{CaseError, Params, Round};
+use measure::CaseError;
 
 use super::directory::Fresh;
 use super::figures::{expect_calls, measure};
@@ -23,26 +23,24 @@ pub const CASE: Case = Case {
         DIR,
     ],
     metrics: metrics::ALL,
-    run,
+    run: |params, round| {
+        let fresh = Fresh::of(params, round)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        let way: Box<dyn FileOps> = match value_of(params, "how")? {
+            "tmpfile+link" => {
+                expect_calls(round, &fresh, 1.0);
+                linked(&fresh)?
+            }
+            "io_uring" => batched(&shard)?,
+            _ => {
+                expect_calls(round, &fresh, 0.0);
+                Box::new(Plain)
+            }
+        };
+        measure(round, &fresh, vec![(shard, way)]).map(drop)
+    },
     ..Case::new("file", "create")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let fresh = Fresh::of(params, round)?;
-    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
-    let way: Box<dyn FileOps> = match value_of(params, "how")? {
-        "tmpfile+link" => {
-            expect_calls(round, &fresh, 1.0);
-            linked(&fresh)?
-        }
-        "io_uring" => batched(&shard)?,
-        _ => {
-            expect_calls(round, &fresh, 0.0);
-            Box::new(Plain)
-        }
-    };
-    measure(round, &fresh, vec![(shard, way)]).map(drop)
-}
 
 /// Files that get their name after they are written.
 fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {

@@ -1,5 +1,3 @@
-use measure::{CaseError, Params, Round};
-
 use super::directory::Fresh;
 use super::figures::measure;
 use super::metrics;
@@ -30,15 +28,13 @@ pub const CASE: Case = Case {
         DIR,
     ],
     metrics: metrics::ALL,
-    run,
+    run: |params, round| {
+        let fresh = Fresh::of(params, round)?;
+        let shard = match value_of(params, "layout")? {
+            "fanned" => FileShard::fanned(&fresh, BRANCHES)?,
+            _ => FileShard::flat(&fresh, 0..fresh.files)?,
+        };
+        measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop)
+    },
     ..Case::new("file", "layout")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let fresh = Fresh::of(params, round)?;
-    let shard = match value_of(params, "layout")? {
-        "fanned" => FileShard::fanned(&fresh, BRANCHES)?,
-        _ => FileShard::flat(&fresh, 0..fresh.files)?,
-    };
-    measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop)
-}

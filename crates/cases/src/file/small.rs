@@ -1,5 +1,3 @@
-use measure::{CaseError, Params, Round};
-
 use super::directory::Fresh;
 use super::figures::{expect_calls, measure};
 use super::metrics;
@@ -29,13 +27,11 @@ pub const CASE: Case = Case {
         DIR,
     ],
     metrics: metrics::ALL,
-    run,
+    run: |params, round| {
+        let fresh = Fresh::of(params, round)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        expect_calls(round, &fresh, 0.0);
+        measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop)
+    },
     ..Case::new("file", "small")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let fresh = Fresh::of(params, round)?;
-    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
-    expect_calls(round, &fresh, 0.0);
-    measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop)
-}

@@ -2,7 +2,7 @@ use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
 use measure::stats::median;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Round};
 use platform::filesystem;
 use platform::usage::thread_cpu_time;
 
@@ -39,31 +39,29 @@ pub const CASE: Case = Case {
         DIR,
     ],
     metrics: metrics::WITH_SYNC,
-    run,
+    run: |params, round| {
+        let fresh = Fresh::of(params, round)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        let directory = match value_of(params, "sync")? {
+            "none" => {
+                expect_calls(round, &fresh, 0.0);
+                return measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop);
+            }
+            "file" => None,
+            _ => Some(filesystem::directory_to_sync(fresh.path())?),
+        };
+        // The number of system calls is not checked: where fsync does nothing, `sync-cost` shows it.
+        let twins_median = Arc::new(OnceLock::new());
+        let twins = !round.is_counting();
+        let synced = Synced { directory, twins, twins_median: Arc::clone(&twins_median) };
+        let phases = measure(round, &fresh, vec![(shard, Box::new(synced))])?;
+        if let (Some(&without), Some(created)) = (twins_median.get(), phases.first()) {
+            judge(round, created.median_ns(), without, &fresh);
+        }
+        Ok(())
+    },
     ..Case::new("file", "sync")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let fresh = Fresh::of(params, round)?;
-    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
-    let directory = match value_of(params, "sync")? {
-        "none" => {
-            expect_calls(round, &fresh, 0.0);
-            return measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop);
-        }
-        "file" => None,
-        _ => Some(filesystem::directory_to_sync(fresh.path())?),
-    };
-    // The number of system calls is not checked: where fsync does nothing, `sync-cost` shows it.
-    let twins_median = Arc::new(OnceLock::new());
-    let twins = !round.is_counting();
-    let synced = Synced { directory, twins, twins_median: Arc::clone(&twins_median) };
-    let phases = measure(round, &fresh, vec![(shard, Box::new(synced))])?;
-    if let (Some(&without), Some(created)) = (twins_median.get(), phases.first()) {
-        judge(round, created.median_ns(), without, &fresh);
-    }
-    Ok(())
-}
 
 /// Reports the cost of sync, with a doubt if it is too low to be true.
 fn judge(round: &mut Round, with: f64, without: f64, fresh: &Fresh) {

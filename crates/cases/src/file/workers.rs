@@ -1,4 +1,4 @@
-use measure::{CaseError, Params, Round};
+use measure::CaseError;
 
 use super::directory::Fresh;
 use super::figures::{Member, measure};
@@ -31,22 +31,20 @@ pub const CASE: Case = Case {
         DIR,
     ],
     metrics: metrics::ALL,
-    run,
+    run: |params, round| {
+        let fresh = Fresh::of(params, round)?;
+        let workers = count_of(params, "workers")?.min(fresh.files);
+        let separate = value_of(params, "where")? == "separate";
+        let members = (0..workers).map(|nth| -> Result<Member, CaseError> {
+            let share = fresh.files * nth / workers..fresh.files * (nth + 1) / workers;
+            let shard = match separate {
+                true => FileShard::in_branch(&fresh, nth, share)?,
+                false => FileShard::flat(&fresh, share)?,
+            };
+            Ok((shard, Box::new(Plain)))
+        });
+        let members = members.collect::<Result<_, _>>()?;
+        measure(round, &fresh, members).map(drop)
+    },
     ..Case::new("file", "workers")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let fresh = Fresh::of(params, round)?;
-    let workers = count_of(params, "workers")?.min(fresh.files);
-    let separate = value_of(params, "where")? == "separate";
-    let members = (0..workers).map(|nth| -> Result<Member, CaseError> {
-        let share = fresh.files * nth / workers..fresh.files * (nth + 1) / workers;
-        let shard = match separate {
-            true => FileShard::in_branch(&fresh, nth, share)?,
-            false => FileShard::flat(&fresh, share)?,
-        };
-        Ok((shard, Box::new(Plain)))
-    });
-    let members = members.collect::<Result<_, _>>()?;
-    measure(round, &fresh, members).map(drop)
-}

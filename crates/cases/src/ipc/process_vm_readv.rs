@@ -36,9 +36,9 @@ pub const CASE: Case = Case {
             let local = libc::iovec { iov_base: copy.as_mut_ptr().cast(), iov_len: length };
             let remote = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: length };
             round.expect_syscalls(1.0);
-            crate::syscall::time(round, "process_vm_readv", || {
-                // SAFETY: `local` describes `copy`, which is not used meanwhile; the memory of the child is only read.
-                unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) == length as isize }
+            // SAFETY: `local` describes `copy`, which is not used meanwhile; the memory of the child is only read.
+            crate::syscall::time(round, "process_vm_readv", || unsafe {
+                libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) == length as isize
             })?;
             if copy != super::contents(length) || memory.iter().any(|&byte| byte != 0) {
                 return Err(CaseError::Failed("the copy is not the child's memory".into()));

@@ -1,7 +1,7 @@
 //! The cost of acquiring and releasing a lock, uncontended and contended.
 //!
-//! Each file implements one lock: creating it, joining as a worker, acquiring and releasing. The
-//! workers, their CPUs, the timing and the check of mutual exclusion are the same for all locks.
+//! Each file implements one lock: creating it, acquiring and releasing it, and what a worker needs for that. The workers, their CPUs,
+//! the timing and the check of mutual exclusion are the same for all locks.
 
 mod common;
 mod critical_section;

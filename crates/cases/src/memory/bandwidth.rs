@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use measure::trial::TrialContext;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 use platform::memory::{Pages, Region, require};
 use platform::stream;
 
@@ -37,7 +37,27 @@ pub const CASE: Case = Case {
         .takes(Takes::Count(1024)),
     ],
     metrics: &[BANDWIDTH],
-    run,
+    run: |params, round| {
+        let workers = count_of(params, "workers")?;
+        let all = round.order().cpus.clone();
+        if workers > all.len() {
+            let text = format!("needs {workers} CPUs; this process may use {}", all.len());
+            return Err(CaseError::Unsupported(text));
+        }
+        // From the last down, so that a single one has the CPU of all other single measurements.
+        let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
+        let (op, size) = (value_of(params, "op")?, bytes_of(params, "size", round)?);
+        let size = (size / stream::BLOCK).max(2) * stream::BLOCK;
+        let buffers = if matches!(op, "copy" | "memcpy") { 2 } else { 1 };
+        require((size * buffers * workers) as u64)?;
+        let context = TrialContext::new(round, &cpus)?;
+        let trial = round.trial_of(&context, || {
+            let shares = together(context.clock(), &cpus, SPAN, |_| Pass::new(op, size))?;
+            Ok(in_sum(&shares))
+        })?;
+        round.metric(&BANDWIDTH, trial.value * size as f64);
+        Ok(())
+    },
     ..Case::new("memory", "bandwidth")
 };
 
@@ -63,28 +83,6 @@ fn takes(params: &Params) -> Duration {
     let is_large = params.get("size").is_some_and(|size| size.ends_with('m') || size.contains('x'));
     let millis = if is_large { 60 } else { 0 };
     SPAN + Duration::from_millis(millis)
-}
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let workers = count_of(params, "workers")?;
-    let all = round.order().cpus.clone();
-    if workers > all.len() {
-        let text = format!("needs {workers} CPUs; this process may use {}", all.len());
-        return Err(CaseError::Unsupported(text));
-    }
-    // From the last down, so that a single one has the CPU of all other single measurements.
-    let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
-    let (op, size) = (value_of(params, "op")?, bytes_of(params, "size", round)?);
-    let size = (size / stream::BLOCK).max(2) * stream::BLOCK;
-    let buffers = if matches!(op, "copy" | "memcpy") { 2 } else { 1 };
-    require((size * buffers * workers) as u64)?;
-    let context = TrialContext::new(round, &cpus)?;
-    let trial = round.trial_of(&context, || {
-        let shares = together(context.clock(), &cpus, SPAN, |_| Pass::new(op, size))?;
-        Ok(in_sum(&shares))
-    })?;
-    round.metric(&BANDWIDTH, trial.value * size as f64);
-    Ok(())
 }
 
 /// The passes of one thread.

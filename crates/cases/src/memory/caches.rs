@@ -49,29 +49,27 @@ pub const CASE: Case = Case {
         ..Trials::new(|_: &Params| Duration::from_millis(300))
     }),
     metrics: CACHES,
-    run,
+    run: |_, round| {
+        let cpus = &round.order().cpus;
+        let cpu = cpus.last().copied().unwrap_or(0);
+        let context = TrialContext::new(round, &cpus[cpus.len().saturating_sub(1)..])?;
+        let reported = reported_caches(cpu);
+        let largest = reported.last_level().map_or(LARGEST_AT_LEAST, |bytes| 2 * bytes as usize);
+        let largest = largest.clamp(LARGEST_AT_LEAST, LARGEST_AT_MOST).next_multiple_of(HUGE_PAGE);
+        require(largest as u64)?;
+        let region = region(largest)?;
+        let clock = context.clock();
+        let sweeps = round.trial_of(&context, || {
+            let start = clock.now();
+            let value = sweeps(clock, &region)?;
+            let took = clock.between(start, clock.now());
+            Ok(Timed { value, operations: 1, took: Duration::from_nanos(took.get() as u64) })
+        })?;
+        report(round, &sweeps.value, &reported);
+        Ok(())
+    },
     ..Case::new("memory", "caches")
 };
-
-fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let cpus = &round.order().cpus;
-    let cpu = cpus.last().copied().unwrap_or(0);
-    let context = TrialContext::new(round, &cpus[cpus.len().saturating_sub(1)..])?;
-    let reported = reported_caches(cpu);
-    let largest = reported.last_level().map_or(LARGEST_AT_LEAST, |bytes| 2 * bytes as usize);
-    let largest = largest.clamp(LARGEST_AT_LEAST, LARGEST_AT_MOST).next_multiple_of(HUGE_PAGE);
-    require(largest as u64)?;
-    let region = region(largest)?;
-    let clock = context.clock();
-    let sweeps = round.trial_of(&context, || {
-        let start = clock.now();
-        let value = sweeps(clock, &region)?;
-        let took = clock.between(start, clock.now());
-        Ok(Timed { value, operations: 1, took: Duration::from_nanos(took.get() as u64) })
-    })?;
-    report(round, &sweeps.value, &reported);
-    Ok(())
-}
 
 /// Memory in huge pages if the system grants them, so that the sets of the second-level cache are used evenly.
 fn region(bytes: usize) -> Result<Region, CaseError> {

@@ -1,6 +1,6 @@
 use std::hint::black_box;
 
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Round};
 use platform::memory::{Pages, Region};
 
 use super::chain::{Chain, LINE, Visits};
@@ -57,7 +57,15 @@ pub const CASE: Case = Case {
         .takes(Takes::Footprint(1 << 20)),
         Param::new("pages", PAGES_MEANING, &["base", "huge"]),
     ],
-    run,
+    run: |params, round| {
+        let pages = match value_of(params, "pages")? {
+            "huge" => Pages::Huge,
+            _ => Pages::Base,
+        };
+        let (size, stride) = (bytes_of(params, "size", round)?, size_of(params, "stride")?);
+        round.expect_syscalls(0.0);
+        time(round, size, stride, pages)
+    },
     ..Case::new("memory", "load")
 };
 
@@ -76,16 +84,6 @@ pub const L1: Case = Case {
     },
     ..CASE
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let pages = match value_of(params, "pages")? {
-        "huge" => Pages::Huge,
-        _ => Pages::Base,
-    };
-    let (size, stride) = (bytes_of(params, "size", round)?, size_of(params, "stride")?);
-    round.expect_syscalls(0.0);
-    time(round, size, stride, pages)
-}
 
 fn time(round: &mut Round, size: usize, stride: usize, pages: Pages) -> Result<(), CaseError> {
     platform::memory::require(size as u64)?;

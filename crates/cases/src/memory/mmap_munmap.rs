@@ -20,27 +20,25 @@ pub const CASE: Case = Case {
             expect_faults(round, bytes.div_ceil(page) as f64);
         }
         round.expect_syscalls(2.0);
-        crate::syscall::time(round, "mmap and munmap", || {
-            // SAFETY: a new mapping touches nothing that exists; all of it is unmapped again.
-            unsafe {
-                let place = libc::mmap(
-                    std::ptr::null_mut(),
-                    bytes,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    libc::MAP_PRIVATE | libc::MAP_ANON,
-                    -1,
-                    0,
-                );
-                if place == libc::MAP_FAILED {
-                    return false;
-                }
-                if touch {
-                    for at in (0..bytes).step_by(page) {
-                        place.cast::<u8>().add(at).write_volatile(1);
-                    }
-                }
-                libc::munmap(place, bytes) == 0
+        // SAFETY: a new mapping touches nothing that exists; all of it is unmapped again.
+        crate::syscall::time(round, "mmap and munmap", || unsafe {
+            let place = libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANON,
+                -1,
+                0,
+            );
+            if place == libc::MAP_FAILED {
+                return false;
             }
+            if touch {
+                for at in (0..bytes).step_by(page) {
+                    place.cast::<u8>().add(at).write_volatile(1);
+                }
+            }
+            libc::munmap(place, bytes) == 0
         })
     }),
     ..Case::new("memory", "mmap-munmap")

@@ -22,21 +22,19 @@ pub const CASE: Case = Case {
             platform::memory::require(bytes as u64)?;
         }
         let page = platform::memory::page_size();
-        crate::syscall::time(round, "VirtualAlloc and VirtualFree", || {
-            // SAFETY: a new allocation touches nothing that exists; all of it is freed again.
-            unsafe {
-                let kind = MEM_RESERVE | MEM_COMMIT;
-                let place = VirtualAlloc(std::ptr::null(), bytes, kind, PAGE_READWRITE);
-                if place.is_null() {
-                    return false;
-                }
-                if touch {
-                    for at in (0..bytes).step_by(page) {
-                        place.cast::<u8>().add(at).write_volatile(1);
-                    }
-                }
-                VirtualFree(place, 0, MEM_RELEASE) != 0
+        // SAFETY: a new allocation touches nothing that exists; all of it is freed again.
+        crate::syscall::time(round, "VirtualAlloc and VirtualFree", || unsafe {
+            let kind = MEM_RESERVE | MEM_COMMIT;
+            let place = VirtualAlloc(std::ptr::null(), bytes, kind, PAGE_READWRITE);
+            if place.is_null() {
+                return false;
             }
+            if touch {
+                for at in (0..bytes).step_by(page) {
+                    place.cast::<u8>().add(at).write_volatile(1);
+                }
+            }
+            VirtualFree(place, 0, MEM_RELEASE) != 0
         })
     }),
     ..Case::new("memory", "virtual-alloc").on_windows()

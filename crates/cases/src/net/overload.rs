@@ -63,7 +63,25 @@ pub const CASE: Case = Case {
         CPUS,
     ],
     metrics: OVERLOAD,
-    run,
+    run: |params, round| {
+        let load: f64 = value_of(params, "load")?
+            .parse()
+            .map_err(|e| CaseError::Failed(format!("parameter load: {e}")))?;
+        let patience = length_of(params, "patience")?;
+        let test_bed = TestBed::new(params, round)?;
+        let mut server = test_bed.server(params, Protocol::TOO_BUSY, round)?;
+        let of_load = test_bed.load(params, &server, Protocol::TOO_BUSY, Some(patience));
+        let mut generators = test_bed.generator_of(&of_load)?;
+        let duration = COUNTED * round.times_as_long();
+        let timed = round.trial_of(&test_bed.context, || {
+            let seen = Seen::of(&mut generators, &of_load, load, duration, &mut server)?;
+            drop(generators);
+            server.end_now()?;
+            Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
+        })?;
+        timed.value.report(round);
+        Ok(())
+    },
     ..Case::new("net", "overload")
 };
 
@@ -83,26 +101,6 @@ const COUNTED: Duration = Duration::from_millis(300);
 const CONNECTIONS_AT_MOST: f64 = 20_000.0;
 /// Descriptors besides those of connections.
 const BESIDE: u64 = 64;
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let load: f64 = value_of(params, "load")?
-        .parse()
-        .map_err(|e| CaseError::Failed(format!("parameter load: {e}")))?;
-    let patience = length_of(params, "patience")?;
-    let test_bed = TestBed::new(params, round)?;
-    let mut server = test_bed.server(params, Protocol::TOO_BUSY, round)?;
-    let of_load = test_bed.load(params, &server, Protocol::TOO_BUSY, Some(patience));
-    let mut generators = test_bed.generator_of(&of_load)?;
-    let duration = COUNTED * round.times_as_long();
-    let timed = round.trial_of(&test_bed.context, || {
-        let seen = Seen::of(&mut generators, &of_load, load, duration, &mut server)?;
-        drop(generators);
-        server.end_now()?;
-        Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
-    })?;
-    timed.value.report(round);
-    Ok(())
-}
 
 /// The observations of one overload.
 struct Seen {

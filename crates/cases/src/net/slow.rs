@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use loadgen::SlowClients;
-use measure::{CaseError, Params, Round};
+use measure::Params;
 use servers::Protocol;
 
 use super::metrics;
@@ -39,13 +39,11 @@ pub const CASE: Case = Case {
         CPUS,
     ],
     metrics: metrics::SLOW,
-    run,
+    run: |params, round| {
+        trial::run_beside(params, Protocol::HTTP, count_of(params, "slow")?, round)
+    },
     ..Case::new("net", "slow")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    trial::run_beside(params, Protocol::HTTP, count_of(params, "slow")?, round)
-}
 
 /// Whether a run of this extent measures this point: a default run has a thread for each connection, and an event loop.
 pub fn includes(params: &Params, extent: Extent) -> bool {

@@ -1,5 +1,5 @@
+use measure::CaseError;
 use measure::user_code::UserCode;
-use measure::{CaseError, Params, Round};
 
 use super::library::OpLibrary;
 use crate::{Case, Param, value_of};
@@ -13,28 +13,26 @@ pub const CASE: Case = Case {
     operation: "One of the n operations that the user's oscost_operation(n) carries out.",
     comparable_to: "What the library's author defines; sampled as all cases are, with one call for each batch.",
     params: &[Param::new(NAME, "what the library calls its function", &["oscost_name()"])],
-    run,
+    run: |params, round| {
+        let Some(UserCode::Library(file)) = round.order().user.clone() else {
+            return Err(CaseError::Failed("no library was given: oscost run --op FILE".to_owned()));
+        };
+        let library = OpLibrary::load(&file)?;
+        library.check_is(value_of(params, NAME)?, &file)?;
+        library.set_up()?;
+        if let Some(calls) = library.expected_syscalls() {
+            round.expect_syscalls(calls);
+        }
+        let mut outcome = Ok(());
+        let timed = round.time_batches(|n| {
+            let done = library.operate(n);
+            if done.is_err() {
+                outcome = done;
+            }
+        });
+        library.tear_down();
+        // A time of operations that failed is no figure.
+        outcome.and(timed)
+    },
     ..Case::new("op", "function")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let Some(UserCode::Library(file)) = round.order().user.clone() else {
-        return Err(CaseError::Failed("no library was given: oscost run --op FILE".to_owned()));
-    };
-    let library = OpLibrary::load(&file)?;
-    library.check_is(value_of(params, NAME)?, &file)?;
-    library.set_up()?;
-    if let Some(calls) = library.expected_syscalls() {
-        round.expect_syscalls(calls);
-    }
-    let mut outcome = Ok(());
-    let timed = round.time_batches(|n| {
-        let done = library.operate(n);
-        if done.is_err() {
-            outcome = done;
-        }
-    });
-    library.tear_down();
-    // A time of operations that failed is no figure.
-    outcome.and(timed)
-}

@@ -22,9 +22,9 @@ pub const CASE: Case = Case {
         let count = count_of(params, "children")?;
         let children = SleepingChildren::start(count)?;
         round.expect_syscalls(1.0);
-        crate::syscall::time(round, "waitpid", || {
-            // SAFETY: a null pointer for the status is allowed.
-            unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) == 0 }
+        // SAFETY: a null pointer for the status is allowed.
+        crate::syscall::time(round, "waitpid", || unsafe {
+            libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) == 0
         })?;
         match children.end() {
             lived if lived == count => Ok(()),

@@ -12,8 +12,8 @@ pub const CASE: Case = Case {
         use crate::syscall::unnamed_file;
 
         round.expect_syscalls(2.0);
-        // SAFETY: the descriptor is open.
         let make = |_| unnamed_file::open();
+        // SAFETY: the descriptor is open.
         scale(params, round, "fallocate", make, |file| unsafe {
             let fd = file.as_raw_fd();
             libc::fallocate(fd, 0, 0, 1 << 20) == 0 && libc::ftruncate(fd, 0) == 0

@@ -16,12 +16,10 @@ pub const CASE: Case = Case {
             EXCEPTION_CONTINUE_SEARCH
         }
 
-        crate::syscall::time(round, "AddVectoredExceptionHandler", || {
-            // SAFETY: the handler has the required signature and accepts any exception; it is removed once.
-            unsafe {
-                let handle = AddVectoredExceptionHandler(1, Some(pass_on));
-                !handle.is_null() && RemoveVectoredExceptionHandler(handle) != 0
-            }
+        // SAFETY: the handler has the required signature and accepts any exception; it is removed once.
+        crate::syscall::time(round, "AddVectoredExceptionHandler", || unsafe {
+            let handle = AddVectoredExceptionHandler(1, Some(pass_on));
+            !handle.is_null() && RemoveVectoredExceptionHandler(handle) != 0
         })
     }),
     ..Case::new("signal", "add-exception-handler").on_windows()

@@ -1,7 +1,6 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use measure::{CaseError, Params, Round};
 use platform::address_wait::{Sharing, wait_while, wake_one};
 use platform::shared::Shared;
 
@@ -17,7 +16,16 @@ pub const FUTEX: Case = Case {
     only: Only::Linux("exists only on Linux; see switch/wait-on-address for Windows"),
     params: EITHER,
     metrics: METRICS,
-    run,
+    run: |params, round| {
+        let processes = value_of(params, "as")? == "processes";
+        let sharing = if processes { Sharing::Processes } else { Sharing::Threads };
+        // Each in a page of its own.
+        let (there, back) =
+            (Shared::new(AtomicU32::new(NONE))?, Shared::new(AtomicU32::new(NONE))?);
+        let first = End { own: back, next: there, sharing };
+        let second = End { own: there, next: back, sharing };
+        measure_pair(params, round, [first, second], None)
+    },
     ..Case::new("switch", "futex")
 };
 
@@ -59,14 +67,4 @@ impl TokenEnd for End {
             wait_while(&self.own, NONE, self.sharing)?;
         }
     }
-}
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let processes = value_of(params, "as")? == "processes";
-    let sharing = if processes { Sharing::Processes } else { Sharing::Threads };
-    // Each in a page of its own.
-    let (there, back) = (Shared::new(AtomicU32::new(NONE))?, Shared::new(AtomicU32::new(NONE))?);
-    let first = End { own: back, next: there, sharing };
-    let second = End { own: there, next: back, sharing };
-    measure_pair(params, round, [first, second], None)
 }

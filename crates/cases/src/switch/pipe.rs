@@ -1,6 +1,6 @@
 use std::io::{self, PipeReader, PipeWriter};
 
-use measure::{CaseError, Params, Round};
+use measure::CaseError;
 
 use super::{METRICS, TokenEnd, measure_pair, read_token, write_token};
 use crate::Case;
@@ -16,17 +16,15 @@ pub const CASE: Case = Case {
             `lat_ctx` subtracts the calls (see switch/ring).",
     params: &[AS_WHERE_POSSIBLE, PLACE],
     metrics: METRICS,
-    run,
+    run: |params, round| {
+        let mut ends = ring_of_pipes(2)?.into_iter();
+        let (Some(first), Some(second)) = (ends.next(), ends.next()) else {
+            return Err(CaseError::Failed("two pipes have two ends".into()));
+        };
+        measure_pair(params, round, [first, second], platform::process::CAN_FORK.then_some(1.0))
+    },
     ..Case::new("switch", "pipe")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let mut ends = ring_of_pipes(2)?.into_iter();
-    let (Some(first), Some(second)) = (ends.next(), ends.next()) else {
-        return Err(CaseError::Failed("two pipes have two ends".into()));
-    };
-    measure_pair(params, round, [first, second], platform::process::CAN_FORK.then_some(1.0))
-}
 
 /// One task's end of a ring of pipes.
 pub struct PipeEnd {

@@ -1,4 +1,4 @@
-use measure::{CaseError, Metric, Params, Round};
+use measure::{CaseError, Metric};
 
 use super::pipe::ring_of_pipes;
 use super::{SAME, SAME_CPU, WorkingSet, measure_ring};
@@ -41,29 +41,27 @@ pub const CASE: Case = Case {
             changing it.",
     params: &[TASKS, WORKING_SET, AS_PROCESSES_WHERE_POSSIBLE, PLACE],
     metrics: &[SAME_CPU, TOUCH, NET],
-    run,
+    run: |params, round| {
+        let (tasks, bytes) = (count_of(params, "tasks")?, size_of(params, "working-set")?);
+        if tasks < 2 {
+            return Err(CaseError::Unsupported("a ring has at least two tasks".into()));
+        }
+        platform::limits::raise_descriptors();
+        let placed = Tasks::of(params, round)?;
+        if platform::process::CAN_FORK {
+            round.expect_syscalls(2.0 / tasks as f64);
+        }
+        measure_ring(&placed, round, ring_of_pipes(tasks)?, bytes)?;
+        if bytes > 0 {
+            let touch = WorkingSet::cached_ns(bytes);
+            round.metric(&TOUCH, touch);
+            if let Some(time) = round.median_time() {
+                round.metric(&NET, (time.get() - touch).max(0.0));
+            }
+        }
+        Ok(())
+    },
     ..Case::new("switch", "ring")
 };
 
 const PLACE: Param = Param { full: &["same", "unpinned"], ..SAME };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let (tasks, bytes) = (count_of(params, "tasks")?, size_of(params, "working-set")?);
-    if tasks < 2 {
-        return Err(CaseError::Unsupported("a ring has at least two tasks".into()));
-    }
-    platform::limits::raise_descriptors();
-    let placed = Tasks::of(params, round)?;
-    if platform::process::CAN_FORK {
-        round.expect_syscalls(2.0 / tasks as f64);
-    }
-    measure_ring(&placed, round, ring_of_pipes(tasks)?, bytes)?;
-    if bytes > 0 {
-        let touch = WorkingSet::cached_ns(bytes);
-        round.metric(&TOUCH, touch);
-        if let Some(time) = round.median_time() {
-            round.metric(&NET, (time.get() - touch).max(0.0));
-        }
-    }
-    Ok(())
-}

@@ -17,20 +17,18 @@ pub const CASE: Case = Case {
         let path = std::env::current_exe()
             .map_err(|e| measure::CaseError::from_io("finding this program's own file", &e))?;
         let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
-        super::time(round, "CreateFileW", || {
-            // SAFETY: the path ends with NUL; a handle that was opened is closed.
-            unsafe {
-                let handle = CreateFileW(
-                    path.as_ptr(),
-                    GENERIC_READ,
-                    FILE_SHARE_READ,
-                    std::ptr::null(),
-                    OPEN_EXISTING,
-                    FILE_ATTRIBUTE_NORMAL,
-                    std::ptr::null_mut(),
-                );
-                handle != INVALID_HANDLE_VALUE && CloseHandle(handle) != 0
-            }
+        // SAFETY: the path ends with NUL; a handle that was opened is closed.
+        super::time(round, "CreateFileW", || unsafe {
+            let handle = CreateFileW(
+                path.as_ptr(),
+                GENERIC_READ,
+                FILE_SHARE_READ,
+                std::ptr::null(),
+                OPEN_EXISTING,
+                FILE_ATTRIBUTE_NORMAL,
+                std::ptr::null_mut(),
+            );
+            handle != INVALID_HANDLE_VALUE && CloseHandle(handle) != 0
         })
     }),
     ..Case::new("syscall", "create-file-close").on_windows()

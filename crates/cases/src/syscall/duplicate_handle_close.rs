@@ -13,15 +13,13 @@ pub const CASE: Case = Case {
 
         let file = super::own_program()?;
         let (handle, mut copy) = (file.as_raw_handle(), std::ptr::null_mut());
-        super::time(round, "DuplicateHandle", || {
-            // SAFETY: the handle is open; the pseudo handle needs no closing; a copy that was
-            // made is closed.
-            unsafe {
-                let this = GetCurrentProcess();
-                let options = DUPLICATE_SAME_ACCESS;
-                DuplicateHandle(this, handle, this, &mut copy, 0, 0, options) != 0
-                    && CloseHandle(copy) != 0
-            }
+        // SAFETY: the handle is open; the pseudo handle needs no closing; a copy that was
+        // made is closed.
+        super::time(round, "DuplicateHandle", || unsafe {
+            let this = GetCurrentProcess();
+            let options = DUPLICATE_SAME_ACCESS;
+            DuplicateHandle(this, handle, this, &mut copy, 0, 0, options) != 0
+                && CloseHandle(copy) != 0
         })
     }),
     ..Case::new("syscall", "duplicate-handle-close").on_windows()

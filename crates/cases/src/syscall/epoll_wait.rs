@@ -26,9 +26,9 @@ pub const CASE: Case = Case {
         }
         let mut ready = [event; 64];
         round.expect_syscalls(1.0);
-        super::time(round, "epoll_wait", || {
-            // SAFETY: the pointer and count describe `ready`.
-            unsafe { libc::epoll_wait(fd, ready.as_mut_ptr(), 64, 0) == 0 }
+        // SAFETY: the pointer and count describe `ready`.
+        super::time(round, "epoll_wait", || unsafe {
+            libc::epoll_wait(fd, ready.as_mut_ptr(), 64, 0) == 0
         })
     }),
     ..Case::new("syscall", "epoll-wait").on_linux()

@@ -13,10 +13,8 @@ pub const CASE: Case = Case {
         // SAFETY: an all-zero stat is valid.
         let (fd, mut facts) = (file.as_raw_fd(), unsafe { std::mem::zeroed() });
         round.expect_syscalls(1.0);
-        super::time(round, "fstat", || {
-            // SAFETY: the descriptor is open, and `facts` is a valid buffer for the result.
-            unsafe { libc::fstat(fd, &mut facts) == 0 }
-        })
+        // SAFETY: the descriptor is open, and `facts` is a valid buffer for the result.
+        super::time(round, "fstat", || unsafe { libc::fstat(fd, &mut facts) == 0 })
     }),
     ..Case::new("syscall", "fstat")
 };

@@ -15,9 +15,9 @@ pub const CASE: Case = Case {
         let path =
             path.map_err(|e| measure::CaseError::from_io("finding this program's own file", &e))?;
         let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
-        super::time(round, "GetFileAttributesW", || {
-            // SAFETY: the path ends with a zero.
-            unsafe { GetFileAttributesW(path.as_ptr()) != INVALID_FILE_ATTRIBUTES }
+        // SAFETY: the path ends with a zero.
+        super::time(round, "GetFileAttributesW", || unsafe {
+            GetFileAttributesW(path.as_ptr()) != INVALID_FILE_ATTRIBUTES
         })
     }),
     ..Case::new("syscall", "get-file-attributes").on_windows()

@@ -11,12 +11,10 @@ pub const CASE: Case = Case {
 
         let zero = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
         let [mut created, mut ended, mut kernel, mut user] = [zero; 4];
-        super::time(round, "GetProcessTimes", || {
-            // SAFETY: the pseudo handle needs no closing; the four are valid places.
-            unsafe {
-                let this = GetCurrentProcess();
-                GetProcessTimes(this, &mut created, &mut ended, &mut kernel, &mut user) != 0
-            }
+        // SAFETY: the pseudo handle needs no closing; the four are valid places.
+        super::time(round, "GetProcessTimes", || unsafe {
+            let this = GetCurrentProcess();
+            GetProcessTimes(this, &mut created, &mut ended, &mut kernel, &mut user) != 0
         })
     }),
     ..Case::new("syscall", "get-process-times").on_windows()

@@ -11,9 +11,9 @@ pub const CASE: Case = Case {
     run: on_linux!(|_, round| {
         let mut bytes = [0u8; 16];
         round.expect_syscalls(1.0);
-        super::time(round, "getrandom", || {
-            // SAFETY: the pointer and count describe `bytes`.
-            unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), 16, 0) == 16 }
+        // SAFETY: the pointer and count describe `bytes`.
+        super::time(round, "getrandom", || unsafe {
+            libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), 16, 0) == 16
         })
     }),
     ..Case::new("syscall", "getrandom-16").on_linux()

@@ -10,9 +10,9 @@ pub const CASE: Case = Case {
         // SAFETY: an all-zero rusage is valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         round.expect_syscalls(1.0);
-        super::time(round, "getrusage", || {
-            // SAFETY: `usage` is a valid buffer for the result.
-            unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) == 0 }
+        // SAFETY: `usage` is a valid buffer for the result.
+        super::time(round, "getrusage", || unsafe {
+            libc::getrusage(libc::RUSAGE_SELF, &mut usage) == 0
         })
     }),
     ..Case::new("syscall", "getrusage")

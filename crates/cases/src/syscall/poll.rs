@@ -18,9 +18,9 @@ pub const CASE: Case = Case {
         let mut list: Vec<libc::pollfd> = sockets.fds.iter().map(watch).collect();
         let count = list.len() as libc::nfds_t;
         round.expect_syscalls(1.0);
-        super::time(round, "poll", || {
-            // SAFETY: the pointer and count describe `list`.
-            unsafe { libc::poll(list.as_mut_ptr(), count, 0) == active as libc::c_int }
+        // SAFETY: the pointer and count describe `list`.
+        super::time(round, "poll", || unsafe {
+            libc::poll(list.as_mut_ptr(), count, 0) == active as libc::c_int
         })
     }),
     ..Case::new("syscall", "poll")

@@ -17,9 +17,9 @@ pub const CASE: Case = Case {
         let file = super::unnamed_file::containing(&vec![7; bytes])?;
         let (fd, mut buffer) = (file.as_raw_fd(), vec![0u8; bytes]);
         round.expect_syscalls(1.0);
-        super::time(round, "pread", || {
-            // SAFETY: the descriptor is open; the pointer and length describe `buffer`.
-            unsafe { libc::pread(fd, buffer.as_mut_ptr().cast(), bytes, 0) == bytes as isize }
+        // SAFETY: the descriptor is open; the pointer and length describe `buffer`.
+        super::time(round, "pread", || unsafe {
+            libc::pread(fd, buffer.as_mut_ptr().cast(), bytes, 0) == bytes as isize
         })?;
         match buffer.iter().all(|&byte| byte == 7) {
             true => Ok(()),

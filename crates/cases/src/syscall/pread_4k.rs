@@ -13,9 +13,9 @@ pub const CASE: Case = Case {
         let file = super::own_program()?;
         let (fd, mut page) = (file.as_raw_fd(), [0u8; 4096]);
         round.expect_syscalls(1.0);
-        super::time(round, "pread", || {
-            // SAFETY: the descriptor is open; the pointer and count describe `page`.
-            unsafe { libc::pread(fd, page.as_mut_ptr().cast(), 4096, 0) == 4096 }
+        // SAFETY: the descriptor is open; the pointer and count describe `page`.
+        super::time(round, "pread", || unsafe {
+            libc::pread(fd, page.as_mut_ptr().cast(), 4096, 0) == 4096
         })
     }),
     ..Case::new("syscall", "pread-4k")

@@ -17,9 +17,9 @@ pub const CASE: Case = Case {
         let file = super::unnamed_file::open()?;
         let (fd, buffer) = (file.as_raw_fd(), vec![7u8; bytes]);
         round.expect_syscalls(1.0);
-        super::time(round, "pwrite", || {
-            // SAFETY: the descriptor is open; the pointer and length describe `buffer`.
-            unsafe { libc::pwrite(fd, buffer.as_ptr().cast(), bytes, 0) == bytes as isize }
+        // SAFETY: the descriptor is open; the pointer and length describe `buffer`.
+        super::time(round, "pwrite", || unsafe {
+            libc::pwrite(fd, buffer.as_ptr().cast(), bytes, 0) == bytes as isize
         })?;
         let mut written = vec![0; bytes];
         let read = file.read_exact_at(&mut written, 0);

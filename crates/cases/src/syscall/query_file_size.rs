@@ -11,10 +11,8 @@ pub const CASE: Case = Case {
 
         let file = super::own_program()?;
         let (handle, mut size) = (file.as_raw_handle(), 0i64);
-        super::time(round, "GetFileSizeEx", || {
-            // SAFETY: the handle is open, and `size` is a valid buffer for the result.
-            unsafe { GetFileSizeEx(handle, &mut size) != 0 }
-        })
+        // SAFETY: the handle is open, and `size` is a valid buffer for the result.
+        super::time(round, "GetFileSizeEx", || unsafe { GetFileSizeEx(handle, &mut size) != 0 })
     }),
     ..Case::new("syscall", "query-file-size").on_windows()
 };

@@ -12,9 +12,9 @@ pub const CASE: Case = Case {
         let file = super::own_program()?;
         let (fd, mut nothing) = (file.as_raw_fd(), [0u8; 1]);
         round.expect_syscalls(1.0);
-        super::time(round, "read", || {
-            // SAFETY: the descriptor is open, and nothing is written for a count of 0.
-            unsafe { libc::read(fd, nothing.as_mut_ptr().cast(), 0) == 0 }
+        // SAFETY: the descriptor is open, and nothing is written for a count of 0.
+        super::time(round, "read", || unsafe {
+            libc::read(fd, nothing.as_mut_ptr().cast(), 0) == 0
         })
     }),
     ..Case::new("syscall", "read-0")

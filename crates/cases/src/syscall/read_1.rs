@@ -13,10 +13,8 @@ pub const CASE: Case = Case {
         let zero = opened.map_err(|e| measure::CaseError::from_io("/dev/zero", &e))?;
         let (fd, mut byte) = (zero.as_raw_fd(), [0u8; 1]);
         round.expect_syscalls(1.0);
-        super::time(round, "read", || {
-            // SAFETY: the descriptor is open; the pointer and count describe `byte`.
-            unsafe { libc::read(fd, byte.as_mut_ptr().cast(), 1) == 1 }
-        })
+        // SAFETY: the descriptor is open; the pointer and count describe `byte`.
+        super::time(round, "read", || unsafe { libc::read(fd, byte.as_mut_ptr().cast(), 1) == 1 })
     }),
     ..Case::new("syscall", "read-1")
 };

@@ -12,9 +12,9 @@ pub const CASE: Case = Case {
         let file = super::own_program()?;
         let (handle, none) = (file.as_raw_handle(), std::ptr::null_mut());
         let (mut nothing, mut got) = ([0u8; 1], 0);
-        super::time(round, "ReadFile", || {
-            // SAFETY: the handle is open, and nothing is written for a count of 0.
-            unsafe { ReadFile(handle, nothing.as_mut_ptr(), 0, &mut got, none) != 0 }
+        // SAFETY: the handle is open, and nothing is written for a count of 0.
+        super::time(round, "ReadFile", || unsafe {
+            ReadFile(handle, nothing.as_mut_ptr(), 0, &mut got, none) != 0
         })
     }),
     ..Case::new("syscall", "read-file-0").on_windows()

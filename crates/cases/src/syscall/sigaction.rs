@@ -11,9 +11,9 @@ pub const CASE: Case = Case {
         // SAFETY: an all-zero sigaction is valid.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         round.expect_syscalls(1.0);
-        super::time(round, "sigaction", || {
-            // SAFETY: a null new action changes nothing; `action` is a valid buffer for the old.
-            unsafe { libc::sigaction(libc::SIGUSR1, std::ptr::null(), &mut action) == 0 }
+        // SAFETY: a null new action changes nothing; `action` is a valid buffer for the old.
+        super::time(round, "sigaction", || unsafe {
+            libc::sigaction(libc::SIGUSR1, std::ptr::null(), &mut action) == 0
         })
     }),
     ..Case::new("syscall", "sigaction")

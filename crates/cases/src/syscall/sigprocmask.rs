@@ -16,9 +16,9 @@ pub const CASE: Case = Case {
         };
         let mut old = present;
         round.expect_syscalls(1.0);
-        super::time(round, "sigprocmask", || {
-            // SAFETY: both sets are valid, and the new one is the present one.
-            unsafe { libc::sigprocmask(libc::SIG_SETMASK, &present, &mut old) == 0 }
+        // SAFETY: both sets are valid, and the new one is the present one.
+        super::time(round, "sigprocmask", || unsafe {
+            libc::sigprocmask(libc::SIG_SETMASK, &present, &mut old) == 0
         })
     }),
     ..Case::new("syscall", "sigprocmask")

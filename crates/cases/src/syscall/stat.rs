@@ -13,10 +13,8 @@ pub const CASE: Case = Case {
         // SAFETY: an all-zero stat is valid.
         let mut facts = unsafe { std::mem::zeroed() };
         round.expect_syscalls(1.0);
-        super::time(round, "stat", || {
-            // SAFETY: the path ends with NUL, and `facts` is a valid buffer for the result.
-            unsafe { libc::stat(path.as_ptr(), &mut facts) == 0 }
-        })
+        // SAFETY: the path ends with NUL, and `facts` is a valid buffer for the result.
+        super::time(round, "stat", || unsafe { libc::stat(path.as_ptr(), &mut facts) == 0 })
     }),
     ..Case::new("syscall", "stat")
 };

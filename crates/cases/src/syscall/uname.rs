@@ -11,10 +11,8 @@ pub const CASE: Case = Case {
         // SAFETY: an all-zero utsname is valid.
         let mut names: libc::utsname = unsafe { std::mem::zeroed() };
         round.expect_syscalls(1.0);
-        super::time(round, "uname", || {
-            // SAFETY: `names` is a valid buffer for the result.
-            unsafe { libc::uname(&mut names) == 0 }
-        })
+        // SAFETY: `names` is a valid buffer for the result.
+        super::time(round, "uname", || unsafe { libc::uname(&mut names) == 0 })
     }),
     ..Case::new("syscall", "uname")
 };

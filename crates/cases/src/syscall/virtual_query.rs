@@ -13,9 +13,9 @@ pub const CASE: Case = Case {
         // SAFETY: an all-zero structure is valid.
         let mut region: MEMORY_BASIC_INFORMATION = unsafe { std::mem::zeroed() };
         let place = (&raw const size).cast();
-        super::time(round, "VirtualQuery", || {
-            // SAFETY: `region` has the size passed; the address is only looked up.
-            unsafe { VirtualQuery(place, &mut region, size) == size }
+        // SAFETY: `region` has the size passed; the address is only looked up.
+        super::time(round, "VirtualQuery", || unsafe {
+            VirtualQuery(place, &mut region, size) == size
         })
     }),
     ..Case::new("syscall", "virtual-query").on_windows()

@@ -12,9 +12,9 @@ pub const CASE: Case = Case {
 
         let event = platform::owned::event()?;
         let handle = event.as_raw_handle();
-        super::time(round, "WaitForSingleObject", || {
-            // SAFETY: the handle is an open event.
-            unsafe { WaitForSingleObject(handle, 0) == WAIT_TIMEOUT }
+        // SAFETY: the handle is an open event.
+        super::time(round, "WaitForSingleObject", || unsafe {
+            WaitForSingleObject(handle, 0) == WAIT_TIMEOUT
         })
     }),
     ..Case::new("syscall", "wait-0").on_windows()

@@ -14,10 +14,8 @@ pub const CASE: Case = Case {
         let null = opened.map_err(|e| measure::CaseError::from_io("/dev/null", &e))?;
         let (fd, byte) = (null.as_raw_fd(), [0u8; 1]);
         round.expect_syscalls(1.0);
-        super::time(round, "write", || {
-            // SAFETY: the descriptor is open; the pointer and count describe `byte`.
-            unsafe { libc::write(fd, byte.as_ptr().cast(), 1) == 1 }
-        })
+        // SAFETY: the descriptor is open; the pointer and count describe `byte`.
+        super::time(round, "write", || unsafe { libc::write(fd, byte.as_ptr().cast(), 1) == 1 })
     }),
     ..Case::new("syscall", "write-1")
 };

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::hint::black_box;
 
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Round};
 use platform::thread_key::ThreadKey;
 
 use crate::{Case, Param, value_of};
@@ -27,22 +27,7 @@ pub const CASE: Case = Case {
         &["address", "key"],
     )
     .full(&["address", "checked", "key"])],
-    run,
-    ..Case::new("thread", "local")
-};
-
-thread_local! {
-    static CONSTANT: Cell<usize> = const { Cell::new(0) };
-    static CHECKED: Cell<usize> = Cell::new(unset());
-}
-
-/// A value that is computed when it is first needed.
-fn unset() -> usize {
-    black_box(0)
-}
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    match value_of(params, "by")? {
+    run: |params, round| match value_of(params, "by")? {
         "address" => {
             CONSTANT.set(VALUE);
             measure(round, |()| CONSTANT.get(), ())
@@ -56,7 +41,18 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             key.set(VALUE)?;
             measure(round, ThreadKey::get, &key)
         }
-    }
+    },
+    ..Case::new("thread", "local")
+};
+
+thread_local! {
+    static CONSTANT: Cell<usize> = const { Cell::new(0) };
+    static CHECKED: Cell<usize> = Cell::new(unset());
+}
+
+/// A value that is computed when it is first needed.
+fn unset() -> usize {
+    black_box(0)
 }
 
 /// Times calls of `read`.
@@ -80,6 +76,7 @@ fn measure<A: Copy>(round: &mut Round, read: fn(A) -> usize, argument: A) -> Res
 
 #[cfg(test)]
 mod tests {
+    use measure::Params;
     use measure::round::Mode;
 
     use super::*;

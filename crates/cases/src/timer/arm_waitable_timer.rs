@@ -16,14 +16,12 @@ pub const CREATE: Case = Case {
         use windows_sys::Win32::Foundation::CloseHandle;
         use windows_sys::Win32::System::Threading::{CreateWaitableTimerW, SetWaitableTimer};
 
-        crate::syscall::time(round, "CreateWaitableTimerW", || {
-            // SAFETY: a timer without name and with the usual security, closed once; no completion routine.
-            unsafe {
-                let timer = CreateWaitableTimerW(null(), 0, null());
-                !timer.is_null() && {
-                    let is_armed = SetWaitableTimer(timer, &IN_AN_HOUR, 0, None, null(), 0) != 0;
-                    CloseHandle(timer) != 0 && is_armed
-                }
+        // SAFETY: a timer without name and with the usual security, closed once; no completion routine.
+        crate::syscall::time(round, "CreateWaitableTimerW", || unsafe {
+            let timer = CreateWaitableTimerW(null(), 0, null());
+            !timer.is_null() && {
+                let is_armed = SetWaitableTimer(timer, &IN_AN_HOUR, 0, None, null(), 0) != 0;
+                CloseHandle(timer) != 0 && is_armed
             }
         })
     }),
@@ -46,9 +44,9 @@ pub const ARM: Case = Case {
             platform::owned::handle(CreateWaitableTimerW(null(), 0, null()), "CreateWaitableTimerW")
         }?;
         let handle = timer.as_raw_handle();
-        crate::syscall::time(round, "SetWaitableTimer", || {
-            // SAFETY: the handle is an open timer; there is no completion routine.
-            unsafe { SetWaitableTimer(handle, &IN_AN_HOUR, 0, None, null(), 0) != 0 }
+        // SAFETY: the handle is an open timer; there is no completion routine.
+        crate::syscall::time(round, "SetWaitableTimer", || unsafe {
+            SetWaitableTimer(handle, &IN_AN_HOUR, 0, None, null(), 0) != 0
         })
     }),
     ..CREATE

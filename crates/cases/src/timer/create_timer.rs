@@ -14,14 +14,12 @@ pub const CASE: Case = Case {
         notification.sigev_notify = libc::SIGEV_NONE;
         time.it_value.tv_sec = super::AN_HOUR_S;
         round.expect_syscalls(3.0);
-        crate::syscall::time(round, "timer_create", || {
-            // SAFETY: all places are valid, the old time is not asked for, and the timer is deleted once.
-            unsafe {
-                let mut timer: libc::timer_t = std::mem::zeroed();
-                libc::timer_create(libc::CLOCK_MONOTONIC, &mut notification, &mut timer) == 0
-                    && libc::timer_settime(timer, 0, &time, std::ptr::null_mut()) == 0
-                    && libc::timer_delete(timer) == 0
-            }
+        // SAFETY: all places are valid, the old time is not asked for, and the timer is deleted once.
+        crate::syscall::time(round, "timer_create", || unsafe {
+            let mut timer: libc::timer_t = std::mem::zeroed();
+            libc::timer_create(libc::CLOCK_MONOTONIC, &mut notification, &mut timer) == 0
+                && libc::timer_settime(timer, 0, &time, std::ptr::null_mut()) == 0
+                && libc::timer_delete(timer) == 0
         })
     }),
     ..Case::new("timer", "create-timer")
