@@ -1,7 +1,6 @@
 //! Shared by the cases of system calls: timing of a checked call, and the file that some of them use.
 
-use crate::scale::is_scaled;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Round};
 use platform::on_unix;
 use std::ffi::CString;
 use std::fs::File;
@@ -37,15 +36,6 @@ pub fn time(
 pub fn own_program() -> Result<File, CaseError> {
     let opened = std::env::current_exe().and_then(File::open);
     opened.map_err(|e| CaseError::from_io("opening this program's own file", &e))
-}
-
-/// The file of an operation: this program's own, or a temporary one for each of several workers.
-///
-/// # Errors
-/// If it cannot be opened.
-#[allow(dead_code, reason = "not on every system")]
-pub fn file(params: &Params) -> Result<File, CaseError> {
-    if is_scaled(params) { super::unnamed_file::open() } else { own_program() }
 }
 
 /// The path of this program's own file, for calls that take a path.

@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
         use crate::scale::alone_or_scaled;
         use std::os::fd::AsRawFd;
 
-        let file = |_| super::file(params);
+        let file = |_| super::unnamed_file::unless_alone(params);
         round.expect_syscalls(1.0);
         // SAFETY: the descriptor is open.
         alone_or_scaled(params, round, "lseek", file, |file| unsafe {

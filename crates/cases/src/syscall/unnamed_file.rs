@@ -5,9 +5,11 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use measure::CaseError;
+use measure::{CaseError, Params};
 use platform::cleanup::temp_path;
 use platform::{on_linux, on_unix};
+
+use crate::scale::is_scaled;
 
 /// Opens a file without a name in the temporary directory for reading and writing.
 ///
@@ -32,6 +34,14 @@ pub fn containing(bytes: &[u8]) -> Result<File, CaseError> {
     let mut file = open()?;
     let written = file.write_all(bytes);
     written.map_err(|e| CaseError::from_io("a temporary file", &e)).map(|()| file)
+}
+
+/// A file that is only looked at: this program's own, or an unnamed one where several workers have one each.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn unless_alone(params: &Params) -> Result<File, CaseError> {
+    if is_scaled(params) { open() } else { super::own_program() }
 }
 
 /// Opens a file that never had a name (O_TMPFILE), which not every file system supports.
