@@ -10,6 +10,8 @@ pub use measure::stats::Interval;
 use measure::{CaseError, Metric};
 use serde::{Deserialize, Serialize};
 
+use crate::point::{PointKey, label};
+
 /// The schema number this build reads and writes.
 pub const SCHEMA: u32 = 2;
 /// The fact about a machine that is the name of the system which was measured.
@@ -359,19 +361,15 @@ impl CaseResult {
         Some(cycles.median / estimate.median)
     }
 
+    /// The case with its parameters.
+    pub fn point(&self) -> PointKey {
+        PointKey { case: self.case.clone(), params: self.params.clone() }
+    }
+
     /// The case with its parameters in the usual notation: `lock/sysv-sem{as=threads,workers=4}`.
     pub fn label(&self) -> String {
         label(&self.case, &self.params)
     }
-}
-
-/// `area/name` with its parameters in the usual notation: `lock/sysv-sem{as=threads,workers=4}`.
-pub fn label(case: &str, params: &BTreeMap<String, String>) -> String {
-    if params.is_empty() {
-        return case.to_owned();
-    }
-    let list: Vec<String> = params.iter().map(|(k, v)| format!("{k}={v}")).collect();
-    format!("{case}{{{}}}", list.join(","))
 }
 
 /// A machine's description in one line, without the facts that are unknown.
