@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use cases::COUNTERPARTS;
 use measure::Params;
-use results::{CaseResult, Direction, Document, Outcome};
+use results::{CaseResult, Direction, Document, Outcome, PointKey};
 use thiserror::Error;
 
 use crate::dimension::{Dimension, Selection, system_name};
@@ -193,16 +193,16 @@ impl<'a> Cell<'a> {
 }
 
 impl Row<'_> {
-    /// The row in the usual notation, without the parameters that the selection fixes; if its cells belong to one of several
-    /// runs, with that run's system.
-    pub fn label(&self, table: &Table) -> String {
+    /// The point of the row, without the parameters that the selection fixes; if its cells belong to one of several runs, with
+    /// that run's system.
+    pub fn point(&self, table: &Table) -> PointKey {
         let mut params = self.params.clone();
         params.retain(|key, value| table.fixed.get(key) != Some(value));
         if let Some(run) = self.run.filter(|_| table.runs.len() > 1) {
             let (key, value) = table.name_of_run(run);
             params.insert(key.to_owned(), value);
         }
-        results::label(&self.case, &params)
+        PointKey { case: self.case.clone(), params }
     }
 
     /// The area.
@@ -499,7 +499,7 @@ mod tests {
         };
         let row = |row: &Row| {
             let cells: Vec<String> = row.cells.iter().map(cell).collect();
-            format!("{}: {}", row.label(table), cells.join(" | "))
+            format!("{}: {}", row.point(table), cells.join(" | "))
         };
         table.rows.iter().map(row).collect()
     }

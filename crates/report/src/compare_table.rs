@@ -143,9 +143,9 @@ struct Group<'a> {
 
 /// A group per area and metric, the metrics of an area after one another.
 fn groups<'a>(rows: &[&'a CompareRow]) -> Vec<Group<'a>> {
-    let mut areas: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut areas: Vec<(&str, Vec<&str>)> = Vec::new();
     for row in rows {
-        let area = Label::parse(&row.label).area;
+        let area = row.point.area();
         let at = areas.iter().position(|(name, _)| *name == area).unwrap_or_else(|| {
             areas.push((area, Vec::new()));
             areas.len() - 1
@@ -161,16 +161,15 @@ fn groups<'a>(rows: &[&'a CompareRow]) -> Vec<Group<'a>> {
 }
 
 fn group<'a>(area: &str, metric: &str, rows: &[&'a CompareRow]) -> Group<'a> {
-    let labelled = rows.iter().map(|row| (Label::parse(&row.label), *row));
-    let belongs = |(label, row): &(Label, &CompareRow)| label.area == area && row.metric == metric;
-    let (labels, mut rows): (Vec<Label>, Vec<&CompareRow>) = labelled.filter(belongs).unzip();
-    let rank = |label: &Label| labels::rank(label, &labels);
-    rows.sort_by_cached_key(|row| rank(&Label::parse(&row.label)));
-    let mut sorted = labels.clone();
-    sorted.sort_by_cached_key(rank);
-    let shared = labels::shared(&labels);
-    let title = if metric == COST { area.to_owned() } else { format!("{area}: {metric}") };
-    let labels = sorted.iter().map(|label| label.without(&shared)).collect();
+    let belongs = |row: &&&CompareRow| row.point.area() == area && row.metric == metric;
+    let mut rows: Vec<&CompareRow> = rows.iter().filter(belongs).copied().collect();
+    let label = |row: &&CompareRow| Label::of(&row.point);
+    let all: Vec<Label> = rows.iter().map(label).collect();
+    rows.sort_by_cached_key(|row| labels::rank(&label(row), &all));
+    let shared = labels::shared(&all);
+    let area = text::clean(area);
+    let title = if metric == COST { area } else { format!("{area}: {metric}") };
+    let labels = rows.iter().map(|row| label(row).without(&shared)).collect();
     Group { title, shared, rows, labels }
 }
 

@@ -126,8 +126,7 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
 
 /// The name of the operation of a ladder.
 pub(crate) fn operation(ladder: &Ladder) -> String {
-    let label = Label::parse(&ladder.label);
-    format!("{}/{}", label.area, label.full())
+    Label::of(&ladder.point).with_area()
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ impl Area<'_> {
 pub(crate) fn areas<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Vec<Area<'a>> {
     let mut areas: Vec<Area> = Vec::new();
     for result in results {
-        let label = Label::parse(&result.label());
+        let label = Label::of(&result.point());
         let at = areas.iter().position(|area| area.name == label.area).unwrap_or_else(|| {
             let name = label.area.clone();
             areas.push(Area { name, shared: Vec::new(), rows: Vec::new() });

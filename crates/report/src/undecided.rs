@@ -27,7 +27,7 @@ pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
     let mut text = page.paint_lines(Ink::Doubt, &text::hanging("", &heading, page.prose_width()));
     let mut areas: Vec<(String, Vec<(String, usize)>)> = Vec::new();
     for row in rows {
-        let Label { area, name, .. } = Label::parse(&row.label);
+        let Label { area, name, .. } = Label::of(&row.point);
         let cases = entry(&mut areas, area);
         *entry(cases, name) += 1;
     }
@@ -120,10 +120,11 @@ fn as_number(text: &str) -> f64 {
 mod tests {
     use super::*;
     use crate::comparison::CompareCell;
+    use crate::labels::point;
 
     const PAGE: Page = Page { width: 80, colour: false, unicode: true };
 
-    fn row(label: &str, note: &str) -> CompareRow {
+    fn row(case: &str, params: &[(&str, &str)], note: &str) -> CompareRow {
         let cell = CompareCell {
             figure: None,
             ratio: None,
@@ -132,7 +133,7 @@ mod tests {
             note: note.to_owned(),
         };
         CompareRow {
-            label: label.to_owned(),
+            point: point(case, params),
             metric: "time".to_owned(),
             base: None,
             news: vec![Some(cell)],
@@ -143,9 +144,9 @@ mod tests {
     #[test]
     fn rows_are_counted_by_case_and_reasons_by_their_words() {
         let rows = [
-            row("lock/futex{workers=2}", "about 40 times as many rounds would decide it"),
-            row("lock/futex{workers=4}", "about 3 times as many rounds would decide it"),
-            row("net/answer", "the machine itself varies by 4.0 %"),
+            row("lock/futex", &[("workers", "2")], "about 40 times as many rounds would decide it"),
+            row("lock/futex", &[("workers", "4")], "about 3 times as many rounds would decide it"),
+            row("net/answer", &[], "the machine itself varies by 4.0 %"),
         ];
         let text = undecided_text(&rows.iter().collect::<Vec<_>>(), &PAGE);
         let lines = [

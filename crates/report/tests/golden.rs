@@ -13,7 +13,7 @@ use report::{
     closing_line, closing_lines, compare_table, env_page, results_tables, runs_table,
 };
 use results::{
-    CaseResult, Direction, Document, FrequencySlope, Interval, Outcome, RunInfo, SCHEMA,
+    CaseResult, Direction, Document, FrequencySlope, Interval, Outcome, PointKey, RunInfo, SCHEMA,
 };
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
@@ -129,7 +129,7 @@ fn contended_locks_compared() {
         let estimate = result.estimate?;
         let (low, high) = (estimate.low, estimate.high);
         let base = Cell { median: estimate.median, low, high, unit: result.unit.clone() };
-        Some(row(&result.label(), &result.metric, base, &[(1.032, Verdict::CannotTell, "")]))
+        Some(row(result.point(), &result.metric, base, &[(1.032, Verdict::CannotTell, "")]))
     });
     let comparison = Comparison { rows: rows.collect(), all: true, ..comparison(1) };
     assert_snapshot!("compare_locks_80", compare_table(&comparison, &NARROW));
@@ -156,11 +156,11 @@ fn against(base: &Cell, by: f64, relative: f64, verdict: Verdict, note: &str) ->
     }
 }
 
-fn row(label: &str, metric: &str, base: Cell, news: &[(f64, Verdict, &str)]) -> CompareRow {
+fn row(point: PointKey, metric: &str, base: Cell, news: &[(f64, Verdict, &str)]) -> CompareRow {
     let news =
         news.iter().map(|(by, verdict, note)| Some(against(&base, *by, 0.004, *verdict, note)));
     CompareRow {
-        label: label.to_owned(),
+        point,
         metric: metric.to_owned(),
         news: news.collect(),
         base: Some(base),
@@ -173,31 +173,31 @@ fn comparison(runs: usize) -> Comparison {
     let more = "about 24 more rounds would decide it";
     let cases = [
         (
-            "syscall/getppid",
+            support::point("syscall/getppid", &[]),
             "time",
             cell(164.93, 0.002, "ns/op"),
             [(1.032, Slower, ""), (0.998, Same, "")],
         ),
         (
-            "syscall/openat{path=deep}",
+            support::point("syscall/openat", &[("path", "deep")]),
             "time",
             cell(2874.0, 0.004, "ns/op"),
             [(0.914, Faster, ""), (1.006, CannotTell, more)],
         ),
         (
-            "syscall/read{from=zero,size=65536}",
+            support::point("syscall/read", &[("from", "zero"), ("size", "65536")]),
             "time",
             cell(1904.0, 0.004, "ns/op"),
             [(1.007, CannotTell, more), (1.001, Same, "")],
         ),
         (
-            "lock/sysv-sem{as=threads,workers=4}",
+            support::point("lock/sysv-sem", &[("as", "threads"), ("workers", "4")]),
             "time",
             cell(6088.0, 0.013, "ns/op"),
             [(0.502, Faster, ""), (1.0, Same, "")],
         ),
         (
-            "lock/sysv-sem{as=threads,workers=4}",
+            support::point("lock/sysv-sem", &[("as", "threads"), ("workers", "4")]),
             "pairs/s",
             cell(164_257.0, 0.013, "pairs/s"),
             [(1.992, Better, ""), (1.0, Same, "")],
@@ -205,7 +205,7 @@ fn comparison(runs: usize) -> Comparison {
     ];
     let mut rows: Vec<CompareRow> = cases
         .into_iter()
-        .map(|(label, metric, base, news)| row(label, metric, base, &news[..runs]))
+        .map(|(point, metric, base, news)| row(point, metric, base, &news[..runs]))
         .collect();
     let missing = CompareCell {
         figure: None,
@@ -215,7 +215,7 @@ fn comparison(runs: usize) -> Comparison {
         note: "the new run has no figure: worker killed by SIGSYS".to_owned(),
     };
     rows.push(CompareRow {
-        label: "lock/futex{as=threads,workers=4}".to_owned(),
+        point: support::point("lock/futex", &[("as", "threads"), ("workers", "4")]),
         metric: "time".to_owned(),
         base: Some(cell(114.7, 0.013, "ns/op")),
         news: vec![Some(missing); runs],
@@ -285,7 +285,7 @@ fn many_undecided_rows_are_counted_by_case() {
             high: 2.0,
             unit: result.unit.clone(),
         };
-        Some(row(&result.label(), &result.metric, base, &[(1.032, Verdict::CannotTell, more)]))
+        Some(row(result.point(), &result.metric, base, &[(1.032, Verdict::CannotTell, more)]))
     });
     let mut comparison = comparison(1);
     comparison.rows.extend(rows);

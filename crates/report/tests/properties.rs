@@ -192,7 +192,7 @@ fn comparison() -> impl Strategy<Value = Comparison> {
                 Some(Cell { median: e.median, low: e.low, high: e.high, unit: unit.to_owned() })
             };
             let rows = rows.into_iter().map(|(result, base, cells)| CompareRow {
-                label: result.label(),
+                point: result.point(),
                 base: figure(base, &result.unit),
                 news: (0..runs)
                     .map(|i| {

@@ -544,7 +544,7 @@ fn a_run_from_before_cycles_is_compared_in_ns() {
     for (base, new) in [(&old, &new), (&new, &old)] {
         let rows = compared(base, new);
         assert!(rows.iter().all(|row| !row.verdict.is_difference()), "{rows:?}");
-        let time = rows.iter().find(|row| row.label == "syscall/getppid").unwrap();
+        let time = rows.iter().find(|row| row.point.case == "syscall/getppid").unwrap();
         assert_eq!((time.verdict, time.unit.as_str()), (Verdict::Same, "ns/op"));
     }
     new.results.iter_mut().for_each(|result| {
@@ -559,6 +559,6 @@ fn a_run_from_before_cycles_is_compared_in_ns() {
         result.estimate = result.estimate.map(slower);
     });
     let rows = compared(&old, &new);
-    let time = rows.iter().find(|row| row.label == "syscall/getppid").unwrap();
+    let time = rows.iter().find(|row| row.point.case == "syscall/getppid").unwrap();
     assert_eq!(time.verdict, Verdict::Slower);
 }

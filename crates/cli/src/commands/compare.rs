@@ -5,7 +5,7 @@ mod shared;
 
 use analysis::{Compared, Difference, Frequencies, NoiseCheck, Ratio, Settings, cpu_differences};
 use report::{CompareCell, CompareRow, Comparison, compare_table};
-use results::{Document, Estimate, Interval};
+use results::{Document, Estimate, Interval, PointKey, serialize_label};
 use runner::{also_differs, stored_noise_checks};
 use serde::Serialize;
 use shared::{cell, compared_cell, ending, floor_lines, words};
@@ -137,12 +137,12 @@ fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
     let mut rows: Vec<CompareRow> = Vec::new();
     for (number, run) in compared.iter().enumerate() {
         for row in run {
-            let known = rows.iter().position(|r| r.label == row.label && r.metric == row.metric);
+            let known = rows.iter().position(|r| r.point == row.point && r.metric == row.metric);
             let at = known.unwrap_or_else(|| {
                 let base = row.base.map(|estimate| cell(estimate, &row.unit));
-                let (label, metric) = (row.label.clone(), row.metric.clone());
+                let (point, metric) = (row.point.clone(), row.metric.clone());
                 rows.push(CompareRow {
-                    label,
+                    point,
                     metric,
                     base,
                     news: Vec::new(),
@@ -197,7 +197,8 @@ struct CoreClocks {
 
 #[derive(Serialize)]
 struct RowJson<'a> {
-    case: &'a str,
+    #[serde(serialize_with = "serialize_label")]
+    case: &'a PointKey,
     metric: &'a str,
     unit: &'a str,
     base: Option<Estimate>,
@@ -231,7 +232,7 @@ fn compare_json<'a>(
 
 fn row_json(row: &Compared) -> RowJson<'_> {
     RowJson {
-        case: &row.label,
+        case: &row.point,
         metric: &row.metric,
         unit: &row.unit,
         base: row.base,

@@ -109,7 +109,6 @@ fn lines(lines: Vec<(String, Vec<Member>)>, in_rows: bool, shared: &[Param]) -> 
 
 fn point(member: &Member, in_rows: bool, shared: &[Param]) -> Option<Point> {
     let e = estimate(member.result)?;
-    let label = member.result.label();
     let mut shown = short_name(member.result, shared);
     if !member.run.is_empty() {
         shown = format!("{shown}, {}", member.run);
@@ -117,14 +116,7 @@ fn point(member: &Member, in_rows: bool, shared: &[Param]) -> Option<Point> {
     let (x, y) = (member.at as f64, e.median);
     let (x, y) = if in_rows { (y, x) } else { (x, y) };
     let text = in_words(&shown, &e, member.result);
-    Some(Point {
-        x,
-        y,
-        low: e.low,
-        high: e.high,
-        text,
-        name: format!("{label} {}", member.result.metric),
-    })
+    Some(Point { x, y, low: e.low, high: e.high, text, point: Some(member.result.point()) })
 }
 
 /// The measured results of `case` whose metric has a place on the axis.

@@ -220,7 +220,7 @@ fn title(facet: &Facet<Place>, places: &[Place], shared: &[Param]) -> String {
         of_first
             .filter(|of_first| places.iter().all(|place| value(place).as_ref() == Some(of_first)))
     };
-    let area = crate::html::points::area_of(&first.result.case).to_owned();
+    let area = first.result.point().area().to_owned();
     let mut parts = vec![same(&|place| Some(place.result.case.clone())).unwrap_or(area)];
     for (name, value) in &first.result.params {
         let is_shared = shared.iter().any(|(key, _)| key == name);
@@ -242,7 +242,6 @@ fn title(facet: &Facet<Place>, places: &[Place], shared: &[Param]) -> String {
 
 fn point(place: &Place, shared: &[Param]) -> Option<Point> {
     let e = estimate(place.result)?;
-    let label = place.result.label();
     let mut shown = short_name(place.result, shared);
     if !place.run.is_empty() {
         shown = format!("{shown}, {}", place.run);
@@ -253,7 +252,7 @@ fn point(place: &Place, shared: &[Param]) -> Option<Point> {
         low: e.low,
         high: e.high,
         text: in_words(&shown, &e, place.result),
-        name: format!("{label} {}", place.result.metric),
+        point: Some(place.result.point()),
     })
 }
 
@@ -285,7 +284,7 @@ fn marks(results: &[Named], key: &str, facet: &Facet<Place>, places: &[Place]) -
     };
     let mark = |(run, result): &Named| {
         let e = estimate(result)?;
-        let name = crate::labels::Label::parse(&result.label()).short();
+        let name = short_name(result, &[]);
         let run = if run.is_empty() { String::new() } else { format!(", {run}") };
         let (figure, interval) = (figure_of(&e, result), interval_of(&e, &result.unit));
         let text = format!("{} of {name}{run}: {figure} ({interval})", result.metric);

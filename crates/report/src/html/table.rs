@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use measure::TIME;
 use results::{CaseResult, Outcome, Seen};
 
-use crate::html::points::{AreaPoints, Point, estimate, figure_of, interval_of, is_derived};
+use crate::html::points::{AreaPoint, AreaPoints, estimate, figure_of, interval_of, is_derived};
 use crate::html::text::{Text, path};
 use crate::quantity::{
     cycles_figure, figure, format_per_op, format_share, interval_figure, measured_half_width,
@@ -21,9 +21,9 @@ const HEIGHT: f64 = 24.0;
 
 /// The tables of the points of an area.
 pub(super) fn tables(area: &AreaPoints, recorded: Option<&Recorded>, run: &str) -> Markup {
-    let (unsupported, shown): (Vec<&Point>, Vec<&Point>) =
+    let (unsupported, shown): (Vec<&AreaPoint>, Vec<&AreaPoint>) =
         area.points.iter().partition(|point| point.is_unsupported());
-    let timed: Vec<&Point> = shown
+    let timed: Vec<&AreaPoint> = shown
         .iter()
         .copied()
         .filter(|point| point.time().is_some_and(|time| !is_derived(time)))
@@ -53,7 +53,7 @@ pub(super) fn scrolled(caption: &str, rows: Markup) -> Markup {
     }
 }
 
-fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
+fn times(points: &[&AreaPoint], recorded: Option<&Recorded>) -> Markup {
     let costs = || points.iter().filter_map(|point| point.time());
     let has_cycles = costs().any(|cost| cost.cycles.is_some());
     let has_calls =
@@ -91,12 +91,12 @@ struct Group<'p, 'r> {
     case: &'r str,
     keys: Vec<&'r String>,
     metrics: Vec<&'r str>,
-    points: Vec<&'p Point<'r>>,
+    points: Vec<&'p AreaPoint<'r>>,
 }
 
 /// The points with further metrics: results that were computed from several points have fewer parameters, and tables of
 /// their own.
-fn further<'p, 'r>(points: &[&'p Point<'r>]) -> Vec<Group<'p, 'r>> {
+fn further<'p, 'r>(points: &[&'p AreaPoint<'r>]) -> Vec<Group<'p, 'r>> {
     let mut groups: Vec<Group> = Vec::new();
     for point in points {
         let results = point.results.iter().filter(|result| result.metric != TIME.name);
@@ -123,7 +123,7 @@ fn further<'p, 'r>(points: &[&'p Point<'r>]) -> Vec<Group<'p, 'r>> {
 }
 
 /// A row per point and a column per metric.
-fn metrics(timed: &[&Point], group: &Group) -> Markup {
+fn metrics(timed: &[&AreaPoint], group: &Group) -> Markup {
     html! {
         thead { tr {
             th scope="col" { "point" }
@@ -302,8 +302,8 @@ fn quantile_box(seen: &Seen, unit: &str) -> Markup {
 }
 
 /// The points that this system lacks, by reason.
-fn missing(points: &[&Point]) -> Markup {
-    let mut by_reason: Vec<(&str, Vec<&Point>)> = Vec::new();
+fn missing(points: &[&AreaPoint]) -> Markup {
+    let mut by_reason: Vec<(&str, Vec<&AreaPoint>)> = Vec::new();
     for point in points {
         let reason = point.results.iter().find_map(|r| r.reason.as_deref());
         let reason = reason.unwrap_or("no reason was given");

@@ -93,7 +93,7 @@ fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
                 low,
                 high,
                 text: format!("{name}, job {}: {} to {}", at + 1, shown(low), shown(high)),
-                name: format!("{} timeline", result.label()),
+                point: Some(result.point()),
             }
         };
         let points = result.timeline.iter().enumerate().map(job).collect();

@@ -159,7 +159,7 @@ fn comparison(
         // Cells that are compared in cycles show the base in cycles.
         let in_unit = cells.iter().flatten().find(|cell| cell.base.is_some());
         CompareRow {
-            label: row.label(table),
+            point: row.point(table),
             metric: row.metric.clone(),
             base: in_unit.and_then(|row| Some(cell(row.base?, &row.unit))),
             news: cells.iter().map(|cell| cell.as_ref().map(compared_cell)).collect(),
