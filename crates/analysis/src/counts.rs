@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn counts_that_differ_are_listed_and_others_are_not() {
         let run = |system: &str, syscalls: f64, faults: Option<f64>| {
-            let mut result = rounds_of("lock/x{workers=1}", &[1.0]);
+            let mut result = rounds_of(("lock/x", [("workers", "1")]), &[1.0]);
             result.per_op = Some(PerOp {
                 syscalls: Some(syscalls),
                 page_faults: faults,
@@ -89,7 +89,7 @@ mod tests {
             [run("native", 0.0, Some(0.0)), run("gvisor", 2.0, None), run("uml", 0.01, None)];
         let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
         let columns = vec![Some(0.0), Some(2.0), Some(0.01)];
-        let point = rounds_of("lock/x{workers=1}", &[1.0]).point();
+        let point = rounds_of(("lock/x", [("workers", "1")]), &[1.0]).point();
         let row = CountRow { point, count: "syscalls".into(), columns };
         assert_eq!(differing_counts(&table), [row]);
         let equal = [run("native", 2.0, None), run("gvisor", 2.04, Some(5.0))];
