@@ -1,7 +1,8 @@
 //! The rules by which a pair of figures is judged, whatever they were selected by.
 
 use measure::stats::LEVEL;
-use results::{CaseResult, Estimate, LEAST_ROUNDS, PointKey};
+use results::{CaseResult, Estimate, LEAST_ROUNDS, PointKey, serialize_label};
+use serde::Serialize;
 
 use crate::change::{Change, DISTURBED, Ratio};
 use crate::noise::NoiseCheck;
@@ -23,9 +24,10 @@ impl Default for Settings {
 }
 
 /// One metric of one case, in the base run and another.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
     /// The case with its parameters.
+    #[serde(rename = "case", serialize_with = "serialize_label")]
     pub point: PointKey,
     /// The metric.
     pub metric: String,

@@ -45,8 +45,7 @@ pub fn counts_table(rows: &[CountRow], columns: &[String], all: bool, page: &Pag
     let mut text = String::new();
     if is_of_any_case {
         let title = labels::title(&labels[0].area, &shared);
-        let title = text::hanging("", &title, page.prose_width());
-        text.push_str(&page.paint_lines(Ink::Heading, &title));
+        text.push_str(&page.prose(Ink::Heading, &title));
     }
     let values = values(&chosen, columns);
     let width = grid::total_width(&names[1..]) + grid::total_width(&values) + LEAST_NAMES;

@@ -78,8 +78,7 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
         columns.remove(2);
     }
     let legend = format!("{LEGEND}{}", if has_calls { HOST_CALLS } else { "" });
-    let legend = text::hanging("", &legend, page.prose_width());
-    grid::table(columns, page) + &page.paint_lines(Ink::Faint, &legend)
+    grid::table(columns, page) + &page.prose(Ink::Faint, &legend)
 }
 
 /// The cost in a layer.

@@ -1,7 +1,7 @@
 //! What is known of a claim after it was judged.
 
 use measure::stats::LEVEL;
-use results::Estimate;
+use results::{Estimate, PointKey, serialize_label};
 use serde::Serialize;
 
 use super::found::Datum;
@@ -79,8 +79,8 @@ pub struct JudgedComparison {
     pub note: String,
 }
 
-/// A quantity with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A quantity with its interval. In JSON, an end that is open is null.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct QuantityInterval {
     /// The quantity.
     pub mid: f64,
@@ -91,18 +91,19 @@ pub struct QuantityInterval {
 }
 
 /// A figure of one side.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shown {
-    /// The point: `lock/futex{workers=2}`.
-    pub label: String,
+    /// The point.
+    #[serde(rename = "case", serialize_with = "serialize_label")]
+    pub point: PointKey,
     /// The metric.
     pub metric: String,
     /// The system that was measured.
     pub system: String,
-    /// The figure with its own interval.
-    pub estimate: Estimate,
     /// Its unit.
     pub unit: String,
+    /// The figure with its own interval.
+    pub estimate: Estimate,
 }
 
 impl Shown {
@@ -112,8 +113,8 @@ impl Shown {
             Some(count) => (exact(count), super::per_op::UNIT.to_owned()),
             None => (datum.result.estimate?, datum.result.unit.clone()),
         };
-        let (label, metric) = (datum.result.label(), metric.to_owned());
-        Some(Self { label, metric, system: name_of(datum.document), estimate, unit })
+        let (point, metric) = (datum.result.point(), metric.to_owned());
+        Some(Self { point, metric, system: name_of(datum.document), unit, estimate })
     }
 }
 

@@ -1,9 +1,10 @@
 //! The section of one area: charts, then tables, then what one operation of each case is.
 
 use maud::{Markup, html};
-use results::CaseResult;
+use measure::Metric;
 
 use crate::comparison::Comparison;
+use crate::first_seen::distinct;
 use crate::html::chart::{Axis, Chart, Line, Point, Ticks};
 use crate::html::comparing;
 use crate::html::families::{percentiles, phases};
@@ -153,30 +154,21 @@ fn parts<'a, 'r>(rows: &'a [&'r AreaPoint<'r>]) -> Vec<&'a [&'r AreaPoint<'r>]> 
 
 /// What one operation of each case is.
 fn definitions(results: &[Named]) -> Markup {
-    let mut cases: Vec<&CaseResult> = Vec::new();
-    for (_, result) in results {
-        if cases.iter().all(|known| known.case != result.case) {
-            cases.push(result);
-        }
-    }
+    let names = distinct(results.iter().map(|(_, result)| result.case.as_str()));
     let known: Vec<_> =
-        cases.iter().filter_map(|result| Some((result, cases::find(&result.case)?))).collect();
+        names.into_iter().filter_map(|name| Some((name, cases::find(name)?))).collect();
     // Cases share metrics.
-    let mut metrics: Vec<(&str, &str)> = Vec::new();
-    for (result, case) in &known {
-        for metric in case.metrics {
-            let is_measured =
-                |(_, other): &Named| other.case == result.case && other.metric == metric.name;
-            let described = (metric.name, metric.meaning);
-            if !metrics.contains(&described) && results.iter().any(is_measured) {
-                metrics.push(described);
-            }
-        }
-    }
+    let metrics = distinct(known.iter().flat_map(|(name, case)| {
+        let is_measured = |metric: &&Metric| {
+            results.iter().any(|(_, r)| r.case == *name && r.metric == metric.name)
+        };
+        let metrics = case.metrics.iter().filter(is_measured);
+        metrics.map(|metric| (metric.name, metric.meaning)).collect::<Vec<_>>()
+    }));
     html! { @if !known.is_empty() {
         details.definitions { summary { "What one operation is, and what the metrics are" }
             dl {
-                @for (result, case) in &known { dt { (Text(&result.case)) } dd { (case.operation) } }
+                @for (name, case) in &known { dt { (Text(name)) } dd { (case.operation) } }
                 @for (name, meaning) in &metrics { dt { code { (name) } } dd { (meaning) } }
             }
         }

@@ -6,6 +6,7 @@ use measure::count::{parse_count, parse_duration};
 use measure::{Direction, Role, TIME};
 use results::{CaseResult, Outcome};
 
+use crate::first_seen::distinct;
 use crate::html::chart::{Axis, Chart, Kind, LOOKS, Line, Mark, Point, Ticks};
 use crate::html::facets::{Facet, Item, facets};
 use crate::html::points::{
@@ -62,14 +63,8 @@ pub(super) fn sweeps(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<
 
 /// The parameters with several numeric values while all others are the same.
 fn swept<'r>(results: &[Named<'r>]) -> Vec<&'r str> {
-    let mut keys: Vec<&str> = Vec::new();
-    for (_, result) in results.iter().filter(|(_, result)| !is_derived(result)) {
-        for key in result.params.keys() {
-            if !keys.contains(&key.as_str()) {
-                keys.push(key);
-            }
-        }
-    }
+    let points = results.iter().filter(|(_, result)| !is_derived(result));
+    let mut keys = distinct(points.flat_map(|(_, r)| r.params.keys().map(String::as_str)));
     keys.retain(|key| {
         let times = items(results, key, TIME.name);
         let items = if times.is_empty() { any_items(results, key) } else { times };

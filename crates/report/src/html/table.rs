@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use measure::TIME;
 use results::{CaseResult, Outcome, Seen};
 
+use crate::first_seen::{distinct, grouped};
 use crate::html::points::{AreaPoint, AreaPoints, estimate, figure_of, interval_of, is_derived};
 use crate::html::text::{Text, path};
 use crate::quantity::{
@@ -89,7 +90,6 @@ fn times(points: &[&AreaPoint], recorded: Option<&Recorded>) -> Markup {
 /// Points of one case with the same parameters, and their metrics beside the time.
 struct Group<'p, 'r> {
     case: &'r str,
-    keys: Vec<&'r String>,
     metrics: Vec<&'r str>,
     points: Vec<&'p AreaPoint<'r>>,
 }
@@ -97,29 +97,20 @@ struct Group<'p, 'r> {
 /// The points with further metrics: results that were computed from several points have fewer parameters, and tables of
 /// their own.
 fn further<'p, 'r>(points: &[&'p AreaPoint<'r>]) -> Vec<Group<'p, 'r>> {
-    let mut groups: Vec<Group> = Vec::new();
-    for point in points {
-        let results = point.results.iter().filter(|result| result.metric != TIME.name);
-        let metrics: Vec<&str> = results.map(|result| result.metric.as_str()).collect();
-        if metrics.is_empty() {
-            continue;
-        }
+    let others = |point: &AreaPoint<'r>| {
+        let results = point.results.clone().into_iter();
+        results.map(|result| result.metric.as_str()).filter(|metric| *metric != TIME.name)
+    };
+    let with_others = points.iter().copied().filter(|point| others(point).next().is_some());
+    let keyed = with_others.map(|point| {
         let first = point.results[0];
-        let keys: Vec<&String> = first.params.keys().collect();
-        let same = |group: &Group| group.case == first.case && group.keys == keys;
-        let at = groups.iter().position(same).unwrap_or_else(|| {
-            groups.push(Group { case: &first.case, keys, metrics: Vec::new(), points: Vec::new() });
-            groups.len() - 1
-        });
-        let group = &mut groups[at];
-        group.points.push(point);
-        for metric in metrics {
-            if !group.metrics.contains(&metric) {
-                group.metrics.push(metric);
-            }
-        }
-    }
-    groups
+        ((first.case.as_str(), first.params.keys().collect()), point)
+    });
+    let group = |((case, _), points): ((&'r str, Vec<&'r String>), Vec<&'p AreaPoint<'r>>)| {
+        let metrics = distinct(points.iter().copied().flat_map(others));
+        Group { case, metrics, points }
+    };
+    grouped(keyed).into_iter().map(group).collect()
 }
 
 /// A row per point and a column per metric.
@@ -303,15 +294,10 @@ fn quantile_box(seen: &Seen, unit: &str) -> Markup {
 
 /// The points that this system lacks, by reason.
 fn missing(points: &[&AreaPoint]) -> Markup {
-    let mut by_reason: Vec<(&str, Vec<&AreaPoint>)> = Vec::new();
-    for point in points {
+    let by_reason = grouped(points.iter().map(|point| {
         let reason = point.results.iter().find_map(|r| r.reason.as_deref());
-        let reason = reason.unwrap_or("no reason was given");
-        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, points)) => points.push(point),
-            None => by_reason.push((reason, vec![point])),
-        }
-    }
+        (reason.unwrap_or("no reason was given"), point)
+    }));
     html! { @if !points.is_empty() {
         details.missing { summary { "Unsupported here: " (points.len()) }
             dl { @for (reason, points) in &by_reason {

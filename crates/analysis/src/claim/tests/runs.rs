@@ -92,10 +92,10 @@ fn ratios_hold_and_fail_for_all_and_for_some() {
 fn counterparts_have_the_same_parameters() {
     let documents = [run("native", locks([200.0, 300.0], [100.0, 250.0]))];
     let judged = judged(&format!("{RATIO}relation = \"> 1\"\nscope = \"for all\"\n"), &documents);
-    let labels: Vec<(&str, &str)> = judged
+    let labels: Vec<(String, String)> = judged
         .comparisons
         .iter()
-        .map(|one| (one.a.label.as_str(), one.b.as_ref().unwrap().label.as_str()))
+        .map(|one| (one.a.point.to_string(), one.b.as_ref().unwrap().point.to_string()))
         .collect();
     assert_eq!(
         labels,
@@ -103,6 +103,7 @@ fn counterparts_have_the_same_parameters() {
             ("lock/sysv-sem{as=threads,workers=1}", "lock/posix-sem-shared{as=threads,workers=1}"),
             ("lock/sysv-sem{as=threads,workers=2}", "lock/posix-sem-shared{as=threads,workers=2}"),
         ]
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
     );
     let interval = judged.comparisons[0].interval.unwrap();
     assert!(interval.low < 2.0 && 2.0 < interval.high && (interval.mid - 2.0).abs() < 0.01);

@@ -1,7 +1,9 @@
 //! The verdicts as a JSON document.
 
-use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison, Shown};
-use results::{Document, Estimate};
+use analysis::claim::{
+    ClaimVerdict, Content, JudgedClaim, JudgedComparison, QuantityInterval, Shown,
+};
+use results::Document;
 use serde::Serialize;
 
 /// The schema number of the document.
@@ -31,32 +33,15 @@ pub struct ClaimJson<'a> {
 
 #[derive(Serialize)]
 struct ComparisonJson<'a> {
-    a: SideJson<'a>,
-    b: Option<SideJson<'a>>,
+    a: &'a Shown,
+    b: Option<&'a Shown>,
     over: Option<&'a str>,
     values: Option<&'a [String]>,
     quantity: &'static str,
     unit: &'a str,
-    interval: Option<IntervalJson>,
+    interval: Option<QuantityInterval>,
     verdict: ClaimVerdict,
     note: &'a str,
-}
-
-#[derive(Serialize)]
-struct SideJson<'a> {
-    case: &'a str,
-    metric: &'a str,
-    system: &'a str,
-    unit: &'a str,
-    estimate: Estimate,
-}
-
-/// An end that is open is null.
-#[derive(Serialize)]
-struct IntervalJson {
-    mid: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
 }
 
 /// The JSON document of verdicts on these runs.
@@ -96,32 +81,15 @@ pub fn claim_json(judged: &JudgedClaim) -> ClaimJson<'_> {
 }
 
 fn comparison_json(comparison: &JudgedComparison) -> ComparisonJson<'_> {
-    // JSON has no infinity.
-    let finite = |end: f64| Some(end).filter(|end| end.is_finite());
-    let interval = comparison.interval.map(|interval| IntervalJson {
-        mid: finite(interval.mid),
-        low: finite(interval.low),
-        high: finite(interval.high),
-    });
     ComparisonJson {
-        a: side_json(&comparison.a),
-        b: comparison.b.as_ref().map(side_json),
+        a: &comparison.a,
+        b: comparison.b.as_ref(),
         over: comparison.over.as_ref().map(|(over, _)| over.as_str()),
         values: comparison.over.as_ref().map(|(_, values)| values.as_slice()),
         quantity: comparison.quantity,
         unit: &comparison.unit,
-        interval,
+        interval: comparison.interval,
         verdict: comparison.verdict,
         note: &comparison.note,
-    }
-}
-
-fn side_json(shown: &Shown) -> SideJson<'_> {
-    SideJson {
-        case: &shown.label,
-        metric: &shown.metric,
-        system: &shown.system,
-        unit: &shown.unit,
-        estimate: shown.estimate,
     }
 }
