@@ -60,7 +60,7 @@ pub fn compare_columns<'a>(
             };
             let no_pair = || why_no_pair([(base, &table.columns[0]), (new, name)]);
             let compared = judge.row(pair, no_pair);
-            Some(Compared { label: row.label(&table), ..compared })
+            Some(Compared { point: row.point(&table), ..compared })
         });
         rows.push(compared.collect());
     }

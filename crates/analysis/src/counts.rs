@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::TIME;
-use results::PerOp;
+use results::{PerOp, PointKey, serialize_label};
 
 use crate::table::{Found, Table};
 
@@ -16,8 +16,9 @@ const LEAST_SHARE: f64 = 0.2;
 /// A count of one row that differs between columns.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CountRow {
-    /// The label of the row.
-    pub label: String,
+    /// The point of the row.
+    #[serde(rename = "label", serialize_with = "serialize_label")]
+    pub point: PointKey,
     /// What is counted, as in `per_op` of the results: `syscalls`, `page_faults`.
     pub count: String,
     /// The count per operation in each column; `None` if it is not known.
@@ -43,7 +44,7 @@ pub fn differing_counts(table: &Table) -> Vec<CountRow> {
             let most = known.iter().copied().fold(0.0, f64::max);
             if most - least > LEAST_DIFFERENCE.max(LEAST_SHARE * most) {
                 rows.push(CountRow {
-                    label: row.label(table),
+                    point: row.point(table),
                     count: name.clone(),
                     columns: values,
                 });
@@ -74,7 +75,7 @@ mod tests {
     #[test]
     fn counts_that_differ_are_listed_and_others_are_not() {
         let run = |system: &str, syscalls: f64, faults: Option<f64>| {
-            let mut result = rounds_of("lock/x{workers=1}", &[1.0]);
+            let mut result = rounds_of(("lock/x", [("workers", "1")]), &[1.0]);
             result.per_op = Some(PerOp {
                 syscalls: Some(syscalls),
                 page_faults: faults,
@@ -88,7 +89,8 @@ mod tests {
             [run("native", 0.0, Some(0.0)), run("gvisor", 2.0, None), run("uml", 0.01, None)];
         let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
         let columns = vec![Some(0.0), Some(2.0), Some(0.01)];
-        let row = CountRow { label: "lock/x{workers=1}".into(), count: "syscalls".into(), columns };
+        let point = rounds_of(("lock/x", [("workers", "1")]), &[1.0]).point();
+        let row = CountRow { point, count: "syscalls".into(), columns };
         assert_eq!(differing_counts(&table), [row]);
         let equal = [run("native", 2.0, None), run("gvisor", 2.04, Some(5.0))];
         let table = tabulate(&equal, &Dimension::System, &Question::default()).unwrap();

@@ -201,8 +201,10 @@ mod tests {
 
     #[test]
     fn conditions_on_one_dimension_are_alternatives_and_others_all_hold() {
-        let run =
-            document("native", vec![rounds_of("net/answer{arch=epoll,connections=10}", &[1.0])]);
+        let run = document(
+            "native",
+            vec![rounds_of(("net/answer", [("arch", "epoll"), ("connections", "10")]), &[1.0])],
+        );
         let includes = |conditions: &[&str]| {
             let all = conditions.iter().map(|text| Condition::parse(text).unwrap());
             Selection(all.collect()).includes(&run, &run.results[0])

@@ -1,7 +1,8 @@
 //! The rules by which a pair of figures is judged, whatever they were selected by.
 
 use measure::stats::LEVEL;
-use results::{CaseResult, Estimate, LEAST_ROUNDS};
+use results::{CaseResult, Estimate, LEAST_ROUNDS, PointKey, serialize_label};
+use serde::Serialize;
 
 use crate::change::{Change, DISTURBED, Ratio};
 use crate::noise::NoiseCheck;
@@ -23,10 +24,11 @@ impl Default for Settings {
 }
 
 /// One metric of one case, in the base run and another.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
     /// The case with its parameters.
-    pub label: String,
+    #[serde(rename = "case", serialize_with = "serialize_label")]
+    pub point: PointKey,
     /// The metric.
     pub metric: String,
     /// The compared unit, which both figures have: `cycles/op` if cycles were compared.
@@ -81,7 +83,7 @@ impl<'a> Judge<'a> {
     pub(crate) fn row(&self, pair: Pair, no_pair: impl FnOnce() -> String) -> Compared {
         let any = pair.base.or(pair.new).expect("a row has a result");
         let mut row = Compared {
-            label: any.label(),
+            point: any.point(),
             metric: any.metric.clone(),
             unit: any.unit.clone(),
             base: pair.base.and_then(|r| r.estimate),
@@ -152,7 +154,7 @@ pub(crate) fn floor(noise: &NoiseCheck, change: &Change, sides: [Option<&CaseRes
     let checked = sides
         .into_iter()
         .flatten()
-        .filter_map(|result| noise.of(&result.label(), &result.metric, change.in_cycles));
+        .filter_map(|result| noise.of(&result.point(), &result.metric, change.in_cycles));
     checked.fold(change.floor_at_least().max(change.floor), f64::max)
 }
 

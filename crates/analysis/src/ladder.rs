@@ -3,7 +3,7 @@
 
 use measure::TIME;
 use measure::stats::t_quantile;
-use results::{Document, LAUNCHER};
+use results::{Document, LAUNCHER, PointKey, serialize_label};
 use serde::Serialize;
 
 use crate::columns::Facts;
@@ -84,8 +84,9 @@ impl Layer {
 /// The cost of one primitive in each layer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ladder {
-    /// The label of the point.
-    pub label: String,
+    /// The point.
+    #[serde(rename = "label", serialize_with = "serialize_label")]
+    pub point: PointKey,
     /// Its layers with a figure, from the hardware outwards.
     pub steps: Vec<Step>,
 }
@@ -140,17 +141,17 @@ pub fn ladders(table: &Table, noise: &NoiseCheck, settings: &Settings) -> Vec<La
     let facts = Facts::of(table);
     let layers = layers(table);
     let times = table.rows.iter().filter(|row| row.metric == TIME.name && row.unit == TIME.unit);
-    let climbs: Vec<(String, Climb)> = times
+    let climbs: Vec<(PointKey, Climb)> = times
         .map(|row| {
             let step = |&(at, layer): &(usize, Layer)| Some((at, layer, row.cells[at].measured()?));
-            (row.label(table), layers.iter().filter_map(step).collect())
+            (row.point(table), layers.iter().filter_map(step).collect())
         })
         .filter(|(_, steps): &(_, Climb)| steps.len() > 1)
         .collect();
     let questions = climbs.iter().map(|(_, steps)| steps.len() - 1).sum::<usize>();
     let chance = settings.chance / questions.max(1) as f64;
     let judge = Judge { chance, noise, settings };
-    let ladder = |(label, found): (String, Climb)| {
+    let ladder = |(point, found): (PointKey, Climb)| {
         let step = |at: usize| {
             let (column, layer, of) = found[at];
             let before = at.checked_sub(1).map(|before| found[before].2);
@@ -162,7 +163,7 @@ pub fn ladders(table: &Table, noise: &NoiseCheck, settings: &Settings) -> Vec<La
                 host_calls: of.result.per_op.as_ref().and_then(|per_op| per_op.host_syscalls),
             }
         };
-        Ladder { label, steps: (0..found.len()).map(step).collect() }
+        Ladder { point, steps: (0..found.len()).map(step).collect() }
     };
     climbs.into_iter().map(ladder).collect()
 }

@@ -186,7 +186,7 @@ mod tests {
                 let rounds = of_round
                     .iter()
                     .map(|of| 100.0 * (factor(*truth) + of + own * noise(rng)).exp());
-                rounds_of(&format!("a/c{at}"), &rounds.collect::<Vec<_>>())
+                rounds_of(&*format!("a/c{at}"), &rounds.collect::<Vec<_>>())
             });
             document("x", results.collect())
         };

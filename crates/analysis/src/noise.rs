@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use results::Document;
+use results::{Document, PointKey};
 
 use crate::change::Sides;
 use crate::scope::pairs;
@@ -10,7 +10,7 @@ use crate::scope::pairs;
 /// The largest differences, as shares, between runs of the same system on the same machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NoiseCheck {
-    seen: BTreeMap<(String, String, bool), f64>,
+    seen: BTreeMap<(PointKey, String, bool), f64>,
     checks: usize,
 }
 
@@ -23,7 +23,7 @@ impl NoiseCheck {
             let change = new.and_then(|new| sides.change(base, new));
             let Some(change) = change.filter(|change| change.log) else { continue };
             let share = change.by.abs().exp_m1();
-            let row = (base.label(), base.metric.clone(), change.in_cycles);
+            let row = (base.point(), base.metric.clone(), change.in_cycles);
             let known = self.seen.entry(row).or_default();
             *known = known.max(share);
         }
@@ -34,10 +34,10 @@ impl NoiseCheck {
         self.checks
     }
 
-    /// The largest difference of this case and metric, compared in cycles or in the unit of the result; `None` if it was never
+    /// The largest difference of this point and metric, compared in cycles or in the unit of the result; `None` if it was never
     /// checked.
-    pub fn of(&self, label: &str, metric: &str, in_cycles: bool) -> Option<f64> {
-        self.seen.get(&(label.to_owned(), metric.to_owned(), in_cycles)).copied()
+    pub fn of(&self, point: &PointKey, metric: &str, in_cycles: bool) -> Option<f64> {
+        self.seen.get(&(point.clone(), metric.to_owned(), in_cycles)).copied()
     }
 
     /// The median and the largest of all differences; `None` if there are none.

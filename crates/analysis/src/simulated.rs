@@ -6,7 +6,7 @@ use measure::stats::median;
 use proptest::prelude::*;
 use rand::RngExt;
 use rand::rngs::StdRng;
-use results::{CaseResult, Direction, Document, Estimate, Outcome, RunInfo, SYSTEM};
+use results::{CaseResult, Direction, Document, Estimate, Outcome, PointKey, RunInfo, SYSTEM};
 
 /// A sum of uniform numbers, close enough to normal for a simulation, with mean 0, variance 1.
 pub(crate) fn noise(rng: &mut StdRng) -> f64 {
@@ -35,28 +35,50 @@ pub(crate) fn document(system: &str, results: Vec<CaseResult>) -> Document {
     Document { schema: results::SCHEMA, run, machine, results }
 }
 
-/// A time at the point `label`, from its rounds.
-pub(crate) fn rounds_of(label: &str, rounds: &[f64]) -> CaseResult {
+/// A point of a test: a case alone, or with its parameters.
+pub(crate) trait AsPoint {
+    fn point(self) -> PointKey;
+}
+
+impl AsPoint for &str {
+    fn point(self) -> PointKey {
+        (self, []).point()
+    }
+}
+
+impl<const N: usize> AsPoint for (&str, [(&str, &str); N]) {
+    fn point(self) -> PointKey {
+        let params = self.1.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        PointKey { case: self.0.to_owned(), params: params.into() }
+    }
+}
+
+impl AsPoint for &PointKey {
+    fn point(self) -> PointKey {
+        self.clone()
+    }
+}
+
+/// A time at a point, from its rounds.
+pub(crate) fn rounds_of(point: impl AsPoint, rounds: &[f64]) -> CaseResult {
     let median = median(&mut rounds.to_vec());
     CaseResult {
         estimate: Some(Estimate { median, low: median, high: median, level: 0.95 }),
         rounds: rounds.len() as u32,
         round_values: rounds.to_vec(),
-        ..blank(label)
+        ..blank(point)
     }
 }
 
 /// A time that a system lacks.
-pub(crate) fn unsupported(label: &str, reason: &str) -> CaseResult {
+pub(crate) fn unsupported(point: impl AsPoint, reason: &str) -> CaseResult {
     let outcome = Outcome::Unsupported;
-    CaseResult { outcome, reason: Some(reason.to_owned()), ..blank(label) }
+    CaseResult { outcome, reason: Some(reason.to_owned()), ..blank(point) }
 }
 
-fn blank(label: &str) -> CaseResult {
-    let (case, params) = label.split_once('{').unwrap_or((label, ""));
-    let params = params.trim_end_matches('}').split(',').filter_map(|param| param.split_once('='));
-    let params = params.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    CaseResult::blank(case, params, "time", "ns/op", Direction::Lower)
+fn blank(point: impl AsPoint) -> CaseResult {
+    let PointKey { case, params } = point.point();
+    CaseResult::blank(&case, params, "time", "ns/op", Direction::Lower)
 }
 
 /// A row of `case`, as a file from elsewhere may have it.

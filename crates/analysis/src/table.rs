@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use cases::COUNTERPARTS;
 use measure::Params;
-use results::{CaseResult, Direction, Document, Outcome};
+use results::{CaseResult, Direction, Document, Outcome, PointKey};
 use thiserror::Error;
 
 use crate::dimension::{Dimension, Selection, system_name};
@@ -193,16 +193,16 @@ impl<'a> Cell<'a> {
 }
 
 impl Row<'_> {
-    /// The row in the usual notation, without the parameters that the selection fixes; if its cells belong to one of several
-    /// runs, with that run's system.
-    pub fn label(&self, table: &Table) -> String {
+    /// The point of the row, without the parameters that the selection fixes; if its cells belong to one of several runs, with
+    /// that run's system.
+    pub fn point(&self, table: &Table) -> PointKey {
         let mut params = self.params.clone();
         params.retain(|key, value| table.fixed.get(key) != Some(value));
         if let Some(run) = self.run.filter(|_| table.runs.len() > 1) {
             let (key, value) = table.name_of_run(run);
             params.insert(key.to_owned(), value);
         }
-        results::label(&self.case, &params)
+        PointKey { case: self.case.clone(), params }
     }
 
     /// The area.
@@ -499,7 +499,7 @@ mod tests {
         };
         let row = |row: &Row| {
             let cells: Vec<String> = row.cells.iter().map(cell).collect();
-            format!("{}: {}", row.label(table), cells.join(" | "))
+            format!("{}: {}", row.point(table), cells.join(" | "))
         };
         table.rows.iter().map(row).collect()
     }
@@ -507,7 +507,10 @@ mod tests {
     #[test]
     fn systems_are_columns_and_missing_cells_have_a_reason() {
         let runs = [
-            document("native", vec![rounds_of("a/x", &[1.0]), rounds_of("a/y{n=1}", &[2.0])]),
+            document(
+                "native",
+                vec![rounds_of("a/x", &[1.0]), rounds_of(("a/y", [("n", "1")]), &[2.0])],
+            ),
             document("wine", vec![unsupported("a/x", "no such call"), rounds_of("a/z", &[4.0])]),
         ];
         let table = tabulate(&runs, &by("system"), &Question::default()).unwrap();
@@ -530,12 +533,15 @@ mod tests {
         let runs = [document(
             "native",
             vec![
-                rounds_of("net/answer{arch=fork,connections=1}", &[9.0]),
-                rounds_of("net/answer{arch=epoll,connections=1}", &[3.0]),
-                rounds_of("net/answer{arch=epoll,connections=10}", &[2.0]),
-                rounds_of("net/answer{arch=threads,connections=10}", &[4.0]),
-                rounds_of("net/answer{arch=epoll,connections=99}", &[1.0]),
-                unsupported("net/answer{arch=iocp,connections=10}", "exists only on Windows"),
+                rounds_of(("net/answer", [("arch", "fork"), ("connections", "1")]), &[9.0]),
+                rounds_of(("net/answer", [("arch", "epoll"), ("connections", "1")]), &[3.0]),
+                rounds_of(("net/answer", [("arch", "epoll"), ("connections", "10")]), &[2.0]),
+                rounds_of(("net/answer", [("arch", "threads"), ("connections", "10")]), &[4.0]),
+                rounds_of(("net/answer", [("arch", "epoll"), ("connections", "99")]), &[1.0]),
+                unsupported(
+                    ("net/answer", [("arch", "iocp"), ("connections", "10")]),
+                    "exists only on Windows",
+                ),
                 rounds_of("lock/futex", &[1.0]),
             ],
         )];
@@ -559,9 +565,9 @@ mod tests {
         let runs = [document(
             "native",
             vec![
-                rounds_of("lock/futex{workers=1}", &[1.0]),
-                rounds_of("lock/sysv{workers=1}", &[2.0]),
-                rounds_of("lock/sysv{workers=2}", &[2.0]),
+                rounds_of(("lock/futex", [("workers", "1")]), &[1.0]),
+                rounds_of(("lock/sysv", [("workers", "1")]), &[2.0]),
+                rounds_of(("lock/sysv", [("workers", "2")]), &[2.0]),
                 rounds_of("clock/x", &[1.0]),
             ],
         )];
@@ -578,9 +584,9 @@ mod tests {
     #[test]
     fn within_several_runs_only_results_of_the_same_run_are_matched() {
         let with = |system: &str, of: f64| {
-            let label = |place: &str| format!("lock/futex{{as={place}}}");
             let results = [("threads", of), ("processes", of + 1.0)];
-            document(system, results.map(|(place, ns)| rounds_of(&label(place), &[ns])).to_vec())
+            let of_place = |(place, ns)| rounds_of(("lock/futex", [("as", place)]), &[ns]);
+            document(system, results.map(of_place).to_vec())
         };
         let runs = [with("native", 1.0), with("gvisor", 5.0)];
         let table = tabulate(&runs, &by("as"), &Question::default()).unwrap();
@@ -596,18 +602,27 @@ mod tests {
             document(
                 "linux",
                 vec![
-                    rounds_of("clock/gettimeofday{via=vdso}", &[25.0]),
-                    rounds_of("clock/gettimeofday{via=syscall}", &[90.0]),
+                    rounds_of(("clock/gettimeofday", [("via", "vdso")]), &[25.0]),
+                    rounds_of(("clock/gettimeofday", [("via", "syscall")]), &[90.0]),
                     unsupported("clock/query-performance-counter", "exists only on Windows"),
-                    rounds_of("lock/pthread-mutex{as=threads,workers=1}", &[9.0]),
+                    rounds_of(
+                        ("lock/pthread-mutex", [("as", "threads"), ("workers", "1")]),
+                        &[9.0],
+                    ),
                 ],
             ),
             document(
                 "windows",
                 vec![
-                    unsupported("clock/gettimeofday{via=vdso}", "measured on Linux only"),
+                    unsupported(
+                        ("clock/gettimeofday", [("via", "vdso")]),
+                        "measured on Linux only",
+                    ),
                     rounds_of("clock/query-performance-counter", &[95.0]),
-                    rounds_of("lock/critical-section{as=threads,workers=1}", &[8.0]),
+                    rounds_of(
+                        ("lock/critical-section", [("as", "threads"), ("workers", "1")]),
+                        &[8.0],
+                    ),
                 ],
             ),
         ];
@@ -624,8 +639,8 @@ mod tests {
     fn a_pair_of_the_user_compares_the_old_case_of_the_base_with_the_new_one() {
         let with = |system: &str, x: f64| {
             let results = vec![
-                rounds_of("lock/sysv-sem{workers=1}", &[x]),
-                rounds_of("lock/futex{workers=1}", &[x + 1.0]),
+                rounds_of(("lock/sysv-sem", [("workers", "1")]), &[x]),
+                rounds_of(("lock/futex", [("workers", "1")]), &[x + 1.0]),
             ];
             document(system, results)
         };
@@ -641,12 +656,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compared_is_an_error_with_a_remedy() {
-        let one = |label: &str| document("native", vec![rounds_of(label, &[1.0])]);
+        let one = |point| document("native", vec![rounds_of(point, &[1.0])]);
         let error = |runs: &[Document], name: &str, question: &Question| {
             tabulate(runs, &by(name), question).unwrap_err().to_string()
         };
         let any = Question::default();
-        let run = [one("lock/futex{workers=1}")];
+        let run = [one(("lock/futex", [("workers", "1")]))];
         assert_eq!(
             error(&run, "workers", &any),
             "all selected results have workers 1: there is nothing to compare it with"
@@ -658,7 +673,7 @@ mod tests {
         assert!(error(&run, "metric", &any).contains("--at metric=NAME"));
         let none = error(&run, "workers", &at(&["workers=2"]));
         assert_eq!(none, "no result is selected: no result fulfils all conditions of --at");
-        let mut other = one("lock/futex{workers=1}");
+        let mut other = one(("lock/futex", [("workers", "1")]));
         other.run.id = "other".to_owned();
         let twice = error(&[run[0].clone(), other], "system", &any);
         let nothing = [run[0].clone(), document("broken", Vec::new())];

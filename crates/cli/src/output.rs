@@ -4,6 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
 use report::Page;
+use serde::Serialize;
 
 /// Prints text to stdout. A closed pipe is no error: its reader needs no more.
 ///
@@ -14,6 +15,14 @@ pub fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output"),
     }
+}
+
+/// Prints a document as JSON.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn print_json(document: &impl Serialize) -> anyhow::Result<()> {
+    print(&serde_json::to_string_pretty(document)?)
 }
 
 fn write(text: &str) -> std::io::Result<()> {

@@ -256,8 +256,7 @@ fn table(choice: &Choice, names: &[String], page: &Page) -> String {
     let names = names.iter().map(|name| Cell::text(name.as_str())).collect();
     let names = Column::words("", names).wrapping();
     let text = grid::table([vec![names], columns(setting)].concat(), page) + &notes.lines(page);
-    let legend = text::hanging("", &legend(choice, setting), page.prose_width());
-    text + &page.paint_lines(Ink::Faint, &legend)
+    text + &page.prose(Ink::Faint, &legend(choice, setting))
 }
 
 /// The meaning of the headings.

@@ -1,15 +1,16 @@
 //! The definitions of cases: one line per case, or the whole definition.
 
 use results::Direction;
+use serde::Serialize;
 
 use crate::page::{Ink, Page};
 use crate::text;
 
 /// The definition of a case as `oscost list` shows it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Card {
     /// `area/name`.
-    pub label: String,
+    pub case: String,
     /// What one operation is, in a sentence.
     pub operation: String,
     /// The unit of the cost, or of the main metric.
@@ -20,16 +21,25 @@ pub struct Card {
     pub comparable_to: String,
     /// Its parameters.
     pub params: Vec<CardParam>,
-    /// Its metrics with their meanings.
-    pub metrics: Vec<(String, String)>,
     /// Privileges, limits and settings that it needs.
     pub needs: Vec<String>,
+    /// Its metrics besides the cost.
+    pub metrics: Vec<CardMetric>,
     /// Why this system does not support it; `None` if it does.
     pub unsupported: Option<String>,
 }
 
+/// A metric of a case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CardMetric {
+    /// Such as `rate`.
+    pub name: String,
+    /// What it means.
+    pub meaning: String,
+}
+
 /// A parameter of a case and the values it takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CardParam {
     /// Such as `workers`.
     pub name: String,
@@ -44,12 +54,12 @@ pub struct CardParam {
 /// One entry per case with its name and operation; empty lines separate areas.
 pub fn cards_short(cards: &[Card], page: &Page) -> String {
     const WIDEST_NAME: usize = 28;
-    let widths = cards.iter().map(|card| text::width(&card.label));
+    let widths = cards.iter().map(|card| text::width(&card.case));
     let column = widths.max().unwrap_or(0).min(WIDEST_NAME);
     let mut lines = String::new();
     let mut area = None;
     for card in cards {
-        let this = card.label.split_once('/').map(|(area, _)| area);
+        let this = card.case.split_once('/').map(|(area, _)| area);
         if area.is_some_and(|before| before != this) {
             lines.push('\n');
         }
@@ -60,7 +70,7 @@ pub fn cards_short(cards: &[Card], page: &Page) -> String {
 }
 
 fn short(card: &Card, column: usize, page: &Page) -> String {
-    let label = text::clean(&card.label);
+    let label = text::clean(&card.case);
     let what = match &card.unsupported {
         Some(reason) => format!("{} (unsupported here: {reason})", card.operation),
         None => card.operation.clone(),
@@ -90,7 +100,7 @@ fn whole(card: &Card, page: &Page) -> String {
         Direction::Higher => ", higher is better",
         Direction::Neither => ", neither direction is better",
     };
-    let mut lines = page.paint(Ink::Heading, &text::clean(&card.label)) + "\n";
+    let mut lines = page.paint(Ink::Heading, &text::clean(&card.case)) + "\n";
     let mut say = |name: &str, value: &str| {
         if !value.is_empty() {
             lines.push_str(&text::hanging(&format!("  {name:<13}  "), value, page.prose_width()));
@@ -105,8 +115,8 @@ fn whole(card: &Card, page: &Page) -> String {
         heading = "";
     }
     heading = "metrics";
-    for (metric, meaning) in &card.metrics {
-        say(heading, &format!("{metric}: {meaning}"));
+    for CardMetric { name, meaning } in &card.metrics {
+        say(heading, &format!("{name}: {meaning}"));
         heading = "";
     }
     heading = "needs";

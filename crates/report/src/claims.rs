@@ -24,9 +24,7 @@ pub(crate) const INDENT: &str = "    ";
 pub fn claims_text(title: Option<&str>, claims: &[JudgedClaim], page: &Page) -> String {
     let mut text = String::new();
     if let Some(title) = title {
-        text.push_str(
-            &page.paint_lines(Ink::Heading, &text::hanging("", title, page.prose_width())),
-        );
+        text.push_str(&page.prose(Ink::Heading, title));
     }
     text.push_str(&text::hanging("", &counts(claims), page.prose_width()));
     for claim in claims {
@@ -37,9 +35,8 @@ pub fn claims_text(title: Option<&str>, claims: &[JudgedClaim], page: &Page) -> 
     if claims.iter().any(is_measured) {
         let legend = "Figures have their own 95 % intervals. The intervals of ratios and other compared quantities are \
                       those of the verdicts, which hold for all claims of the file together at 95 %.";
-        let legend = text::hanging("", legend, page.prose_width());
         text.push('\n');
-        text.push_str(&page.paint_lines(Ink::Faint, &legend));
+        text.push_str(&page.prose(Ink::Faint, legend));
     }
     page.signs(&text)
 }
@@ -57,7 +54,7 @@ pub(crate) fn claim_text(judged: &JudgedClaim, page: &Page) -> String {
     let claim = &judged.claim;
     let width = page.prose_width();
     let head = format!("{}: {}", judged.verdict.word().to_uppercase(), claim.name);
-    let mut text = page.paint_lines(ink(judged.verdict), &text::hanging("", &head, width));
+    let mut text = page.prose(ink(judged.verdict), &head);
     let of_figures = figure_lines(judged, width);
     let lines = std::iter::once(&claim.sentence).chain(&of_figures);
     text.extend(lines.map(|line| text::hanging(INDENT, line, width)));

@@ -3,6 +3,7 @@
 use analysis::{Difference, Ratio, Verdict};
 
 use crate::comparison::{Cell, CompareCell, CompareRow, Comparison};
+use crate::first_seen::{distinct, grouped};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
 use crate::labels::{self, Label, Param};
@@ -67,8 +68,7 @@ pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
         if text.contains(HOST_CALLS) {
             legend.push_str(&format!("; {HOST_CALLS}: system calls on the host per operation"));
         }
-        let legend = text::hanging("", &legend, page.prose_width());
-        text.push_str(&page.paint_lines(Ink::Faint, &legend));
+        text.push_str(&page.prose(Ink::Faint, &legend));
     }
     for line in &comparison.noise_floor {
         text.push_str(&text::hanging("", line, page.prose_width()));
@@ -121,13 +121,7 @@ fn differences_text(comparison: &Comparison, page: &Page) -> String {
 
 /// The values of several runs, each once: `a, b: on; c: off`.
 fn of_runs(names: &[&String], values: &[String]) -> String {
-    let mut said: Vec<(&String, Vec<&str>)> = Vec::new();
-    for (name, value) in names.iter().zip(values) {
-        match said.iter_mut().find(|(other, _)| *other == value) {
-            Some((_, names)) => names.push(name),
-            None => said.push((value, vec![name])),
-        }
-    }
+    let said = grouped(values.iter().zip(names.iter().map(|name| name.as_str())));
     let parts = said.iter().map(|(value, names)| format!("{}: {value}", names.join(", ")));
     parts.collect::<Vec<_>>().join("; ")
 }
@@ -143,34 +137,23 @@ struct Group<'a> {
 
 /// A group per area and metric, the metrics of an area after one another.
 fn groups<'a>(rows: &[&'a CompareRow]) -> Vec<Group<'a>> {
-    let mut areas: Vec<(String, Vec<&str>)> = Vec::new();
-    for row in rows {
-        let area = Label::parse(&row.label).area;
-        let at = areas.iter().position(|(name, _)| *name == area).unwrap_or_else(|| {
-            areas.push((area, Vec::new()));
-            areas.len() - 1
-        });
-        if !areas[at].1.contains(&row.metric.as_str()) {
-            areas[at].1.push(&row.metric);
-        }
-    }
-    let groups = areas
-        .iter()
-        .flat_map(|(area, metrics)| metrics.iter().map(|metric| group(area, metric, rows)));
-    groups.collect()
+    let areas = grouped(rows.iter().map(|row| (row.point.area(), row.metric.as_str())));
+    let of_area = |(area, metrics): (&str, Vec<&str>)| {
+        distinct(metrics).into_iter().map(|metric| group(area, metric, rows)).collect::<Vec<_>>()
+    };
+    areas.into_iter().flat_map(of_area).collect()
 }
 
 fn group<'a>(area: &str, metric: &str, rows: &[&'a CompareRow]) -> Group<'a> {
-    let labelled = rows.iter().map(|row| (Label::parse(&row.label), *row));
-    let belongs = |(label, row): &(Label, &CompareRow)| label.area == area && row.metric == metric;
-    let (labels, mut rows): (Vec<Label>, Vec<&CompareRow>) = labelled.filter(belongs).unzip();
-    let rank = |label: &Label| labels::rank(label, &labels);
-    rows.sort_by_cached_key(|row| rank(&Label::parse(&row.label)));
-    let mut sorted = labels.clone();
-    sorted.sort_by_cached_key(rank);
-    let shared = labels::shared(&labels);
-    let title = if metric == COST { area.to_owned() } else { format!("{area}: {metric}") };
-    let labels = sorted.iter().map(|label| label.without(&shared)).collect();
+    let belongs = |row: &&&CompareRow| row.point.area() == area && row.metric == metric;
+    let mut rows: Vec<&CompareRow> = rows.iter().filter(belongs).copied().collect();
+    let label = |row: &&CompareRow| Label::of(&row.point);
+    let all: Vec<Label> = rows.iter().map(label).collect();
+    rows.sort_by_cached_key(|row| labels::rank(&label(row), &all));
+    let shared = labels::shared(&all);
+    let area = text::clean(area);
+    let title = if metric == COST { area } else { format!("{area}: {metric}") };
+    let labels = rows.iter().map(|row| label(row).without(&shared)).collect();
     Group { title, shared, rows, labels }
 }
 
@@ -181,8 +164,7 @@ fn group_text(group: &Group, comparison: &Comparison, page: &Page) -> String {
     let mut text = String::new();
     if group.is_titled() {
         let title = labels::title(&group.title, &group.shared);
-        let title = text::hanging("", &title, page.prose_width());
-        text.push_str(&page.paint_lines(Ink::Heading, &title));
+        text.push_str(&page.prose(Ink::Heading, &title));
     }
     let columns = side_by_side(group, comparison, &notes, page)
         .unwrap_or_else(|| one_below_the_other(group, comparison, &notes, page));

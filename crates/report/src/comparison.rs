@@ -1,6 +1,7 @@
 //! The data of a comparison of runs, or of results selected by another dimension, before formatting.
 
 use analysis::{Difference, Ratio, Verdict};
+use results::PointKey;
 
 /// A base and the columns compared with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,8 +41,8 @@ impl Comparison {
 /// One metric of one case in all columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareRow {
-    /// `area/name{key=value,...}`.
-    pub label: String,
+    /// The case with its parameters.
+    pub point: PointKey,
     /// `time` for the cost.
     pub metric: String,
     /// The base's figure, if it has one.

@@ -14,24 +14,11 @@ pub(crate) use side_by_side::measured;
 pub(crate) use worth::title as worth_title;
 
 use cases::concurrency::metrics::TURNAROUND;
-use std::collections::HashSet;
-
 use results::CaseResult;
 
-use crate::concurrency::shape::{ANSWER, DEGREE, JOBS, SERIAL, WORTH, is_known, values};
-use crate::page::{Ink, Page};
+use crate::concurrency::shape::{ANSWER, DEGREE, JOBS, SERIAL, WORTH, values};
+use crate::page::Page;
 use crate::rows::{Row, areas};
-use crate::text;
-
-/// Splits `results` into those that these tables show, and all others, which the tables of points show.
-///
-/// Cases of unknown shape and duplicate results are among the others.
-pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
-    let mut seen = HashSet::new();
-    results.into_iter().partition(|result| {
-        is_known(result) && seen.insert((&result.case, &result.params, &result.metric))
-    })
-}
 
 /// The tables of `results`, which all have known shapes, and the meaning of their columns.
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
@@ -80,9 +67,5 @@ fn legend(rows: &[&Row], page: &Page) -> String {
             "quartiles of turnaround, CPU use and switches: in --json, --csv and --xlsx".to_owned(),
         );
     }
-    let set = |line: String| {
-        let wrapped = text::hanging("", &page.signs(&line), page.prose_width());
-        page.paint_lines(Ink::Faint, &wrapped)
-    };
-    lines.into_iter().map(set).collect()
+    lines.iter().map(|line| page.faint(line)).collect()
 }

@@ -31,12 +31,12 @@ pub fn counts_table(rows: &[CountRow], columns: &[String], all: bool, page: &Pag
         chosen.sort_by(|a, b| factor(b).total_cmp(&factor(a)));
         chosen.truncate(at_most);
     }
-    let labels: Vec<Label> = chosen.iter().map(|row| Label::parse(&row.label)).collect();
+    let labels: Vec<Label> = chosen.iter().map(|row| Label::of(&row.point)).collect();
     let is_of_any_case = labels.iter().all(Label::is_of_any_case);
     let shared = if is_of_any_case { labels::shared(&labels) } else { Vec::new() };
     let name = |label: &Label| match label.is_of_any_case() {
         true => Cell::text(label.without(&shared).full()),
-        false => Cell::text(format!("{}/{}", label.area, label.full())),
+        false => Cell::text(label.with_area()),
     };
     let names = [
         Column::names("per operation", labels.iter().map(name).collect()),
@@ -45,8 +45,7 @@ pub fn counts_table(rows: &[CountRow], columns: &[String], all: bool, page: &Pag
     let mut text = String::new();
     if is_of_any_case {
         let title = labels::title(&labels[0].area, &shared);
-        let title = text::hanging("", &title, page.prose_width());
-        text.push_str(&page.paint_lines(Ink::Heading, &title));
+        text.push_str(&page.prose(Ink::Heading, &title));
     }
     let values = values(&chosen, columns);
     let width = grid::total_width(&names[1..]) + grid::total_width(&values) + LEAST_NAMES;

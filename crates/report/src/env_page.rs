@@ -11,8 +11,7 @@ pub fn env_page(groups: &[(String, Vec<(String, String)>)], page: &Page) -> Stri
     let labels = groups.iter().flat_map(|(_, lines)| lines).map(|(label, _)| text::width(label));
     let column = labels.filter(|width| *width <= WIDEST_LABEL).max().unwrap_or(0);
     let group_text = |(name, lines): &(String, Vec<(String, String)>)| {
-        let heading = text::hanging("", name, page.prose_width());
-        let heading = page.paint_lines(Ink::Heading, &heading);
+        let heading = page.prose(Ink::Heading, name);
         let lines: String =
             lines.iter().map(|(label, value)| line(label, value, column, page)).collect();
         heading + &lines

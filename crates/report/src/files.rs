@@ -1,6 +1,6 @@
 //! The tables of the area `file`: phases side by side, and the file systems of the directories below them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use cases::file::metrics::{CPU, CREATE_READ, PHASES, READ_BANDWIDTH, SYNC_COST, WRITE_BANDWIDTH};
 use results::{CaseResult, Outcome};
@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::concurrency::measured;
 use crate::concurrency::shape::{Group, grouped, param};
+use crate::folded::unsupported_lines;
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
@@ -42,19 +43,13 @@ const ORDERED: [&str; 10] = [
 /// The page width from which the first table shows bandwidths.
 const ROOM_FOR_ALL: usize = 100;
 
-/// Splits `results` into those that these tables show, and all others.
-pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
-    let mut seen = HashSet::new();
-    let is_known = |result: &CaseResult| {
-        let keys = CASES.iter().find(|(case, _)| *case == result.case).map(|(_, keys)| *keys);
-        let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
-        has_figure
-            && result.params.contains_key("dir")
-            && keys.is_some_and(|keys| keys.iter().all(|key| result.params.contains_key(*key)))
-    };
-    results.into_iter().partition(|result| {
-        is_known(result) && seen.insert((&result.case, &result.params, &result.metric))
-    })
+/// Whether these tables can show `result`.
+pub(crate) fn is_known(result: &CaseResult) -> bool {
+    let keys = CASES.iter().find(|(case, _)| *case == result.case).map(|(_, keys)| *keys);
+    let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
+    has_figure
+        && result.params.contains_key("dir")
+        && keys.is_some_and(|keys| keys.iter().all(|key| result.params.contains_key(*key)))
 }
 
 /// The tables of `results`, which all belong to known cases, and the meaning of their columns.
@@ -122,8 +117,7 @@ impl<'a, 'r> Tables<'a, 'r> {
     fn text(&self, page: &Page) -> String {
         let is_there = |row: &&&Row| row.outcome() != Outcome::Unsupported;
         let shown: Vec<&Row> = self.group.rows.iter().filter(is_there).copied().collect();
-        let title = text::hanging("", &self.title(), page.prose_width());
-        let mut text = page.paint_lines(Ink::Heading, &title);
+        let mut text = page.prose(Ink::Heading, &self.title());
         if !shown.is_empty() {
             let reasons: Vec<Vec<Reason>> = shown.iter().map(|row| once(row.reasons())).collect();
             let notes = Footnotes::of(&reasons);
@@ -263,23 +257,14 @@ impl<'a, 'r> Tables<'a, 'r> {
 
     /// The unsupported rows, with their reasons.
     fn missing(&self, page: &Page) -> String {
-        let mut missing: Vec<(String, Vec<String>)> = Vec::new();
-        for row in self.group.rows.iter().filter(|row| row.outcome() == Outcome::Unsupported) {
-            let several = self.dirs().len() > 1;
+        let several = self.dirs().len() > 1;
+        let is_missing = |row: &&&Row| row.outcome() == Outcome::Unsupported;
+        let missing = self.group.rows.iter().filter(is_missing).map(|row| {
             let keys = self.keys.iter().copied().chain(several.then_some("dir"));
             let name: Vec<String> = keys.map(|key| format!("{key} {}", param(row, key))).collect();
-            let reason = row.results.first().and_then(|result| result.reason.clone());
-            let reason = reason.unwrap_or_else(|| "no reason was given".to_owned());
-            match missing.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, names)) => names.push(name.join(" ")),
-                None => missing.push((reason, vec![name.join(" ")])),
-            }
-        }
-        let line = |(reason, names): &(String, Vec<String>)| {
-            let text = format!("({reason}): {}", names.join(", "));
-            text::hanging("unsupported here ", &text, page.prose_width())
-        };
-        page.paint_lines(Ink::Faint, &missing.iter().map(line).collect::<String>())
+            (row.results.first().and_then(|result| result.reason.as_deref()), name.join(" "))
+        });
+        unsupported_lines(missing, page)
     }
 }
 
@@ -391,11 +376,7 @@ fn legend(page: &Page) -> String {
         "us: median / 99th percentile / maximum of the time per file",
         "CPU, calls: per file in all phases (calls: without list); more in --json, --csv, --xlsx",
     ];
-    let set = |line: &str| {
-        let wrapped = text::hanging("", &page.signs(line), page.prose_width());
-        page.paint_lines(Ink::Faint, &wrapped)
-    };
-    lines.into_iter().map(set).collect()
+    lines.into_iter().map(|line| page.faint(line)).collect()
 }
 
 #[cfg(test)]

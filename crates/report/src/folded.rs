@@ -2,6 +2,7 @@
 
 use results::Outcome;
 
+use crate::first_seen::grouped;
 use crate::labels::{self, Label};
 use crate::page::{Ink, Page};
 use crate::rows::{Area, Row};
@@ -10,11 +11,8 @@ use crate::text;
 /// The maximum number of lines about unsupported rows per area.
 const MOST_LINES: usize = 6;
 
-/// Rows that are unsupported for the same reason.
-struct Missing<'a, 'r> {
-    reason: String,
-    rows: Vec<&'a Row<'r>>,
-}
+/// A reason why rows are unsupported, and these.
+type Missing<'a, 'r> = (String, Vec<&'a Row<'r>>);
 
 /// Whether a row is listed below the table instead of in it.
 pub(crate) fn is_folded(row: &Row) -> bool {
@@ -47,9 +45,9 @@ fn lines(
     let say = |text: &str| text::hanging("unsupported here ", text, page.prose_width());
     let mut lines: String = shown
         .iter()
-        .map(|m| say(&format!("({}): {}", m.reason, names(area, &m.rows).join(", "))))
+        .map(|(reason, rows)| say(&format!("({reason}): {}", names(area, rows).join(", "))))
         .collect();
-    let others: Vec<&Row> = others.iter().flat_map(|m| &m.rows).copied().collect();
+    let others: Vec<&Row> = others.iter().flat_map(|(_, rows)| rows).copied().collect();
     if !others.is_empty() {
         lines.push_str(&say(&rest(area, &others)));
     }
@@ -66,19 +64,28 @@ fn counted_rest(_: &Area, rows: &[&Row]) -> String {
 
 /// The unsupported rows by reason, the reason with most rows first.
 fn by_reason<'a, 'r>(area: &'a Area<'r>) -> Vec<Missing<'a, 'r>> {
-    let mut missing: Vec<Missing> = Vec::new();
-    for row in area.rows.iter().filter(|row| is_folded(row)) {
+    let mut missing = grouped(area.rows.iter().filter(|row| is_folded(row)).map(|row| {
         let mut reasons: Vec<&str> =
             row.results.iter().filter_map(|r| r.reason.as_deref()).collect();
         reasons.dedup();
-        let reason = reasons.join("; ");
-        match missing.iter_mut().find(|known| known.reason == reason) {
-            Some(known) => known.rows.push(row),
-            None => missing.push(Missing { reason, rows: vec![row] }),
-        }
-    }
-    missing.sort_by_key(|m| std::cmp::Reverse(m.rows.len()));
+        (reasons.join("; "), row)
+    }));
+    missing.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
     missing
+}
+
+/// `unsupported here (reason): names`: a line for each reason.
+pub(crate) fn unsupported_lines<'a>(
+    missing: impl Iterator<Item = (Option<&'a str>, String)>,
+    page: &Page,
+) -> String {
+    let line = |(reason, names): (Option<&str>, Vec<String>)| {
+        let reason = reason.unwrap_or("no reason was given");
+        let text = format!("({reason}): {}", names.join(", "));
+        text::hanging("unsupported here ", &text, page.prose_width())
+    };
+    let lines: String = grouped(missing).into_iter().map(line).collect();
+    page.paint_lines(Ink::Faint, &lines)
 }
 
 /// The names of `rows`. A case of which all rows are listed is named once, with their number.

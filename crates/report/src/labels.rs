@@ -1,13 +1,15 @@
-//! Short names for rows under a common heading: `lock/spin{as=threads,workers=4}` without the shared parts.
+//! Short names of points under a common heading: `lock/spin{as=threads,workers=4}` without the shared parts.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use results::PointKey;
 
 use crate::text;
 
 /// The name of a parameter and its value.
 pub(crate) type Param = (String, String);
 
-/// A case with its parameters, parsed from `area/name{key=value,...}`.
+/// A point as it is printed: its parts without what a page or terminal cannot show.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Label {
     /// The family of the case.
@@ -22,19 +24,28 @@ pub(crate) struct Label {
 const ANY_CASE: &str = "*";
 
 impl Label {
-    pub(crate) fn parse(label: &str) -> Label {
-        let label = text::clean(label);
-        let (case, params) = match label.strip_suffix('}').and_then(|l| l.split_once('{')) {
-            Some((case, params)) => (case, params_in(params)),
-            None => (label.as_str(), Vec::new()),
-        };
-        let (area, name) = case.split_once('/').unwrap_or(("", case));
-        Label { area: area.to_owned(), name: name.to_owned(), params }
+    /// For a terminal.
+    pub(crate) fn of(point: &PointKey) -> Label {
+        Label::cleaned(point, text::clean)
+    }
+
+    /// With each part as `clean` makes it.
+    pub(crate) fn cleaned(point: &PointKey, clean: impl Fn(&str) -> String) -> Label {
+        let params = point.params.iter().map(|(key, value)| (clean(key), clean(value)));
+        Label { area: clean(point.area()), name: clean(point.name()), params: params.collect() }
     }
 
     /// Whether the columns beside it are cases, so that only the parameters name the row.
     pub(crate) fn is_of_any_case(&self) -> bool {
         self.name == ANY_CASE
+    }
+
+    /// `lock/spin{as=threads,workers=4}`.
+    pub(crate) fn with_area(&self) -> String {
+        match self.area.as_str() {
+            "" => self.full(),
+            area => format!("{area}/{}", self.full()),
+        }
     }
 
     /// `spin{as=threads,workers=4}`: the label without `area/`. Of any case, `as=threads, workers=4`, or the area.
@@ -76,22 +87,6 @@ impl Label {
 fn listed(params: &[Param], separator: &str) -> String {
     let params: Vec<String> = params.iter().map(|(k, v)| format!("{k}={v}")).collect();
     params.join(separator)
-}
-
-/// `as=threads,workers=4`. A value may have commas, as a command line does: what has no `=` belongs to the value before it.
-fn params_in(text: &str) -> Vec<Param> {
-    let mut params: Vec<Param> = Vec::new();
-    for part in text.split(',') {
-        match (part.split_once('='), params.last_mut()) {
-            (Some((key, value)), _) => params.push((key.to_owned(), value.to_owned())),
-            (None, Some((_, value))) => {
-                value.push(',');
-                value.push_str(part);
-            }
-            (None, None) => params.push((part.to_owned(), String::new())),
-        }
-    }
-    params
 }
 
 fn speaks_for_itself(value: &str) -> bool {
@@ -151,56 +146,77 @@ fn distinct(texts: &[String]) -> usize {
     texts.iter().collect::<HashSet<_>>().len()
 }
 
+/// For tests: a point with these parameters.
+#[cfg(test)]
+pub(crate) fn point(case: &str, params: &[(&str, &str)]) -> PointKey {
+    let params = params.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    PointKey { case: case.to_owned(), params: params.collect() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn labels(texts: &[&str]) -> Vec<Label> {
-        texts.iter().map(|text| Label::parse(text)).collect()
+    fn labels(points: &[(&str, &[(&str, &str)])]) -> Vec<Label> {
+        points.iter().map(|(case, params)| Label::of(&point(case, params))).collect()
     }
 
     #[test]
     fn short_labels_keep_the_names_of_numbers() {
-        let list =
-            labels(&["lock/spin{as=threads,workers=4}", "lock/none{pinned=yes}", "lock/none"]);
+        let list = labels(&[
+            ("lock/spin", &[("as", "threads"), ("workers", "4")]),
+            ("lock/none", &[("pinned", "yes")]),
+            ("lock/none", &[]),
+        ]);
         assert_eq!(
             shortened(&list, 26),
             ["spin{as=threads,workers=4}", "none{pinned=yes}", "none"]
         );
         assert_eq!(shortened(&list, 25), ["spin threads workers=4", "none pinned=yes", "none"]);
+        assert_eq!(list[0].with_area(), "lock/spin{as=threads,workers=4}");
+        assert_eq!(labels(&[("loose", &[])])[0].with_area(), "loose");
     }
 
     #[test]
     fn rows_of_any_case_are_named_by_their_parameters() {
-        let list = labels(&["lock/*{as=threads,workers=1}", "lock/*{as=threads,workers=2}"]);
+        let list = labels(&[
+            ("lock/*", &[("as", "threads"), ("workers", "1")]),
+            ("lock/*", &[("as", "threads"), ("workers", "2")]),
+        ]);
         assert_eq!(shortened(&list, 30), ["as=threads, workers=1", "as=threads, workers=2"]);
         assert_eq!(shortened(&list, 20), ["threads workers=1", "threads workers=2"]);
-        assert_eq!(shortened(&labels(&["clock/*"]), 3), ["clock"]);
+        assert_eq!(shortened(&labels(&[("clock/*", &[])]), 3), ["clock"]);
     }
 
     #[test]
     fn labels_that_would_become_the_same_stay_full() {
-        let list = labels(&["net/echo{client=thread}", "net/echo{server=thread}"]);
+        let list =
+            labels(&[("net/echo", &[("client", "thread")]), ("net/echo", &[("server", "thread")])]);
         assert_eq!(shortened(&list, 5), ["echo{client=thread}", "echo{server=thread}"]);
     }
 
     #[test]
     fn common_parameters_are_shared_unless_labels_would_become_equal() {
-        let list =
-            labels(&["lock/spin{place=spread,workers=1}", "lock/spin{place=spread,workers=2}"]);
+        let list = labels(&[
+            ("lock/spin", &[("place", "spread"), ("workers", "1")]),
+            ("lock/spin", &[("place", "spread"), ("workers", "2")]),
+        ]);
         assert_eq!(title("lock", &shared(&list)), "lock (place=spread)");
         assert_eq!(list[0].without(&shared(&list)).full(), "spin{workers=1}");
-        let list = labels(&["clock/tsc{fenced=yes}", "clock/tsc", "clock/tscp{fenced=yes}"]);
+        let fenced: &[_] = &[("fenced", "yes")];
+        let list = labels(&[("clock/tsc", fenced), ("clock/tsc", &[]), ("clock/tscp", fenced)]);
         assert_eq!(shared(&list), []);
-        let list = labels(&["a/read{from=zero,size=1}", "a/read{from=zero,size=9}", "a/b", "a/c"]);
+        let from_zero: [&[_]; 2] =
+            [&[("from", "zero"), ("size", "1")], &[("from", "zero"), ("size", "9")]];
+        let [one, nine] = from_zero;
+        let list = labels(&[("a/read", one), ("a/read", nine), ("a/b", &[]), ("a/c", &[])]);
         assert_eq!(shared(&list), [], "a title about half of the rows would mislead");
     }
 
     #[test]
-    fn odd_labels_lose_nothing() {
-        assert_eq!(Label::parse("loose{").full(), "loose{");
-        assert_eq!(Label::parse("a/b{c}").full(), "b{c=}");
-        let command = "command{command=echo a,b {c},shell=sh}";
-        assert_eq!(Label::parse(&format!("time/{command}")).full(), command);
+    fn odd_names_lose_nothing_but_line_ends() {
+        assert_eq!(labels(&[("loose{", &[])])[0].full(), "loose{");
+        let list = labels(&[("time/command", &[("command", "echo a,\nb {c}"), ("shell", "sh")])]);
+        assert_eq!(list[0].full(), "command{command=echo a, b {c},shell=sh}");
     }
 }

@@ -78,8 +78,7 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
         columns.remove(2);
     }
     let legend = format!("{LEGEND}{}", if has_calls { HOST_CALLS } else { "" });
-    let legend = text::hanging("", &legend, page.prose_width());
-    grid::table(columns, page) + &page.paint_lines(Ink::Faint, &legend)
+    grid::table(columns, page) + &page.prose(Ink::Faint, &legend)
 }
 
 /// The cost in a layer.
@@ -126,8 +125,7 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
 
 /// The name of the operation of a ladder.
 pub(crate) fn operation(ladder: &Ladder) -> String {
-    let label = Label::parse(&ladder.label);
-    format!("{}/{}", label.area, label.full())
+    Label::of(&ladder.point).with_area()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod counts_table;
 mod delivery;
 mod env_page;
 mod files;
+mod first_seen;
 mod folded;
 mod footnotes;
 mod grid;
@@ -44,7 +45,7 @@ mod undecided;
 mod workbook;
 
 pub use answer::{answer_text, within_text};
-pub use cards::{Card, CardParam, cards, cards_short};
+pub use cards::{Card, CardMetric, CardParam, cards, cards_short};
 pub use claims::{claims_junit, claims_markdown, claims_text};
 pub use compare_table::compare_table;
 pub use comparison::{Cell, CompareCell, CompareRow, Comparison};

@@ -7,10 +7,9 @@ mod levels;
 mod rates;
 mod work;
 
-use std::collections::HashSet;
-
 use results::CaseResult;
 
+use crate::first_seen::grouped;
 use crate::footnotes::Footnotes;
 use crate::net::failures;
 use crate::net::sweep::{Sweep, is_derived, is_name, number, param};
@@ -24,17 +23,8 @@ const SEND: &str = "mail/send";
 const PARAMS: [&str; 5] = ["arch", "connections", "delay", "domains", "recipients"];
 const DERIVED_PARAMS: [&str; 4] = ["arch", "delay", "domains", "recipients"];
 
-/// Splits `results` into those that these tables show, and all others.
-///
-/// Cases of unknown shape and duplicate results are among the others.
-pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
-    let mut seen = HashSet::new();
-    results
-        .into_iter()
-        .partition(|result| is_known(result) && seen.insert((&result.params, &result.metric)))
-}
-
-fn is_known(result: &CaseResult) -> bool {
+/// Whether these tables can show `result`.
+pub(crate) fn is_known(result: &CaseResult) -> bool {
     let is_usual = |(key, value): (&String, &String)| match key.as_str() {
         "connections" => number(value).is_some(),
         _ => is_name(value),
@@ -56,16 +46,11 @@ pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
 
 /// The results by parameters other than architecture and connections, ordered by delay.
 fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
-    type Named<'r> = Vec<(&'r str, &'r str)>;
-    let mut groups: Vec<(Named, Vec<&CaseResult>)> = Vec::new();
-    for &result in results {
+    let named = |&result: &&'r CaseResult| {
         let params = ["delay", "domains", "recipients", "message"];
-        let params = params.map(|key| (key, param(result, key))).to_vec();
-        match groups.iter_mut().find(|(known, _)| *known == params) {
-            Some((_, group)) => group.push(result),
-            None => groups.push((params, vec![result])),
-        }
-    }
+        (params.map(|key| (key, param(result, key))).to_vec(), result)
+    };
+    let mut groups = grouped(results.iter().map(named));
     groups.sort_by_key(|(params, _)| params[0].1 != "0");
     groups.into_iter().map(|(params, results)| Sweep::of(SEND, params, &results)).collect()
 }

@@ -120,31 +120,38 @@ fn pad_to(line: &mut String, width: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::labels::point;
 
-    fn block(texts: &[&str]) -> Option<(String, Vec<String>)> {
-        params_block(&texts.iter().map(|text| Label::parse(text)).collect::<Vec<_>>())
+    fn block(points: &[(&str, &[(&str, &str)])]) -> Option<(String, Vec<String>)> {
+        let label = |(case, params): &(&str, &[(&str, &str)])| Label::of(&point(case, params));
+        params_block(&points.iter().map(label).collect::<Vec<_>>())
     }
 
     #[test]
     fn the_name_of_a_number_reaches_over_the_words_before_it() {
-        let (heading, lines) =
-            block(&["a/b{as=threads,workers=16}", "a/c{as=processes,workers=4}"]).unwrap();
+        let (heading, lines) = block(&[
+            ("a/b", &[("as", "threads"), ("workers", "16")]),
+            ("a/c", &[("as", "processes"), ("workers", "4")]),
+        ])
+        .unwrap();
         assert_eq!(heading, "as   workers");
         assert_eq!(lines, ["threads   16", "processes  4"]);
     }
 
     #[test]
     fn words_begin_below_the_beginning_of_their_name() {
-        let (heading, lines) =
-            block(&["a/b{clients=7,server=epoll,z=no}", "a/b{clients=100,server=io,z=yes}"])
-                .unwrap();
+        let (heading, lines) = block(&[
+            ("a/b", &[("clients", "7"), ("server", "epoll"), ("z", "no")]),
+            ("a/b", &[("clients", "100"), ("server", "io"), ("z", "yes")]),
+        ])
+        .unwrap();
         assert_eq!(heading, "clients  server  z");
         assert_eq!(lines, ["      7  epoll   no", "    100  io      yes"]);
     }
 
     #[test]
     fn rows_with_other_parameters_have_no_columns_for_them() {
-        assert_eq!(block(&["a/b{x=1}", "a/c"]), None);
-        assert_eq!(block(&["a/b", "a/c"]), None);
+        assert_eq!(block(&[("a/b", &[("x", "1")]), ("a/c", &[])]), None);
+        assert_eq!(block(&[("a/b", &[]), ("a/c", &[])]), None);
     }
 }

@@ -11,27 +11,19 @@ pub(crate) mod rates;
 pub(crate) mod sweep;
 pub(crate) mod wording;
 
-use std::collections::HashSet;
-
 use results::CaseResult;
 
 pub(crate) use sweep::is_derived;
-use sweep::{ANSWER, REQUESTS, SLOW, Sweep, is_known, sweeps};
+use sweep::{ANSWER, REQUESTS, SLOW, Sweep, sweeps};
 
 use wording::{heading, missing, what_digits_mean};
 
 use crate::footnotes::Footnotes;
 use crate::page::Page;
 
-/// Splits `results` into those that these tables show, and all others.
-///
-/// Cases of unknown shape and duplicate results are among the others.
-pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
-    let mut seen = HashSet::new();
-    results.into_iter().partition(|result| {
-        (is_known(result) || overload::is_known(result))
-            && seen.insert((&result.case, &result.params, &result.metric))
-    })
+/// Whether these tables can show `result`.
+pub(crate) fn is_known(result: &CaseResult) -> bool {
+    sweep::is_known(result) || overload::is_known(result)
 }
 
 /// The tables of `results`, which all have known shapes, and the meaning of their columns.

@@ -8,6 +8,7 @@ use analysis::{
 use results::Document;
 
 use crate::compare_table::{ink, ratio_cell};
+use crate::first_seen::grouped;
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::rows::COST;
@@ -65,8 +66,7 @@ pub fn overview_text(
     };
     parts.push(reversals.iter().enumerate().map(indent).collect());
     if !overview.areas.is_empty() || !overview.designs.is_empty() {
-        let legend = text::hanging("", &legend(columns), page.prose_width());
-        parts.push(page.paint_lines(Ink::Faint, &legend));
+        parts.push(page.prose(Ink::Faint, &legend(columns)));
     }
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
@@ -158,15 +158,9 @@ fn times(ratio: f64) -> String {
 
 /// The standings of each application and metric, with their title.
 pub(crate) fn by_application(designs: &[Standing]) -> Vec<(String, Vec<&Standing>)> {
-    let mut titles: Vec<(String, Vec<&Standing>)> = Vec::new();
-    for standing in designs {
-        let title = title(standing.application.unwrap_or_default(), &standing.metric);
-        match titles.iter_mut().find(|(known, _)| *known == title) {
-            Some((_, standings)) => standings.push(standing),
-            None => titles.push((title, vec![standing])),
-        }
-    }
-    titles
+    grouped(designs.iter().map(|standing| {
+        (title(standing.application.unwrap_or_default(), &standing.metric), standing)
+    }))
 }
 
 fn title(application: &str, metric: &str) -> String {
@@ -248,15 +242,10 @@ fn rank(rank: &Option<[usize; 2]>) -> Cell {
 fn left_out_text(cells: &[Option<&ColumnStanding>], page: &Page) -> String {
     /// The maximum number of reasons.
     const MOST_REASONS: usize = 2;
-    let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for column in cells.iter().flatten().filter(|column| column.left_out > 0) {
-        let Some(why) = column.why.as_deref() else { continue };
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, points)) => *points += column.left_out,
-            None => reasons.push((why, column.left_out)),
-        }
-    }
-    reasons.sort_by_key(|(_, points)| std::cmp::Reverse(*points));
+    let left_out = cells.iter().flatten().filter(|column| column.left_out > 0);
+    let mut reasons =
+        grouped(left_out.filter_map(|column| Some((column.why.as_deref()?, column.left_out))));
+    reasons.sort_by_key(|(_, points)| std::cmp::Reverse(points.iter().sum::<usize>()));
     let named: Vec<&str> = reasons.iter().take(MOST_REASONS).map(|(why, _)| *why).collect();
     if named.is_empty() {
         return String::new();

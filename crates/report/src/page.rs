@@ -2,6 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 
+use crate::text;
+
 /// The minimum width of tables; a narrower terminal wraps the lines itself.
 const NARROWEST: usize = 60;
 
@@ -62,6 +64,16 @@ impl Page {
         }
         let style = ink.style();
         format!("{style}{text}{style:#}")
+    }
+
+    /// `text` in `ink`, wrapped to the width of running text.
+    pub(crate) fn prose(&self, ink: Ink, text: &str) -> String {
+        self.paint_lines(ink, &text::hanging("", text, self.prose_width()))
+    }
+
+    /// A faint remark.
+    pub(crate) fn faint(&self, text: &str) -> String {
+        self.prose(Ink::Faint, &self.signs(text))
     }
 
     /// Each of `lines` in `ink`.

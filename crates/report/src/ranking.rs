@@ -61,7 +61,7 @@ mod tests {
 
     fn ranked(command: &str, verdict: Verdict, [low, mid, high]: [f64; 3], note: &str) -> Ranked {
         let compared = Compared {
-            label: String::new(),
+            point: crate::labels::point("time/command", &[]),
             metric: "time".to_owned(),
             unit: "ns/op".to_owned(),
             base: None,

@@ -2,12 +2,13 @@
 //!
 //! Failed cases are shown as rows, and unsupported ones are listed below the table.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use cases::Layout;
 use results::{CaseResult, Document, Interval, Outcome};
 
-use crate::concurrency::{self, shape::is_derived};
+use crate::concurrency::{self, shape};
 use crate::files;
 use crate::folded::{folded_lines, is_folded};
 use crate::footnotes::{Footnotes, Reason};
@@ -39,11 +40,11 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     }
     let mut rest: Vec<&CaseResult> = results.iter().collect();
     let mut texts = Vec::new();
-    for (layout, parted, tables) in LAYOUTS {
+    for (layout, is_known, tables) in LAYOUTS {
         let (of_layout, others): (Vec<&CaseResult>, Vec<&CaseResult>) =
             rest.into_iter().partition(|result| layout_of(result) == layout);
-        // Results that do not fit the layout of their area are shown as points.
-        let (known, odd) = parted(of_layout);
+        // Results that do not fit the layout of their area, and duplicates, are shown as points.
+        let (known, odd) = known_and_odd(of_layout, is_known);
         rest = others.into_iter().chain(odd).collect();
         if !known.is_empty() {
             texts.push(tables(&known, page));
@@ -55,17 +56,28 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     texts.join("\n")
 }
 
-/// A layout: splits results into those that it can show and others, and formats its tables.
-type Sort = for<'r> fn(Vec<&'r CaseResult>) -> (Vec<&'r CaseResult>, Vec<&'r CaseResult>);
+/// A layout: which results it can show, and its tables.
+type IsKnown = fn(&CaseResult) -> bool;
 type Show = for<'r, 's, 'p> fn(&'s [&'r CaseResult], &'p Page) -> String;
 
 /// The layouts other than that of points, in the order they are shown.
-const LAYOUTS: [(Layout, Sort, Show); 4] = [
-    (Layout::Executors, concurrency::parted, concurrency::tables),
-    (Layout::Phases, files::parted, files::tables),
-    (Layout::Servers, net::parted, net::tables),
-    (Layout::Senders, mail::parted, mail::tables),
+const LAYOUTS: [(Layout, IsKnown, Show); 4] = [
+    (Layout::Executors, shape::is_known, concurrency::tables),
+    (Layout::Phases, files::is_known, files::tables),
+    (Layout::Servers, net::is_known, net::tables),
+    (Layout::Senders, mail::is_known, mail::tables),
 ];
+
+/// Splits `results` into those of known shapes, each once, and all others.
+pub(crate) fn known_and_odd<'r>(
+    results: Vec<&'r CaseResult>,
+    is_known: IsKnown,
+) -> (Vec<&'r CaseResult>, Vec<&'r CaseResult>) {
+    let mut seen = HashSet::new();
+    results.into_iter().partition(|result| {
+        is_known(result) && seen.insert((&result.case, &result.params, &result.metric))
+    })
+}
 
 /// The layout that the result's area declares.
 fn layout_of(result: &CaseResult) -> Layout {
@@ -92,8 +104,9 @@ fn area_tables(results: &[&CaseResult], page: &Page) -> String {
 ///
 /// Metrics derived from several cases are not counted as cases.
 pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page) -> String {
-    let areas =
-        areas(results.iter().filter(|result| !is_derived(result) && !net::is_derived(result)));
+    let areas = areas(
+        results.iter().filter(|result| !shape::is_derived(result) && !net::is_derived(result)),
+    );
     let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
     let doubtful = rows.iter().filter(|row| row.is_doubtful()).count();
     let outcomes = [
@@ -154,8 +167,7 @@ fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
     let tables = tables.set_for(&costs);
     let mut text = String::new();
     if !area.shared.is_empty() || shown.is_empty() {
-        let title = text::hanging("", &area.title(), page.prose_width());
-        text.push_str(&page.paint_lines(Ink::Heading, &title));
+        text.push_str(&page.prose(Ink::Heading, &area.title()));
     }
     if !shown.is_empty() {
         text.push_str(&tables.text(&shown, &costs, &others));
@@ -180,7 +192,7 @@ fn adjusted_lines(rows: &[&Row], page: &Page) -> String {
         "adjusted to the run's median core clock in proportion to the measured dependence of the cost on it (0: none, 1: full): {}",
         adjusted.join(", ")
     );
-    page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width()))
+    page.prose(Ink::Faint, &line)
 }
 
 /// The settings that the tables of an area share.
@@ -415,11 +427,7 @@ fn legend(results: &[&CaseResult], settings: &[Setting], tables: &str, page: &Pa
     } else {
         lines.push(format!("±: half the width of the {level:.0} % interval"));
     }
-    let set = |line: String| {
-        let wrapped = text::hanging("", &page.signs(&line), page.prose_width());
-        page.paint_lines(Ink::Faint, &wrapped)
-    };
-    lines.into_iter().map(set).collect()
+    lines.iter().map(|line| page.faint(line)).collect()
 }
 
 /// The meaning of the pictures in tables of this setting.

@@ -3,6 +3,7 @@
 use measure::TIME;
 use results::{CaseResult, Outcome};
 
+use crate::first_seen::grouped;
 use crate::footnotes::Reason;
 use crate::labels::{self, Label, Param};
 
@@ -121,20 +122,17 @@ impl Area<'_> {
 
 /// `results` by area, areas and rows in the order of first appearance.
 pub(crate) fn areas<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Vec<Area<'a>> {
-    let mut areas: Vec<Area> = Vec::new();
-    for result in results {
-        let label = Label::parse(&result.label());
-        let at = areas.iter().position(|area| area.name == label.area).unwrap_or_else(|| {
-            let name = label.area.clone();
-            areas.push(Area { name, shared: Vec::new(), rows: Vec::new() });
-            areas.len() - 1
-        });
-        add(&mut areas[at].rows, label, result);
-    }
-    for area in &mut areas {
+    let labelled = results.into_iter().map(|result| {
+        let label = Label::of(&result.point());
+        (label.area.clone(), (label, result))
+    });
+    let area = |(name, results): (String, Vec<(Label, &'a CaseResult)>)| {
+        let mut area = Area { name, shared: Vec::new(), rows: Vec::new() };
+        results.into_iter().for_each(|(label, result)| add(&mut area.rows, label, result));
         area.tidy();
-    }
-    areas
+        area
+    };
+    grouped(labelled).into_iter().map(area).collect()
 }
 
 /// Adds `result` to its row. A second value of the same metric starts a new row.

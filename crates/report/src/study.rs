@@ -31,8 +31,7 @@ pub fn studies_table(lines: &[StudyLine], page: &Page) -> String {
 /// A study as text.
 pub fn study_text(page_of: &StudyPage, page: &Page) -> String {
     let study = page_of.study;
-    let mut text =
-        page.paint_lines(Ink::Heading, &text::hanging("", &study.title, page.prose_width()));
+    let mut text = page.prose(Ink::Heading, &study.title);
     let line =
         |first: &str, content: &str| text::hanging(first, &page.signs(content), page.prose_width());
     text.push_str(&line("question   ", &study.question));

@@ -57,7 +57,7 @@ pub fn summary(
 
 fn machine(document: &Document, page: &Page) -> String {
     let line = machine_line(document);
-    page.paint_lines(Ink::Heading, &text::hanging("", &line, page.prose_width()))
+    page.prose(Ink::Heading, &line)
 }
 
 /// The machine, and the frequency of its core during the run.
@@ -334,19 +334,17 @@ fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
     let results = &document.results;
     let mut text = closing_line(results, took, page);
     if let Some(line) = doubt_line(results) {
-        let lines = text::hanging("", &page.signs(&line), page.prose_width());
-        text.push_str(&page.paint_lines(Ink::Faint, &lines));
+        text.push_str(&page.faint(&line));
     }
     if let Some(line) = disturbance_line(results) {
-        let lines = text::hanging("", &line, page.prose_width());
-        text.push_str(&page.paint_lines(Ink::Faint, &lines));
+        text.push_str(&page.prose(Ink::Faint, &line));
     }
     let line = format!(
         "Intervals: {}. All tables: oscost show {} --tables",
         level_words(results),
         document.run.id
     );
-    text.push_str(&page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width())));
+    text.push_str(&page.prose(Ink::Faint, &line));
     text
 }
 

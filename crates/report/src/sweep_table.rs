@@ -1,19 +1,24 @@
 //! The table of a sweep of a sender over numbers of connections.
 
+use serde::Serialize;
+
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::figure;
 
 /// One number of connections.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SweepLine {
     /// The maximum number of connections.
     pub connections: usize,
     /// Recipients accepted per second, in each pass.
+    #[serde(rename = "recipients_per_s")]
     pub rates: Vec<f64>,
     /// The maximum number of connections open at once, in any pass.
+    #[serde(rename = "open_at_most")]
     pub open: usize,
     /// Recipients that were rejected or not reached.
+    #[serde(rename = "not_accepted")]
     pub lost: u64,
 }
 

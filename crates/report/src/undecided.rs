@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use analysis::Verdict;
 
 use crate::comparison::CompareRow;
+use crate::first_seen::grouped;
 use crate::labels::Label;
 use crate::page::{Ink, Page};
 use crate::text;
@@ -24,19 +25,18 @@ pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
         return String::new();
     }
     let heading = format!("cannot tell: {} rows (`--all` shows them)", rows.len());
-    let mut text = page.paint_lines(Ink::Doubt, &text::hanging("", &heading, page.prose_width()));
-    let mut areas: Vec<(String, Vec<(String, usize)>)> = Vec::new();
-    for row in rows {
-        let Label { area, name, .. } = Label::parse(&row.label);
-        let cases = entry(&mut areas, area);
-        *entry(cases, name) += 1;
-    }
+    let mut text = page.prose(Ink::Doubt, &heading);
+    let areas = grouped(rows.iter().map(|row| {
+        let Label { area, name, .. } = Label::of(&row.point);
+        (area, (name, ()))
+    }));
     let widest = areas.iter().map(|(area, _)| text::width(area)).max().unwrap_or(0).min(16);
-    for (area, cases) in &areas {
-        let cases: Vec<String> = cases
-            .iter()
-            .map(|(name, rows)| if *rows == 1 { name.clone() } else { format!("{name} ({rows})") })
-            .collect();
+    for (area, cases) in areas {
+        let case = |(name, rows): (String, Vec<()>)| match rows.len() {
+            1 => name,
+            rows => format!("{name} ({rows})"),
+        };
+        let cases: Vec<String> = grouped(cases).into_iter().map(case).collect();
         let first = format!("  {area:<widest$}  ");
         text.push_str(&text::hanging(&first, &cases.join(", "), page.prose_width()));
     }
@@ -44,15 +44,6 @@ pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
         text.push_str(&text::hanging(&format!("{rows:>5}  "), &reason, page.prose_width()));
     }
     text
-}
-
-/// The value of `key`, in the order of first appearance.
-fn entry<V: Default>(list: &mut Vec<(String, V)>, key: String) -> &mut V {
-    let at = list.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
-        list.push((key, V::default()));
-        list.len() - 1
-    });
-    &mut list[at].1
 }
 
 /// The reasons, those of most rows first. Reasons that differ only in numbers are combined, with the range of these.
@@ -120,10 +111,11 @@ fn as_number(text: &str) -> f64 {
 mod tests {
     use super::*;
     use crate::comparison::CompareCell;
+    use crate::labels::point;
 
     const PAGE: Page = Page { width: 80, colour: false, unicode: true };
 
-    fn row(label: &str, note: &str) -> CompareRow {
+    fn row(case: &str, params: &[(&str, &str)], note: &str) -> CompareRow {
         let cell = CompareCell {
             figure: None,
             ratio: None,
@@ -132,7 +124,7 @@ mod tests {
             note: note.to_owned(),
         };
         CompareRow {
-            label: label.to_owned(),
+            point: point(case, params),
             metric: "time".to_owned(),
             base: None,
             news: vec![Some(cell)],
@@ -143,9 +135,9 @@ mod tests {
     #[test]
     fn rows_are_counted_by_case_and_reasons_by_their_words() {
         let rows = [
-            row("lock/futex{workers=2}", "about 40 times as many rounds would decide it"),
-            row("lock/futex{workers=4}", "about 3 times as many rounds would decide it"),
-            row("net/answer", "the machine itself varies by 4.0 %"),
+            row("lock/futex", &[("workers", "2")], "about 40 times as many rounds would decide it"),
+            row("lock/futex", &[("workers", "4")], "about 3 times as many rounds would decide it"),
+            row("net/answer", &[], "the machine itself varies by 4.0 %"),
         ];
         let text = undecided_text(&rows.iter().collect::<Vec<_>>(), &PAGE);
         let lines = [

@@ -13,8 +13,6 @@ use results::{CaseResult, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
-const WIDE: Page = Page { width: 140, ..NARROW };
-const NARROWEST: Page = Page { width: 60, ..NARROW };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
 /// Jobs of two kinds with more executors than fit, some of which fail, are doubtful or unsupported.
@@ -54,8 +52,6 @@ fn jobs_of_a_usual_run() {
         &[("one", "longest", "25")],
         &[("50us", 5e4), ("4.05ms", 4.05e6)],
     );
-    assert_snapshot!("executors_60", results_tables(&part, &NARROWEST));
-    assert_snapshot!("executors_140", results_tables(&part, &WIDE));
     assert_snapshot!("executors_ascii", results_tables(&part, &ASCII));
 }
 
@@ -63,14 +59,12 @@ fn jobs_of_a_usual_run() {
 fn jobs_that_went_wrong() {
     let run = odd_jobs();
     assert_snapshot!("executors_odd_80", results_tables(&run, &NARROW));
-    assert_snapshot!("executors_odd_140", results_tables(&run, &WIDE));
 }
 
 #[test]
 fn degrees() {
     let run = executors::degrees();
     assert_snapshot!("degrees_80", results_tables(&run, &NARROW));
-    assert_snapshot!("degrees_60", results_tables(&run, &NARROWEST));
     assert_snapshot!("degrees_ascii", results_tables(&run, &ASCII));
 }
 
@@ -78,14 +72,12 @@ fn degrees() {
 fn worth() {
     let run = executors::worth();
     assert_snapshot!("worth_80", results_tables(&run, &NARROW));
-    assert_snapshot!("worth_60", results_tables(&run, &NARROWEST));
 }
 
 #[test]
 fn candidates() {
     let run = executors::answer();
     assert_snapshot!("candidates_80", results_tables(&run, &NARROW));
-    assert_snapshot!("candidates_60", results_tables(&run, &NARROWEST));
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! The tables of the area `file`, at usual widths.
 
+#[path = "support/widths.rs"]
+mod widths;
+
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
+use proptest::prelude::*;
 use report::{Page, file_systems, results_tables};
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 use serde_json::{Map, Value, json};
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
-const WIDE: Page = Page { width: 140, ..NARROW };
-const NARROWEST: Page = Page { width: 60, ..NARROW };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
 /// The phases with their latency in us, of an empty file.
@@ -149,23 +151,23 @@ fn odd() -> Vec<CaseResult> {
 #[test]
 fn a_usual_run() {
     assert_snapshot!("files_80", results_tables(&run(), &NARROW));
-    assert_snapshot!("files_60", results_tables(&run(), &NARROWEST));
-    assert_snapshot!("files_140", results_tables(&run(), &WIDE));
     assert_snapshot!("files_ascii", results_tables(&run(), &ASCII));
 }
 
 #[test]
 fn several_directories_and_what_went_wrong() {
     assert_snapshot!("files_odd_80", results_tables(&odd(), &NARROW));
-    assert_snapshot!("files_odd_60", results_tables(&odd(), &NARROWEST));
 }
 
-#[test]
-fn no_line_is_wider_than_the_page() {
-    use unicode_width::UnicodeWidthStr;
-    for (results, page) in [(run(), NARROW), (run(), NARROWEST), (odd(), NARROW), (run(), WIDE)] {
-        for line in results_tables(&results, &page).lines() {
-            assert!(line.width() <= page.width, "{line}");
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn all_widths_show_all_cases_and_rates(page in widths::page()) {
+        for results in [run(), odd()] {
+            let text = results_tables(&results, &page);
+            widths::check(&text, &page, results.iter().map(|result| result.case.clone()))?;
+            widths::check_figures(&text, &results, |result| result.metric.ends_with("-rate"))?;
         }
     }
 }

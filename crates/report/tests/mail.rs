@@ -2,10 +2,12 @@
 
 #[path = "support/senders.rs"]
 mod senders;
+#[path = "support/widths.rs"]
+mod widths;
 
 use insta::assert_snapshot;
+use proptest::prelude::*;
 use report::{Page, closing_line, results_tables};
-use unicode_width::UnicodeWidthStr;
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
 
@@ -13,7 +15,6 @@ const NARROW: Page = Page { width: 80, colour: false, unicode: true };
 fn an_ordinary_run() {
     let run = senders::ordinary();
     assert_snapshot!("mail_80", results_tables(&run, &NARROW));
-    assert_snapshot!("mail_120", results_tables(&run, &Page { width: 120, ..NARROW }));
     assert_eq!(closing_line(&run, None, &NARROW), "16 cases: 16 measured\n");
 }
 
@@ -22,19 +23,15 @@ fn all_levels_with_trouble() {
     assert_snapshot!("mail_full_80", results_tables(&senders::full(), &NARROW));
 }
 
-#[test]
-fn a_plain_page_has_plain_characters() {
-    let text = results_tables(&senders::full(), &Page { unicode: false, ..NARROW });
-    assert!(text.is_ascii(), "{text}");
-}
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
-#[test]
-fn no_line_is_wider_than_the_page() {
-    let run = [senders::ordinary(), senders::full()].concat();
-    for width in 60..200 {
-        for line in results_tables(&run, &Page { width, ..NARROW }).lines() {
-            assert!(line.width() <= width, "{} of {width}: {line}", line.width());
-            assert_eq!(line, line.trim_end());
+    #[test]
+    fn all_widths_show_all_architectures_and_rates(page in widths::page()) {
+        for run in [senders::ordinary(), senders::full()] {
+            let text = results_tables(&run, &page);
+            widths::check(&text, &page, run.iter().map(|result| result.params["arch"].clone()))?;
+            widths::check_figures(&text, &run, |result| result.metric == "rate")?;
         }
     }
 }

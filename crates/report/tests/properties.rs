@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use analysis::{Difference, Ratio, Verdict};
 use proptest::prelude::*;
 use report::{
-    Card, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards, cards_short,
-    closing_line, compare_table, env_page, results_tables, runs_table,
+    Card, CardMetric, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards,
+    cards_short, closing_line, compare_table, env_page, results_tables, runs_table,
 };
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp, Seen};
 use unicode_width::UnicodeWidthStr;
@@ -192,7 +192,7 @@ fn comparison() -> impl Strategy<Value = Comparison> {
                 Some(Cell { median: e.median, low: e.low, high: e.high, unit: unit.to_owned() })
             };
             let rows = rows.into_iter().map(|(result, base, cells)| CompareRow {
-                label: result.label(),
+                point: result.point(),
                 base: figure(base, &result.unit),
                 news: (0..runs)
                     .map(|i| {
@@ -232,7 +232,7 @@ fn comparison() -> impl Strategy<Value = Comparison> {
 
 fn card() -> impl Strategy<Value = Card> {
     (result(), "\\PC{0,200}").prop_map(|(result, words)| Card {
-        label: result.case,
+        case: result.case,
         operation: words.clone(),
         unit: result.unit,
         better: Direction::Lower,
@@ -247,7 +247,7 @@ fn card() -> impl Strategy<Value = Card> {
                 full: result.doubts.clone(),
             })
             .collect(),
-        metrics: vec![(result.metric, words.clone())],
+        metrics: vec![CardMetric { name: result.metric, meaning: words.clone() }],
         needs: vec![words.clone()],
         unsupported: result.converged.map(|_| words),
     })

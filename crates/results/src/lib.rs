@@ -17,7 +17,7 @@ pub use document::{
 };
 pub use export::{TEXT_FORMATS, TextFormat, to_benchstat, to_csv, to_json};
 pub use import::{ImportError, parse_document};
-pub use point::{PointKey, label};
+pub use point::{PointKey, label, serialize_label};
 pub use store::{Imported, RoundRow, RunSummary, Store, StoreError};
 
 #[cfg(test)]

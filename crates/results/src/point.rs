@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A case with a value for each of its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -31,6 +31,17 @@ impl fmt::Display for PointKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&label(&self.case, &self.params))
     }
+}
+
+/// Serializes a point as its text, for fields named `label`.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize_label<S: Serializer>(
+    point: &impl fmt::Display,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(point)
 }
 
 /// `area/name` with its parameters in the usual notation: `lock/sysv-sem{as=threads,workers=4}`.

@@ -1,7 +1,7 @@
 //! What is known of a claim after it was judged.
 
 use measure::stats::LEVEL;
-use results::Estimate;
+use results::{Estimate, PointKey, serialize_label};
 use serde::Serialize;
 
 use super::found::Datum;
@@ -95,9 +95,9 @@ pub struct QuantityInterval {
 /// A figure of one side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SideFigure {
-    /// The point: `lock/futex{workers=2}`.
-    #[serde(rename = "case")]
-    pub label: String,
+    /// The point, in JSON as its label: `lock/futex{workers=2}`.
+    #[serde(rename = "case", serialize_with = "serialize_label")]
+    pub point: PointKey,
     /// The metric.
     pub metric: String,
     /// The system that was measured.
@@ -115,8 +115,8 @@ impl SideFigure {
             Some(count) => (exact(count), super::per_op::UNIT.to_owned()),
             None => (datum.result.estimate?, datum.result.unit.clone()),
         };
-        let (label, metric) = (datum.result.label(), metric.to_owned());
-        Some(Self { label, metric, system: name_of(datum.document), estimate, unit })
+        let (point, metric) = (datum.result.point(), metric.to_owned());
+        Some(Self { point, metric, system: name_of(datum.document), unit, estimate })
     }
 }
 

@@ -1,40 +1,43 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use results::{CaseResult, Document};
+use results::{CaseResult, Document, PointKey};
 
 use super::*;
 use crate::columns::compare_columns;
 use crate::dimension::Dimension;
-use crate::simulated::{document, noise, rounds_of};
+use crate::simulated::{AsPoint, document, noise, rounds_of};
 use crate::table::{Question, tabulate};
 
-/// A time at `label` whose rounds differ from pass to pass by `of_pass` and by their own noise.
-fn time(label: &str, ns: f64, of_pass: &[f64], own: f64, rng: &mut StdRng) -> CaseResult {
+/// A time at a point whose rounds differ from pass to pass by `of_pass` and by their own noise.
+fn time(point: impl AsPoint, ns: f64, of_pass: &[f64], own: f64, rng: &mut StdRng) -> CaseResult {
     let rounds = of_pass.iter().map(|of| ns * (of + own * noise(rng)).exp());
-    rounds_of(label, &rounds.collect::<Vec<_>>())
+    rounds_of(point, &rounds.collect::<Vec<_>>())
 }
 
 /// A run of three areas and of locks and servers of several designs, each `factor` as expensive as usual, on a machine that disturbs
 /// all points of a pass alike.
-fn system(name: &str, factor: impl Fn(&str) -> f64, rng: &mut StdRng) -> Document {
+fn system(name: &str, factor: impl Fn(&PointKey) -> f64, rng: &mut StdRng) -> Document {
     let of_pass: Vec<f64> = (0..8).map(|_| 0.004 * noise(rng)).collect();
-    let mut points: Vec<(String, f64)> = Vec::new();
+    let mut points: Vec<(PointKey, f64)> = Vec::new();
     for n in 0..6u32 {
-        points.push((format!("clock/c{n}"), 30.0 + f64::from(n)));
-        points.push((format!("syscall/c{n}"), 100.0 + f64::from(n)));
+        points.push((format!("clock/c{n}").as_str().point(), 30.0 + f64::from(n)));
+        points.push((format!("syscall/c{n}").as_str().point(), 100.0 + f64::from(n)));
     }
     for (lock, ns) in [("sysv-sem", 500.0), ("pthread-mutex", 20.0), ("futex", 18.0)] {
         for workers in [1, 2, 4] {
-            points.push((format!("lock/{lock}{{workers={workers}}}"), ns * f64::from(workers)));
+            let case = format!("lock/{lock}");
+            let point = (&*case, [("workers", &*workers.to_string())]).point();
+            points.push((point, ns * f64::from(workers)));
         }
     }
     for (arch, ns) in [("fork", 90e3), ("threads", 30e3), ("epoll", 20e3), ("io_uring", 18e3)] {
-        for connections in [10, 100, 1_000] {
-            points.push((format!("net/answer{{arch={arch},connections={connections}}}"), ns));
+        for connections in ["10", "100", "1000"] {
+            let params = [("arch", arch), ("connections", connections)];
+            points.push((("net/answer", params).point(), ns));
         }
     }
     let of_points =
-        points.iter().map(|(label, ns)| time(label, ns * factor(label), &of_pass, 0.006, rng));
+        points.iter().map(|(point, ns)| time(point, ns * factor(point), &of_pass, 0.006, rng));
     document(name, of_points.collect())
 }
 
@@ -52,10 +55,10 @@ fn verdicts(standings: &[Standing]) -> Vec<(&str, Option<Verdict>)> {
 #[test]
 fn areas_and_designs_have_a_verdict_and_the_order_of_designs_may_differ() {
     let mut rng = StdRng::seed_from_u64(41);
-    let slower = |label: &str| match label {
-        label if label.starts_with("syscall") => 8.0,
-        label if label.contains("io_uring") => 3.0,
-        label if label.contains("fork") => 2.0,
+    let slower = |point: &PointKey| match point.params.get("arch").map(String::as_str) {
+        Some("io_uring") => 3.0,
+        Some("fork") => 2.0,
+        _ if point.area() == "syscall" => 8.0,
         _ => 1.0,
     };
     let runs = [system("native", |_| 1.0, &mut rng), system("gvisor", slower, &mut rng)];
@@ -141,7 +144,7 @@ fn equal_systems_seldom_get_a_verdict_and_a_true_difference_is_found() {
         let mut means = all.flat_map(|standing| &standing.columns).filter_map(|c| c.mean);
         let is_wrong = means.any(|mean| mean.verdict.is_difference());
         overviews_wrong += usize::from(is_wrong || !overview.reversals.is_empty());
-        let slowed = |label: &str| if label.starts_with("syscall") { 1.05 } else { 1.0 };
+        let slowed = |point: &PointKey| if point.area() == "syscall" { 1.05 } else { 1.0 };
         let runs = [system("a", |_| 1.0, &mut rng), system("b", slowed, &mut rng)];
         let of_area = verdicts(&overviewed(&runs).areas)[1].1;
         found += usize::from(of_area == Some(Verdict::Slower));
@@ -162,12 +165,12 @@ fn equal_parameters_within_one_run_seldom_get_a_verdict() {
         let of_pass: Vec<f64> = (0..8).map(|_| 0.02 * noise(&mut rng)).collect();
         let points = (0..40).map(|n| {
             let place = if n % 2 == 0 { "threads" } else { "processes" };
-            let label = format!("lock/c{}{{as={place}}}", n / 2);
+            let case = format!("lock/c{}", n / 2);
             // A mode that some rounds have by chance.
             let modes =
                 of_pass.iter().map(|of| of + if rng.random::<f64>() < 0.2 { 0.05 } else { 0.0 });
             let modes: Vec<f64> = modes.collect();
-            time(&label, 100.0, &modes, 0.004, &mut rng)
+            time((&*case, [("as", place)]), 100.0, &modes, 0.004, &mut rng)
         });
         let runs = [document("native", points.collect())];
         let table = tabulate(&runs, &by, &Question::default()).unwrap();

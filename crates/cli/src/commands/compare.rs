@@ -3,9 +3,9 @@
 pub mod columns;
 mod shared;
 
-use analysis::{Compared, Difference, Frequencies, NoiseCheck, Ratio, Settings, cpu_differences};
+use analysis::{Compared, Difference, Frequencies, NoiseCheck, Settings, cpu_differences};
 use report::{CompareCell, CompareRow, Comparison, compare_table};
-use results::{Document, Estimate, Interval};
+use results::{Document, Interval};
 use runner::{also_differs, stored_noise_checks};
 use serde::Serialize;
 use shared::{cell, compared_cell, ending, floor_lines, words};
@@ -13,7 +13,7 @@ pub use shared::{find, is_document};
 
 use crate::args::Compare;
 use crate::ending::Ending;
-use crate::output::{page, print};
+use crate::output::{page, print, print_json};
 use crate::store::store_to_read;
 
 /// Compares runs.
@@ -35,7 +35,7 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     let compared: Vec<Vec<Compared>> =
         news.iter().map(|new| analysis::compare(&base, new, &noise, &settings)).collect();
     if args.json {
-        print(&serde_json::to_string_pretty(&compare_json(&base, &news, &compared, &noise))?)?;
+        print_json(&compare_json(&base, &news, &compared, &noise))?;
     } else {
         let mut comparison = comparison(&base, &news, &compared, &noise, &settings);
         comparison.all = args.all;
@@ -137,12 +137,12 @@ fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
     let mut rows: Vec<CompareRow> = Vec::new();
     for (number, run) in compared.iter().enumerate() {
         for row in run {
-            let known = rows.iter().position(|r| r.label == row.label && r.metric == row.metric);
+            let known = rows.iter().position(|r| r.point == row.point && r.metric == row.metric);
             let at = known.unwrap_or_else(|| {
                 let base = row.base.map(|estimate| cell(estimate, &row.unit));
-                let (label, metric) = (row.label.clone(), row.metric.clone());
+                let (point, metric) = (row.point.clone(), row.metric.clone());
                 rows.push(CompareRow {
-                    label,
+                    point,
                     metric,
                     base,
                     news: Vec::new(),
@@ -186,26 +186,13 @@ struct ComparisonJson<'a> {
     also_differs: Vec<Difference>,
     core_clock_ghz: CoreClocks,
     cpu_differences: Vec<&'static str>,
-    rows: Vec<RowJson<'a>>,
+    rows: &'a [Compared],
 }
 
 #[derive(Serialize)]
 struct CoreClocks {
     base: Option<Interval>,
     new: Option<Interval>,
-}
-
-#[derive(Serialize)]
-struct RowJson<'a> {
-    case: &'a str,
-    metric: &'a str,
-    unit: &'a str,
-    base: Option<Estimate>,
-    new: Option<Estimate>,
-    ratio: Option<Ratio>,
-    floor: f64,
-    verdict: &'static str,
-    note: &'a str,
 }
 
 fn compare_json<'a>(
@@ -219,26 +206,12 @@ fn compare_json<'a>(
         also_differs: also_differs(&[base, new]),
         core_clock_ghz: CoreClocks { base: base.run.core_clock_ghz, new: new.run.core_clock_ghz },
         cpu_differences: cpu_differences(base, new),
-        rows: rows.iter().map(row_json).collect(),
+        rows,
     });
     CompareJson {
         schema: 1,
         base: &base.run.id,
         noise_checks: noise.checks(),
         comparisons: comparisons.collect(),
-    }
-}
-
-fn row_json(row: &Compared) -> RowJson<'_> {
-    RowJson {
-        case: &row.label,
-        metric: &row.metric,
-        unit: &row.unit,
-        base: row.base,
-        new: row.new,
-        ratio: row.ratio,
-        floor: row.floor,
-        verdict: row.verdict.word(),
-        note: &row.note,
     }
 }

@@ -3,24 +3,23 @@
 use std::time::Duration;
 
 use cases::{Case, Extent};
+use measure::Metric;
 use measure::cycles::{Latency, Timebase};
 use platform::machine::{Group, describe, line};
-use report::{Card, CardParam, cards, cards_short, env_page};
+use report::{Card, CardMetric, CardParam, cards, cards_short, env_page};
 use results::{Direction, Interval};
 use runner::machine::{add_cycle_counting, cycle_counting, description, tsc_measured_khz};
-use serde::Serialize;
 
 use super::measure::best_clock;
 use crate::args::{Env, List};
 use crate::ending::Ending;
-use crate::output::{page, print};
+use crate::output::{page, print, print_json};
 
 /// Lists the cases.
 pub fn list(args: &List) -> anyhow::Result<Ending> {
     let chosen: Vec<Card> = runner::choose(&args.filters)?.into_iter().map(card).collect();
     if args.json {
-        let all: Vec<_> = chosen.iter().map(card_json).collect();
-        print(&serde_json::to_string_pretty(&all)?)?;
+        print_json(&chosen)?;
     } else if args.long {
         print(&cards(&chosen, &page()))?;
     } else {
@@ -40,8 +39,12 @@ fn card(case: &Case) -> Card {
         default: owned(param.default),
         full: owned(param.full),
     };
+    let metric = |metric: &Metric| CardMetric {
+        name: metric.name.to_owned(),
+        meaning: metric.meaning.to_owned(),
+    };
     Card {
-        label: case.label(),
+        case: case.label(),
         operation: case.operation.to_owned(),
         unit: "ns/op".to_owned(),
         better: Direction::Lower,
@@ -51,7 +54,7 @@ fn card(case: &Case) -> Card {
         },
         params: case.params.iter().map(param).collect(),
         needs: owned(&cases::needs_of(case)),
-        metrics: case.metrics.iter().map(|m| (m.name.to_owned(), m.meaning.to_owned())).collect(),
+        metrics: case.metrics.iter().map(metric).collect(),
         unsupported: case.missing_here().map(str::to_owned),
     }
 }
@@ -64,55 +67,6 @@ fn meaning(param: &cases::Param) -> String {
     match further[..] {
         [] => param.meaning.to_owned(),
         _ => format!("{} (--param takes {} too)", param.meaning, further.join(", ")),
-    }
-}
-
-/// A case in the list of cases.
-#[derive(Serialize)]
-struct CardJson<'a> {
-    case: &'a str,
-    operation: &'a str,
-    unit: &'a str,
-    better: Direction,
-    comparable_to: &'a str,
-    params: Vec<ParamJson<'a>>,
-    needs: &'a [String],
-    metrics: Vec<MetricJson<'a>>,
-    unsupported: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct ParamJson<'a> {
-    name: &'a str,
-    meaning: &'a str,
-    default: &'a [String],
-    full: &'a [String],
-}
-
-#[derive(Serialize)]
-struct MetricJson<'a> {
-    name: &'a str,
-    meaning: &'a str,
-}
-
-fn card_json(card: &Card) -> CardJson<'_> {
-    let params = card.params.iter().map(|param| ParamJson {
-        name: &param.name,
-        meaning: &param.meaning,
-        default: &param.default,
-        full: &param.full,
-    });
-    let metrics = card.metrics.iter().map(|(name, meaning)| MetricJson { name, meaning });
-    CardJson {
-        case: &card.label,
-        operation: &card.operation,
-        unit: &card.unit,
-        better: card.better,
-        comparable_to: &card.comparable_to,
-        params: params.collect(),
-        needs: &card.needs,
-        metrics: metrics.collect(),
-        unsupported: card.unsupported.as_deref(),
     }
 }
 
@@ -131,7 +85,7 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
         let mut machine = description(&facts, &clock);
         add_cycle_counting(&mut machine, &timebase.latency);
         machine.insert("core_clock_ghz".into(), serde_json::to_value(frequency)?);
-        print(&serde_json::to_string_pretty(&machine)?)?;
+        print_json(&machine)?;
         return Ok(Ending::Done);
     }
     let timed_by = format!("{}, {:.1} ns per reading", clock.name, clock.cost.get());

@@ -3,7 +3,7 @@
 use runner::Plan;
 use serde_json::json;
 
-use crate::output::print;
+use crate::output::{print, print_json};
 
 /// The time that a system takes to start, at most, in ms.
 const START_MS: u64 = 10_000;
@@ -31,7 +31,7 @@ pub fn show(plan: &Plan, systems: &[&str], json: bool) -> anyhow::Result<()> {
             "cells": cells,
             "longest_s": longest_ms as f64 / 1e3,
         });
-        return print(&serde_json::to_string_pretty(&document)?);
+        return print_json(&document);
     }
     let mut text = String::new();
     for point in &plan.points {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use analysis::{Compared, NoiseCheck, Settings};
 use anyhow::Context;
-use results::Store;
+use results::{PointKey, Store, serialize_label};
 use runner::{NOISE_TAG, Request, new_id};
 use serde::Serialize;
 
@@ -65,7 +65,8 @@ struct NoiseJson<'a> {
 
 #[derive(Serialize)]
 struct WrongVerdict<'a> {
-    case: &'a str,
+    #[serde(serialize_with = "serialize_label")]
+    case: &'a PointKey,
     metric: &'a str,
     verdict: &'static str,
 }
@@ -74,7 +75,7 @@ fn report(args: &Noise, checked: &NoiseCheck, wrong: &[Compared]) -> anyhow::Res
     let (median, largest) = checked.summary().context("nothing was measured in both runs")?;
     if args.json {
         let wrong = wrong.iter().map(|row| WrongVerdict {
-            case: &row.label,
+            case: &row.point,
             metric: &row.metric,
             verdict: row.verdict.word(),
         });
@@ -97,7 +98,7 @@ fn report(args: &Noise, checked: &NoiseCheck, wrong: &[Compared]) -> anyhow::Res
         _ => text.push_str("The comparison wrongly reported these differences:\n"),
     }
     for row in wrong {
-        text.push_str(&format!("  {} {}: {}\n", row.label, row.metric, row.verdict.word()));
+        text.push_str(&format!("  {} {}: {}\n", row.point, row.metric, row.verdict.word()));
     }
     text.push_str("`oscost compare` now reports no smaller differences on this machine.\n");
     print(&text)

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::measure::{Form, how_to_resume, is_summarised, show_results};
 use crate::args::{Runs, Show};
 use crate::ending::{Ending, Usage};
-use crate::output::{note, page, print};
+use crate::output::{note, page, print, print_json};
 use crate::store::{store_to_read, store_to_write};
 
 /// Shows one run again.
@@ -107,7 +107,7 @@ pub fn runs(args: &Runs) -> anyhow::Result<Ending> {
     let runs = store_to_read(&args.store)?.runs()?;
     if args.json {
         let all: Vec<_> = runs.iter().map(run_json).collect();
-        print(&serde_json::to_string_pretty(&all)?)?;
+        print_json(&all)?;
     } else {
         let lines: Vec<RunLine> = runs.into_iter().map(run_line).collect();
         print(&runs_table(&lines, &page()))?;

@@ -56,11 +56,11 @@ fn section(judged: &JudgedClaim) -> String {
 fn row(comparison: &JudgedComparison) -> String {
     let a = &comparison.a;
     let (label, figure) = match &comparison.b {
-        Some(b) => (b.label.clone(), figure_of(b)),
+        Some(b) => (b.point.to_string(), figure_of(b)),
         None => (String::new(), String::new()),
     };
     let quantity = quantity(comparison).unwrap_or_else(|| comparison.note.clone());
-    let cells = [a.label.clone(), figure_of(a), label, figure, quantity];
+    let cells = [a.point.to_string(), figure_of(a), label, figure, quantity];
     let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
     format!("| {} | {} |\n", cells.join(" | "), comparison.verdict.word())
 }

@@ -70,7 +70,7 @@ pub(super) fn name_of_side(shown: &SideFigure, comparison: &JudgedComparison) ->
     let metric = if is_time { String::new() } else { format!(", {}", shown.metric) };
     let several = comparison.b.as_ref().is_some_and(|b| b.system != comparison.a.system);
     let system = if several { format!(" on {}", shown.system) } else { String::new() };
-    format!("{}{metric}{system}", shown.label)
+    format!("{}{metric}{system}", shown.point)
 }
 
 /// The figure of a side.

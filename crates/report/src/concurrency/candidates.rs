@@ -11,7 +11,6 @@ use crate::labels::{self, Label, Param};
 use crate::names;
 use crate::page::{Ink, Page};
 use crate::rows::{COST, Row};
-use crate::text;
 
 /// The parameters in which candidates for the same jobs differ.
 const OF_CANDIDATES: [&str; 3] = ["executor", "degree", "order"];
@@ -21,8 +20,7 @@ pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &OF_CANDIDATES);
     let table = |jobs: &[Param], rows: &[&Row]| {
         let title = labels::title("concurrency/answer", jobs);
-        let title = text::hanging("", &title, page.prose_width());
-        page.paint_lines(Ink::Heading, &title) + &table(rows, page) + "\n"
+        page.prose(Ink::Heading, &title) + &table(rows, page) + "\n"
     };
     let of_group = |group: &Group| {
         let jobs = group.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));

@@ -41,8 +41,7 @@ fn table(group: &Group, page: &Page) -> String {
         group.rows.iter().copied().partition(|row| !param(row, "degree").is_empty());
     cases.sort_by(|a, b| by_value(param(a, "degree"), param(b, "degree")));
     let title = format!("concurrency/degree: {}", title(group));
-    let title = text::hanging("", &title, page.prose_width());
-    let mut text = page.paint_lines(Ink::Heading, &title);
+    let mut text = page.prose(Ink::Heading, &title);
     if !cases.is_empty() {
         let reasons: Vec<Vec<Reason>> = cases.iter().map(|row| row.reasons()).collect();
         let notes = Footnotes::of(&reasons);

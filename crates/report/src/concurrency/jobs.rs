@@ -34,7 +34,6 @@ fn table(group: &Group, page: &Page) -> String {
     let titles = ["handed out ", ""].map(|order| format!("{JOBS}: {}", title(group, order)));
     let fits = |title: &&String| text::width(title) <= page.prose_width();
     let title = titles.iter().find(fits).unwrap_or(&titles[1]);
-    let title = text::hanging("", title, page.prose_width());
     let side_by_side = SideBySide::of(&group.rows, &["base", "jobs"]);
     let bases = side_by_side.keys(0);
     let repeats = |at: usize| at > 0 && bases[at - 1] == bases[at];
@@ -50,7 +49,7 @@ fn table(group: &Group, page: &Page) -> String {
     let overheads = (!printed.tells_overhead).then(|| overheads(&side_by_side)).flatten();
     let overheads =
         overheads.map(|line| text::hanging("", &line, page.prose_width())).unwrap_or_default();
-    page.paint_lines(Ink::Heading, &title)
+    page.prose(Ink::Heading, title)
         + &printed.text
         + &overheads
         + &foreground_delays(&side_by_side, page)

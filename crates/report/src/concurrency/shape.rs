@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use cases::concurrency::options::USUAL;
 use results::CaseResult;
 
+use crate::first_seen;
 use crate::rows::{Row, is_described};
 
 pub(crate) const JOBS: &str = "concurrency/jobs";
@@ -195,16 +196,13 @@ pub(crate) fn grouped<'a, 'r>(
 where
     'r: 'a,
 {
-    let mut groups: Vec<Group> = Vec::new();
-    for row in rows {
+    let keyed = rows.into_iter().map(|row| {
         let params = row.results.iter().take(1).flat_map(|result| &result.params);
         let params = params.map(|(key, value)| (key.as_str(), value.as_str()));
-        let params = params.filter(|(key, _)| !within.contains(key)).collect();
-        match groups.iter_mut().find(|group| group.params == params) {
-            Some(group) => group.rows.push(row),
-            None => groups.push(Group { params, rows: vec![row] }),
-        }
-    }
+        (params.filter(|(key, _)| !within.contains(key)).collect(), row)
+    });
+    let groups = first_seen::grouped(keyed).into_iter();
+    let mut groups: Vec<Group> = groups.map(|(params, rows)| Group { params, rows }).collect();
     groups.sort_by(|a, b| by_params(&a.params, &b.params));
     groups
 }

@@ -4,13 +4,14 @@ use cases::concurrency::metrics::{OVERHEAD, TURNAROUND};
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::shape::{by_value, param, values};
+use crate::first_seen::grouped;
+use crate::folded::unsupported_lines;
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column, Group};
 use crate::interval::interval_column;
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure, measured_half_width};
 use crate::rows::{COST, Row, word};
-use crate::text;
 
 /// The figures of several executors for the same jobs, one line per list of jobs.
 pub(crate) struct SideBySide<'a, 'r> {
@@ -81,14 +82,11 @@ impl<'a, 'r> SideBySide<'a, 'r> {
     pub(crate) fn of(rows: &[&'a Row<'r>], keys: &[&str]) -> SideBySide<'a, 'r> {
         let exists = |row: &&Row| row.outcome() != Outcome::Unsupported;
         let existing: Vec<&Row> = rows.iter().copied().filter(exists).collect();
-        let mut lines: Vec<Line> = Vec::new();
-        for row in rows {
-            let of_row: Vec<&str> = keys.iter().map(|key| param(row, key)).collect();
-            match lines.iter_mut().find(|line| line.keys == of_row) {
-                Some(line) => line.rows.push(row),
-                None => lines.push(Line { keys: of_row, rows: vec![row] }),
-            }
-        }
+        let keyed = |&row: &&'a Row<'r>| {
+            (keys.iter().map(|key| param(row, key)).collect::<Vec<&str>>(), row)
+        };
+        let lines = grouped(rows.iter().map(keyed)).into_iter();
+        let mut lines: Vec<Line> = lines.map(|(keys, rows)| Line { keys, rows }).collect();
         lines.sort_by(|a, b| by_keys(&a.keys, &b.keys));
         let reasons: Vec<Vec<Reason>> = lines
             .iter()
@@ -335,22 +333,11 @@ pub(crate) fn ratio_text(ratio: f64) -> String {
 
 /// `unsupported here (reason): processes, tokio`: unsupported executors, one line per reason.
 pub(crate) fn missing_lines(rows: &[&Row], page: &Page) -> String {
-    let mut missing: Vec<(String, Vec<&str>)> = Vec::new();
-    for executor in values(rows, "executor") {
+    let missing = values(rows, "executor").into_iter().filter_map(|executor| {
         let mut of_it = rows.iter().filter(|row| param(row, "executor") == executor).peekable();
-        let reason = of_it.peek().and_then(|row| row.results.first()?.reason.clone());
-        if of_it.any(|row| row.outcome() != Outcome::Unsupported) {
-            continue;
-        }
-        let reason = reason.unwrap_or_else(|| "no reason was given".to_owned());
-        match missing.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, executors)) => executors.push(executor),
-            None => missing.push((reason, vec![executor])),
-        }
-    }
-    let line = |(reason, executors): &(String, Vec<&str>)| {
-        let text = format!("({reason}): {}", executors.join(", "));
-        text::hanging("unsupported here ", &text, page.prose_width())
-    };
-    page.paint_lines(Ink::Faint, &missing.iter().map(line).collect::<String>())
+        let reason = of_it.peek().and_then(|row| row.results.first()?.reason.as_deref());
+        let is_missing = of_it.all(|row| row.outcome() == Outcome::Unsupported);
+        is_missing.then(|| (reason, executor.to_owned()))
+    });
+    unsupported_lines(missing, page)
 }

@@ -26,11 +26,10 @@ fn table(group: &Group, page: &Page) -> String {
     let (derived, cases): (Vec<&Row>, Vec<&Row>) =
         group.rows.iter().partition(|row| row.results.iter().any(|result| is_derived(result)));
     let title = format!("concurrency/worth: {}", title(group));
-    let title = text::hanging("", &title, page.prose_width());
     let side_by_side = SideBySide::of(&cases, &["length"]);
     let lengths = side_by_side.keys(0).into_iter().map(length_words).map(Cell::text).collect();
     let keys = [Column::figures("length", lengths)];
-    page.paint_lines(Ink::Heading, &title)
+    page.prose(Ink::Heading, &title)
         + &side_by_side.print(&keys, page).text
         + &shortest(&derived, page)
         + &missing_lines(&cases, page)

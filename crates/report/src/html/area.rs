@@ -1,13 +1,14 @@
 //! The section of one area: charts, then tables, then what one operation of each case is.
 
 use maud::{Markup, html};
-use results::CaseResult;
+use measure::Metric;
 
 use crate::comparison::Comparison;
+use crate::first_seen::distinct;
 use crate::html::chart::{Axis, Chart, Line, Point, Ticks};
 use crate::html::comparing;
 use crate::html::families::{percentiles, phases};
-use crate::html::points::{AreaPoints, estimate, in_words, is_derived, notes};
+use crate::html::points::{AreaPoint, AreaPoints, estimate, in_words, is_derived, notes};
 use crate::html::sweeps::{Named, sweeps};
 use crate::html::table::tables;
 use crate::html::text::{Ids, Text};
@@ -83,19 +84,19 @@ pub(super) fn charts(views: &[&View], name: &str, ids: &mut Ids) -> Vec<Chart> {
 
 /// The time of one operation of each point, a row per point and a line per run.
 fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart> {
-    let mut rows: Vec<(&str, &str, &str)> = Vec::new();
+    let mut rows: Vec<&AreaPoint> = Vec::new();
     for point in areas.iter().flat_map(|(_, area)| &area.points) {
         let measured =
             point.time().is_some_and(|time| estimate(time).is_some() && !is_derived(time));
-        if measured && !rows.iter().any(|(full, _, _)| *full == point.full) {
-            rows.push((&point.full, &point.short, &point.results[0].case));
+        if measured && !rows.iter().any(|row| row.key == point.key) {
+            rows.push(point);
         }
     }
     let mut charts = Vec::new();
     for (part, rows) in parts(&rows).into_iter().enumerate() {
         let line = |(look, (view, area)): (usize, &(&View, &AreaPoints))| {
             let points = area.points.iter().filter_map(|point| {
-                let row = rows.iter().position(|(full, _, _)| *full == point.full)?;
+                let row = rows.iter().position(|row| row.key == point.key)?;
                 let time = point.time()?;
                 let e = estimate(time)?;
                 let shown = if areas.len() > 1 {
@@ -109,14 +110,14 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
                     low: e.low,
                     high: e.high,
                     text: in_words(&shown, &e, time),
-                    name: format!("{} {}", point.full, time.metric),
+                    point: Some(point.key.clone()),
                 })
             });
             Line { name: view.name.clone(), look, points: points.collect(), joined: false }
         };
         let lines: Vec<Line> = areas.iter().enumerate().map(line).collect();
         let of_rows = areas.iter().flat_map(|(_, area)| &area.points);
-        let of_rows = of_rows.filter(|point| rows.iter().any(|(full, _, _)| *full == point.full));
+        let of_rows = of_rows.filter(|point| rows.iter().any(|row| row.key == point.key));
         let about = if part == 0 { String::new() } else { format!(" ({})", part + 1) };
         charts.push(Chart {
             id: ids.chart(),
@@ -124,7 +125,7 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
             notes: notes(of_rows.filter_map(|point| point.time())),
             x: Axis::figures("time", "ns/op"),
             y: Axis {
-                ticks: Ticks::Rows(rows.iter().map(|(_, short, _)| (*short).to_owned()).collect()),
+                ticks: Ticks::Rows(rows.iter().map(|row| row.short.clone()).collect()),
                 ..Axis::default()
             },
             lines,
@@ -135,13 +136,11 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
 }
 
 /// The rows of each chart: not too many, and those of one case together.
-fn parts<'a, 'r>(
-    rows: &'a [(&'r str, &'r str, &'r str)],
-) -> Vec<&'a [(&'r str, &'r str, &'r str)]> {
+fn parts<'a, 'r>(rows: &'a [&'r AreaPoint<'r>]) -> Vec<&'a [&'r AreaPoint<'r>]> {
     let mut parts = Vec::new();
     let mut rest = rows;
     while rest.len() > ROWS {
-        let case_ends = |at: &usize| rest[*at].2 != rest[at - 1].2;
+        let case_ends = |at: &usize| rest[*at].key.case != rest[at - 1].key.case;
         let at = (1..=ROWS).rev().find(case_ends).unwrap_or(ROWS);
         let (part, others) = rest.split_at(at);
         parts.push(part);
@@ -155,30 +154,21 @@ fn parts<'a, 'r>(
 
 /// What one operation of each case is.
 fn definitions(results: &[Named]) -> Markup {
-    let mut cases: Vec<&CaseResult> = Vec::new();
-    for (_, result) in results {
-        if cases.iter().all(|known| known.case != result.case) {
-            cases.push(result);
-        }
-    }
+    let names = distinct(results.iter().map(|(_, result)| result.case.as_str()));
     let known: Vec<_> =
-        cases.iter().filter_map(|result| Some((result, cases::find(&result.case)?))).collect();
+        names.into_iter().filter_map(|name| Some((name, cases::find(name)?))).collect();
     // Cases share metrics.
-    let mut metrics: Vec<(&str, &str)> = Vec::new();
-    for (result, case) in &known {
-        for metric in case.metrics {
-            let is_measured =
-                |(_, other): &Named| other.case == result.case && other.metric == metric.name;
-            let described = (metric.name, metric.meaning);
-            if !metrics.contains(&described) && results.iter().any(is_measured) {
-                metrics.push(described);
-            }
-        }
-    }
+    let metrics = distinct(known.iter().flat_map(|(name, case)| {
+        let is_measured = |metric: &&Metric| {
+            results.iter().any(|(_, r)| r.case == *name && r.metric == metric.name)
+        };
+        let metrics = case.metrics.iter().filter(is_measured);
+        metrics.map(|metric| (metric.name, metric.meaning)).collect::<Vec<_>>()
+    }));
     html! { @if !known.is_empty() {
         details.definitions { summary { "What one operation is, and what the metrics are" }
             dl {
-                @for (result, case) in &known { dt { (Text(&result.case)) } dd { (case.operation) } }
+                @for (name, case) in &known { dt { (Text(name)) } dd { (case.operation) } }
                 @for (name, meaning) in &metrics { dt { code { (name) } } dd { (meaning) } }
             }
         }

@@ -5,7 +5,6 @@ use maud::{Markup, html};
 
 use crate::comparison::{CompareCell, CompareRow, Comparison};
 use crate::html::chart::{Axis, Chart, Kind, Line, Point, Shade, Ticks};
-use crate::html::points::area_of;
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs, visible};
 use crate::labels::Label;
@@ -92,7 +91,7 @@ fn differences(comparison: &Comparison) -> Markup {
 /// The ratios of one area: a chart and a table of all rows.
 pub(super) fn area(comparison: &Comparison, name: &str, ids: &mut Ids) -> Markup {
     let rows: Vec<&CompareRow> =
-        comparison.rows.iter().filter(|row| area_of(&row.label) == name).collect();
+        comparison.rows.iter().filter(|row| row.point.area() == name).collect();
     if rows.is_empty() {
         return html! {};
     }
@@ -124,7 +123,7 @@ fn table_row(row: &CompareRow) -> Markup {
         })
     };
     html! { tr {
-        th scope="row" { (Text(&row.label)) } td.words { (Text(&row.metric)) }
+        th scope="row" { (Text(&row.point.to_string())) } td.words { (Text(&row.metric)) }
         td { (Text(&shown(&row.base).unwrap_or_default())) }
         @for cell in &row.news { @if let Some(cell) = cell {
             td { (Text(&shown(&cell.figure).unwrap_or_default())) }
@@ -160,7 +159,7 @@ fn chart(
         |row: &&&CompareRow| row.news.iter().flatten().any(|cell| drawn(cell).is_some());
     let rows: Vec<&CompareRow> = rows.iter().filter(with_ratio).copied().collect();
     let name = |row: &CompareRow| {
-        let label = Label::parse(&row.label);
+        let label = Label::of(&row.point);
         let short = if full { format!("{} {}", label.area, label.short()) } else { label.short() };
         let short = visible(&short).into_owned();
         if row.metric == measure::TIME.name { short } else { format!("{short} {}", row.metric) }
@@ -171,7 +170,7 @@ fn chart(
             let ratio = drawn(cell)?;
             let words = format!(
                 "{}, {}: {:.3} times the base ({:.3} to {}), {}",
-                row.label,
+                row.point,
                 row.metric,
                 ratio.mid,
                 ratio.low,
@@ -184,7 +183,7 @@ fn chart(
                 low: ratio.low,
                 high: ratio.high,
                 text: words,
-                name: format!("{} {}", row.label, row.metric),
+                point: None,
             })
         };
         let points = rows.iter().enumerate().filter_map(point).collect();

@@ -1,5 +1,7 @@
 //! Splits points into charts and lines: points that differ in several parameters do not all fit one chart.
 
+use crate::first_seen::{distinct, grouped};
+
 /// The maximum number of lines of a chart.
 const LINES: usize = 12;
 
@@ -39,8 +41,7 @@ pub(super) fn facets<'a, T>(items: Vec<Item<'a, T>>) -> Vec<Facet<'a, T>> {
         keys.sort_by_key(|(key, _)| varying.iter().position(|known| known == key));
         keys
     };
-    let mut facets: Vec<Facet<T>> = Vec::new();
-    for item in items {
+    let keyed = items.into_iter().map(|item| {
         let of_line = of(&item, &|key| by_line.contains(&key));
         let of_chart = of(&item, &|key| varying.contains(&key) && !by_line.contains(&key));
         let names: Vec<String> = of_line
@@ -50,44 +51,26 @@ pub(super) fn facets<'a, T>(items: Vec<Item<'a, T>>) -> Vec<Facet<'a, T>> {
                 Err(_) => (*value).to_owned(),
             })
             .collect();
-        let name = names.join(" ");
-        let at = facets.iter().position(|facet| facet.keys == of_chart).unwrap_or_else(|| {
-            facets.push(Facet { keys: of_chart, lines: Vec::new() });
-            facets.len() - 1
-        });
-        let lines = &mut facets[at].lines;
-        match lines.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, values)) => values.push(item.value),
-            None => lines.push((name, vec![item.value])),
-        }
-    }
+        (of_chart, (names.join(" "), item.value))
+    });
+    let facets = grouped(keyed).into_iter();
     // A key that almost every value of is a line of its own would still fill a chart.
-    facets.into_iter().flat_map(parts).collect()
+    facets.flat_map(|(keys, lines)| parts(Facet { keys, lines: grouped(lines) })).collect()
 }
 
 /// The keys with several values, or that some items lack.
 fn varying<'a, T>(items: &[Item<'a, T>]) -> Vec<&'a str> {
-    let mut keys: Vec<&str> = Vec::new();
-    for (key, _) in items.iter().flat_map(|item| &item.keys) {
-        if !keys.contains(key) {
-            keys.push(key);
-        }
-    }
+    let keys = items.iter().flat_map(|item| &item.keys).map(|(key, _)| *key);
+    let mut keys = distinct(keys);
     keys.retain(|key| values(items, key).len() > 1);
     keys
 }
 
 /// The values of `key`, with an empty one for items that lack it.
 fn values<'a, T>(items: &[Item<'a, T>], key: &str) -> Vec<&'a str> {
-    let mut all: Vec<&str> = Vec::new();
-    for item in items {
-        let value =
-            item.keys.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| value);
-        if !all.contains(&value) {
-            all.push(value);
-        }
-    }
-    all
+    distinct(items.iter().map(|item| {
+        item.keys.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| *value)
+    }))
 }
 
 fn line_keys<'a, T>(items: &[Item<'a, T>], varying: &[&'a str]) -> Vec<&'a str> {

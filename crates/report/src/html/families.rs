@@ -2,6 +2,7 @@
 
 use results::CaseResult;
 
+use crate::first_seen::distinct;
 use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
 use crate::html::facets::{Item, facets};
 use crate::html::points::{estimate, in_words, is_derived, notes, short_name};
@@ -109,7 +110,6 @@ fn lines(lines: Vec<(String, Vec<Member>)>, in_rows: bool, shared: &[Param]) -> 
 
 fn point(member: &Member, in_rows: bool, shared: &[Param]) -> Option<Point> {
     let e = estimate(member.result)?;
-    let label = member.result.label();
     let mut shown = short_name(member.result, shared);
     if !member.run.is_empty() {
         shown = format!("{shown}, {}", member.run);
@@ -117,14 +117,7 @@ fn point(member: &Member, in_rows: bool, shared: &[Param]) -> Option<Point> {
     let (x, y) = (member.at as f64, e.median);
     let (x, y) = if in_rows { (y, x) } else { (x, y) };
     let text = in_words(&shown, &e, member.result);
-    Some(Point {
-        x,
-        y,
-        low: e.low,
-        high: e.high,
-        text,
-        name: format!("{label} {}", member.result.metric),
-    })
+    Some(Point { x, y, low: e.low, high: e.high, text, point: Some(member.result.point()) })
 }
 
 /// The measured results of `case` whose metric has a place on the axis.
@@ -145,52 +138,33 @@ fn items<'r>(
 
 /// The cases and families of metrics with percentiles, in the order of the results.
 fn families<'r>(results: &[Named<'r>]) -> Vec<(&'r str, &'r str)> {
-    let mut all: Vec<(&str, &str)> = Vec::new();
-    for (_, result) in results.iter().filter(|(_, result)| estimate(result).is_some()) {
-        if let Some((family, _)) = percentile(&result.metric)
-            && !all.contains(&(result.case.as_str(), family))
-        {
-            all.push((&result.case, family));
-        }
-    }
-    all
+    let measured = results.iter().filter(|(_, result)| estimate(result).is_some());
+    distinct(
+        measured
+            .filter_map(|(_, result)| Some((result.case.as_str(), percentile(&result.metric)?.0))),
+    )
 }
 
 fn percentiles_of<'r>(results: &[Named<'r>], case: &str, family: &str) -> Vec<&'r str> {
-    let mut names: Vec<&str> = Vec::new();
-    for (_, result) in results.iter().filter(|(_, result)| result.case == case) {
-        if let Some((_, name)) = percentile(&result.metric).filter(|(of, _)| *of == family)
-            && !names.contains(&name)
-        {
-            names.push(name);
-        }
-    }
+    let of_case = results.iter().filter(|(_, result)| result.case == case);
+    let of_family = of_case.filter_map(|(_, result)| percentile(&result.metric));
+    let mut names = distinct(of_family.filter(|(of, _)| *of == family).map(|(_, name)| name));
     // 999 is 99.9 %, and the maximum comes last.
     names.sort_by_key(|name| name.strip_prefix('p').map_or((1, ""), |digits| (0, digits)));
     names
 }
 
 fn cases_with_phases<'r>(results: &[Named<'r>]) -> Vec<(&'r str, &'r str)> {
-    let mut all: Vec<(&str, &str)> = Vec::new();
-    for (_, result) in results.iter().filter(|(_, result)| is_rate(result)) {
-        if !all.contains(&(result.case.as_str(), result.unit.as_str())) {
-            all.push((&result.case, &result.unit));
-        }
-    }
+    let rates = results.iter().filter(|(_, result)| is_rate(result));
+    let mut all = distinct(rates.map(|(_, rate)| (rate.case.as_str(), rate.unit.as_str())));
     all.retain(|(case, unit)| rates_of(results, case, unit).len() >= PHASES);
     all
 }
 
 fn rates_of<'r>(results: &[Named<'r>], case: &str, unit: &str) -> Vec<&'r str> {
-    let mut names: Vec<&str> = Vec::new();
-    for (_, result) in
-        results.iter().filter(|(_, r)| is_rate(r) && r.case == case && r.unit == unit)
-    {
-        if !names.contains(&result.metric.as_str()) {
-            names.push(&result.metric);
-        }
-    }
-    names
+    let is_of_case = |r: &CaseResult| is_rate(r) && r.case == case && r.unit == unit;
+    let of_case = results.iter().filter(|(_, result)| is_of_case(result));
+    distinct(of_case.map(|(_, result)| result.metric.as_str()))
 }
 
 fn is_rate(result: &CaseResult) -> bool {

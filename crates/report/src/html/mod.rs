@@ -20,6 +20,7 @@ mod view;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, html};
+use results::{CaseResult, PointKey};
 
 use crate::comparison::Comparison;
 use crate::html::text::{Ids, Text, written};
@@ -176,18 +177,16 @@ fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(digest))
 }
 
-/// The first chart of the page in which a point has this label or case, as an SVG file; `None` if there is none.
+/// The first chart of the page with a point of this label or case, as an SVG file; `None` if there is none.
 pub fn chart_svg(run: &ReportRun, point: &str) -> Option<String> {
     let mut ids = Ids::default();
     let view = View::of(run, &mut ids);
-    let name = points::area_of(point);
-    let charts = area::charts(&[&view], name, &mut ids);
-    let is_named = |label: &str| {
-        label == point || label.strip_prefix(point).is_some_and(|rest| rest.starts_with('{'))
-    };
+    let is_meant = |key: &PointKey| key.case == point || key.to_string() == point;
+    let meant = run.document.results.iter().map(CaseResult::point).find(is_meant)?;
+    let charts = area::charts(&[&view], meant.area(), &mut ids);
     let named = |chart: &&chart::Chart| {
         let mut all = chart.lines.iter().flat_map(|line| &line.points);
-        all.any(|found| found.name.rsplit_once(' ').is_some_and(|(label, _)| is_named(label)))
+        all.any(|drawn| drawn.point.as_ref().is_some_and(is_meant))
     };
     // A chart over a parameter shows more than that of an area's costs.
     let mut found: Vec<chart::Chart> = charts.iter().filter(named).cloned().collect();

@@ -1,7 +1,7 @@
 //! The points of a run by area, for tables and charts of the page.
 
 use measure::{Metric, Role, TIME};
-use results::{CaseResult, Estimate, Outcome};
+use results::{CaseResult, Estimate, Outcome, PointKey};
 
 use crate::html::text::{Ids, visible};
 use crate::labels::{self, Label, Param};
@@ -11,17 +11,16 @@ use crate::quantity::{figure, half_width, measured_half_width};
 const CASES_IN_COMMAND: usize = 4;
 
 /// One point with all its results.
-pub(super) struct Point<'r> {
+pub(super) struct AreaPoint<'r> {
     /// Its name without the area and the parameters that all points of the area share.
     pub short: String,
-    /// `lock/spin{as=threads,workers=4}`.
-    pub full: String,
+    pub key: PointKey,
     /// The identifier of its row.
     pub id: String,
     pub results: Vec<&'r CaseResult>,
 }
 
-impl<'r> Point<'r> {
+impl<'r> AreaPoint<'r> {
     pub(super) fn result(&self, metric: &str) -> Option<&'r CaseResult> {
         self.results.iter().find(|result| result.metric == metric).copied()
     }
@@ -42,12 +41,7 @@ pub(super) struct AreaPoints<'r> {
     pub name: String,
     /// The parameters that all points share.
     pub shared: Vec<Param>,
-    pub points: Vec<Point<'r>>,
-}
-
-/// The area of a case.
-pub(super) fn area_of(case: &str) -> &str {
-    case.split_once('/').map_or("", |(area, _)| area)
+    pub points: Vec<AreaPoint<'r>>,
 }
 
 /// A point's label and its results.
@@ -55,10 +49,10 @@ type Labelled<'r> = (Label, Vec<&'r CaseResult>);
 
 /// The points of `results` by area, in the order of the results; points of one case come together.
 pub(super) fn by_area<'r>(results: &'r [CaseResult], ids: &mut Ids) -> Vec<AreaPoints<'r>> {
-    let mut areas: Vec<(&str, Vec<Labelled>)> = Vec::new();
+    let mut areas: Vec<(String, Vec<Labelled>)> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for result in results {
-        let area = area_of(&result.case);
+        let area = result.point().area().to_owned();
         let at = areas.iter().position(|(name, _)| *name == area).unwrap_or_else(|| {
             areas.push((area, Vec::new()));
             areas.len() - 1
@@ -78,7 +72,7 @@ pub(super) fn by_area<'r>(results: &'r [CaseResult], ids: &mut Ids) -> Vec<AreaP
 }
 
 fn area<'r>(
-    name: &str,
+    name: String,
     mut points: Vec<(Label, Vec<&'r CaseResult>)>,
     ids: &mut Ids,
 ) -> AreaPoints<'r> {
@@ -86,23 +80,15 @@ fn area<'r>(
     let shared = labels::shared(&all);
     points.sort_by_cached_key(|(label, _)| labels::rank(label, &all));
     let point = |(label, results): (Label, Vec<&'r CaseResult>)| {
-        let full = results[0].label();
-        Point { short: label.without(&shared).short(), id: ids.of(&full), full, results }
+        let key = results[0].point();
+        let (short, id) = (label.without(&shared).short(), ids.of(&key.to_string()));
+        AreaPoint { short, key, id, results }
     };
-    AreaPoints { name: name.to_owned(), points: points.into_iter().map(point).collect(), shared }
+    AreaPoints { name, points: points.into_iter().map(point).collect(), shared }
 }
 
 fn label(result: &CaseResult) -> Label {
-    let name = result.case.split_once('/').map_or(result.case.as_str(), |(_, name)| name);
-    Label {
-        area: area_of(&result.case).to_owned(),
-        name: visible(name).into_owned(),
-        params: result
-            .params
-            .iter()
-            .map(|(key, value)| (visible(key).into_owned(), visible(value).into_owned()))
-            .collect(),
-    }
+    Label::cleaned(&result.point(), |part| visible(part).into_owned())
 }
 
 /// The name of a result's point without its area and the `shared` parameters.
@@ -241,7 +227,7 @@ mod tests {
         let areas = by_area(&results, &mut Ids::default());
         let counts: Vec<usize> = areas[0].points.iter().map(|point| point.results.len()).collect();
         assert_eq!((areas.len(), counts), (1, vec![2, 1, 1]));
-        assert_eq!(areas[0].points[0].full, "lock/spin{workers=4}");
+        assert_eq!(areas[0].points[0].key, results[0].point());
     }
 
     #[test]

@@ -80,8 +80,8 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
                 moment.seconds,
                 crate::quantity::figure(value, value.abs() * 0.01, unit)
             );
-            let name = format!("{what} {}", moment.seconds);
-            Some(Point { x: moment.seconds, y: value, low: value, high: value, text, name })
+            let x = moment.seconds;
+            Some(Point { x, y: value, low: value, high: value, text, point: None })
         });
         let points: Vec<Point> = points.collect();
         Chart {

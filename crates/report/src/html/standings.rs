@@ -144,7 +144,7 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
                     "{name}, {column}: {:.3} times the base ({low:.3} to {high})",
                     ratio.mid
                 ),
-                name: format!("{name} {column}"),
+                point: None,
             })
         };
         let points = standings.iter().enumerate().filter_map(point).collect();
@@ -213,7 +213,7 @@ fn counts(rows: &[CountRow], columns: &[String]) -> Markup {
                     @for name in columns { th.n scope="col" { (Text(name)) } }
                 } }
                 tbody { @for row in rows { tr {
-                    th scope="row" { (Text(&row.label)) }
+                    th scope="row" { (Text(&row.point.to_string())) }
                     td.words { (Text(&row.count.replace('_', " "))) }
                     @for value in &row.columns {
                         td { (value.map(format_per_op).unwrap_or_default()) }

@@ -72,8 +72,8 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
         y: at as f64,
         low,
         high,
-        name: text.clone(),
         text,
+        point: None,
     };
     let of_published = |(at, (name, cell)): (usize, &(String, &CellFigure))| {
         let value = published(cell)?;

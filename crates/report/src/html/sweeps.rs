@@ -6,6 +6,7 @@ use measure::count::{parse_count, parse_duration};
 use measure::{Direction, Role, TIME};
 use results::{CaseResult, Outcome};
 
+use crate::first_seen::distinct;
 use crate::html::chart::{Axis, Chart, Kind, LOOKS, Line, Mark, Point, Ticks};
 use crate::html::facets::{Facet, Item, facets};
 use crate::html::points::{
@@ -62,14 +63,8 @@ pub(super) fn sweeps(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<
 
 /// The parameters with several numeric values while all others are the same.
 fn swept<'r>(results: &[Named<'r>]) -> Vec<&'r str> {
-    let mut keys: Vec<&str> = Vec::new();
-    for (_, result) in results.iter().filter(|(_, result)| !is_derived(result)) {
-        for key in result.params.keys() {
-            if !keys.contains(&key.as_str()) {
-                keys.push(key);
-            }
-        }
-    }
+    let points = results.iter().filter(|(_, result)| !is_derived(result));
+    let mut keys = distinct(points.flat_map(|(_, r)| r.params.keys().map(String::as_str)));
     keys.retain(|key| {
         let times = items(results, key, TIME.name);
         let items = if times.is_empty() { any_items(results, key) } else { times };
@@ -220,7 +215,7 @@ fn title(facet: &Facet<Place>, places: &[Place], shared: &[Param]) -> String {
         of_first
             .filter(|of_first| places.iter().all(|place| value(place).as_ref() == Some(of_first)))
     };
-    let area = crate::html::points::area_of(&first.result.case).to_owned();
+    let area = first.result.point().area().to_owned();
     let mut parts = vec![same(&|place| Some(place.result.case.clone())).unwrap_or(area)];
     for (name, value) in &first.result.params {
         let is_shared = shared.iter().any(|(key, _)| key == name);
@@ -242,7 +237,6 @@ fn title(facet: &Facet<Place>, places: &[Place], shared: &[Param]) -> String {
 
 fn point(place: &Place, shared: &[Param]) -> Option<Point> {
     let e = estimate(place.result)?;
-    let label = place.result.label();
     let mut shown = short_name(place.result, shared);
     if !place.run.is_empty() {
         shown = format!("{shown}, {}", place.run);
@@ -253,7 +247,7 @@ fn point(place: &Place, shared: &[Param]) -> Option<Point> {
         low: e.low,
         high: e.high,
         text: in_words(&shown, &e, place.result),
-        name: format!("{label} {}", place.result.metric),
+        point: Some(place.result.point()),
     })
 }
 
@@ -285,7 +279,7 @@ fn marks(results: &[Named], key: &str, facet: &Facet<Place>, places: &[Place]) -
     };
     let mark = |(run, result): &Named| {
         let e = estimate(result)?;
-        let name = crate::labels::Label::parse(&result.label()).short();
+        let name = short_name(result, &[]);
         let run = if run.is_empty() { String::new() } else { format!(", {run}") };
         let (figure, interval) = (figure_of(&e, result), interval_of(&e, &result.unit));
         let text = format!("{} of {name}{run}: {figure} ({interval})", result.metric);

@@ -8,7 +8,8 @@ use maud::{Markup, html};
 use measure::TIME;
 use results::{CaseResult, Outcome, Seen};
 
-use crate::html::points::{AreaPoints, Point, estimate, figure_of, interval_of, is_derived};
+use crate::first_seen::{distinct, grouped};
+use crate::html::points::{AreaPoint, AreaPoints, estimate, figure_of, interval_of, is_derived};
 use crate::html::text::{Text, path};
 use crate::quantity::{
     cycles_figure, figure, format_per_op, format_share, interval_figure, measured_half_width,
@@ -21,9 +22,9 @@ const HEIGHT: f64 = 24.0;
 
 /// The tables of the points of an area.
 pub(super) fn tables(area: &AreaPoints, recorded: Option<&Recorded>, run: &str) -> Markup {
-    let (unsupported, shown): (Vec<&Point>, Vec<&Point>) =
+    let (unsupported, shown): (Vec<&AreaPoint>, Vec<&AreaPoint>) =
         area.points.iter().partition(|point| point.is_unsupported());
-    let timed: Vec<&Point> = shown
+    let timed: Vec<&AreaPoint> = shown
         .iter()
         .copied()
         .filter(|point| point.time().is_some_and(|time| !is_derived(time)))
@@ -53,7 +54,7 @@ pub(super) fn scrolled(caption: &str, rows: Markup) -> Markup {
     }
 }
 
-fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
+fn times(points: &[&AreaPoint], recorded: Option<&Recorded>) -> Markup {
     let costs = || points.iter().filter_map(|point| point.time());
     let has_cycles = costs().any(|cost| cost.cycles.is_some());
     let has_calls =
@@ -89,41 +90,31 @@ fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
 /// Points of one case with the same parameters, and their metrics beside the time.
 struct Group<'p, 'r> {
     case: &'r str,
-    keys: Vec<&'r String>,
     metrics: Vec<&'r str>,
-    points: Vec<&'p Point<'r>>,
+    points: Vec<&'p AreaPoint<'r>>,
 }
 
 /// The points with further metrics: results that were computed from several points have fewer parameters, and tables of
 /// their own.
-fn further<'p, 'r>(points: &[&'p Point<'r>]) -> Vec<Group<'p, 'r>> {
-    let mut groups: Vec<Group> = Vec::new();
-    for point in points {
-        let results = point.results.iter().filter(|result| result.metric != TIME.name);
-        let metrics: Vec<&str> = results.map(|result| result.metric.as_str()).collect();
-        if metrics.is_empty() {
-            continue;
-        }
+fn further<'p, 'r>(points: &[&'p AreaPoint<'r>]) -> Vec<Group<'p, 'r>> {
+    let others = |point: &AreaPoint<'r>| {
+        let results = point.results.clone().into_iter();
+        results.map(|result| result.metric.as_str()).filter(|metric| *metric != TIME.name)
+    };
+    let with_others = points.iter().copied().filter(|point| others(point).next().is_some());
+    let keyed = with_others.map(|point| {
         let first = point.results[0];
-        let keys: Vec<&String> = first.params.keys().collect();
-        let same = |group: &Group| group.case == first.case && group.keys == keys;
-        let at = groups.iter().position(same).unwrap_or_else(|| {
-            groups.push(Group { case: &first.case, keys, metrics: Vec::new(), points: Vec::new() });
-            groups.len() - 1
-        });
-        let group = &mut groups[at];
-        group.points.push(point);
-        for metric in metrics {
-            if !group.metrics.contains(&metric) {
-                group.metrics.push(metric);
-            }
-        }
-    }
-    groups
+        ((first.case.as_str(), first.params.keys().collect()), point)
+    });
+    let group = |((case, _), points): ((&'r str, Vec<&'r String>), Vec<&'p AreaPoint<'r>>)| {
+        let metrics = distinct(points.iter().copied().flat_map(others));
+        Group { case, metrics, points }
+    };
+    grouped(keyed).into_iter().map(group).collect()
 }
 
 /// A row per point and a column per metric.
-fn metrics(timed: &[&Point], group: &Group) -> Markup {
+fn metrics(timed: &[&AreaPoint], group: &Group) -> Markup {
     html! {
         thead { tr {
             th scope="col" { "point" }
@@ -302,16 +293,11 @@ fn quantile_box(seen: &Seen, unit: &str) -> Markup {
 }
 
 /// The points that this system lacks, by reason.
-fn missing(points: &[&Point]) -> Markup {
-    let mut by_reason: Vec<(&str, Vec<&Point>)> = Vec::new();
-    for point in points {
+fn missing(points: &[&AreaPoint]) -> Markup {
+    let by_reason = grouped(points.iter().map(|point| {
         let reason = point.results.iter().find_map(|r| r.reason.as_deref());
-        let reason = reason.unwrap_or("no reason was given");
-        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, points)) => points.push(point),
-            None => by_reason.push((reason, vec![point])),
-        }
-    }
+        (reason.unwrap_or("no reason was given"), point)
+    }));
     html! { @if !points.is_empty() {
         details.missing { summary { "Unsupported here: " (points.len()) }
             dl { @for (reason, points) in &by_reason {

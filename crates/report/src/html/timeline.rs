@@ -2,6 +2,7 @@
 
 use results::CaseResult;
 
+use crate::first_seen::{distinct, grouped};
 use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
 use crate::html::points::notes;
 use crate::html::sweeps::{Named, number};
@@ -21,14 +22,8 @@ struct Group<'r> {
 pub(super) fn timelines(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
     let with_jobs: Vec<Named> =
         results.iter().filter(|(_, result)| !result.timeline.is_empty()).copied().collect();
-    let mut cases: Vec<&str> = Vec::new();
-    for (_, result) in &with_jobs {
-        if !cases.contains(&result.case.as_str()) {
-            cases.push(&result.case);
-        }
-    }
     let mut charts = Vec::new();
-    for case in cases {
+    for case in distinct(with_jobs.iter().map(|(_, result)| result.case.as_str())) {
         let of_case = with_jobs.iter().filter(|(_, result)| result.case == case);
         let groups = groups(largest(of_case.copied().collect(), case), case);
         let count = groups.len();
@@ -64,20 +59,15 @@ fn largest<'r>(mut results: Vec<Named<'r>>, case: &str) -> Vec<Named<'r>> {
 
 fn groups<'r>(results: Vec<Named<'r>>, case: &str) -> Vec<Group<'r>> {
     let line_key = compared(case);
-    let mut groups: Vec<Group> = Vec::new();
-    for (run, result) in results {
+    let keyed = results.into_iter().map(|(run, result)| {
         let others = result.params.iter().filter(|(key, _)| *key != line_key);
         let shared: Vec<(&str, &str)> =
             others.map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let named = [result.params.get(line_key).map_or("", String::as_str), run];
         let name = named.iter().filter(|name| !name.is_empty()).copied().collect::<Vec<_>>();
-        let line = (name.join(", "), result);
-        match groups.iter_mut().find(|group| group.shared == shared) {
-            Some(group) => group.lines.push(line),
-            None => groups.push(Group { shared, lines: vec![line] }),
-        }
-    }
-    groups
+        (shared, (name.join(", "), result))
+    });
+    grouped(keyed).into_iter().map(|(shared, lines)| Group { shared, lines }).collect()
 }
 
 fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
@@ -93,7 +83,7 @@ fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
                 low,
                 high,
                 text: format!("{name}, job {}: {} to {}", at + 1, shown(low), shown(high)),
-                name: format!("{} timeline", result.label()),
+                point: Some(result.point()),
             }
         };
         let points = result.timeline.iter().enumerate().map(job).collect();

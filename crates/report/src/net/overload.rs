@@ -7,6 +7,7 @@ use measure::Metric;
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::measured;
+use crate::first_seen::grouped;
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::net::levels::three_digits;
@@ -78,25 +79,20 @@ impl<'r> Line<'r> {
 }
 
 /// The tables of `results`, which all have known shapes.
-pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
-    type Setting<'r> = Vec<(&'r str, &'r str)>;
-    let mut groups: Vec<(Setting, Vec<Line>)> = Vec::new();
-    for result in results {
+pub(crate) fn tables<'r>(results: &[&'r CaseResult], page: &Page) -> String {
+    let named = |&result: &&'r CaseResult| {
         let setting = ["backlog", "patience", "work", "cpus", "network", "place"]
             .map(|key| (key, param(result, key)));
-        let (arch, load) = (param(result, "arch"), param(result, "load"));
-        let at = groups.iter().position(|(of, _)| *of == setting).unwrap_or_else(|| {
-            groups.push((setting.to_vec(), Vec::new()));
-            groups.len() - 1
-        });
-        let lines = &mut groups[at].1;
-        match lines.iter_mut().find(|line| (line.arch, line.load) == (arch, load)) {
-            Some(line) => line.results.push(result),
-            None => lines.push(Line { arch, load, results: vec![result] }),
-        }
-    }
-    let of_group = |(setting, lines): &(Setting, Vec<Line>)| of_setting(setting, lines, page);
-    groups.iter().map(of_group).collect::<Vec<_>>().join("\n")
+        (setting, ((param(result, "arch"), param(result, "load")), result))
+    };
+    type Points<'r> = Vec<((&'r str, &'r str), &'r CaseResult)>;
+    let of_group = |(setting, results): ([(&str, &str); 6], Points<'r>)| {
+        let lines = grouped(results).into_iter();
+        let lines = lines.map(|((arch, load), results)| Line { arch, load, results });
+        of_setting(&setting, &lines.collect::<Vec<Line>>(), page)
+    };
+    let groups = grouped(results.iter().map(named)).into_iter();
+    groups.map(of_group).collect::<Vec<_>>().join("\n")
 }
 
 fn of_setting(setting: &[(&str, &str)], lines: &[Line], page: &Page) -> String {

@@ -5,6 +5,7 @@ use measure::{Metric, Role};
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::measured;
+use crate::first_seen;
 use crate::footnotes::Reason;
 use crate::rows::{COST, is_described, reasons, word};
 
@@ -105,16 +106,12 @@ pub(crate) fn number(text: &str) -> Option<u32> {
 /// `results` of known shapes, by case and by parameters other than architecture and connections.
 pub(crate) fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
     type Named<'r> = (&'r str, Vec<(&'r str, &'r str)>);
-    let mut groups: Vec<(Named, Vec<&CaseResult>)> = Vec::new();
-    for result in results {
+    let named = |&result: &&'r CaseResult| {
         let keys = ["network", "place", "cpus", "parent", "slow", "work"];
         let params = keys.map(|key| (key, param(result, key))).to_vec();
-        let name = (result.case.as_str(), params);
-        match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, group)) => group.push(result),
-            None => groups.push((name, vec![result])),
-        }
-    }
+        ((result.case.as_str(), params), result)
+    };
+    let mut groups = first_seen::grouped(results.iter().map(named));
     let place =
         |case: &str| [ANSWER, REQUESTS, HOLD].iter().position(|known| *known == case).unwrap_or(3);
     groups.sort_by_key(|((case, _), _)| place(case));
@@ -132,23 +129,18 @@ impl<'r> Sweep<'r> {
     ) -> Self {
         let (derived, points): (Vec<&CaseResult>, _) =
             results.iter().copied().partition(|r| is_derived(r));
-        let mut by_arch: Vec<(&str, Vec<(u32, Point)>)> = Vec::new();
-        for result in points {
-            let arch = result.params["arch"].as_str();
+        let named = |result: &'r CaseResult| {
             let level = number(&result.params["connections"]).unwrap_or(0);
-            let at = by_arch.iter().position(|(name, _)| *name == arch).unwrap_or_else(|| {
-                by_arch.push((arch, Vec::new()));
-                by_arch.len() - 1
-            });
-            let points = &mut by_arch[at].1;
-            match points.iter_mut().find(|(of, _)| *of == level) {
-                Some((_, point)) => point.results.push(result),
-                None => points.push((level, Point { results: vec![result] })),
-            }
-        }
-        let (missing, existing): (Vec<_>, Vec<_>) = by_arch
-            .into_iter()
-            .partition(|(_, points)| points.iter().all(|(_, point)| point.unsupported().is_some()));
+            (result.params["arch"].as_str(), (level, result))
+        };
+        let of_arch = |(arch, results): (&'r str, Vec<(u32, &'r CaseResult)>)| {
+            let levels = first_seen::grouped(results).into_iter();
+            (arch, levels.map(|(level, results)| (level, Point { results })).collect::<Vec<_>>())
+        };
+        let (missing, existing): (Vec<_>, Vec<_>) =
+            first_seen::grouped(points.into_iter().map(named)).into_iter().map(of_arch).partition(
+                |(_, points)| points.iter().all(|(_, point)| point.unsupported().is_some()),
+            );
         let mut levels: Vec<u32> =
             existing.iter().flat_map(|(_, points)| points).map(|(level, _)| *level).collect();
         levels.sort_unstable();
@@ -186,15 +178,10 @@ impl<'r> Sweep<'r> {
 
 /// The names of unsupported architectures by reason.
 fn by_reason<'r>(missing: Vec<(&'r str, Vec<(u32, Point<'r>)>)>) -> Vec<(String, Vec<&'r str>)> {
-    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
-    for (arch, points) in missing {
+    first_seen::grouped(missing.into_iter().map(|(arch, points)| {
         let why = points.first().and_then(|(_, point)| point.unsupported()).unwrap_or_default();
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, archs)) => archs.push(arch),
-            None => reasons.push((why.to_owned(), vec![arch])),
-        }
-    }
-    reasons
+        (why.to_owned(), arch)
+    }))
 }
 
 impl Arch<'_> {

@@ -7,12 +7,11 @@ use crate::page::{Ink, Page};
 use crate::text;
 
 pub(crate) fn heading(title: &str, page: &Page) -> String {
-    page.paint_lines(Ink::Heading, &text::hanging("", title, page.prose_width()))
+    page.prose(Ink::Heading, title)
 }
 
 pub(crate) fn faint(line: &str, page: &Page) -> String {
-    let wrapped = text::hanging("", &page.signs(line), page.prose_width());
-    page.paint_lines(Ink::Faint, &wrapped)
+    page.faint(line)
 }
 
 /// The lines below the tables of an area: the meaning of the digits, and where to find all metrics.

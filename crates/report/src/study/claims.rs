@@ -12,8 +12,7 @@ pub(super) fn claims_text(page_of: &StudyPage, page: &Page) -> String {
     if page_of.claims.is_empty() {
         return String::new();
     }
-    let heading = text::hanging("", &counts(page_of.claims), page.prose_width());
-    let mut text = page.paint_lines(Ink::Heading, &heading);
+    let mut text = page.prose(Ink::Heading, &counts(page_of.claims));
     for judged in page_of.claims {
         text.push('\n');
         text.push_str(&claim_text(judged, page));

@@ -6,7 +6,6 @@ use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure, half_width, interval_figure};
-use crate::text;
 
 /// A ratio is given to this share: published figures have no more digits.
 const RATIO_DIGITS: f64 = 0.01;
@@ -19,8 +18,7 @@ pub(super) fn table_text(table: &MeasuredTable, page: &Page) -> String {
         true => table.title.clone(),
         false => format!("{}, {}", table.title, table.unit),
     };
-    let title = text::hanging("", &page.signs(&title), page.prose_width());
-    let mut text = page.paint_lines(Ink::Heading, &title);
+    let mut text = page.prose(Ink::Heading, &page.signs(&title));
     let reasons: Vec<Vec<Reason>> =
         table.rows.iter().map(|row| row.cells.iter().flat_map(reasons).collect()).collect();
     let notes = Footnotes::of(&reasons);

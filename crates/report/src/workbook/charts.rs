@@ -7,6 +7,7 @@ use rust_xlsxwriter::{
     Format, RowNum, Workbook, Worksheet, XlsxError,
 };
 
+use crate::first_seen::grouped;
 use crate::workbook::curves::{Plot, plots};
 use crate::workbook::pages::{Names, Value, WHOLE, fitting, heading};
 
@@ -50,18 +51,14 @@ pub(super) fn add(workbook: &mut Workbook, results: &[CaseResult]) -> Result<(),
     for taken in ["run", DATA, "summary", "raw"] {
         names.free(taken);
     }
-    let mut sheets: Vec<(&str, Vec<Chart>)> = Vec::new();
+    let mut drawn = Vec::new();
     let mut row = 0;
     for plot in &plots {
         let block = write_block(&mut data, row, plot)?;
         row = block.last + 2;
-        let chart = chart(plot, &block);
-        match sheets.iter_mut().find(|(name, _)| *name == plot.sheet) {
-            Some((_, charts)) => charts.push(chart),
-            None => sheets.push((&plot.sheet, vec![chart])),
-        }
+        drawn.push((plot.sheet.as_str(), chart(plot, &block)));
     }
-    for (name, charts) in &sheets {
+    for (name, charts) in &grouped(drawn) {
         let sheet = workbook.add_worksheet().set_name(names.free(name))?;
         sheet.set_landscape().set_print_fit_to_pages(1, 0);
         for (at, chart) in charts.iter().enumerate() {

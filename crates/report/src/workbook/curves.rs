@@ -4,10 +4,11 @@ use cases::concurrency::metrics::{RATE, TURNAROUND};
 use results::{CaseResult, Estimate};
 
 use crate::concurrency::shape::{
-    DEGREE, Group, JOBS, SERIAL, WORTH, by_value, cpus_words, grouped, is_derived, length_ns,
-    length_words, number, param, place, values,
+    DEGREE, Group, JOBS, SERIAL, WORTH, by_value, cpus_words, grouped, is_derived, is_known,
+    length_ns, length_words, number, param, place, values,
 };
 use crate::concurrency::{self, measured};
+use crate::results_table::known_and_odd;
 use crate::rows::{COST, Row, areas};
 
 /// One chart: lines over the same values of x.
@@ -54,7 +55,7 @@ impl Point {
 
 /// All charts for `results`.
 pub(super) fn plots(results: &[CaseResult]) -> Vec<Plot> {
-    let (known, _) = concurrency::parted(results.iter().collect());
+    let (known, _) = known_and_odd(results.iter().collect(), is_known);
     let areas = areas(known);
     let cases = areas
         .iter()

@@ -1,39 +1,19 @@
 //! Results like those of a small cloud machine.
 
-use std::collections::BTreeMap;
+use results::{CaseResult, Direction, Estimate, Outcome, PerOp, PointKey, Seen};
 
-use results::{CaseResult, Direction, Estimate, Outcome, PerOp, Seen};
+/// A case with its parameters.
+pub fn point(case: &str, params: &[(&str, &str)]) -> PointKey {
+    let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    PointKey { case: case.to_owned(), params: params.collect() }
+}
 
-/// A result with only a name: `lock/spin{as=threads,workers=4}`.
-fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
-    let (case, params) = label.split_once('{').unwrap_or((label, "}"));
-    let params = params.trim_end_matches('}').split(',').filter_map(|p| p.split_once('='));
+/// A result with only a name.
+fn named(point: &PointKey, metric: &str, unit: &str) -> CaseResult {
+    let params = point.params.clone();
     CaseResult {
-        case: case.to_owned(),
-        params: params.map(|(k, v)| (k.to_owned(), v.to_owned())).collect::<BTreeMap<_, _>>(),
-        metric: metric.to_owned(),
-        unit: unit.to_owned(),
-        better: Direction::Lower,
-        outcome: Outcome::Measured,
-        reason: None,
-        cycles: None,
-        frequency_slope: None,
-        cpus: Vec::new(),
-        estimate: None,
-        seen: None,
-        quiet_share: None,
-        quiet_quartiles: None,
-        disturbed: false,
         rounds: 8,
-        samples: 0,
-        converged: None,
-        per_op: None,
-        reference: None,
-        doubts: Vec::new(),
-        round_values: Vec::new(),
-        round_starts_ms: Vec::new(),
-        all_round_values: Vec::new(),
-        timeline: Vec::new(),
+        ..CaseResult::blank(&point.case, params, metric, unit, Direction::Lower)
     }
 }
 
@@ -61,7 +41,7 @@ impl Shape {
 
 /// A measured cost: `relative` is the half-width of its interval.
 pub fn cost(
-    label: &str,
+    point: &PointKey,
     ns: f64,
     relative: f64,
     shape: Shape,
@@ -86,16 +66,16 @@ pub fn cost(
             calls: Default::default(),
             ..PerOp::default()
         }),
-        ..named(label, "time", "ns/op")
+        ..named(point, "time", "ns/op")
     }
 }
 
 /// A further metric of a case.
-pub fn metric(label: &str, metric: &str, unit: &str, value: f64, relative: f64) -> CaseResult {
+pub fn metric(point: &PointKey, metric: &str, unit: &str, value: f64, relative: f64) -> CaseResult {
     CaseResult {
         better: Direction::Higher,
         estimate: Some(estimate(value, relative)),
-        ..named(label, metric, unit)
+        ..named(point, metric, unit)
     }
 }
 
@@ -105,12 +85,12 @@ fn estimate(value: f64, relative: f64) -> Estimate {
 }
 
 /// A case without a figure.
-pub fn without_figure(label: &str, outcome: Outcome, reason: &str) -> CaseResult {
+pub fn without_figure(point: &PointKey, outcome: Outcome, reason: &str) -> CaseResult {
     CaseResult {
         outcome,
         reason: Some(reason.to_owned()),
         rounds: 0,
-        ..named(label, "time", "ns/op")
+        ..named(point, "time", "ns/op")
     }
 }
 
@@ -122,25 +102,32 @@ pub fn doubtful(mut result: CaseResult, doubt: &str) -> CaseResult {
 
 fn clock() -> Vec<CaseResult> {
     let sources = [
-        ("monotonic,via=vdso", 24.31, 0.0),
-        ("monotonic,via=syscall", 189.2, 1.0),
-        ("monotonic-coarse,via=vdso", 5.83, 0.0),
-        ("monotonic-coarse,via=syscall", 171.4, 1.0),
-        ("boottime,via=vdso", 24.36, 0.0),
+        ("monotonic", "vdso", 24.31, 0.0),
+        ("monotonic", "syscall", 189.2, 1.0),
+        ("monotonic-coarse", "vdso", 5.83, 0.0),
+        ("monotonic-coarse", "syscall", 171.4, 1.0),
+        ("boottime", "vdso", 24.36, 0.0),
     ];
     let mut results = Vec::new();
-    for (source, ns, calls) in sources {
-        let label = format!("clock/gettime{{id={source}}}");
+    for (source, via, ns, calls) in sources {
+        let gettime = point("clock/gettime", &[("id", source), ("via", via)]);
         let shape = if calls > 0.0 { Shape::TwoPeaks } else { Shape::Tight };
-        results.push(cost(&label, ns, 0.0011, shape, 0.93, calls));
+        results.push(cost(&gettime, ns, 0.0011, shape, 0.93, calls));
         let step = if source.contains("coarse") { 4e6 } else { 1.0 };
-        results.push(metric(&label, "step", "ns", step, 0.0));
-        results.push(metric(&label, "granularity", "ns", step, 0.0));
-        results.push(metric(&label, "back", "steps", 0.0, 0.0));
+        results.push(metric(&gettime, "step", "ns", step, 0.0));
+        results.push(metric(&gettime, "granularity", "ns", step, 0.0));
+        results.push(metric(&gettime, "back", "steps", 0.0, 0.0));
         let back = if source.starts_with("boot") { 3.0 } else { 0.0 };
-        results.push(metric(&label, "back-across-cpus", "steps", back, 0.0));
+        results.push(metric(&gettime, "back-across-cpus", "steps", back, 0.0));
     }
-    results.push(cost("clock/tsc{fenced=yes}", 9.42, 0.002, Shape::Tight, 0.97, 0.0));
+    results.push(cost(
+        &point("clock/tsc", &[("fenced", "yes")]),
+        9.42,
+        0.002,
+        Shape::Tight,
+        0.97,
+        0.0,
+    ));
     results
 }
 
@@ -148,26 +135,62 @@ fn syscall() -> Vec<CaseResult> {
     const FEW_QUIET: &str = "only 3 % of the samples were quiet";
     let unreached = CaseResult {
         converged: Some(false),
-        ..cost("syscall/openat{path=deep}", 2874.0, 0.021, Shape::LongTail, 0.61, 2.0)
+        ..cost(
+            &point("syscall/openat", &[("path", "deep")]),
+            2874.0,
+            0.021,
+            Shape::LongTail,
+            0.61,
+            2.0,
+        )
     };
-    let also_few = cost("syscall/openat{path=short}", 1243.2, 0.0124, Shape::Skewed, 0.03, 2.0);
+    let also_few = cost(
+        &point("syscall/openat", &[("path", "short")]),
+        1243.2,
+        0.0124,
+        Shape::Skewed,
+        0.03,
+        2.0,
+    );
     let no_winapi = "no such call on Linux";
     vec![
-        cost("syscall/getppid", 164.93, 0.0018, Shape::TwoPeaks, 0.93, 1.0),
-        cost("syscall/read{from=zero,size=1}", 201.4, 0.0021, Shape::Tight, 0.94, 1.0),
-        cost("syscall/read{from=zero,size=65536}", 1904.0, 0.0043, Shape::Tight, 0.94, 1.0),
+        cost(&point("syscall/getppid", &[]), 164.93, 0.0018, Shape::TwoPeaks, 0.93, 1.0),
+        cost(
+            &point("syscall/read", &[("from", "zero"), ("size", "1")]),
+            201.4,
+            0.0021,
+            Shape::Tight,
+            0.94,
+            1.0,
+        ),
+        cost(
+            &point("syscall/read", &[("from", "zero"), ("size", "65536")]),
+            1904.0,
+            0.0043,
+            Shape::Tight,
+            0.94,
+            1.0,
+        ),
         doubtful(also_few, FEW_QUIET),
         doubtful(unreached, FEW_QUIET),
-        cost("syscall/stat", 512.7, 0.0031, Shape::Skewed, 0.88, 1.0),
+        cost(&point("syscall/stat", &[]), 512.7, 0.0031, Shape::Skewed, 0.88, 1.0),
         without_figure(
-            "syscall/io-uring-nop{batch=32}",
+            &point("syscall/io-uring-nop", &[("batch", "32")]),
             Outcome::Failed,
             "io_uring_setup: operation not permitted (EPERM); kernel.io_uring_disabled is 2",
         ),
-        without_figure("syscall/getpid{via=libc}", Outcome::Implausible, "no system call was made"),
-        without_figure("syscall/nt-yield", Outcome::Unsupported, no_winapi),
-        without_figure("syscall/nt-query-object", Outcome::Unsupported, no_winapi),
-        without_figure("syscall/getcpu{via=gs}", Outcome::Unsupported, "no such segment on x86-64"),
+        without_figure(
+            &point("syscall/getpid", &[("via", "libc")]),
+            Outcome::Implausible,
+            "no system call was made",
+        ),
+        without_figure(&point("syscall/nt-yield", &[]), Outcome::Unsupported, no_winapi),
+        without_figure(&point("syscall/nt-query-object", &[]), Outcome::Unsupported, no_winapi),
+        without_figure(
+            &point("syscall/getcpu", &[("via", "gs")]),
+            Outcome::Unsupported,
+            "no such segment on x86-64",
+        ),
     ]
 }
 
@@ -181,26 +204,27 @@ fn lock() -> Vec<CaseResult> {
     ];
     for (lock, ns, calls) in locks {
         for (workers, factor) in [("1", 1.0), ("4", 6.3)] {
-            let label = format!("lock/{lock}{{as=threads,workers={workers}}}");
+            let case = format!("lock/{lock}");
+            let lock = point(&case, &[("as", "threads"), ("workers", workers)]);
             let shape = if workers == "1" { Shape::Tight } else { Shape::LongTail };
             let relative = if workers == "1" { 0.0022 } else { 0.0135 };
-            results.push(cost(&label, ns * factor, relative, shape, 0.9, calls));
-            results.push(metric(&label, "pairs/s", "pairs/s", 1e9 / ns / factor, relative));
+            results.push(cost(&lock, ns * factor, relative, shape, 0.9, calls));
+            results.push(metric(&lock, "pairs/s", "pairs/s", 1e9 / ns / factor, relative));
             let share = if workers == "1" { 1.0 } else { 0.2312 };
             let relative = if workers == "1" { 0.0 } else { relative };
-            results.push(metric(&label, "least-share", "share", share, relative));
+            results.push(metric(&lock, "least-share", "share", share, relative));
             let greatest = if workers == "1" { 1.0 } else { 0.2694 };
-            results.push(metric(&label, "greatest-share", "share", greatest, relative));
+            results.push(metric(&lock, "greatest-share", "share", greatest, relative));
         }
     }
     results.push(without_figure(
-        "lock/spin{as=processes,workers=4}",
+        &point("lock/spin", &[("as", "processes"), ("workers", "4")]),
         Outcome::TimedOut,
         "no round ended within 10 s",
     ));
     for workers in ["1", "2", "4"] {
-        let label = format!("lock/srw{{workers={workers}}}");
-        results.push(without_figure(&label, Outcome::Unsupported, "slim locks are of Windows"));
+        let srw = point("lock/srw", &[("workers", workers)]);
+        results.push(without_figure(&srw, Outcome::Unsupported, "slim locks are of Windows"));
     }
     results
 }
@@ -208,12 +232,12 @@ fn lock() -> Vec<CaseResult> {
 fn concurrency() -> Vec<CaseResult> {
     let mut results = Vec::new();
     for (workers, seconds) in [("1", 1.842), ("2", 0.981)] {
-        let label = format!("concurrency/files{{as=threads,workers={workers}}}");
-        results.push(metric(&label, "wall", "s", seconds, 0.0082));
-        results.push(metric(&label, "throughput", "files/s", 10_000.0 / seconds, 0.0082));
+        let files = point("concurrency/files", &[("as", "threads"), ("workers", workers)]);
+        results.push(metric(&files, "wall", "s", seconds, 0.0082));
+        results.push(metric(&files, "throughput", "files/s", 10_000.0 / seconds, 0.0082));
     }
     results.push(without_figure(
-        "concurrency/files{as=processes,workers=64}",
+        &point("concurrency/files", &[("as", "processes"), ("workers", "64")]),
         Outcome::Failed,
         "fork: resource temporarily unavailable (EAGAIN); see ulimit -u",
     ));
@@ -250,19 +274,21 @@ pub fn contended_locks() -> Vec<CaseResult> {
     }
     for lock in ["critical-section", "srwlock"] {
         for workers in [1, 2, 4] {
-            let label = lock_label(lock, "threads", workers);
-            results.push(without_figure(&label, Outcome::Unsupported, "exists only on Windows"));
+            let srw = lock_point(lock, "threads", workers);
+            results.push(without_figure(&srw, Outcome::Unsupported, "exists only on Windows"));
         }
     }
     results
 }
 
-fn lock_label(lock: &str, kind: &str, workers: u32) -> String {
-    format!("lock/{lock}{{as={kind},place=spread,work=none,workers={workers}}}")
+fn lock_point(lock: &str, kind: &str, workers: u32) -> PointKey {
+    let workers = workers.to_string();
+    let params = [("as", kind), ("place", "spread"), ("work", "none"), ("workers", &workers)];
+    point(&format!("lock/{lock}"), &params)
 }
 
 fn one_lock(lock: &str, kind: &str, workers: u32, ns: f64, calls: f64) -> Vec<CaseResult> {
-    let label = lock_label(lock, kind, workers);
+    let point = lock_point(lock, kind, workers);
     let contended = f64::from(workers - 1);
     let ns = ns * (1.0 + 9.0 * contended + f64::from(u8::from(kind == "processes")));
     let (shape, relative) = match workers {
@@ -271,7 +297,7 @@ fn one_lock(lock: &str, kind: &str, workers: u32, ns: f64, calls: f64) -> Vec<Ca
         _ => (Shape::LongTail, 3.07),
     };
     let mut time =
-        cost(&label, ns, relative, shape, 0.7 / f64::from(workers), calls + 0.0672 * contended);
+        cost(&point, ns, relative, shape, 0.7 / f64::from(workers), calls + 0.0672 * contended);
     if workers > 1 {
         time.converged = Some(false);
         time.doubts.push("interval wider than asked when time was up, and by far".to_owned());
@@ -281,8 +307,8 @@ fn one_lock(lock: &str, kind: &str, workers: u32, ns: f64, calls: f64) -> Vec<Ca
     }
     vec![
         time,
-        metric(&label, "rate", "pairs/s", 1e9 / ns, relative / 2.0),
-        metric(&label, "least-share", "of fair", 1.0 - 0.2517 * contended, relative * contended),
-        metric(&label, "greatest-share", "of fair", 1.0 + 0.4183 * contended, relative * contended),
+        metric(&point, "rate", "pairs/s", 1e9 / ns, relative / 2.0),
+        metric(&point, "least-share", "of fair", 1.0 - 0.2517 * contended, relative * contended),
+        metric(&point, "greatest-share", "of fair", 1.0 + 0.4183 * contended, relative * contended),
     ]
 }

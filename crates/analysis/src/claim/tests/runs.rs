@@ -1,29 +1,25 @@
 //! Verdicts on made-up runs.
 
-use std::collections::BTreeMap;
-
 use measure::stats::median;
-use results::{CaseResult, Direction, Document, Estimate, Outcome, PerOp};
+use results::{CaseResult, Direction, Document, Estimate, Outcome, PerOp, PointKey};
 
 use super::super::*;
+use crate::simulated::AsPoint;
 
-/// A result of a point, such as `lock/futex{workers=2}`.
-pub(super) fn result(label: &str, metric: &str, round_values: Vec<f64>) -> CaseResult {
-    let (case, params) = label.split_once('{').unwrap_or((label, "}"));
-    let pairs = params.trim_end_matches('}').split(',').filter_map(|pair| pair.split_once('='));
-    let params: BTreeMap<String, String> =
-        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+/// A result of a point.
+pub(super) fn result(point: impl AsPoint, metric: &str, round_values: Vec<f64>) -> CaseResult {
+    let PointKey { case, params } = point.point();
     let mut sorted = round_values.clone();
     let middle = median(&mut sorted);
     let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
-    let known = cases::metric(case, metric);
+    let known = cases::metric(&case, metric);
     let (unit, better) =
         known.map_or(("ns/op", Direction::Lower), |metric| (metric.unit, metric.better));
     CaseResult {
         estimate: Some(Estimate { median: middle, low, high, level: 0.95 }),
         rounds: round_values.len() as u32,
         round_values,
-        ..CaseResult::blank(case, params, metric, unit, better)
+        ..CaseResult::blank(&case, params, metric, unit, better)
     }
 }
 
@@ -61,12 +57,13 @@ const RATIO: &str = "a.case = \"lock/sysv-sem\"\nb.case = \"lock/posix-sem-share
 
 /// Two locks with these times, alone and with two workers.
 fn locks(of_a: [f64; 2], of_b: [f64; 2]) -> Vec<CaseResult> {
-    let rows = |case: &str, times: [f64; 2]| {
-        let one = result(&format!("{case}{{as=threads,workers=1}}"), "time", about(times[0]));
-        let two = result(&format!("{case}{{as=threads,workers=2}}"), "time", about(times[1]));
-        [one, two]
+    let rows = |case: &'static str, times: [f64; 2]| {
+        ["1", "2"].into_iter().zip(times).map(move |(workers, time)| {
+            let params = [("as", "threads"), ("workers", workers)];
+            result((case, params), "time", about(time))
+        })
     };
-    [rows("lock/sysv-sem", of_a), rows("lock/posix-sem-shared", of_b)].concat()
+    rows("lock/sysv-sem", of_a).chain(rows("lock/posix-sem-shared", of_b)).collect()
 }
 
 #[test]
@@ -95,10 +92,10 @@ fn ratios_hold_and_fail_for_all_and_for_some() {
 fn counterparts_have_the_same_parameters() {
     let documents = [run("native", locks([200.0, 300.0], [100.0, 250.0]))];
     let judged = judged(&format!("{RATIO}relation = \"> 1\"\nscope = \"for all\"\n"), &documents);
-    let labels: Vec<(&str, &str)> = judged
+    let labels: Vec<(String, String)> = judged
         .comparisons
         .iter()
-        .map(|one| (one.a.label.as_str(), one.b.as_ref().unwrap().label.as_str()))
+        .map(|one| (one.a.point.to_string(), one.b.as_ref().unwrap().point.to_string()))
         .collect();
     assert_eq!(
         labels,
@@ -106,6 +103,7 @@ fn counterparts_have_the_same_parameters() {
             ("lock/sysv-sem{as=threads,workers=1}", "lock/posix-sem-shared{as=threads,workers=1}"),
             ("lock/sysv-sem{as=threads,workers=2}", "lock/posix-sem-shared{as=threads,workers=2}"),
         ]
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
     );
     let interval = judged.comparisons[0].interval.unwrap();
     assert!(interval.low < 2.0 && 2.0 < interval.high && (interval.mid - 2.0).abs() < 0.01);
@@ -314,7 +312,7 @@ fn cycles_are_compared_on_the_same_processor_only() {
 
 #[test]
 fn counts_are_exact() {
-    let mut row = result("lock/sysv-sem{workers=1}", "time", about(900.0));
+    let mut row = result(("lock/sysv-sem", [("workers", "1")]), "time", about(900.0));
     row.per_op = Some(PerOp { syscalls: Some(2.0), ..PerOp::default() });
     let documents = [run("native", vec![row])];
     let of = |relation: &str| {
@@ -347,7 +345,9 @@ fn counts_of_the_host_are_metrics_of_a_system() {
 /// `net/answer` with these rates of two architectures at 10, 100 and 1000 connections.
 fn servers(threads: [f64; 3], epoll: [f64; 3]) -> Vec<CaseResult> {
     let row = |arch: &str, connections: u32, rate: f64| {
-        result(&format!("net/answer{{arch={arch},connections={connections}}}"), "rate", about(rate))
+        let connections = connections.to_string();
+        let params = [("arch", arch), ("connections", &*connections)];
+        result(("net/answer", params), "rate", about(rate))
     };
     let at = |at: usize| {
         [

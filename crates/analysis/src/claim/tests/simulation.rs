@@ -5,11 +5,11 @@
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use results::{CaseResult, Document};
+use results::{CaseResult, Document, PointKey};
 
 use super::super::*;
 use super::runs::{result, run};
-use crate::simulated::{noise, outlier};
+use crate::simulated::{AsPoint, noise, outlier};
 
 /// Data sets for each claim.
 const DATA_SETS: usize = 10_000;
@@ -19,16 +19,16 @@ struct Trial {
     /// Its lines besides name and sentence.
     lines: String,
     is_true: bool,
-    points: Vec<(String, f64)>,
+    points: Vec<(PointKey, f64)>,
 }
 
 /// `a` and `b` at one, two and four workers.
-fn curves(of_a: [f64; 3], of_b: [f64; 3]) -> Vec<(String, f64)> {
+fn curves(of_a: [f64; 3], of_b: [f64; 3]) -> Vec<(PointKey, f64)> {
     let at = |case: &str, times: [f64; 3]| {
-        let label = |workers: usize| format!("lock/{case}{{workers={workers}}}");
-        [1, 2, 4].into_iter().zip(times).map(|(n, time)| (label(n), time)).collect::<Vec<_>>()
+        let point = |workers| (case, [("workers", workers)]).point();
+        ["1", "2", "4"].map(point).into_iter().zip(times).collect::<Vec<_>>()
     };
-    [at("sysv-sem", of_a), at("futex", of_b)].concat()
+    [at("lock/sysv-sem", of_a), at("lock/futex", of_b)].concat()
 }
 
 const SIDES: &str = "a.case = \"lock/sysv-sem\"\nb.case = \"lock/futex\"\n";
@@ -46,7 +46,7 @@ fn trials() -> Vec<Trial> {
     // By logarithms the lines cross half way between 2 and 4.
     let crossing = || curves([150.0, 130.0, 100.0 / 1.3], flat);
     let middle = 8f64.sqrt();
-    let of = |lines: &[&str], relation: &str, is_true: bool, points: Vec<(String, f64)>| {
+    let of = |lines: &[&str], relation: &str, is_true: bool, points: Vec<(PointKey, f64)>| {
         let lines = format!("{}relation = \"{relation}\"\n", lines.concat());
         Trial { lines, is_true, points }
     };
@@ -82,18 +82,18 @@ fn trials() -> Vec<Trial> {
 
 /// Rounds of a machine that is disturbed at times, or not at all.
 fn data(
-    points: &[(String, f64)],
+    points: &[(PointKey, f64)],
     rounds: usize,
     is_shared: bool,
     rng: &mut StdRng,
 ) -> Vec<CaseResult> {
-    let of_point = |(label, center): &(String, f64)| {
+    let of_point = |(point, center): &(PointKey, f64)| {
         let mut round = || {
             let slower = if is_shared { outlier(rng) } else { 1.0 };
             (center.ln() + 0.1 * noise(rng)).exp() * slower
         };
         let values = (0..rounds).map(|_| round()).collect();
-        result(label, "time", values)
+        result(point, "time", values)
     };
     points.iter().map(of_point).collect()
 }
@@ -101,7 +101,7 @@ fn data(
 /// The verdicts on the claims of a file in each of several data sets.
 fn verdicts(
     lines: &[&str],
-    points: &[(String, f64)],
+    points: &[(PointKey, f64)],
     (sets, rounds, is_shared): (usize, usize, bool),
 ) -> Vec<Vec<ClaimVerdict>> {
     let claim = |(at, lines): (usize, &&str)| {

@@ -184,24 +184,18 @@ fn command(selection: &Selection, store: &StoreArg) -> String {
 mod tests {
     use super::*;
 
-    fn points(labels: &[&str]) -> Vec<Point> {
-        let point = |label: &&str| {
-            let (case, params) = label.split_once('{').unwrap_or((label, "}"));
-            let pairs =
-                params.trim_end_matches('}').split(',').filter_map(|one| one.split_once('='));
-            let params = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            Point { case: case.to_owned(), params }
-        };
-        labels.iter().map(point).collect()
+    fn point(case: &str, params: &[(&str, &str)]) -> Point {
+        let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Point { case: case.to_owned(), params: params.collect() }
     }
 
     #[test]
     fn a_command_names_each_case_and_value_once() {
-        let all = points(&[
-            "file/small{dir=/a b,files=1}",
-            "file/small{dir=/a b,files=2}",
-            "file/copy{dir=/it's}",
-        ]);
+        let all = [
+            point("file/small", &[("dir", "/a b"), ("files", "1")]),
+            point("file/small", &[("dir", "/a b"), ("files", "2")]),
+            point("file/copy", &[("dir", "/it's")]),
+        ];
         let store = StoreArg { store: Some("/s t".into()) };
         assert_eq!(
             command(&Selection::covering(&all), &store),

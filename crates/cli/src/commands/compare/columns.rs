@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::shared::{cell, compared_cell, ending, find, floor_lines, words};
 use crate::args::{Compare, StoreArg};
 use crate::ending::{Ending, Usage};
-use crate::output::{page, print};
+use crate::output::{page, print, print_json};
 use crate::store::store_to_read;
 
 /// Compares the values of `by`.
@@ -43,7 +43,7 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     if args.json {
         let judged = Judged { overview: &overview, counts: &counts, ladders: &ladders };
         let json = columns_json(&compared, &question, &judged, &noise);
-        print(&serde_json::to_string_pretty(&json)?)?;
+        print_json(&json)?;
     } else {
         let page = page();
         let columns = &compared.table.columns;
@@ -159,7 +159,7 @@ fn comparison(
         // Cells that are compared in cycles show the base in cycles.
         let in_unit = cells.iter().flatten().find(|cell| cell.base.is_some());
         CompareRow {
-            label: row.label(table),
+            point: row.point(table),
             metric: row.metric.clone(),
             base: in_unit.and_then(|row| Some(cell(row.base?, &row.unit))),
             news: cells.iter().map(|cell| cell.as_ref().map(compared_cell)).collect(),

@@ -15,7 +15,7 @@ use super::progress::watched;
 use super::summary::{self, counted};
 use crate::args::MailSend;
 use crate::ending::Ending;
-use crate::output::{note, page, print};
+use crate::output::{note, page, print, print_json};
 
 /// The exit code of [`Ending::NotMeasured`].
 const ENDED_AT_ONCE: i32 = 3;
@@ -43,7 +43,7 @@ pub fn send(args: &MailSend) -> anyhow::Result<Ending> {
     let delivery = Delivery::new(&options, journal, signals)?;
     let summary = watched(&delivery, || deliver(&delivery))?;
     match args.json {
-        true => print(&serde_json::to_string_pretty(&document(&options, &summary))?)?,
+        true => print_json(&document(&options, &summary))?,
         false => print(&summary::text(&options, &summary, &page()))?,
     }
     Ok(ending(args, &summary, path.as_deref()))

@@ -12,7 +12,7 @@ use report::counter_table;
 
 use crate::args::MailSink;
 use crate::ending::{Ending, Usage};
-use crate::output::{note, page, print};
+use crate::output::{note, page, print, print_json};
 
 /// Serves until Ctrl-C or SIGTERM, then until the messages in progress are received; prints its counters.
 ///
@@ -37,7 +37,7 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
     }
     let counts = sink.serve().context("the sink failed")?;
     match args.json {
-        true => print(&serde_json::to_string_pretty(&counts)?)?,
+        true => print_json(&counts)?,
         false => print(&table(&counts))?,
     }
     Ok(Ending::Done)

@@ -13,28 +13,20 @@ use super::summary::counted;
 use crate::args::{MailSend, ramp};
 use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
-use crate::output::{note, page, print};
+use crate::output::{note, page, print, print_json};
 
 /// The seed of the bootstrap of the knee; it is constant, so that the same rates always give the same interval.
 const SEED: u64 = 1;
 
 /// The results as JSON.
 #[derive(Serialize)]
-struct SweepJson {
+struct SweepJson<'a> {
     list: String,
     recipients: usize,
     domains: usize,
     passes: usize,
-    steps: Vec<StepJson>,
+    steps: &'a [SweepLine],
     knee: Option<KneeJson>,
-}
-
-#[derive(Serialize)]
-struct StepJson {
-    connections: usize,
-    recipients_per_s: Vec<f64>,
-    open_at_most: usize,
-    not_accepted: u64,
 }
 
 /// The number of connections from which the rate is at least 90 % of its level, with its 95 % interval.
@@ -88,10 +80,7 @@ pub fn sweep(args: &MailSend, (from, to): (usize, usize)) -> anyhow::Result<Endi
     let rates: Vec<&[f64]> = steps.iter().map(|step| step.rates.as_slice()).collect();
     let knee = knee(&x, &rates, SEED);
     match args.json {
-        true => {
-            let document = document(args, [all, domains], &steps, &knee);
-            print(&serde_json::to_string_pretty(&document)?)?;
-        }
+        true => print_json(&document(args, [all, domains], &steps, &knee))?,
         false => print(&(sweep_table(&steps, &page()) + &knee_line(&knee, from, to)))?,
     }
     Ok(match () {
@@ -119,24 +108,18 @@ fn deliver_once(
     Ok(())
 }
 
-fn document(
+fn document<'a>(
     args: &MailSend,
     [recipients, domains]: [usize; 2],
-    steps: &[SweepLine],
+    steps: &'a [SweepLine],
     knee: &Knee,
-) -> SweepJson {
-    let step = |line: &SweepLine| StepJson {
-        connections: line.connections,
-        recipients_per_s: line.rates.clone(),
-        open_at_most: line.open,
-        not_accepted: line.lost,
-    };
+) -> SweepJson<'a> {
     SweepJson {
         list: args.list.display().to_string(),
         recipients,
         domains,
         passes: args.passes,
-        steps: steps.iter().map(step).collect(),
+        steps,
         knee: match knee {
             Knee::At { at, open_above } => Some(KneeJson {
                 connections: at.median,

@@ -16,7 +16,7 @@ use super::taken::{Taken, growth};
 use crate::args::{Connections, NetLoad, ramp};
 use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
-use crate::output::{note, page, print};
+use crate::output::{note, page, print, print_json};
 
 /// Descriptors that are not for connections.
 const SPARE_DESCRIPTORS: u64 = 32;
@@ -72,7 +72,7 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     }
     let all = taken.len() == numbers.len() && !cut;
     match args.json {
-        true => print(&serde_json::to_string_pretty(&steps_json(args, &taken, before, limit))?)?,
+        true => print_json(&steps_json(args, &taken, before, limit))?,
         false => print(&text(args, &taken, before))?,
     }
     Ok(ending(&taken, all))

@@ -495,7 +495,7 @@ mod tests {
             low: y * 0.9,
             high: y * 1.1,
             text: format!("{y} at {x}"),
-            name: format!("a/b{{workers={x}}} time"),
+            point: None,
         };
         let points = vec![point(1.0, 10.0), point(2.0, 30.0), point(4.0, 900.0)];
         Chart {

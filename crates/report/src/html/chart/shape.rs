@@ -1,5 +1,7 @@
 //! What a chart shows: axes, lines, points, marks; and the same for plots of text.
 
+use results::PointKey;
+
 use super::scale::{Extent, Kind, Scale};
 use crate::quantity::{figure, half_width};
 
@@ -74,8 +76,8 @@ pub(in crate::html) struct Point {
     pub high: f64,
     /// The point in words.
     pub text: String,
-    /// The name of its point and metric, by which tests and scripts find it: `lock/spin{workers=4} time`.
-    pub name: String,
+    /// What was measured, if it is one point of a run.
+    pub point: Option<PointKey>,
 }
 
 /// A value of x with its interval.
