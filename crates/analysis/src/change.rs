@@ -106,32 +106,43 @@ impl<'a> Sides<'a> {
 
 /// What differences are taken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scale {
+pub(crate) enum Scale {
     Logarithms,
     /// Of the figures, some of which are not above 0.
     Figures,
 }
 
 impl Scale {
-    fn of(self, value: f64) -> f64 {
-        if self == Self::Logarithms { value.ln() } else { value }
+    /// A number on this scale; minus infinity for one that has no logarithm.
+    pub(crate) fn of(self, number: f64) -> f64 {
+        match self {
+            Self::Figures => number,
+            Self::Logarithms if number > 0.0 => number.ln(),
+            Self::Logarithms => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The number at a place of this scale.
+    pub(crate) fn number(self, place: f64) -> f64 {
+        if self == Self::Logarithms { place.exp() } else { place }
     }
 }
 
 /// One run's figures of a row, in the compared unit.
-struct Side<'a> {
+pub(crate) struct Side<'a> {
     result: &'a CaseResult,
-    estimate: Estimate,
-    rounds: Vec<f64>,
+    pub(crate) estimate: Estimate,
+    pub(crate) rounds: Vec<f64>,
     /// When each of them began; empty if that is not known.
     starts_ms: &'a [i64],
     /// Whether the rounds are not only those behind the estimate.
-    has_few_quiet_rounds: bool,
+    pub(crate) has_few_quiet_rounds: bool,
     factor: f64,
 }
 
 impl<'a> Side<'a> {
-    fn of(result: &'a CaseResult, factor: f64) -> Option<Self> {
+    /// `None` if it was not measured. `factor` converts its unit to the compared one.
+    pub(crate) fn of(result: &'a CaseResult, factor: f64) -> Option<Self> {
         let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
         let estimate = match result.cycles {
             Some(cycles) if factor != 1.0 => Estimate {
@@ -149,7 +160,7 @@ impl<'a> Side<'a> {
     }
 
     /// The spread of its rounds; `None` for a figure that is not their median, such as a sum.
-    fn spread(&self, scale: Scale) -> Option<Spread> {
+    pub(crate) fn spread(&self, scale: Scale) -> Option<Spread> {
         let apart = (median_of(&self.rounds)? - self.estimate.median).abs();
         let is_median = apart <= 1e-3 * self.estimate.median.abs();
         let rounds: Vec<f64> = self.rounds.iter().map(|&round| scale.of(round)).collect();
@@ -306,7 +317,7 @@ pub(crate) fn shift_between(
 }
 
 /// The rounds that a result is judged by, and whether they are all of them because too few were quiet.
-pub(crate) fn judged_rounds(result: &CaseResult) -> (&[f64], bool) {
+fn judged_rounds(result: &CaseResult) -> (&[f64], bool) {
     let has_few = result.round_values.len() < LEAST_ROUNDS;
     match has_few && result.all_round_values.len() >= LEAST_ROUNDS {
         true => (&result.all_round_values, true),

@@ -1,6 +1,6 @@
 //! Claims: sentences about figures, each judged *holds*, *fails*, *undecided* or *not measurable*.
 //!
-//! `file` reads a claim file (TOML) by means of [`toml_reader`]; `relation` is the grammar of what a claim says of its figures;
+//! `file` reads a claim file by means of `reading` (TOML into types); `relation` is the grammar of what a claim says of its figures;
 //! `names` compares all names with the cases that oscost has. `found` finds the figures of a side in a run, `selection` pairs
 //! those of both sides, `quantity` computes what the relation is about, with its interval, from `figure`s; `judge` decides.
 
@@ -14,16 +14,16 @@ mod model;
 mod names;
 mod per_op;
 mod quantity;
+pub(crate) mod reading;
 mod region;
 mod relation;
 mod selection;
 mod systems;
-pub mod toml_reader;
 mod unit;
 mod verdict;
 
-pub(crate) use file::side_of as read_side;
-pub use file::{ClaimFile, read_claims};
+pub use file::ClaimFile;
+pub(crate) use file::{WrittenClaim, WrittenSide, claims, side};
 pub(crate) use found::figures_of_side;
 pub use judge::judge;
 pub use location::{FileError, Located, Location};
@@ -34,7 +34,7 @@ pub use relation::{Limit, Quantity, Region, Relation};
 pub use selection::{is_same_system, lacking_points};
 pub(crate) use systems::runs_called;
 pub use systems::{NATIVE, SystemName, absent_systems, systems_called};
-pub use verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Shown};
+pub use verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, SideFigure};
 
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use cases::concurrency::metrics::SHORTEST_JOB;
 use measure::TIME;
-use measure::stats::{Interval, LEVEL};
-use results::{CaseResult, Estimate, Outcome};
+use measure::count::parse_duration;
+use measure::stats::Interval;
+use results::{CaseResult, PointKey};
 
 use crate::change::FLOOR_AT_LEAST;
-use crate::resample;
+use crate::derived::{SweepStep, are_positive, sweeps, with_figure, without_figure};
+use crate::resample::Bootstrap;
 
 const CASE: &str = "concurrency/worth";
 /// The executor that the others are compared with.
@@ -16,7 +18,7 @@ const SERIAL: &str = "serial";
 
 /// The x from which `a` lies below `b` up to the largest measured x.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Crossing {
+pub(crate) enum Crossing {
     /// It crosses within the range.
     At {
         /// The x, with its interval; an open end lies at the edge of the range.
@@ -39,13 +41,6 @@ pub enum Crossing {
     TooFew,
 }
 
-/// One x with the rounds' values of both.
-struct Place<'a> {
-    ln_x: f64,
-    a: &'a [f64],
-    b: &'a [f64],
-}
-
 /// Finds the x from which the medians of `a` stay below those of `b`.
 ///
 /// `a[i]` and `b[i]` are the rounds' values at `x[i]`. Between neighbours the logarithm of the ratio of the medians is
@@ -53,45 +48,35 @@ struct Place<'a> {
 /// rounds. Crossings of single rounds are biased upwards, because noise at any larger x moves them there: in a
 /// simulation of curves that lie 5 % apart at the end, 80 and 61 % of the intervals of their median cover the true
 /// value (6 and 10 rounds), and 97 and 99 % of these. Values without a logarithm are left out.
-pub fn crossing(x: &[f64], a: &[Vec<f64>], b: &[Vec<f64>], seed: u64) -> Crossing {
-    let positive = |values: &[f64]| {
-        !values.is_empty() && values.iter().all(|value| value.is_finite() && *value > 0.0)
-    };
-    let mut places: Vec<Place> = x
-        .iter()
-        .zip(a.iter().zip(b))
-        .filter(|(x, (a, b))| positive(&[**x]) && positive(a) && positive(b))
-        .map(|(x, (a, b))| Place { ln_x: x.ln(), a, b })
-        .collect();
-    places.sort_by(|one, other| one.ln_x.total_cmp(&other.ln_x));
-    places.dedup_by(|one, other| one.ln_x == other.ln_x);
-    let [first, .., last] = &places[..] else { return Crossing::TooFew };
-    let (first, last) = (first.ln_x, last.ln_x);
-    let series: Vec<&[f64]> = places.iter().flat_map(|place| [place.a, place.b]).collect();
-    let ln_x: Vec<f64> = places.iter().map(|place| place.ln_x).collect();
-    let medians = resample::medians(&series);
-    let center = locate_pairs(&ln_x, &medians);
-    let [.., a_last, b_last] = &medians[..] else { return Crossing::TooFew };
+pub(crate) fn crossing(x: &[f64], a: &[&[f64]], b: &[&[f64]], seed: u64) -> Crossing {
+    let usable = x.iter().zip(a.iter().zip(b));
+    let usable =
+        usable.filter(|(x, (a, b))| are_positive(&[**x]) && are_positive(a) && are_positive(b));
+    let mut both: Vec<(f64, [&[f64]; 2])> = usable.map(|(x, (a, b))| (x.ln(), [*a, *b])).collect();
+    both.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    both.dedup_by(|(one, _), (other, _)| one == other);
+    let (ln_x, series): (Vec<f64>, Vec<[&[f64]; 2]>) = both.into_iter().unzip();
+    let [first, .., last] = ln_x[..] else { return Crossing::TooFew };
+    let series = series.as_flattened();
+    let medians = Bootstrap::of(series, seed);
+    let center = locate_pairs(&ln_x, &medians.center);
+    let [.., a_last, b_last] = &medians.center[..] else { return Crossing::TooFew };
     if center == f64::INFINITY || b_last / a_last < 1.0 + FLOOR_AT_LEAST {
         return Crossing::Never;
     }
-    let within = |at: f64| at.clamp(first, last);
-    let rounds = resample::rounds(&series);
-    let draws = resample::draws(&series, seed);
-    let figures = draws.iter().map(|medians| within(locate_pairs(&ln_x, medians))).collect();
-    let (low, high) = resample::interval(rounds, within(center), figures);
+    let at = medians.interval(|medians| locate_pairs(&ln_x, medians).clamp(first, last));
     if center == f64::NEG_INFINITY {
-        return Crossing::Before { at_most: high.exp() };
+        return Crossing::Before { at_most: at.high.exp() };
     }
     let alone = |round: usize| {
         let values: Vec<f64> = series.iter().map(|values| values[round]).collect();
         Some(locate_pairs(&ln_x, &values)).filter(|at| at.is_finite()).map(f64::exp)
     };
     Crossing::At {
-        at: Interval { median: center.exp(), low: low.exp(), high: high.exp() },
-        open_below: low <= first,
-        open_above: high >= last,
-        rounds: (0..rounds).map(alone).collect::<Option<_>>().unwrap_or_default(),
+        at: Interval { median: center.exp(), low: at.low.exp(), high: at.high.exp() },
+        open_below: at.low <= first,
+        open_above: at.high >= last,
+        rounds: (0..medians.rounds).map(alone).collect::<Option<_>>().unwrap_or_default(),
     }
 }
 
@@ -114,134 +99,140 @@ pub(crate) fn locate(ln_x: &[f64], ratios: &[f64]) -> f64 {
     }
 }
 
+/// Two alternatives at one x.
+pub(crate) struct CrossingStep<'a> {
+    pub(crate) x: f64,
+    /// The x as it is written.
+    pub(crate) text: &'a str,
+    pub(crate) a: &'a [f64],
+    pub(crate) b: &'a [f64],
+}
+
+/// What is said of a crossing.
+pub(crate) struct CrossingWords<'w> {
+    /// There are fewer than two x.
+    pub(crate) too_few: &'w str,
+    /// Fewer than two x have rounds.
+    pub(crate) without_rounds: &'w str,
+    /// `a` is not below `b` up to the largest x.
+    pub(crate) never: &'w dyn Fn(&str) -> String,
+    /// `a` is below `b` already at the smallest x.
+    pub(crate) before: &'w dyn Fn(&str) -> String,
+    /// What the smallest x is called.
+    pub(crate) least: &'w str,
+    /// What the largest x is called.
+    pub(crate) most: &'w str,
+}
+
+/// The row with the x from which `a` stays below `b`, or with the reason why there is none. The steps ascend.
+pub(crate) fn crossing_row(
+    row: CaseResult,
+    steps: &[CrossingStep],
+    words: &CrossingWords,
+    seed: u64,
+) -> CaseResult {
+    let [first, .., last] = steps else { return without_figure(row, words.too_few.to_owned()) };
+    let x: Vec<f64> = steps.iter().map(|step| step.x).collect();
+    let (a, b): (Vec<&[f64]>, Vec<&[f64]>) = steps.iter().map(|step| (step.a, step.b)).unzip();
+    let reason = match crossing(&x, &a, &b, seed) {
+        Crossing::At { at, open_below, open_above, rounds } => {
+            let all = a.iter().chain(&b).map(|values| values.len()).min().unwrap_or(0);
+            let doubts = [
+                open_below.then(|| format!("it may lie below {}, {}", first.text, words.least)),
+                open_above.then(|| format!("it may lie above {}, {}", last.text, words.most)),
+                (all < 2).then(|| "one round has no interval".to_owned()),
+            ];
+            let doubts = doubts.into_iter().flatten().collect();
+            return CaseResult { round_values: rounds, doubts, ..with_figure(row, at, all) };
+        }
+        Crossing::TooFew => words.without_rounds.to_owned(),
+        Crossing::Never => (words.never)(last.text),
+        Crossing::Before { at_most } => {
+            let unsure = if at_most > x[0] { ", though not certainly" } else { "" };
+            format!("{}{unsure}", (words.before)(first.text))
+        }
+    };
+    without_figure(row, reason)
+}
+
+const WORDS: CrossingWords = CrossingWords {
+    too_few: "fewer than two lengths were measured both with it and serially",
+    without_rounds: "fewer than two lengths have rounds",
+    never: &|longest| format!("never sooner by more than 1 %, up to {longest}"),
+    before: &|shortest| format!("sooner already at {shortest}, the shortest measured"),
+    least: "the shortest measured",
+    most: "the longest measured",
+};
+
 /// The rows derived from the times of `concurrency/worth`: `shortest-job`, for each executor other than `serial`, the
 /// job length from which it finishes sooner than the serial executor.
 ///
 /// If there is no such length among those measured, the row has a reason and no figure.
 pub fn crossovers(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let times = results.iter().filter(|r| r.case == CASE && r.metric == TIME.name);
-    let mut groups: BTreeMap<BTreeMap<String, String>, Vec<Timed>> = BTreeMap::new();
-    for result in times {
-        let mut params = result.params.clone();
-        let Some(text) = params.remove("length") else { continue };
-        let Some(ns) = nanoseconds(&text) else { continue };
-        groups.entry(params).or_default().push(Timed { ns, text, result });
-    }
-    for group in groups.values_mut() {
-        group.sort_by(|a, b| a.ns.total_cmp(&b.ns));
-        group.dedup_by(|a, b| a.ns == b.ns);
-    }
-    let others = groups.iter().filter(|(params, _)| params.contains_key("executor"));
-    let others = others.filter(|(params, _)| params["executor"] != SERIAL);
-    others
-        .map(|(params, times)| shortest_job(params, times, serial_of(params, &groups), seed))
-        .collect()
-}
-
-/// The time for jobs of one length.
-struct Timed<'a> {
-    ns: f64,
-    text: String,
-    result: &'a CaseResult,
+    let ns = |text: &str| parse_duration(text).ok().map(|length| length.as_nanos() as f64);
+    let all = sweeps(times, "length", ns);
+    let is_other = |point: &PointKey| point.params.get("executor").is_some_and(|it| it != SERIAL);
+    let others = all.iter().filter(|(point, _)| is_other(point));
+    others.map(|(point, times)| shortest_job(point, times, serial_of(point, &all), seed)).collect()
 }
 
 /// The serial counterpart, with the same parameters except the degree, which serial execution lacks.
 fn serial_of<'g, 'a>(
-    params: &BTreeMap<String, String>,
-    groups: &'g BTreeMap<BTreeMap<String, String>, Vec<Timed<'a>>>,
-) -> &'g [Timed<'a>] {
-    let mut wanted = params.clone();
-    wanted.insert("executor".to_owned(), SERIAL.to_owned());
-    let without_degree = |params: &BTreeMap<String, String>| {
-        let mut params = params.clone();
+    point: &PointKey,
+    all: &'g BTreeMap<PointKey, Vec<SweepStep<'a>>>,
+) -> &'g [SweepStep<'a>] {
+    let mut wanted = point.clone();
+    wanted.params.insert("executor".to_owned(), SERIAL.to_owned());
+    let without_degree = |point: &PointKey| {
+        let mut params = point.params.clone();
         params.remove("degree");
         params
     };
-    let has_params = |(params, _): &(&BTreeMap<String, String>, &Vec<Timed>)| {
-        without_degree(params) == without_degree(&wanted)
-    };
-    let found =
-        groups.get(&wanted).or_else(|| groups.iter().find(has_params).map(|(_, times)| times));
+    let fits = |(point, _): &(&PointKey, _)| without_degree(point) == without_degree(&wanted);
+    let found = all.get(&wanted).or_else(|| all.iter().find(fits).map(|(_, times)| times));
     found.map_or(&[], |times| times)
 }
 
 fn shortest_job(
-    params: &BTreeMap<String, String>,
-    times: &[Timed],
-    serial: &[Timed],
+    point: &PointKey,
+    times: &[SweepStep],
+    serial: &[SweepStep],
     seed: u64,
 ) -> CaseResult {
-    let row = CaseResult::of(CASE, params.clone(), &SHORTEST_JOB);
-    let without_figure = |reason: String| {
-        let (outcome, reason) = (Outcome::Unsupported, Some(reason));
-        CaseResult { outcome, reason, ..row.clone() }
-    };
-    let is_measured = |timed: &&Timed| timed.result.estimate.is_some();
-    let partner = |timed: &Timed| serial.iter().filter(is_measured).find(|s| s.ns == timed.ns);
-    let measured = times.iter().filter(is_measured);
-    let pairs: Vec<(&Timed, &Timed)> = measured.filter_map(|it| Some((it, partner(it)?))).collect();
-    let [(shortest, _), .., (longest, _)] = &pairs[..] else {
-        let reason = "fewer than two lengths were measured both with it and serially";
-        return without_figure(reason.to_owned());
-    };
-    let (shortest, longest) = (&shortest.text, &longest.text);
-    let x: Vec<f64> = pairs.iter().map(|(it, _)| it.ns).collect();
-    let a: Vec<Vec<f64>> = pairs.iter().map(|(it, _)| it.result.round_values.clone()).collect();
-    let b: Vec<Vec<f64>> = pairs.iter().map(|(_, s)| s.result.round_values.clone()).collect();
-    let (at, open_below, open_above, round_values) = match crossing(&x, &a, &b, seed) {
-        Crossing::At { at, open_below, open_above, rounds } => (at, open_below, open_above, rounds),
-        Crossing::TooFew => return without_figure("fewer than two lengths have rounds".to_owned()),
-        Crossing::Never => {
-            return without_figure(format!("never sooner by more than 1 %, up to {longest}"));
-        }
-        Crossing::Before { at_most } => {
-            let unsure = if at_most > x[0] { ", though not certainly" } else { "" };
-            let first = "the shortest measured";
-            return without_figure(format!("sooner already at {shortest}, {first}{unsure}"));
-        }
-    };
-    let lost = times.iter().filter(|timed| !x.contains(&timed.ns)).map(|timed| timed.text.as_str());
-    let lost = lost.collect::<Vec<_>>().join(", ");
-    let rounds = a.iter().chain(&b).map(Vec::len).min().unwrap_or(0);
-    let doubts = [
-        (!lost.is_empty()).then(|| format!("without {lost}, not measured")),
-        open_below.then(|| format!("it may lie below {shortest}, the shortest measured")),
-        open_above.then(|| format!("it may lie above {longest}, the longest measured")),
-        (rounds < 2).then(|| "one round has no interval".to_owned()),
-    ];
-    CaseResult {
-        estimate: Some(Estimate { median: at.median, low: at.low, high: at.high, level: LEVEL }),
-        rounds: rounds as u32,
-        round_values,
-        doubts: doubts.into_iter().flatten().collect(),
-        ..row
+    let row = CaseResult::of(CASE, point.params.clone(), &SHORTEST_JOB);
+    let has_figure = |step: &&SweepStep| step.result.estimate.is_some();
+    let measured = times.iter().filter(has_figure);
+    let pairs = measured.filter_map(|step| {
+        let serial = serial.iter().filter(has_figure).find(|serial| serial.x == step.x)?;
+        let (a, b) = (&step.result.round_values[..], &serial.result.round_values[..]);
+        Some(CrossingStep { x: step.x, text: step.text, a, b })
+    });
+    let steps: Vec<CrossingStep> = pairs.collect();
+    let mut row = crossing_row(row, &steps, &WORDS, seed);
+    let is_lost = |step: &&SweepStep| !steps.iter().any(|used| used.x == step.x);
+    let lost: Vec<&str> = times.iter().filter(is_lost).map(|step| step.text).collect();
+    if row.estimate.is_some() && !lost.is_empty() {
+        row.doubts.insert(0, format!("without {}, not measured", lost.join(", ")));
     }
-}
-
-/// A duration in the form of parameters, such as `450us`, in ns.
-fn nanoseconds(text: &str) -> Option<f64> {
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic())?;
-    let (number, unit) = text.split_at(unit_at);
-    let scale = match unit {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
-    };
-    let ns = number.trim().parse::<f64>().ok()? * scale;
-    (ns.is_finite() && ns > 0.0).then_some(ns)
+    row
 }
 
 #[cfg(test)]
 mod tests {
+    use measure::stats::LEVEL;
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::Direction;
+    use results::{Direction, Estimate, Outcome};
 
     use super::*;
     use crate::simulated::{noise, outlier};
+
+    fn crossing(x: &[f64], a: &[Vec<f64>], b: &[Vec<f64>], seed: u64) -> Crossing {
+        let [a, b] = [a, b].map(|all| all.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        super::crossing(x, &a, &b, seed)
+    }
 
     const LENGTHS: [(&str, f64); 7] = [
         ("1us", 1e3),
@@ -427,16 +418,6 @@ mod tests {
         let alone = crossovers(&worth("threads", "2", &threads), 1).remove(0);
         let reason = "fewer than two lengths were measured both with it and serially";
         assert_eq!(alone.reason.as_deref(), Some(reason));
-    }
-
-    #[test]
-    fn durations_are_read() {
-        let read = ["1us", "450us", "4.05ms", "2430ms", "20ns", "1.5s", "us", "5", "-1us", "1h"];
-        let expected = [1e3, 45e4, 405e4, 243e7, 20.0, 15e8];
-        for (text, ns) in read.iter().zip(expected) {
-            assert!((nanoseconds(text).unwrap() / ns - 1.0).abs() < 1e-12, "{text}");
-        }
-        assert!(read[6..].iter().all(|text| nanoseconds(text).is_none()));
     }
 
     proptest! {

@@ -1,15 +1,13 @@
 //! How the ratio between two server architectures changes with the number of connections, and the load from which one
 //! collapses.
 
-use std::collections::BTreeMap;
-
 use cases::net::metrics::{CHEAPER_GROWTH, COLLAPSES_FROM, FASTER_GROWTH, KEPT};
 use measure::Metric;
-use measure::stats::LEVEL;
-use results::{CaseResult, Estimate, Outcome};
+use results::{CaseResult, PointKey};
 
-use crate::overtaking::{By, Level, Sweep, sweeps};
-use crate::resample;
+use crate::derived::{SweepStep, is_measured, sweeps, with_figure, without_figure};
+use crate::overtaking::{By, ServerSweep, server_sweeps};
+use crate::resample::Bootstrap;
 
 /// The best event loop of each system, and what it is compared with.
 const LOOPS: [&str; 3] = ["epoll", "kqueue", "iocp"];
@@ -27,7 +25,7 @@ const COLLAPSED: f64 = 0.8;
 /// are left out. Nothing is derived from fewer than three levels.
 pub fn growths(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut rows = Vec::new();
-    for sweep in sweeps(results) {
+    for sweep in server_sweeps(results) {
         for arch in LOOPS {
             for than in OTHERS {
                 for (by, metric) in [(By::Rate, &FASTER_GROWTH), (By::Cpu, &CHEAPER_GROWTH)] {
@@ -40,51 +38,43 @@ pub fn growths(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
 }
 
 fn growth(
-    sweep: &Sweep,
+    sweep: &ServerSweep,
     [arch, than]: [&str; 2],
     by: By,
     metric: &Metric,
     seed: u64,
 ) -> Option<CaseResult> {
-    let (a, b) = (sweep.levels.get(arch)?, sweep.levels.get(than)?);
-    let is_usable =
-        |level: &Level| !(level.values(by).is_empty() || by == By::Rate && level.saturated);
-    let shared =
-        a.iter().filter_map(|(connections, a)| Some((*connections, a, b.get(connections)?)));
-    let places: Vec<(u32, &Level, &Level)> =
-        shared.filter(|(_, a, b)| is_usable(a) && is_usable(b)).collect();
-    if places.len() < LEVELS_AT_LEAST {
+    let shared: Vec<_> = sweep
+        .shared(arch, than)
+        .filter(|(_, [a, b])| {
+            let is_limited = by == By::Rate && (a.saturated || b.saturated);
+            !(a.values(by).is_empty() || b.values(by).is_empty() || is_limited)
+        })
+        .collect();
+    if shared.len() < LEVELS_AT_LEAST {
         return None;
     }
     let x: Vec<f64> =
-        places.iter().map(|(connections, ..)| f64::from(*connections).log10()).collect();
+        shared.iter().map(|(connections, _)| f64::from(*connections).log10()).collect();
     // The better one's advantage: its rate by the other's, or the other's CPU time by its own.
-    let series: Vec<&[f64]> = places
+    let series: Vec<&[f64]> = shared
         .iter()
-        .flat_map(|(_, a, b)| match by {
+        .flat_map(|(_, [a, b])| match by {
             By::Rate => [a.values(by), b.values(by)],
             By::Cpu => [b.values(by), a.values(by)],
         })
         .collect();
-    let factor = |medians: &[f64]| {
+    let factor = |medians: &Vec<f64>| {
         let y: Vec<f64> = medians.chunks_exact(2).map(|pair| (pair[0] / pair[1]).ln()).collect();
         slope(&x, &y).exp()
     };
-    let center = factor(&resample::medians(&series));
-    if !(center.is_finite() && center > 0.0) {
+    let medians = Bootstrap::of(&series, seed);
+    let growth = medians.interval(factor);
+    if !(growth.median.is_finite() && growth.median > 0.0) {
         return None;
     }
-    let figures = resample::draws(&series, seed).iter().map(|medians| factor(medians)).collect();
-    let rounds = resample::rounds(&series);
-    let (low, high) = resample::interval(rounds, center, figures);
-    let mut params = sweep.params.clone();
-    params.insert("arch".to_owned(), arch.to_owned());
-    params.insert("than".to_owned(), than.to_owned());
-    Some(CaseResult {
-        estimate: Some(Estimate { median: center, low, high, level: LEVEL }),
-        rounds: rounds as u32,
-        ..CaseResult::of(sweep.case, params, metric)
-    })
+    let row = CaseResult::of(&sweep.point.case, sweep.params_of(arch, than), metric);
+    Some(with_figure(row, growth, medians.rounds))
 }
 
 /// The slope of the straight line through these points, by least squares.
@@ -95,61 +85,37 @@ fn slope(x: &[f64], y: &[f64]) -> f64 {
     products / x.iter().map(|x| (x - of_x).powi(2)).sum::<f64>()
 }
 
-/// The rounds' values by load.
-type ByLoad<'a> = Vec<(f64, &'a [f64])>;
-
 /// The rows derived from `net/overload`: `collapses-from`, the offered load, as a multiple of the capacity, from which on the
 /// goodput is below 80 % of the capacity. Between neighbouring loads it is interpolated linearly. If there is no such load
 /// among those measured, the row has a reason and no figure; nothing is derived from a single load.
 pub fn collapses(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
-    let mut groups: BTreeMap<BTreeMap<String, String>, ByLoad> = BTreeMap::new();
-    let kept = results.iter().filter(|r| r.case == OVERLOAD && r.metric == KEPT.name);
-    for result in kept.filter(|result| result.outcome == Outcome::Measured) {
-        let mut params = result.params.clone();
-        let load = params.remove("load").and_then(|text| text.parse::<f64>().ok());
-        let Some(load) = load.filter(|load| load.is_finite() && *load > 0.0) else { continue };
+    let is_usable = |r: &&CaseResult| {
         let is_sound = |value: &f64| value.is_finite() && *value >= 0.0;
-        if !result.round_values.is_empty() && result.round_values.iter().all(is_sound) {
-            groups.entry(params).or_default().push((load, &result.round_values));
-        }
-    }
-    let row = |(params, mut loads): (BTreeMap<String, String>, ByLoad)| {
-        loads.sort_by(|a, b| a.0.total_cmp(&b.0));
-        loads.dedup_by(|a, b| a.0 == b.0);
-        (loads.len() > 1).then(|| collapse(params, &loads, seed))
+        let is_kept = r.case == OVERLOAD && r.metric == KEPT.name;
+        is_kept && is_measured(r) && r.round_values.iter().all(is_sound)
     };
-    groups.into_iter().filter_map(row).collect()
+    let loads = sweeps(results.iter().filter(is_usable), "load", |text| text.parse().ok());
+    let several = loads.into_iter().filter(|(_, loads)| loads.len() > 1);
+    several.map(|(point, loads)| collapse(point, &loads, seed)).collect()
 }
 
-fn collapse(params: BTreeMap<String, String>, loads: &[(f64, &[f64])], seed: u64) -> CaseResult {
-    let row = CaseResult::of(OVERLOAD, params, &COLLAPSES_FROM);
-    let x: Vec<f64> = loads.iter().map(|(load, _)| *load).collect();
-    let series: Vec<&[f64]> = loads.iter().map(|(_, values)| *values).collect();
+fn collapse(point: PointKey, loads: &[SweepStep], seed: u64) -> CaseResult {
+    let row = CaseResult::of(OVERLOAD, point.params, &COLLAPSES_FROM);
+    let x: Vec<f64> = loads.iter().map(|step| step.x).collect();
+    let series: Vec<&[f64]> = loads.iter().map(|step| &step.result.round_values[..]).collect();
     let (least, most) = (x[0], x[x.len() - 1]);
-    let without_figure = |reason: String| CaseResult {
-        outcome: Outcome::Unsupported,
-        reason: Some(reason),
-        ..row.clone()
-    };
-    match falls_below(&x, &resample::medians(&series)) {
-        None => without_figure(format!("does not collapse up to {most} times its capacity")),
-        Some(at) if at <= least => without_figure(format!("collapsed already at {least}")),
-        Some(at) => {
-            let draws = resample::draws(&series, seed);
-            let figures: Vec<f64> =
-                draws.iter().map(|kept| falls_below(&x, kept).unwrap_or(most)).collect();
-            let rounds = resample::rounds(&series);
-            let (low, high) = resample::interval(rounds, at, figures);
+    let medians = Bootstrap::of(&series, seed);
+    match falls_below(&x, &medians.center) {
+        None => without_figure(row, format!("does not collapse up to {most} times its capacity")),
+        Some(at) if at <= least => without_figure(row, format!("collapsed already at {least}")),
+        Some(_) => {
+            let at = medians.interval(|kept| falls_below(&x, kept).unwrap_or(most));
             let open = [
-                (low <= least).then(|| format!("it may lie below {least}, the lowest load")),
-                (high >= most).then(|| format!("it may lie above {most}, the highest load")),
+                (at.low <= least).then(|| format!("it may lie below {least}, the lowest load")),
+                (at.high >= most).then(|| format!("it may lie above {most}, the highest load")),
             ];
-            CaseResult {
-                estimate: Some(Estimate { median: at, low, high, level: LEVEL }),
-                rounds: rounds as u32,
-                doubts: open.into_iter().flatten().collect(),
-                ..row
-            }
+            let doubts = open.into_iter().flatten().collect();
+            CaseResult { doubts, ..with_figure(row, at, medians.rounds) }
         }
     }
 }
@@ -168,9 +134,10 @@ fn falls_below(x: &[f64], y: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use measure::stats::LEVEL;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::Direction;
+    use results::{Direction, Estimate};
 
     use super::*;
     use crate::simulated::noise;

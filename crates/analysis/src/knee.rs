@@ -1,12 +1,11 @@
 //! The knee of a rate over the number of connections: where more of them hardly help.
 
-use std::collections::BTreeMap;
-
 use cases::mail::metrics::{KNEE, RATE};
-use measure::stats::{Interval, LEVEL};
-use results::{CaseResult, Estimate, Outcome};
+use measure::stats::Interval;
+use results::{CaseResult, Outcome, PointKey};
 
-use crate::resample;
+use crate::derived::{SweepStep, are_positive, sweeps, with_figure, without_figure};
+use crate::resample::Bootstrap;
 
 const CASE: &str = "mail/send";
 /// The share of its level from which a rate counts as level.
@@ -37,25 +36,19 @@ pub enum Knee {
 /// `rates[i]` are the rounds' values at `x[i]`, which ascend. Between neighbours the medians are interpolated linearly over the
 /// logarithm of x; nothing is extrapolated. The interval comes from a bootstrap over rounds.
 pub fn knee(x: &[f64], rates: &[&[f64]], seed: u64) -> Knee {
-    let is_sound = |values: &[f64]| {
-        !values.is_empty() && values.iter().all(|value| value.is_finite() && *value > 0.0)
-    };
-    let usable = x.iter().zip(rates).filter(|(x, values)| **x > 0.0 && is_sound(values));
+    let usable = x.iter().zip(rates).filter(|(x, values)| **x > 0.0 && are_positive(values));
     let (x, rates): (Vec<f64>, Vec<&[f64]>) = usable.map(|(x, values)| (*x, *values)).unzip();
     if x.len() < LEVELS_AT_LEAST || !x.is_sorted_by(|a, b| a < b) {
         return Knee::TooFew;
     }
-    let medians = resample::medians(&rates);
-    let center = locate(&x, &medians);
-    let draws = resample::draws(&rates, seed);
-    let figures: Vec<f64> = draws.iter().map(|drawn| locate(&x, drawn)).collect();
-    let (low, high) = resample::interval(resample::rounds(&rates), center, figures);
-    if high <= x[0] {
+    let medians = Bootstrap::of(&rates, seed);
+    let at = medians.interval(|medians| locate(&x, medians));
+    if at.high <= x[0] {
         return Knee::Before;
     }
     let last = x.len() - 1;
-    let rises = medians[last - 1] < medians[last] * LEVEL_FROM;
-    Knee::At { at: Interval { median: center, low, high }, open_above: rises }
+    let rises = medians.center[last - 1] < medians.center[last] * LEVEL_FROM;
+    Knee::At { at, open_above: rises }
 }
 
 /// Where the rate first reaches the level.
@@ -76,54 +69,38 @@ fn locate(x: &[f64], rates: &[f64]) -> f64 {
 /// The rows derived from the rates of `mail/send`: `knee`, the number of connections from which the rate is at least 90 % of its
 /// level, for each group of rows that differ in the number of connections only and have three of them.
 pub fn knees(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
-    let mut groups: BTreeMap<BTreeMap<String, String>, BTreeMap<u32, &[f64]>> = BTreeMap::new();
-    let rates = results.iter().filter(|r| r.case == CASE && r.metric == RATE.name);
-    for result in rates.filter(|result| result.outcome == Outcome::Measured) {
-        let mut params = result.params.clone();
-        let number = params.remove("connections").and_then(|text| text.parse::<u32>().ok());
-        let Some(connections) = number.filter(|number| *number > 0) else { continue };
-        groups.entry(params).or_default().insert(connections, &result.round_values);
-    }
-    groups.into_iter().filter_map(|(params, rates)| row(params, &rates, seed)).collect()
+    let is_rate =
+        |r: &&CaseResult| r.case == CASE && r.metric == RATE.name && r.outcome == Outcome::Measured;
+    let connections = |text: &str| text.parse::<u32>().ok().map(f64::from);
+    let rates = sweeps(results.iter().filter(is_rate), "connections", connections);
+    rates.into_iter().filter_map(|(point, rates)| row(point, &rates, seed)).collect()
 }
 
-fn row(
-    params: BTreeMap<String, String>,
-    rates: &BTreeMap<u32, &[f64]>,
-    seed: u64,
-) -> Option<CaseResult> {
-    let x: Vec<f64> = rates.keys().copied().map(f64::from).collect();
-    let values: Vec<&[f64]> = rates.values().copied().collect();
-    let row = CaseResult::of(CASE, params, &KNEE);
-    match knee(&x, &values, seed) {
+fn row(point: PointKey, sweep: &[SweepStep], seed: u64) -> Option<CaseResult> {
+    let x: Vec<f64> = sweep.iter().map(|step| step.x).collect();
+    let rates: Vec<&[f64]> = sweep.iter().map(|step| &step.result.round_values[..]).collect();
+    let row = CaseResult::of(CASE, point.params, &KNEE);
+    match knee(&x, &rates, seed) {
         Knee::TooFew => None,
-        Knee::Before => Some(CaseResult {
-            outcome: Outcome::Unsupported,
-            reason: Some(format!("level from {}, the fewest connections measured, on", x[0])),
-            ..row
-        }),
+        Knee::Before => {
+            let reason = format!("level from {}, the fewest connections measured, on", x[0]);
+            Some(without_figure(row, reason))
+        }
         Knee::At { at, open_above } => {
             let doubt = format!("it may lie higher: the rate still rises at {}", x[x.len() - 1]);
-            Some(CaseResult {
-                estimate: Some(Estimate {
-                    median: at.median,
-                    low: at.low,
-                    high: at.high,
-                    level: LEVEL,
-                }),
-                rounds: resample::rounds(&values) as u32,
-                doubts: open_above.then_some(doubt).into_iter().collect(),
-                ..row
-            })
+            let rounds = rates.iter().map(|values| values.len()).min().unwrap_or(0);
+            let doubts = open_above.then_some(doubt).into_iter().collect();
+            Some(CaseResult { doubts, ..with_figure(row, at, rounds) })
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use measure::stats::LEVEL;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::Direction;
+    use results::{Direction, Estimate};
 
     use super::*;
     use crate::simulated::noise;

@@ -7,6 +7,7 @@ mod columns;
 mod compare;
 mod counts;
 mod crossover;
+mod derived;
 mod dimension;
 mod frequency;
 mod growth;
@@ -39,14 +40,12 @@ pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, Within, choose};
 pub use columns::{ComparedTable, compare_columns};
 pub use compare::{Difference, also_differs, compare};
 pub use counts::{CountRow, differing_counts};
-pub use crossover::{Crossing, crossing, crossovers};
+pub use derived::derived;
 pub use dimension::{Condition, Dimension, DimensionError, Selection, system_name};
 pub use frequency::{Frequencies, cpu_differences};
-pub use growth::{collapses, growths};
 pub use judge::{Compared, Settings};
-pub use knee::{Knee, knee, knees};
+pub use knee::{Knee, knee};
 pub use ladder::{Added, Ladder, Layer, Step, ladders, layers};
-pub use lock_share::lock_shares;
 pub use mean::Mean;
 pub use multiple::multiple;
 pub use noise::NoiseCheck;
@@ -54,26 +53,6 @@ pub use overtaking::overtakings;
 pub use overview::{ColumnStanding, DesignOrder, Overview, Reversal, Standing, overview};
 pub use ranking::{Ranked, Ranking, rank_commands};
 pub use recorded::{Moment, Recorded, RoundState, Samples, moments};
-pub use scaling::scaling_laws;
-pub use spawning::spawn_crossings;
 pub use spread::compared_half_width;
 pub use table::{Cell, Found, Question, Renaming, Row, Table, TableError, tabulate};
 pub use verdict::Verdict;
-pub use workers::worker_scaling;
-
-use results::CaseResult;
-
-/// The derived results of a run, as results of the same cases: laws fitted over a parameter, which these then lack, and
-/// the parameter values from which one alternative is better than another.
-pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
-    let mut derived = scaling_laws(results, seed);
-    derived.extend(crossovers(results, seed));
-    derived.extend(spawn_crossings(results, seed));
-    derived.extend(overtakings(results, seed));
-    derived.extend(growths(results, seed));
-    derived.extend(collapses(results, seed));
-    derived.extend(knees(results, seed));
-    derived.extend(worker_scaling(results, seed));
-    derived.extend(lock_shares(results, seed));
-    derived
-}

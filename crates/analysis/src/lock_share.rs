@@ -1,16 +1,15 @@
 //! The part of the time that a lock takes beside the work under it, and the work from which that part is small.
 
-use std::collections::BTreeMap;
-
 use cases::lock::{HANDOVER, LOCK_SHARE, MILLION_PAIRS, WORK_FOR_HUNDREDTH, WORK_FOR_TENTH};
 use measure::count::parse_duration;
-use measure::stats::{LEVEL, median};
+use measure::stats::median;
 use measure::worker_group::RATE;
 use measure::{Metric, TIME};
-use results::{CaseResult, Estimate, Outcome};
+use results::{CaseResult, Estimate, PointKey};
 
-use crate::crossover::{Crossing, crossing};
-use crate::resample;
+use crate::crossover::{CrossingStep, CrossingWords, crossing_row};
+use crate::derived::{find, has_positive_rounds, sweeps, with_figure};
+use crate::resample::Bootstrap;
 
 const AREA: &str = "lock/";
 const WORK: &str = "work";
@@ -21,8 +20,8 @@ const NO_WORK: &str = "none";
 /// What is derived for each point with work, and the share below which the work is asked for.
 const CROSSINGS: [(&Metric, f64); 2] = [(&WORK_FOR_TENTH, 0.1), (&WORK_FOR_HUNDREDTH, 0.01)];
 
-/// A point's time from the beginning of one worker's work to that of the next, in ns, in each round.
-struct Point<'r> {
+/// The time from the beginning of one worker's work to that of the next at one point, in ns, in each round.
+struct WorkedPair<'r> {
     /// Its result: the time of one worker, or the rate of several.
     of: &'r CaseResult,
     work: &'r str,
@@ -40,27 +39,24 @@ struct Point<'r> {
 /// The time of the work is what one worker takes with it and without it. What several workers take for a pair follows from
 /// their rate. Work outside of the lock can be done meanwhile by another worker: such points have no rows.
 pub fn lock_shares(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
-    let mut groups: BTreeMap<(&str, BTreeMap<String, String>), Vec<Point>> = BTreeMap::new();
-    for result in results.iter().filter(|result| is_usable(result)) {
-        let Some(work) = result.params.get(WORK).filter(|work| parse_duration(work).is_ok()) else {
-            continue;
-        };
-        if let Some(point) = point(result, work, results) {
-            let mut params = result.params.clone();
-            params.remove(WORK);
-            groups.entry((&result.case, params)).or_default().push(point);
-        }
-    }
+    let usable = results.iter().filter(|result| is_usable(result));
+    let ns = |text: &str| parse_duration(text).ok().map(|work| work.as_nanos() as f64);
     let mut rows = Vec::new();
-    for ((case, params), points) in &groups {
-        for point in points {
-            rows.extend(rows_of(point, seed));
+    for (point, steps) in &sweeps(usable, WORK, ns) {
+        let pairs = steps.iter().filter_map(|step| worked_pair(step.result, step.text, results));
+        let mut pairs: Vec<WorkedPair> = pairs.collect();
+        if pairs.is_empty() {
+            continue;
         }
-        for (metric, share) in CROSSINGS {
-            rows.push(work_for(case, params, metric, share, points, seed));
-        }
+        rows.extend(pairs.iter().flat_map(|pair| rows_of(pair, seed)));
+        pairs.sort_by(|a, b| median_of(&a.work_ns).total_cmp(&median_of(&b.work_ns)));
+        rows.extend(CROSSINGS.map(|(metric, share)| work_for(point, metric, share, &pairs, seed)));
     }
     rows
+}
+
+fn median_of(values: &[f64]) -> f64 {
+    median(&mut values.to_vec())
 }
 
 /// Whether it is a figure of a lock that tells the time from one pair to the next: the time of one worker, or the rate of
@@ -70,9 +66,7 @@ fn is_usable(result: &CaseResult) -> bool {
     result.case.starts_with(AREA)
         && result.metric == if is_one { TIME.name } else { RATE.name }
         && result.params.get(OUTSIDE).is_none_or(|outside| outside == NO_WORK)
-        && result.outcome == Outcome::Measured
-        && !result.round_values.is_empty()
-        && result.round_values.iter().all(|value| value.is_finite() && *value > 0.0)
+        && has_positive_rounds(result)
 }
 
 fn is(result: &CaseResult, name: &str, value: &str) -> bool {
@@ -80,16 +74,19 @@ fn is(result: &CaseResult, name: &str, value: &str) -> bool {
 }
 
 /// `None` if one worker was not measured with this work and without work.
-fn point<'r>(of: &'r CaseResult, work: &'r str, results: &'r [CaseResult]) -> Option<Point<'r>> {
+fn worked_pair<'r>(
+    of: &'r CaseResult,
+    work: &'r str,
+    results: &'r [CaseResult],
+) -> Option<WorkedPair<'r>> {
     let alone = |work: &str| {
         let mut params = of.params.clone();
         params.insert(WORK.to_owned(), work.to_owned());
         params.insert(WORKERS.to_owned(), "1".to_owned());
-        let is_it = |r: &&CaseResult| r.case == of.case && r.params == params && is_usable(r);
-        results.iter().find(is_it)
+        find(results, &of.case, &params, TIME.name).filter(|alone| is_usable(alone))
     };
     let (with, without) = (alone(work)?, alone(NO_WORK)?);
-    let free_ns = median(&mut without.round_values.clone());
+    let free_ns = median_of(&without.round_values);
     let work_ns: Vec<f64> = with.round_values.iter().map(|ns| ns - free_ns).collect();
     if work_ns.iter().any(|ns| *ns <= 0.0) {
         return None;
@@ -99,98 +96,76 @@ fn point<'r>(of: &'r CaseResult, work: &'r str, results: &'r [CaseResult]) -> Op
         let rest_ns = without.round_values.iter().copied();
         let rest_ns: Vec<f64> = rest_ns.take(of.round_values.len()).collect();
         let all_ns = of.round_values[..rest_ns.len()].to_vec();
-        return Some(Point { of, work, work_ns, all_ns, rest_ns });
+        return Some(WorkedPair { of, work, work_ns, all_ns, rest_ns });
     }
     let all_ns: Vec<f64> = of.round_values.iter().map(|rate| 1e9 / rate).collect();
     let in_turn = work_ns.iter().cycle();
     let rest_ns = all_ns.iter().zip(in_turn).map(|(all, work)| all - work).collect();
-    Some(Point { of, work, work_ns, all_ns, rest_ns })
+    Some(WorkedPair { of, work, work_ns, all_ns, rest_ns })
 }
 
-fn rows_of(point: &Point, seed: u64) -> Vec<CaseResult> {
-    let workers: f64 = point.of.params[WORKERS].parse().unwrap_or(1.0);
+fn rows_of(pair: &WorkedPair, seed: u64) -> Vec<CaseResult> {
+    let workers: f64 = pair.of.params[WORKERS].parse().unwrap_or(1.0);
     // 10^6 pairs, in ms instead of ns.
-    let million: Vec<f64> = point.all_ns.iter().map(|ns| ns * workers).collect();
-    let shares = point.rest_ns.iter().zip(&point.all_ns).map(|(rest, all)| rest / all).collect();
+    let million: Vec<f64> = pair.all_ns.iter().map(|ns| ns * workers).collect();
+    let shares = pair.rest_ns.iter().zip(&pair.all_ns).map(|(rest, all)| rest / all).collect();
     let mut rows =
-        vec![row(point, &LOCK_SHARE, shares, seed), row(point, &MILLION_PAIRS, million, seed)];
+        vec![row(pair, &LOCK_SHARE, shares, seed), row(pair, &MILLION_PAIRS, million, seed)];
     if workers > 1.0 {
-        rows.push(row(point, &HANDOVER, point.rest_ns.clone(), seed));
+        rows.push(row(pair, &HANDOVER, pair.rest_ns.clone(), seed));
     }
     rows
 }
 
-fn row(point: &Point, metric: &Metric, round_values: Vec<f64>, seed: u64) -> CaseResult {
-    let series = [&round_values[..]];
-    let center = resample::medians(&series)[0];
-    let draws = resample::draws(&series, seed).iter().map(|medians| medians[0]).collect();
-    let (low, high) = resample::interval(resample::rounds(&series), center, draws);
-    let row = CaseResult::of(&point.of.case, point.of.params.clone(), metric);
-    CaseResult {
-        estimate: Some(Estimate { median: center, low, high, level: LEVEL }),
-        rounds: round_values.len() as u32,
-        disturbed: point.of.disturbed,
-        round_values,
-        ..row
-    }
+fn row(pair: &WorkedPair, metric: &Metric, round_values: Vec<f64>, seed: u64) -> CaseResult {
+    let figure = Bootstrap::of(&[&round_values], seed).interval(|medians| medians[0]);
+    let row = CaseResult::of(&pair.of.case, pair.of.params.clone(), metric);
+    let row = with_figure(row, figure, round_values.len());
+    CaseResult { disturbed: pair.of.disturbed, round_values, ..row }
 }
 
-/// The work from which the lock takes less than this share of the time.
+/// The work from which the lock takes less than this share of the time. The pairs ascend by their work.
 fn work_for(
-    case: &str,
-    params: &BTreeMap<String, String>,
+    point: &PointKey,
     metric: &Metric,
     share: f64,
-    points: &[Point],
+    pairs: &[WorkedPair],
     seed: u64,
 ) -> CaseResult {
-    let row = CaseResult::of(case, params.clone(), metric);
-    let without_figure = |reason: String| CaseResult {
-        outcome: Outcome::Unsupported,
-        reason: Some(reason),
-        ..row.clone()
-    };
-    let mut points: Vec<&Point> = points.iter().collect();
-    let work_ns = |point: &Point| median(&mut point.work_ns.clone());
-    points.sort_by(|a, b| work_ns(a).total_cmp(&work_ns(b)));
-    let [first, .., last] = &points[..] else {
-        return without_figure("measured with work of fewer than two lengths".to_owned());
-    };
+    let allowed = |pair: &WorkedPair| pair.all_ns.iter().map(|ns| ns * share).collect();
+    let allowed: Vec<Vec<f64>> = pairs.iter().map(allowed).collect();
     // Over the time of a pair, the share of what does not depend on the work is a straight line in logarithms.
-    let x: Vec<f64> = points.iter().map(|point| median(&mut point.all_ns.clone())).collect();
-    let rest: Vec<Vec<f64>> = points.iter().map(|point| point.rest_ns.clone()).collect();
-    let allowed = |point: &&Point| point.all_ns.iter().map(|ns| ns * share).collect();
-    let allowed: Vec<Vec<f64>> = points.iter().map(allowed).collect();
+    let steps = pairs.iter().zip(&allowed).map(|(pair, allowed)| {
+        let (x, text) = (median_of(&pair.all_ns), pair.work);
+        CrossingStep { x, text, a: &pair.rest_ns, b: allowed }
+    });
+    let steps: Vec<CrossingStep> = steps.collect();
     let percent = share * 100.0;
-    let (at, open_below, open_above, round_values) = match crossing(&x, &rest, &allowed, seed) {
-        Crossing::At { at, open_below, open_above, rounds } => (at, open_below, open_above, rounds),
-        Crossing::TooFew => return without_figure("fewer than two lengths have rounds".to_owned()),
-        Crossing::Never => {
-            return without_figure(format!("more than {percent} % up to {} of work", last.work));
-        }
-        Crossing::Before { .. } => {
-            let reason = format!("less than {percent} % already at {} of work", first.work);
-            return without_figure(reason);
-        }
+    let words = CrossingWords {
+        too_few: "measured with work of fewer than two lengths",
+        without_rounds: "fewer than two lengths have rounds",
+        never: &|most| format!("more than {percent} % up to {most} of work"),
+        before: &|least| format!("less than {percent} % already at {least} of work"),
+        least: "the least measured",
+        most: "the most measured",
     };
+    let row = CaseResult::of(&point.case, point.params.clone(), metric);
+    let row = crossing_row(row, &steps, &words, seed);
     // The rest of that time is work.
     let work = |all_ns: f64| all_ns * (1.0 - share);
-    let (median, low, high) = (work(at.median), work(at.low), work(at.high));
-    let doubts = [
-        open_below.then(|| format!("it may lie below {}, the least measured", first.work)),
-        open_above.then(|| format!("it may lie above {}, the most measured", last.work)),
-    ];
-    CaseResult {
-        estimate: Some(Estimate { median, low, high, level: LEVEL }),
-        rounds: rest.iter().map(Vec::len).min().unwrap_or(0) as u32,
-        round_values: round_values.into_iter().map(work).collect(),
-        doubts: doubts.into_iter().flatten().collect(),
-        ..row
-    }
+    let estimate = row.estimate.map(|at| Estimate {
+        median: work(at.median),
+        low: work(at.low),
+        high: work(at.high),
+        ..at
+    });
+    let round_values = row.round_values.iter().map(|at| work(*at)).collect();
+    CaseResult { estimate, round_values, ..row }
 }
 
 #[cfg(test)]
 mod tests {
+    use measure::stats::LEVEL;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
 

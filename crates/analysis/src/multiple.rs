@@ -1,7 +1,7 @@
 //! The ratio of two averages, with its interval.
 
 use crate::change::Ratio;
-use crate::resample;
+use crate::resample::Bootstrap;
 
 /// The mean of the medians of `a` divided by that of `b`. Each series has the rounds' values at one level at which both
 /// were measured. The interval comes from a bootstrap over rounds.
@@ -12,16 +12,13 @@ pub fn multiple(a: &[&[f64]], b: &[&[f64]], seed: u64) -> Option<Ratio> {
     if a.is_empty() || b.is_empty() || series.iter().any(|values| values.is_empty()) {
         return None;
     }
-    let ratio = |medians: &[f64]| {
+    let ratio = |medians: &Vec<f64>| {
         let (of_a, of_b) = medians.split_at(a.len());
-        mean(of_a) / mean(of_b)
+        let ratio = mean(of_a) / mean(of_b);
+        (ratio.is_finite() && ratio > 0.0).then_some(ratio)
     };
-    let usable = |ratio: &f64| ratio.is_finite() && *ratio > 0.0;
-    let mid = Some(ratio(&resample::medians(&series))).filter(usable)?;
-    let draws = resample::draws(&series, seed);
-    let figures: Vec<f64> = draws.iter().map(|medians| ratio(medians)).filter(usable).collect();
-    let (low, high) = resample::interval(resample::rounds(&series), mid, figures);
-    Some(Ratio { mid, low, high })
+    let at = Bootstrap::of(&series, seed).map(ratio)?.interval(|ratio| *ratio);
+    Some(Ratio { mid: at.median, low: at.low, high: at.high })
 }
 
 fn mean(values: &[f64]) -> f64 {

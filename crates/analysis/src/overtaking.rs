@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cases::doubt::is_client_saturated;
 use cases::net::metrics::{CHEAPER_FROM, FASTER_FROM, RATE, SERVER_CPU};
-use measure::Metric;
-use measure::stats::LEVEL;
-use results::{CaseResult, Estimate, Outcome};
+use measure::stats::{Interval, median};
+use measure::{Metric, Params};
+use results::{CaseResult, Outcome, PointKey};
 
 use crate::change::FLOOR_AT_LEAST;
 use crate::crossover::{Crossing, crossing};
-use crate::resample;
+use crate::derived::{has_positive_rounds, with_figure, without_figure};
+use crate::resample::Bootstrap;
 use crate::scope::SERVERS;
 
 /// The architectures that wait for many connections in one thread. Listed here, because results come from other
@@ -54,13 +55,12 @@ impl By {
 /// is left out otherwise. If there is no such number the row has a reason instead.
 pub fn overtakings(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut rows = Vec::new();
-    for sweep in sweeps(results) {
+    for sweep in server_sweeps(results) {
         for (arch, than) in pairs() {
-            let (Some(a), Some(b)) = (sweep.levels.get(arch), sweep.levels.get(than)) else {
-                continue;
-            };
-            let pair = Pair { sweep: &sweep, arch, than, a, b };
-            rows.extend([By::Rate, By::Cpu].map(|by| pair.row(by, seed)));
+            if sweep.levels.contains_key(arch) && sweep.levels.contains_key(than) {
+                let pair = ArchitecturePair { sweep: &sweep, arch, than };
+                rows.extend([By::Rate, By::Cpu].map(|by| pair.row(by, seed)));
+            }
         }
     }
     rows
@@ -73,11 +73,27 @@ fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Points that differ only in architecture and connections.
-pub(crate) struct Sweep<'a> {
-    pub case: &'a str,
-    pub params: BTreeMap<String, String>,
+pub(crate) struct ServerSweep<'a> {
+    /// What they share.
+    pub point: PointKey,
     /// Points by architecture, without unsupported ones.
-    pub levels: BTreeMap<&'a str, BTreeMap<u32, Level<'a>>>,
+    levels: BTreeMap<&'a str, BTreeMap<u32, Level<'a>>>,
+}
+
+impl<'a> ServerSweep<'a> {
+    /// The numbers of connections at which both architectures were tried, with both.
+    pub fn shared(&self, arch: &str, than: &str) -> impl Iterator<Item = (u32, [&Level<'a>; 2])> {
+        let of_than = self.levels.get(than);
+        let of_arch = self.levels.get(arch).into_iter().flatten();
+        of_arch.filter_map(move |(number, level)| Some((*number, [level, of_than?.get(number)?])))
+    }
+
+    /// The parameters of what is derived for two architectures.
+    pub fn params_of(&self, arch: &str, than: &str) -> Params {
+        let names = [("arch", arch), ("than", than)];
+        let names = names.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        self.point.params.clone().into_iter().chain(names).collect()
+    }
 }
 
 /// One architecture at one number of connections.
@@ -99,11 +115,9 @@ impl<'a> Level<'a> {
     }
 
     fn take_in(&mut self, result: &'a CaseResult) {
-        let measured = result.outcome == Outcome::Measured;
-        let sound = result.round_values.iter().all(|value| value.is_finite() && *value > 0.0);
-        if measured && sound && result.metric == RATE.name {
+        if has_positive_rounds(result) && result.metric == RATE.name {
             self.rate = &result.round_values;
-        } else if measured && sound && result.metric == SERVER_CPU.name {
+        } else if has_positive_rounds(result) && result.metric == SERVER_CPU.name {
             self.cpu = &result.round_values;
         }
         self.saturated |= result.doubts.iter().any(|doubt| is_client_saturated(doubt));
@@ -111,19 +125,19 @@ impl<'a> Level<'a> {
 }
 
 /// The sweeps of all cases of servers.
-pub(crate) fn sweeps(results: &[CaseResult]) -> Vec<Sweep<'_>> {
-    let mut sweeps: Vec<Sweep> = Vec::new();
+pub(crate) fn server_sweeps(results: &[CaseResult]) -> Vec<ServerSweep<'_>> {
+    let mut sweeps: Vec<ServerSweep> = Vec::new();
     for result in results.iter().filter(|result| SERVERS.contains(&result.case.as_str())) {
         let number = result.params.get("connections").and_then(|text| text.parse::<u32>().ok());
         let (Some(arch), Some(connections)) = (result.params.get("arch"), number) else { continue };
         if result.outcome == Outcome::Unsupported || connections == 0 {
             continue;
         }
-        let mut params = result.params.clone();
-        params.retain(|key, _| key != "arch" && key != "connections");
-        let known = sweeps.iter().position(|s| s.case == result.case && s.params == params);
+        let mut point = result.point();
+        point.params.retain(|key, _| key != "arch" && key != "connections");
+        let known = sweeps.iter().position(|sweep| sweep.point == point);
         let at = known.unwrap_or_else(|| {
-            sweeps.push(Sweep { case: &result.case, params, levels: BTreeMap::new() });
+            sweeps.push(ServerSweep { point, levels: BTreeMap::new() });
             sweeps.len() - 1
         });
         let levels = sweeps[at].levels.entry(arch).or_default();
@@ -133,16 +147,14 @@ pub(crate) fn sweeps(results: &[CaseResult]) -> Vec<Sweep<'_>> {
 }
 
 /// Two architectures of one sweep.
-struct Pair<'a> {
-    sweep: &'a Sweep<'a>,
+struct ArchitecturePair<'a> {
+    sweep: &'a ServerSweep<'a>,
     arch: &'a str,
     than: &'a str,
-    a: &'a BTreeMap<u32, Level<'a>>,
-    b: &'a BTreeMap<u32, Level<'a>>,
 }
 
 /// Both at one number of connections; the lesser of the two values is the better one's.
-struct Place<'a> {
+struct ComparedLevel<'a> {
     connections: u32,
     a: &'a [f64],
     b: &'a [f64],
@@ -150,131 +162,69 @@ struct Place<'a> {
     bounded: bool,
 }
 
-impl Place<'_> {
+impl ComparedLevel<'_> {
     /// Whether `a` is the better one: `None` if unknown.
     fn is_ahead(&self, seed: u64) -> Option<bool> {
-        let ratio = |medians: &[f64]| medians[1] / medians[0];
-        let series = [self.a, self.b];
-        let figures = resample::draws(&series, seed).iter().map(|medians| ratio(medians)).collect();
-        let center = ratio(&resample::medians(&series));
-        let (low, high) = resample::interval(resample::rounds(&series), center, figures);
-        if low > 1.0 { Some(true) } else { (high < 1.0 + FLOOR_AT_LEAST).then_some(false) }
+        let medians = Bootstrap::of(&[self.a, self.b], seed);
+        let ratio = medians.interval(|medians| medians[1] / medians[0]);
+        match ratio.low > 1.0 {
+            true => Some(true),
+            false => (ratio.high < 1.0 + FLOOR_AT_LEAST).then_some(false),
+        }
     }
 }
 
-impl<'a> Pair<'a> {
+impl<'a> ArchitecturePair<'a> {
     fn row(&self, by: By, seed: u64) -> CaseResult {
-        let mut params = self.sweep.params.clone();
-        params.insert("arch".to_owned(), self.arch.to_owned());
-        params.insert("than".to_owned(), self.than.to_owned());
-        let row = CaseResult::of(self.sweep.case, params, by.metric());
-        let (places, lost) = self.places(by);
-        match self.crossing(&places, by, seed) {
-            Ok((estimate, open)) => CaseResult {
-                estimate: Some(estimate),
-                rounds: rounds(&places),
-                doubts: open.into_iter().chain(self.doubts(&places, &lost)).collect(),
-                ..row
+        let params = self.sweep.params_of(self.arch, self.than);
+        let row = CaseResult::of(&self.sweep.point.case, params, by.metric());
+        let (levels, lost) = self.levels(by);
+        let left_out = self.doubts(&levels, &lost);
+        match crossing_of(&levels, by, seed) {
+            Ok((at, open)) => CaseResult {
+                doubts: open.into_iter().chain(left_out).collect(),
+                ..with_figure(row, at, rounds(&levels))
             },
-            Err(why) => CaseResult {
-                outcome: Outcome::Unsupported,
-                reason: Some(why),
-                doubts: self.doubts(&places, &lost),
-                ..row
-            },
+            Err(why) => CaseResult { doubts: left_out, ..without_figure(row, why) },
         }
     }
 
     /// The levels at which both were measured and can be compared; and those at which the generator was the bottleneck.
-    fn places(&self, by: By) -> (Vec<Place<'a>>, Vec<u32>) {
+    fn levels(&self, by: By) -> (Vec<ComparedLevel<'a>>, Vec<u32>) {
         let mut lost = Vec::new();
-        let mut places = Vec::new();
-        for (&connections, a) in self.a {
-            let Some(b) = self.b.get(&connections) else { continue };
+        let mut levels = Vec::new();
+        for (connections, [a, b]) in self.sweep.shared(self.arch, self.than) {
             let (of_a, of_b) = (a.values(by), b.values(by));
             if of_a.is_empty() || of_b.is_empty() {
                 continue;
             }
-            let medians = resample::medians(&[of_a, of_b]);
-            let lesser_is_bound = if medians[0] < medians[1] { a.saturated } else { b.saturated };
-            match by {
-                By::Cpu => places.push(Place { connections, a: of_a, b: of_b, bounded: false }),
-                By::Rate if lesser_is_bound => lost.push(connections),
+            let a_is_less = median(&mut of_a.to_vec()) < median(&mut of_b.to_vec());
+            let lesser_is_bound = if a_is_less { a.saturated } else { b.saturated };
+            levels.push(match by {
+                By::Cpu => ComparedLevel { connections, a: of_a, b: of_b, bounded: false },
+                By::Rate if lesser_is_bound => {
+                    lost.push(connections);
+                    continue;
+                }
                 // The greater rate is the better one: they are swapped, so that the lesser value is better as for
                 // times.
                 By::Rate => {
                     let bounded = a.saturated || b.saturated;
-                    places.push(Place { connections, a: of_b, b: of_a, bounded });
+                    ComparedLevel { connections, a: of_b, b: of_a, bounded }
                 }
-            }
-        }
-        (places, lost)
-    }
-
-    /// The number of connections with its doubts, or why there is none.
-    fn crossing(
-        &self,
-        places: &[Place],
-        by: By,
-        seed: u64,
-    ) -> Result<(Estimate, Vec<String>), String> {
-        let [first, .., last] = places else {
-            return Err(match by {
-                By::Rate => {
-                    "cannot tell: too few levels where the generator was not the bottleneck"
-                        .to_owned()
-                }
-                By::Cpu => "cannot tell: too few levels were measured with both".to_owned(),
             });
-        };
-        let (fewest, most) = (first.connections, last.connections);
-        if rounds(places) < 2 {
-            return Err("cannot tell: one round is not enough".to_owned());
         }
-        let x: Vec<f64> = places.iter().map(|place| f64::from(place.connections)).collect();
-        let a: Vec<Vec<f64>> = places.iter().map(|place| place.a.to_vec()).collect();
-        let b: Vec<Vec<f64>> = places.iter().map(|place| place.b.to_vec()).collect();
-        let cannot_tell = || format!("cannot tell: within chance from {fewest} to {most}");
-        match crossing(&x, &a, &b, seed) {
-            Crossing::TooFew => Err(cannot_tell()),
-            Crossing::Never => Err(never(places, seed).unwrap_or_else(cannot_tell)),
-            Crossing::Before { at_most } if at_most <= x[0] * 1.000_001 => {
-                Err("from the start".to_owned())
-            }
-            Crossing::Before { at_most } if at_most >= x[x.len() - 1] * 0.999_999 => {
-                Err(cannot_tell())
-            }
-            Crossing::Before { at_most } => Err(format!("from {at_most:.0} on at the latest")),
-            Crossing::At { open_below: true, open_above: true, .. } => Err(cannot_tell()),
-            Crossing::At { at, open_below, open_above, .. } => {
-                let levels: Vec<u32> = places.iter().map(|place| place.connections).collect();
-                let bounded = places.iter().filter(|place| place.bounded);
-                let bounded: Vec<u32> = bounded.map(|place| place.connections).collect();
-                let open = [
-                    open_below
-                        .then(|| format!("it may lie below {fewest}, the lowest usable level")),
-                    open_above
-                        .then(|| format!("it may lie above {most}, the highest usable level")),
-                    (!bounded.is_empty()).then(|| {
-                        format!(
-                            "it may lie elsewhere: a rate at {} is a lower bound",
-                            listed(&bounded, &levels)
-                        )
-                    }),
-                ];
-                let estimate =
-                    Estimate { median: at.median, low: at.low, high: at.high, level: LEVEL };
-                Ok((estimate, open.into_iter().flatten().collect()))
-            }
-        }
+        (levels, lost)
     }
 
     /// What was left out.
-    fn doubts(&self, places: &[Place], lost: &[u32]) -> Vec<String> {
-        let all: BTreeSet<u32> = self.a.keys().chain(self.b.keys()).copied().collect();
+    fn doubts(&self, levels: &[ComparedLevel], lost: &[u32]) -> Vec<String> {
+        let tried = [self.arch, self.than].map(|arch| self.sweep.levels.get(arch));
+        let all: BTreeSet<u32> =
+            tried.into_iter().flatten().flat_map(|levels| levels.keys().copied()).collect();
         let all: Vec<u32> = all.into_iter().collect();
         let is_told =
-            |n: &u32| lost.contains(n) || places.iter().any(|place| place.connections == *n);
+            |n: &u32| lost.contains(n) || levels.iter().any(|level| level.connections == *n);
         let unmeasured: Vec<u32> = all.iter().copied().filter(|n| !is_told(n)).collect();
         let without = |these: &[u32], why: &str| {
             (!these.is_empty()).then(|| format!("without {}, {why}", listed(these, &all)))
@@ -287,23 +237,71 @@ impl<'a> Pair<'a> {
     }
 }
 
+/// The number of connections with its doubts, or why there is none.
+fn crossing_of(
+    levels: &[ComparedLevel],
+    by: By,
+    seed: u64,
+) -> Result<(Interval, Vec<String>), String> {
+    let [first, .., last] = levels else {
+        return Err(match by {
+            By::Rate => {
+                "cannot tell: too few levels where the generator was not the bottleneck".to_owned()
+            }
+            By::Cpu => "cannot tell: too few levels were measured with both".to_owned(),
+        });
+    };
+    let (fewest, most) = (first.connections, last.connections);
+    if rounds(levels) < 2 {
+        return Err("cannot tell: one round is not enough".to_owned());
+    }
+    let x: Vec<f64> = levels.iter().map(|level| f64::from(level.connections)).collect();
+    let (a, b): (Vec<&[f64]>, Vec<&[f64]>) = levels.iter().map(|level| (level.a, level.b)).unzip();
+    let cannot_tell = || format!("cannot tell: within chance from {fewest} to {most}");
+    match crossing(&x, &a, &b, seed) {
+        Crossing::TooFew => Err(cannot_tell()),
+        Crossing::Never => Err(never(levels, seed).unwrap_or_else(cannot_tell)),
+        Crossing::Before { at_most } if at_most <= x[0] * 1.000_001 => {
+            Err("from the start".to_owned())
+        }
+        Crossing::Before { at_most } if at_most >= x[x.len() - 1] * 0.999_999 => Err(cannot_tell()),
+        Crossing::Before { at_most } => Err(format!("from {at_most:.0} on at the latest")),
+        Crossing::At { open_below: true, open_above: true, .. } => Err(cannot_tell()),
+        Crossing::At { at, open_below, open_above, .. } => {
+            let all: Vec<u32> = levels.iter().map(|level| level.connections).collect();
+            let bounded = levels.iter().filter(|level| level.bounded);
+            let bounded: Vec<u32> = bounded.map(|level| level.connections).collect();
+            let bound = || {
+                let these = listed(&bounded, &all);
+                format!("it may lie elsewhere: a rate at {these} is a lower bound")
+            };
+            let open = [
+                open_below.then(|| format!("it may lie below {fewest}, the lowest usable level")),
+                open_above.then(|| format!("it may lie above {most}, the highest usable level")),
+                (!bounded.is_empty()).then(bound),
+            ];
+            Ok((at, open.into_iter().flatten().collect()))
+        }
+    }
+}
+
 /// Why it is never ahead up to the last level; `None` if unknown.
-fn never(places: &[Place], seed: u64) -> Option<String> {
-    let (first, last) = (places.first()?.connections, places.last()?);
+fn never(levels: &[ComparedLevel], seed: u64) -> Option<String> {
+    let (first, last) = (levels.first()?.connections, levels.last()?);
     if last.is_ahead(seed) != Some(false) {
         return None;
     }
-    let levels: Vec<u32> = places.iter().map(|place| place.connections).collect();
-    let ahead = places.iter().filter(|place| place.is_ahead(seed) == Some(true));
-    let ahead: Vec<u32> = ahead.map(|place| place.connections).collect();
+    let all: Vec<u32> = levels.iter().map(|level| level.connections).collect();
+    let ahead = levels.iter().filter(|level| level.is_ahead(seed) == Some(true));
+    let ahead: Vec<u32> = ahead.map(|level| level.connections).collect();
     Some(match ahead.is_empty() {
         true => format!("never within {first} to {}", last.connections),
-        false => format!("only at {}", listed(&ahead, &levels)),
+        false => format!("only at {}", listed(&ahead, &all)),
     })
 }
 
-fn rounds(places: &[Place]) -> u32 {
-    places.iter().map(|place| place.a.len().min(place.b.len())).min().unwrap_or(0) as u32
+fn rounds(levels: &[ComparedLevel]) -> usize {
+    levels.iter().map(|level| level.a.len().min(level.b.len())).min().unwrap_or(0)
 }
 
 /// Such as `1, 100 to 5000`, where all of `levels` from 100 to 5000 are among `these`.
@@ -328,10 +326,11 @@ fn listed(these: &[u32], levels: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use measure::stats::LEVEL;
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::Direction;
+    use results::{Direction, Estimate};
 
     use super::*;
     use crate::simulated::noise;

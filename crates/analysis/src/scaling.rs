@@ -9,16 +9,14 @@
 //! that is a linear problem; with none of the three below zero it has one solution, and `0 <= sigma <= 1`,
 //! `kappa >= 0` hold by construction.
 
-use std::collections::BTreeMap;
-
 use cases::concurrency::metrics::{
     AMDAHL_SERIAL, RATE, RATE_ONE, USL_COHERENCE, USL_CONTENTION, USL_KNEE,
 };
-use measure::Metric;
-use measure::stats::LEVEL;
-use results::{CaseResult, Estimate, Outcome};
+use measure::{Metric, Params};
+use results::CaseResult;
 
-use crate::resample;
+use crate::derived::{SweepStep, are_positive, sweeps, with_figure, without_figure};
+use crate::resample::Bootstrap;
 
 const CASE: &str = "concurrency/degree";
 /// The fewest points of a curve that is fitted.
@@ -36,24 +34,24 @@ struct Law {
 
 /// Which of the laws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LawKind {
     Amdahl,
     Usl,
 }
 
-impl Kind {
+impl LawKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Amdahl => "Amdahl's law",
-            Kind::Usl => "the Universal Scalability Law",
+            LawKind::Amdahl => "Amdahl's law",
+            LawKind::Usl => "the Universal Scalability Law",
         }
     }
 
     /// Its terms of `N / X(N)`, whose factors are fitted.
     fn terms(self, degree: f64) -> Vec<f64> {
         match self {
-            Kind::Amdahl => vec![1.0, degree],
-            Kind::Usl => vec![1.0, degree, degree * (degree - 1.0)],
+            LawKind::Amdahl => vec![1.0, degree],
+            LawKind::Usl => vec![1.0, degree, degree * (degree - 1.0)],
         }
     }
 
@@ -149,9 +147,9 @@ fn normal_equations(rows: &[Vec<f64>], chosen: &[usize]) -> Option<Vec<f64>> {
     Some((0..n).map(|i| m[i][n] / m[i][i]).collect())
 }
 
-/// The sweep of one group of parameters: degrees ascending, each with its rounds' rates.
-struct Sweep<'a> {
-    params: BTreeMap<String, String>,
+/// The rates of points that differ in the degree only: degrees ascending, each with its rounds' rates.
+struct DegreeSweep<'a> {
+    params: Params,
     degrees: Vec<f64>,
     rates: Vec<&'a [f64]>,
     doubts: Vec<String>,
@@ -159,8 +157,7 @@ struct Sweep<'a> {
 
 /// One law, fitted to the rounds and to their resamples.
 struct Fits {
-    law: Law,
-    drawn: Vec<Law>,
+    laws: Bootstrap<Law>,
     passes: Vec<Law>,
     doubts: Vec<String>,
 }
@@ -173,30 +170,21 @@ struct Fits {
 /// true value lies at the edge of the allowed range (`kappa` is 0), fits to single passes are often truncated there, so
 /// that 71 % of such intervals for sigma cover it, and 96 % of these.
 pub fn scaling_laws(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
-    let mut groups: BTreeMap<BTreeMap<String, String>, Vec<(f64, &CaseResult)>> = BTreeMap::new();
-    for result in results.iter().filter(|r| r.case == CASE && r.metric == RATE.name) {
-        let mut params = result.params.clone();
-        let degree = params.remove("degree").and_then(|degree| degree.parse::<f64>().ok());
-        if let Some(degree) = degree.filter(|degree| degree.is_finite() && *degree >= 1.0) {
-            groups.entry(params).or_default().push((degree, result));
-        }
-    }
-    groups.into_iter().flat_map(|(params, rows)| Sweep::of(params, rows).rows(seed)).collect()
+    let rates = results.iter().filter(|r| r.case == CASE && r.metric == RATE.name);
+    let degree = |text: &str| text.parse::<f64>().ok().filter(|degree| *degree >= 1.0);
+    let sweeps = sweeps(rates, "degree", degree).into_iter();
+    sweeps.flat_map(|(point, steps)| DegreeSweep::of(point.params, steps).rows(seed)).collect()
 }
 
-impl<'a> Sweep<'a> {
-    fn of(params: BTreeMap<String, String>, mut rows: Vec<(f64, &'a CaseResult)>) -> Self {
-        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-        rows.dedup_by(|a, b| a.0 == b.0);
-        let most = rows.iter().map(|(_, row)| row.round_values.len()).max().unwrap_or(0);
-        let is_usable = |row: &CaseResult| {
-            let values = &row.round_values;
-            let positive = values.iter().all(|rate| rate.is_finite() && *rate > 0.0);
-            row.estimate.is_some() && positive && !values.is_empty() && values.len() * 2 >= most
+impl<'a> DegreeSweep<'a> {
+    fn of(params: Params, steps: Vec<SweepStep<'a>>) -> Self {
+        let most = steps.iter().map(|step| step.result.round_values.len()).max().unwrap_or(0);
+        let is_usable = |step: &SweepStep| {
+            let values = &step.result.round_values;
+            step.result.estimate.is_some() && are_positive(values) && values.len() * 2 >= most
         };
-        let (used, left_out): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|(_, row)| is_usable(row));
-        let names: Vec<String> = left_out.iter().map(|(degree, _)| degree.to_string()).collect();
+        let (used, left_out): (Vec<_>, Vec<_>) = steps.into_iter().partition(is_usable);
+        let names: Vec<String> = left_out.iter().map(|step| step.x.to_string()).collect();
         let mut doubts = Vec::new();
         if !names.is_empty() {
             let these = if names.len() == 1 { "degree" } else { "degrees" };
@@ -204,15 +192,15 @@ impl<'a> Sweep<'a> {
         }
         Self {
             params,
-            degrees: used.iter().map(|(degree, _)| *degree).collect(),
-            rates: used.iter().map(|(_, row)| &row.round_values[..]).collect(),
+            degrees: used.iter().map(|step| step.x).collect(),
+            rates: used.iter().map(|step| &step.result.round_values[..]).collect(),
             doubts,
         }
     }
 
     fn rows(&self, seed: u64) -> Vec<CaseResult> {
-        let draws = resample::draws(&self.rates, seed);
-        let (amdahl, usl) = (self.fits(Kind::Amdahl, &draws), self.fits(Kind::Usl, &draws));
+        let rates = Bootstrap::of(&self.rates, seed);
+        let (amdahl, usl) = (self.fits(LawKind::Amdahl, &rates), self.fits(LawKind::Usl, &rates));
         vec![
             self.row(&AMDAHL_SERIAL, &amdahl, |law| law.sigma),
             self.row(&RATE_ONE, &usl, |law| law.rate_one),
@@ -222,18 +210,21 @@ impl<'a> Sweep<'a> {
         ]
     }
 
-    /// The law fitted to the medians, to their `draws`, and to each pass; or why there is none.
-    fn fits(&self, kind: Kind, draws: &[Vec<f64>]) -> Result<Fits, String> {
-        let medians = resample::medians(&self.rates);
-        let law = self.law(kind, &medians)?;
-        let passes = (0..resample::rounds(&self.rates))
+    /// The law fitted to the medians, to their resamples, and to each pass; or why there is none.
+    fn fits(&self, kind: LawKind, rates: &Bootstrap<Vec<f64>>) -> Result<Fits, String> {
+        let had = self.degrees.len();
+        if had < FEWEST_DEGREES {
+            return Err(format!(
+                "a law needs rates at {FEWEST_DEGREES} degrees or more; {had} were measured"
+            ));
+        }
+        let fit = |rates: &Vec<f64>| kind.fit(&self.degrees, rates);
+        let laws = rates.map(fit).ok_or("no law fits the rates")?;
+        let passes = (0..rates.rounds)
             .map(|round| self.rates.iter().map(|rates| rates[round]).collect::<Vec<_>>());
-        Ok(Fits {
-            law,
-            drawn: draws.iter().filter_map(|rates| kind.fit(&self.degrees, rates)).collect(),
-            passes: passes.filter_map(|rates| kind.fit(&self.degrees, &rates)).collect(),
-            doubts: self.doubts_about(kind, &law, &medians),
-        })
+        let passes = passes.filter_map(|rates| fit(&rates)).collect();
+        let doubts = self.doubts_about(kind, &laws.center, rates);
+        Ok(Fits { laws, passes, doubts })
     }
 
     /// One parameter of a law with its interval.
@@ -243,24 +234,10 @@ impl<'a> Sweep<'a> {
             Ok(fits) => fits,
             Err(reason) => return without_figure(blank, reason.clone()),
         };
-        let rounds = resample::rounds(&self.rates);
-        let median = of(&fits.law);
-        let (low, high) = resample::interval(rounds, median, fits.drawn.iter().map(of).collect());
         CaseResult {
-            estimate: Some(Estimate { median, low, high, level: LEVEL }),
-            rounds: rounds as u32,
             round_values: fits.passes.iter().map(of).filter(|value| value.is_finite()).collect(),
             doubts: fits.doubts.clone(),
-            ..blank
-        }
-    }
-
-    fn law(&self, kind: Kind, rates: &[f64]) -> Result<Law, String> {
-        match self.degrees.len() {
-            few @ ..FEWEST_DEGREES => Err(format!(
-                "a law needs rates at {FEWEST_DEGREES} degrees or more; {few} were measured"
-            )),
-            _ => kind.fit(&self.degrees, rates).ok_or_else(|| "no law fits the rates".to_owned()),
+            ..with_figure(blank, fits.laws.interval(of), fits.laws.rounds)
         }
     }
 
@@ -286,9 +263,9 @@ impl<'a> Sweep<'a> {
         CaseResult { estimate: Some(estimate), doubts, ..row }
     }
 
-    fn doubts_about(&self, kind: Kind, law: &Law, rates: &[f64]) -> Vec<String> {
+    fn doubts_about(&self, kind: LawKind, law: &Law, rates: &Bootstrap<Vec<f64>>) -> Vec<String> {
         let mut doubts = self.doubts.clone();
-        let (miss, degree) = law.worst_miss(&self.degrees, rates);
+        let (miss, degree) = law.worst_miss(&self.degrees, &rates.center);
         if miss > POOR_FIT {
             let share = miss * 100.0;
             doubts.push(format!(
@@ -296,33 +273,26 @@ impl<'a> Sweep<'a> {
                 kind.name()
             ));
         }
-        if kind == Kind::Usl && self.degrees.len() == FEWEST_DEGREES {
+        if kind == LawKind::Usl && self.degrees.len() == FEWEST_DEGREES {
             doubts.push(format!("{FEWEST_DEGREES} degrees cannot show whether the law holds"));
         }
-        if resample::rounds(&self.rates) < 2 {
+        if rates.rounds < 2 {
             doubts.push("one round has no interval".to_owned());
         }
         doubts
     }
 }
 
-fn without_figure(row: CaseResult, reason: String) -> CaseResult {
-    CaseResult {
-        outcome: Outcome::Unsupported,
-        reason: Some(reason),
-        estimate: None,
-        round_values: Vec::new(),
-        ..row
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
 
-    use results::Direction;
+    use measure::stats::LEVEL;
+    use results::{Direction, Estimate, Outcome};
 
     use super::*;
     use crate::simulated::noise;
@@ -332,7 +302,7 @@ mod tests {
     fn a_law_is_found_in_its_own_figures() {
         let degrees = [1.0, 2.0, 4.0, 6.0, 8.0, 10.0];
         let rates = [1.0, 1.8868, 3.0769, 3.5294, 3.5398, 3.3557];
-        let law = Kind::Usl.fit(&degrees, &rates).unwrap();
+        let law = LawKind::Usl.fit(&degrees, &rates).unwrap();
         assert!((law.rate_one - 1.0).abs() < 1e-4, "{law:?}");
         assert!((law.sigma - 0.02).abs() < 1e-4 && (law.kappa - 0.02).abs() < 1e-4, "{law:?}");
         assert!((law.knee() - 7.0).abs() < 0.01, "{law:?}");
@@ -345,7 +315,7 @@ mod tests {
     fn a_published_fit_is_found_again() {
         let degrees = [1.0, 18.0, 36.0, 72.0, 108.0, 144.0, 216.0];
         let rates = [64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2];
-        let relative = Kind::Usl.fit(&degrees, &rates).unwrap();
+        let relative = LawKind::Usl.fit(&degrees, &rates).unwrap();
         let mut law = relative;
         for _ in 0..200 {
             // With these weights the equations are those of least squares on the errors themselves.
@@ -369,7 +339,7 @@ mod tests {
             .iter()
             .zip(rates)
             .map(|(&degree, &rate)| {
-                let terms = Kind::Usl.terms(degree).into_iter();
+                let terms = LawKind::Usl.terms(degree).into_iter();
                 terms.map(|term| term * rate / degree * weight(degree, rate)).collect()
             })
             .collect();

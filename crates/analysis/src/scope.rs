@@ -48,12 +48,12 @@ pub(crate) fn is_unsupported(result: &CaseResult) -> bool {
 
 /// The facts about all points of the compared runs.
 pub(crate) struct Points<'a> {
-    points: BTreeMap<PointOf<'a>, Point<'a>>,
+    points: BTreeMap<PointOf<'a>, PointFacts<'a>>,
 }
 
 /// Facts that apply to all metrics of a point.
 #[derive(Debug, Default, Clone, Copy)]
-struct Point<'a> {
+struct PointFacts<'a> {
     /// In some run it was disturbed nearly throughout: the estimate is of disturbed rounds.
     disturbed: bool,
     /// In some run the other side limited the rate: the doubt about it.
@@ -64,7 +64,7 @@ struct Point<'a> {
 
 impl<'a> Points<'a> {
     pub(crate) fn of(runs: &[&'a Document]) -> Self {
-        let mut points: BTreeMap<PointOf, Point> = BTreeMap::new();
+        let mut points: BTreeMap<PointOf, PointFacts> = BTreeMap::new();
         for result in runs.iter().flat_map(|run| &run.results) {
             let point = points.entry((result.case.as_str(), &result.params)).or_default();
             point.disturbed |= result.disturbed;
@@ -97,20 +97,20 @@ impl<'a> Points<'a> {
     /// The same of two results, each with the facts about its own run.
     pub(crate) fn either_held_back(sides: [(&Self, &CaseResult); 2]) -> Option<String> {
         let [base, new] = sides.map(|(points, result)| points.point(result));
-        let either = Point {
+        let either = PointFacts {
             saturated: base.saturated.or(new.saturated),
             gave_way: base.gave_way.or(new.gave_way),
-            ..Point::default()
+            ..PointFacts::default()
         };
         either.held_back(sides[0].1)
     }
 
-    fn point(&self, result: &CaseResult) -> Point<'a> {
+    fn point(&self, result: &CaseResult) -> PointFacts<'a> {
         self.points.get(&(result.case.as_str(), &result.params)).copied().unwrap_or_default()
     }
 }
 
-impl Point<'_> {
+impl PointFacts<'_> {
     fn held_back(&self, result: &CaseResult) -> Option<String> {
         if let Some(doubt) = self.saturated.filter(|_| role(result) != Role::OwnCost) {
             let bottleneck = match is_client_saturated(doubt) {

@@ -1,108 +1,56 @@
 //! The resident memory from which on spawning a program takes less time than fork.
 
-use std::collections::BTreeMap;
-
 use cases::process::metrics::{SPAWN, SPAWN_FROM};
 use measure::TIME;
 use measure::count::parse_count;
-use measure::stats::LEVEL;
-use results::{CaseResult, Estimate, Outcome};
+use results::{CaseResult, PointKey};
 
-use crate::crossover::{Crossing, crossing};
+use crate::crossover::{CrossingStep, CrossingWords, crossing_row};
+use crate::derived::{SweepStep, find, is_measured, sweeps};
 
 const CASE: &str = "process/memory";
 
-/// One size of memory.
-struct Place<'a> {
-    bytes: f64,
-    text: &'a str,
-    forks: &'a [f64],
-    spawns: &'a [f64],
-}
+const WORDS: CrossingWords = CrossingWords {
+    too_few: "fewer than two sizes were measured",
+    without_rounds: "fewer than two sizes have rounds",
+    never: &|most| format!("never cheaper by more than 1 %, up to {most}"),
+    before: &|least| format!("cheaper already at {least}, the least"),
+    least: "the least measured",
+    most: "the most measured",
+};
 
 /// The rows derived from `process/memory`, one for each kind of page: `spawn-cheaper-from`, the resident memory of a process
 /// from which on posix_spawn of a static program takes less time than fork alone.
 ///
 /// If there is no such size among those measured, the row has a reason and no figure.
 pub fn spawn_crossings(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
-    let of_case: Vec<&CaseResult> = results.iter().filter(|r| r.case == CASE).collect();
-    let mut groups: BTreeMap<BTreeMap<String, String>, Vec<Place>> = BTreeMap::new();
-    for forks in of_case.iter().filter(|r| r.metric == TIME.name) {
-        let mut params = forks.params.clone();
-        let (Some(_), Some(text)) = (params.remove("memory"), forks.params.get("memory")) else {
-            continue;
-        };
-        let Ok(bytes) = parse_count(text) else { continue };
-        let is_beside = |r: &&&CaseResult| r.metric == SPAWN.name && r.params == forks.params;
-        let spawns = of_case.iter().find(is_beside);
-        let places = groups.entry(params).or_default();
-        places.extend(spawns.filter(|spawns| is_measured(forks) && is_measured(spawns)).map(
-            |spawns| Place {
-                bytes: bytes as f64,
-                text,
-                forks: &forks.round_values,
-                spawns: &spawns.round_values,
-            },
-        ));
-    }
-    let rows = groups.iter_mut().map(|(params, places)| {
-        places.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
-        row(params, places, seed)
-    });
-    rows.collect()
-}
-
-fn is_measured(result: &CaseResult) -> bool {
-    result.outcome == Outcome::Measured && !result.round_values.is_empty()
-}
-
-fn row(params: &BTreeMap<String, String>, places: &[Place], seed: u64) -> CaseResult {
-    let row = CaseResult::of(CASE, params.clone(), &SPAWN_FROM);
-    let without_figure = |reason: String| {
-        let (outcome, reason) = (Outcome::Unsupported, Some(reason));
-        CaseResult { outcome, reason, ..row.clone() }
+    let forks = results.iter().filter(|r| r.case == CASE && r.metric == TIME.name);
+    let bytes = |text: &str| parse_count(text).ok().map(|bytes| bytes as f64);
+    let row = |(point, forks): (PointKey, Vec<SweepStep>)| {
+        let steps = forks.iter().filter_map(|step| {
+            let forks = step.result;
+            let spawns = find(results, CASE, &forks.params, SPAWN.name)?;
+            let are_usable = is_measured(forks) && is_measured(spawns);
+            let (a, b) = (&spawns.round_values[..], &forks.round_values[..]);
+            are_usable.then_some(CrossingStep { x: step.x, text: step.text, a, b })
+        });
+        let steps: Vec<CrossingStep> = steps.collect();
+        crossing_row(CaseResult::of(CASE, point.params, &SPAWN_FROM), &steps, &WORDS, seed)
     };
-    let [first, .., last] = places else {
-        return without_figure("fewer than two sizes were measured".to_owned());
-    };
-    let of = |part: fn(&Place) -> Vec<f64>| places.iter().map(part).collect::<Vec<_>>();
-    let (spawns, forks) = (of(|p| p.spawns.to_vec()), of(|p| p.forks.to_vec()));
-    let x: Vec<f64> = places.iter().map(|place| place.bytes).collect();
-    let (at, open_below, open_above, round_values) = match crossing(&x, &spawns, &forks, seed) {
-        Crossing::At { at, open_below, open_above, rounds } => (at, open_below, open_above, rounds),
-        Crossing::TooFew => return without_figure("fewer than two sizes have rounds".to_owned()),
-        Crossing::Never => {
-            return without_figure(format!("never cheaper by more than 1 %, up to {}", last.text));
-        }
-        Crossing::Before { at_most } => {
-            let unsure = if at_most > x[0] { ", though not certainly" } else { "" };
-            let first = first.text;
-            return without_figure(format!("cheaper already at {first}, the least{unsure}"));
-        }
-    };
-    let rounds = spawns.iter().chain(&forks).map(Vec::len).min().unwrap_or(0);
-    let doubts = [
-        open_below.then(|| format!("it may lie below {}, the least measured", first.text)),
-        open_above.then(|| format!("it may lie above {}, the most measured", last.text)),
-        (rounds < 2).then(|| "one round has no interval".to_owned()),
-    ];
-    CaseResult {
-        estimate: Some(Estimate { median: at.median, low: at.low, high: at.high, level: LEVEL }),
-        rounds: rounds as u32,
-        round_values,
-        doubts: doubts.into_iter().flatten().collect(),
-        ..row
-    }
+    sweeps(forks, "memory", bytes).into_iter().map(row).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use measure::Params;
+    use measure::stats::LEVEL;
     use proptest::prelude::*;
+    use results::{Estimate, Outcome};
 
     use super::*;
 
     fn rows(memory: &str, pages: &str, fork_ns: f64, spawn_ns: f64) -> [CaseResult; 2] {
-        let params: BTreeMap<String, String> = [("memory", memory), ("pages", pages)]
+        let params: Params = [("memory", memory), ("pages", pages)]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into();
         [(&TIME, fork_ns), (&SPAWN, spawn_ns)].map(|(metric, ns)| CaseResult {

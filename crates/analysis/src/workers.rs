@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use cases::scale::SCALING;
-use measure::stats::{LEVEL, median};
 use measure::worker_group::PARALLEL_RATE;
-use results::{CaseResult, Estimate, Outcome};
+use results::{CaseResult, PointKey};
 
-use crate::resample;
+use crate::derived::{has_positive_rounds, with_figure};
+use crate::resample::Bootstrap;
 
 const AREA: &str = "scale/";
 
@@ -18,36 +18,29 @@ const AREA: &str = "scale/";
 /// The estimate is the ratio of the medians of the rounds' rates; its interval comes from a bootstrap over rounds.
 /// `round_values` are the rounds' rates by the median rate of one worker.
 pub fn worker_scaling(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
-    let rates = results.iter().filter(|result| is_usable(result));
-    let by_point: BTreeMap<(&str, &BTreeMap<String, String>), &CaseResult> =
-        rates.map(|result| ((result.case.as_str(), &result.params), result)).collect();
-    let row = |result: &&CaseResult| {
-        let alone = params_alone(&result.params)?;
-        let one = alone.iter().find_map(|params| by_point.get(&(result.case.as_str(), params)))?;
-        scaling(result, one, seed)
+    let is_usable = |result: &&CaseResult| {
+        result.case.starts_with(AREA)
+            && result.metric == PARALLEL_RATE.name
+            && has_positive_rounds(result)
     };
-    by_point.values().filter_map(row).collect()
+    let by_point: BTreeMap<PointKey, &CaseResult> =
+        results.iter().filter(is_usable).map(|result| (result.point(), result)).collect();
+    let row = |(point, several): (&PointKey, &&CaseResult)| {
+        let one = points_alone(point)?.iter().find_map(|alone| by_point.get(alone).copied())?;
+        scaling(several, one, seed)
+    };
+    by_point.iter().filter_map(row).collect()
 }
 
-/// Whether it is a rate from which others can be derived.
-fn is_usable(result: &CaseResult) -> bool {
-    let values = &result.round_values;
-    result.case.starts_with(AREA)
-        && result.metric == PARALLEL_RATE.name
-        && result.outcome == Outcome::Measured
-        && !values.is_empty()
-        && values.iter().all(|rate| rate.is_finite() && *rate > 0.0)
-}
-
-/// The parameters of the points that one worker alone may have, the best first; `None` if this is such a point.
-fn params_alone(params: &BTreeMap<String, String>) -> Option<[BTreeMap<String, String>; 2]> {
-    if params.get("workers")? == "1" {
+/// The points that one worker alone may have, the best first; `None` if this is such a point.
+fn points_alone(point: &PointKey) -> Option<[PointKey; 2]> {
+    if point.params.get("workers")? == "1" {
         return None;
     }
-    let mut alone = params.clone();
-    alone.insert("workers".to_owned(), "1".to_owned());
+    let mut alone = point.clone();
+    alone.params.insert("workers".to_owned(), "1".to_owned());
     let mut with_its_own = alone.clone();
-    if let Some(share) = with_its_own.get_mut("share") {
+    if let Some(share) = with_its_own.params.get_mut("share") {
         "own".clone_into(share);
     }
     Some([alone, with_its_own])
@@ -55,31 +48,28 @@ fn params_alone(params: &BTreeMap<String, String>) -> Option<[BTreeMap<String, S
 
 /// `None` if the figures are too large or too small to be divided by each other.
 fn scaling(several: &CaseResult, one: &CaseResult, seed: u64) -> Option<CaseResult> {
-    let series = [&several.round_values[..], &one.round_values[..]];
-    let ratio = |medians: &Vec<f64>| medians[0] / medians[1];
-    let center = ratio(&resample::medians(&series));
-    let draws = resample::draws(&series, seed).iter().map(ratio).collect();
-    let (low, high) = resample::interval(resample::rounds(&series), center, draws);
-    let rate_alone = median(&mut one.round_values.clone());
+    let medians = Bootstrap::of(&[&several.round_values, &one.round_values], seed);
+    let factor = medians.interval(|medians| medians[0] / medians[1]);
+    let rate_alone = medians.center[1];
     let round_values: Vec<f64> =
         several.round_values.iter().map(|rate| rate / rate_alone).collect();
-    let figures = [center, low, high];
+    let figures = [factor.median, factor.low, factor.high];
     let is_sound = figures.iter().chain(&round_values).all(|figure| figure.is_finite());
+    let row = CaseResult::of(&several.case, several.params.clone(), &SCALING);
     is_sound.then(|| CaseResult {
-        estimate: Some(Estimate { median: center, low, high, level: LEVEL }),
-        rounds: resample::rounds(&series) as u32,
         round_values,
         disturbed: several.disturbed || one.disturbed,
-        ..CaseResult::of(&several.case, several.params.clone(), &SCALING)
+        ..with_figure(row, factor, medians.rounds)
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use measure::stats::{LEVEL, median};
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::Direction;
+    use results::{Direction, Estimate, Outcome};
 
     use super::*;
     use crate::simulated::noise;

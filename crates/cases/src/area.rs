@@ -1,4 +1,4 @@
-use measure::{Metric, Params};
+use measure::{Metric, Params, TIME};
 
 use crate::{Case, Extent};
 
@@ -164,10 +164,17 @@ pub enum Finding {
 }
 
 impl Area {
-    /// An area that measures all combinations of its cases' parameters, without rows or findings in the summary.
+    /// An area that measures all combinations of its cases' parameters, without rows or findings in the summary. A case
+    /// without a definition does not compile.
     pub const fn new(name: &'static str, cases: &'static [&'static Case]) -> Self {
         fn all(_params: &Params, _extent: Extent) -> bool {
             true
+        }
+        let mut at = 0;
+        while at < cases.len() {
+            let case = cases[at];
+            assert!(!case.operation.is_empty() && !case.comparable_to.is_empty());
+            at += 1;
         }
         Self {
             name,
@@ -184,6 +191,18 @@ impl Area {
             findings: &[],
             applications: &[],
         }
+    }
+}
+
+impl SummaryRow {
+    /// The row of this metric of the point.
+    pub const fn new(label: &'static str, point: Select, metric: &'static Metric) -> Self {
+        Self { label, point, metric }
+    }
+
+    /// The row of the time of the point's operation.
+    pub const fn time(label: &'static str, point: Select) -> Self {
+        Self { label, point, metric: &TIME }
     }
 }
 

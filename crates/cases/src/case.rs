@@ -25,8 +25,11 @@ pub struct Case {
     /// Its metrics besides the time of one operation.
     pub metrics: &'static [Metric],
     /// Runs one round: set-up, the operation, tear-down.
-    pub run: fn(&Params, &mut Round) -> Result<(), CaseError>,
+    pub run: Run,
 }
+
+/// What runs one round of a case.
+pub type Run = fn(&Params, &mut Round) -> Result<(), CaseError>;
 
 /// The systems on which a case exists, with the reason why it is unsupported on others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +130,61 @@ impl Trials {
     }
 }
 
+impl Param {
+    /// A parameter with these values, with `--full` too, and no others.
+    pub const fn new(
+        name: &'static str,
+        meaning: &'static str,
+        default: &'static [&'static str],
+    ) -> Self {
+        Self { name, meaning, default, full: default, takes: Takes::Words(&[]) }
+    }
+
+    /// The parameter with other values that `--full` measures.
+    pub const fn full(self, full: &'static [&'static str]) -> Self {
+        Self { full, ..self }
+    }
+
+    /// The parameter with other values that it accepts.
+    pub const fn takes(self, takes: Takes) -> Self {
+        Self { takes, ..self }
+    }
+}
+
 impl Case {
+    /// What most cases have in common: they exist everywhere, are not core-bound, are timed in batches, and have neither
+    /// parameters nor metrics. A case sets `operation`, `comparable_to` and `run` itself; `Area::new` does not compile without
+    /// the texts.
+    pub const fn new(area: &'static str, name: &'static str) -> Self {
+        Self {
+            area,
+            name,
+            operation: "",
+            comparable_to: "",
+            only: Only::Everywhere,
+            core_bound: false,
+            trials: None,
+            params: &[],
+            metrics: &[],
+            run: has_no_run,
+        }
+    }
+
+    /// The case, measured on Linux only.
+    pub const fn on_linux(self) -> Self {
+        Self { only: Only::Linux("measured on Linux only"), ..self }
+    }
+
+    /// The case, measured on Unix-like systems only.
+    pub const fn on_unix(self) -> Self {
+        Self { only: Only::Unix("measured on Unix-like systems only"), ..self }
+    }
+
+    /// The case of something that exists on Windows only.
+    pub const fn on_windows(self) -> Self {
+        Self { only: Only::Windows("exists only on Windows"), ..self }
+    }
+
     /// `area/name`.
     pub fn label(&self) -> String {
         format!("{}/{}", self.area, self.name)
@@ -152,6 +209,11 @@ impl Case {
         };
         if here { None } else { Some(reason) }
     }
+}
+
+/// The `run` of a case that sets none.
+pub(crate) fn has_no_run(_: &Params, _: &mut Round) -> Result<(), CaseError> {
+    Err(CaseError::Failed("the case has no run".into()))
 }
 
 /// The value of a parameter.

@@ -33,6 +33,8 @@ mod together;
 
 pub use area::{Application, Area, Design, Finding, Layout, Need, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
+pub(crate) use platform::{on_linux, on_unix, on_windows, on_x86_64};
+
 pub use counterparts::{COUNTERPARTS, Counterpart};
 pub use registry::{
     AREAS, all, area, find, includes, is_beyond, is_experiment, matches_filter, metric, needs_of,
@@ -152,6 +154,7 @@ mod tests {
             assert!(labels.insert(label.clone()), "{label} twice");
             assert!(case.operation.ends_with('.') && case.operation.len() > 15, "{label}");
             assert!(!case.comparable_to.is_empty(), "{label}");
+            assert!(!std::ptr::fn_addr_eq(case.run, case::has_no_run as case::Run), "{label}");
             for param in case.params {
                 assert!(!param.default.is_empty() && !param.full.is_empty(), "{label}");
             }

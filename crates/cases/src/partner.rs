@@ -23,13 +23,11 @@ const ENDS_WITHIN: Duration = Duration::from_secs(2);
 const SHOWS_ITS_END_WITHIN: Duration = Duration::from_secs(1);
 
 /// Tasks as processes and as threads.
-pub const AS: Param = Param {
-    name: "as",
-    meaning: "whether the tasks are processes, or threads of one process",
-    default: &["processes", "threads"],
-    full: &["processes", "threads"],
-    takes: Takes::Words(&[]),
-};
+pub const AS: Param = Param::new(
+    "as",
+    "whether the tasks are processes, or threads of one process",
+    &["processes", "threads"],
+);
 
 /// As [`AS`], but as threads only with `--full`.
 pub const AS_PROCESSES: Param = Param { default: &["processes"], ..AS };
@@ -44,15 +42,15 @@ pub const AS_PROCESSES_WHERE_POSSIBLE: Param = if CAN_FORK { AS_PROCESSES } else
 pub const AS_THREADS: Param = Param { default: &["threads"], full: &["threads"], ..AS };
 
 /// On one CPU, on two, and where the scheduler puts them.
-pub const PLACE: Param = Param {
-    name: "place",
-    meaning: "tasks pinned to the same CPU, to another CPU than the measuring one, or unpinned; or to hardware threads of one \
-              core (smt), to cores that share their last-level cache (core), to cores of one socket with different \
-              last-level caches (cache), or to different sockets (socket)",
-    default: &["same", "other", "unpinned"],
-    full: &["same", "other", "unpinned"],
-    takes: Takes::Words(APART),
-};
+pub const PLACE: Param = Param::new(
+    "place",
+    "tasks pinned to the same CPU, to another CPU than the measuring one, or unpinned; or to \
+     hardware threads of one core (smt), to cores that share their last-level cache (core), to \
+     cores of one socket with different last-level caches (cache), or to different sockets \
+     (socket)",
+    &["same", "other", "unpinned"],
+)
+.takes(Takes::Words(APART));
 
 /// As [`PLACE`], by default on one CPU only.
 pub const PLACE_SAME: Param = Param { default: &["same"], ..PLACE };

@@ -121,13 +121,22 @@ fn parameters_and_precision_are_taken() {
 }
 
 #[test]
-fn too_short_a_budget_gives_each_point_one_round_and_a_note() {
+fn a_budget_is_kept_and_the_points_that_it_leaves_out_are_named() {
     let bench = Bench::new();
-    let run = bench.oscost("run clock concurrency/worth --budget 100ms --json").with(0);
-    for result in times(&run.json()).iter().filter(|r| r["outcome"] == "measured") {
+    let run = bench.oscost("run clock concurrency/worth --budget 100ms --json").with(3);
+    assert!(run.err.contains("time was up before"), "{}", run.err);
+    let document = run.json();
+    let times = times(&document);
+    let has = |outcome: &str| times.iter().filter(|r| r["outcome"] == outcome).count();
+    assert!(has("timed-out") > 0, "{times:?}");
+    for result in times.iter().filter(|r| r["outcome"] == "measured") {
         let doubts = result["doubts"].to_string();
         assert!(doubts.contains("fewer rounds"), "{result}");
         assert!(result["rounds"].as_u64() >= Some(1), "{result}");
+    }
+    for result in times.iter().filter(|r| r["outcome"] == "timed-out") {
+        let reason = result["reason"].to_string();
+        assert!(reason.contains("before its first round"), "{result}");
     }
 }
 

@@ -40,6 +40,7 @@ pub mod mapped_file;
 pub mod memory;
 pub mod memory_limit;
 pub mod network_namespace;
+pub mod owned;
 pub mod pages;
 pub mod pointer_chase;
 pub mod process;
@@ -74,9 +75,20 @@ pub use case_error::CaseError;
 /// Evaluates the block on Linux; elsewhere evaluates to `Err(CaseError::Unsupported(..))`.
 ///
 /// Variables that only the block uses are named before it, so that they are not called unused
-/// elsewhere: `on_linux!(round, { .. })`.
+/// elsewhere: `on_linux!(round, { .. })`. A closure of two arguments, such as a case's `run`, is written as one:
+/// `on_linux!(|params, round| { .. })`.
 #[macro_export]
 macro_rules! on_linux {
+    (|$params:tt, $round:tt| $here:block) => {{
+        #[cfg(target_os = "linux")]
+        {
+            |$params, $round| $here
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            |_, _| Err($crate::CaseError::Unsupported(String::from("exists only on Linux")))
+        }
+    }};
     ($($used:ident,)* $here:block) => {{
         #[cfg(target_os = "linux")]
         {
@@ -93,6 +105,16 @@ macro_rules! on_linux {
 /// As [`on_linux!`], on Unix-like systems.
 #[macro_export]
 macro_rules! on_unix {
+    (|$params:tt, $round:tt| $here:block) => {{
+        #[cfg(unix)]
+        {
+            |$params, $round| $here
+        }
+        #[cfg(not(unix))]
+        {
+            |_, _| Err($crate::CaseError::Unsupported(String::from("exists only on Unix-like systems")))
+        }
+    }};
     ($($used:ident,)* $here:block) => {{
         #[cfg(unix)]
         {
@@ -109,6 +131,16 @@ macro_rules! on_unix {
 /// As [`on_linux!`], on Windows.
 #[macro_export]
 macro_rules! on_windows {
+    (|$params:tt, $round:tt| $here:block) => {{
+        #[cfg(windows)]
+        {
+            |$params, $round| $here
+        }
+        #[cfg(not(windows))]
+        {
+            |_, _| Err($crate::CaseError::Unsupported(String::from("exists only on Windows")))
+        }
+    }};
     ($($used:ident,)* $here:block) => {{
         #[cfg(windows)]
         {
@@ -125,6 +157,16 @@ macro_rules! on_windows {
 /// As [`on_linux!`], on x86-64.
 #[macro_export]
 macro_rules! on_x86_64 {
+    (|$params:tt, $round:tt| $here:block) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            |$params, $round| $here
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            |_, _| Err($crate::CaseError::Unsupported(String::from("exists only on x86-64")))
+        }
+    }};
     ($($used:ident,)* $here:block) => {{
         #[cfg(target_arch = "x86_64")]
         {

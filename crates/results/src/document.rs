@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 
 pub use measure::Direction;
 pub use measure::stats::Interval;
+use measure::stats::LEVEL;
 use measure::{CaseError, Metric};
 use serde::{Deserialize, Serialize};
 
 use crate::object::unique_keys;
+use crate::point::{PointKey, label};
 
 /// The schema number this build reads and writes.
 pub const SCHEMA: u32 = 1;
@@ -202,6 +204,14 @@ pub struct Estimate {
     pub level: f64,
 }
 
+impl Estimate {
+    /// A figure with its interval at the usual level.
+    pub fn of(figure: Interval) -> Self {
+        let Interval { median, low, high } = figure;
+        Self { median, low, high, level: LEVEL }
+    }
+}
+
 /// How the time of a case follows the core's frequency: the slope of the logarithm of its time over the
 /// logarithm of the core's cycle time, across rounds. 1: bound by the core; 0: not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -344,19 +354,15 @@ impl CaseResult {
         Some(cycles.median / estimate.median)
     }
 
+    /// The case with its parameters.
+    pub fn point(&self) -> PointKey {
+        PointKey { case: self.case.clone(), params: self.params.clone() }
+    }
+
     /// The case with its parameters in the usual notation: `lock/sysv-sem{as=threads,workers=4}`.
     pub fn label(&self) -> String {
         label(&self.case, &self.params)
     }
-}
-
-/// `area/name` with its parameters in the usual notation: `lock/sysv-sem{as=threads,workers=4}`.
-pub fn label(case: &str, params: &BTreeMap<String, String>) -> String {
-    if params.is_empty() {
-        return case.to_owned();
-    }
-    let list: Vec<String> = params.iter().map(|(k, v)| format!("{k}={v}")).collect();
-    format!("{case}{{{}}}", list.join(","))
 }
 
 /// A machine's description in one line, without the facts that are unknown.

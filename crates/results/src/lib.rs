@@ -5,6 +5,7 @@ pub mod document;
 pub mod export;
 pub mod import;
 mod object;
+mod point;
 pub mod store;
 
 pub use check::Fault;
@@ -12,10 +13,11 @@ pub use measure::Params;
 
 pub use document::{
     CaseResult, Direction, Document, EMULATED, Estimate, FrequencySlope, GROUP, Interval, LAUNCHER,
-    LEAST_ROUNDS, Outcome, PerOp, Reference, RunInfo, SCHEMA, SYSTEM, Seen, label, machine_line,
+    LEAST_ROUNDS, Outcome, PerOp, Reference, RunInfo, SCHEMA, SYSTEM, Seen, machine_line,
 };
 pub use export::{TEXT_FORMATS, TextFormat, to_benchstat, to_csv, to_json};
 pub use import::{ImportError, parse_document};
+pub use point::{PointKey, label};
 pub use store::{Imported, RoundRow, RunSummary, Store, StoreError};
 
 #[cfg(test)]

@@ -9,50 +9,64 @@ use std::time::{Duration, Instant};
 use measure::round::Mode;
 use measure::survey::ClockFacts;
 use platform::counters::HeldTracepoint;
-use rand::SeedableRng;
-use rand::rngs::StdRng;
-use rand::seq::SliceRandom;
 use results::{RoundRow, Store, StoreError};
 
 use crate::error::RunError;
 use crate::event::Event;
-use crate::evidence::Evidence;
+use crate::host_evidence::HostEvidence;
 use crate::id::{now_rfc3339, unix_ms};
 use crate::launch::{Phases, Report, RoundEnd};
 use crate::machine::directories;
 use crate::measuring_cpus::{MeasuringCpus, Needs};
-use crate::place::{Counting, Made};
-use crate::plan::Plan;
-use crate::run_state::{CountedWhen, CountingEnds, RunState};
-use crate::stored_round::{Began, PASS_MS, Purpose};
+use crate::place::Made;
+use crate::plan::{Plan, Point};
+use crate::run_clock::RunClock;
+use crate::run_state::RunState;
+use crate::schedule::{
+    Allowed, Group, Next, PointState, Purpose, RunTime, State, Waited, may_wait, schedule,
+};
+use crate::stored_round::Began;
 
 /// Runs in progress.
 pub(crate) struct Coordinator<'a> {
     runs: Vec<RunState<'a>>,
+    /// The groups of each run's points: the same point on all systems.
+    groups: Vec<Vec<usize>>,
     store: &'a mut Store,
     stop: &'a AtomicBool,
     watch: &'a mut dyn FnMut(Event),
-    began: Instant,
-    /// Until when the time was added to that which a run has spent.
-    charged: Instant,
+    clock: RunClock,
+    waited: Waited,
     /// The CPUs of this system that the rounds use, the measuring one last.
     cpus: Vec<usize>,
     measuring: MeasuringCpus,
 }
 
 impl<'a> Coordinator<'a> {
-    /// Of these runs, whose rounds use these CPUs of this system, which `clock` is of.
+    /// Of these runs, whose rounds use these CPUs of this system, which `clock` is of. Before one was resumed, it was measured for
+    /// `earlier`.
     pub(crate) fn new(
         runs: Vec<RunState<'a>>,
         cpus: &[usize],
         clock: &ClockFacts,
+        earlier: Duration,
         store: &'a mut Store,
         stop: &'a AtomicBool,
         watch: &'a mut dyn FnMut(Event),
     ) -> Self {
-        let now = Instant::now();
-        let measuring = MeasuringCpus::of(cpus, clock, runs.iter().map(RunState::waiting).sum());
-        Self { runs, store, stop, watch, began: now, charged: now, cpus: cpus.to_vec(), measuring }
+        let measuring = MeasuringCpus::of(cpus, clock);
+        let groups = groups_of(&runs);
+        Self {
+            runs,
+            groups,
+            store,
+            stop,
+            watch,
+            clock: RunClock::starting_at(earlier),
+            waited: Waited::default(),
+            cpus: cpus.to_vec(),
+            measuring,
+        }
     }
 
     /// Measures until every point is precise enough or time is up, and stores the results; false if stopped before.
@@ -87,160 +101,142 @@ impl<'a> Coordinator<'a> {
         runs.iter_mut().try_for_each(|run| run.store_results(store))
     }
 
-    /// Counts and samples; false if stopped before the end.
+    /// Makes all rounds that the schedule asks for; false if stopped before the end.
     fn count_and_sample(&mut self) -> Result<bool, RunError> {
-        let complete = self.count_all(CountedWhen::First)?
-            && self.sample_all()?
-            && self.count_all(CountedWhen::Last)?;
-        let uncounted = |run: &RunState| run.evidence.iter().filter(|e| e.needs_count()).count();
-        let on_host = |run: &RunState| run.uncounted_on_host(true).len();
-        for (left, what) in [
-            (self.runs.iter().map(uncounted).sum::<usize>(), "the system calls of"),
-            (self.runs.iter().map(on_host).sum(), "the host's system calls of"),
-        ] {
-            if left > 0 && complete {
-                let note = format!("time was up before {what} {left} cases were counted");
-                (self.watch)(Event::Note(note));
-            }
-        }
-        Ok(complete)
-    }
-
-    /// The untimed pass of each run over all points that still need it, as far as there is time; false if stopped before the
-    /// end.
-    fn count_all(&mut self, when: CountedWhen) -> Result<bool, RunError> {
-        for run in 0..self.runs.len() {
-            self.charge(run);
-            let until = self.runs[run].counting_ends(when);
-            if !(self.count_run(run, until.in_system)? && self.count_on_host(run, until)?) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Counts from outside what the points of a run make the host do: each point in the fewest pairs of rounds first, then
-    /// those whose pairs disagree; false if stopped before the end.
-    fn count_on_host(&mut self, run: usize, until: CountingEnds) -> Result<bool, RunError> {
-        self.charge(run);
-        let before = self.runs[run].spent;
-        let mut goes_on = true;
-        for (fewest, until) in [(true, until.on_host), (false, until.on_host_again)] {
-            let points = self.runs[run].uncounted_on_host(fewest);
-            if !points.is_empty() && self.runs[run].spent < until {
-                self.runs[run].place.begin_counting();
-            }
-            for which in points {
-                goes_on = goes_on && self.count_point_on_host(run, which, fewest, until)?;
-            }
-        }
-        self.runs[run].place.end_counting();
-        self.charge(run);
-        let spent = self.runs[run].spent.saturating_sub(before);
-        self.runs[run].add_time_on_host(spent);
-        Ok(goes_on)
-    }
-
-    /// The same of one point.
-    fn count_point_on_host(
-        &mut self,
-        run: usize,
-        which: usize,
-        fewest: bool,
-        until: Duration,
-    ) -> Result<bool, RunError> {
-        while let Some(mode) = self.runs[run].evidence[which].next_on_host(fewest) {
-            if self.must_stop() {
-                return Ok(false);
-            }
-            self.charge(run);
-            if self.runs[run].spent >= until || !self.runs[run].place.can_be_counted() {
-                break;
-            }
-            self.round(run, which, mode)?;
-        }
-        Ok(true)
-    }
-
-    /// Counts in the system itself, until the run has spent so much; false if stopped before the end.
-    fn count_run(&mut self, run: usize, until: Duration) -> Result<bool, RunError> {
-        if !self.runs[run].evidence.iter().any(Evidence::needs_count) {
-            return Ok(true);
-        }
-        let Counting { tracepoint, tracer: mut tracer_works } = self.runs[run].place.counting();
-        // Until sampling begins: while it is held, each system call takes longer.
-        let _held = tracepoint.and_then(|_| HeldTracepoint::hold());
-        for which in 0..self.runs[run].evidence.len() {
-            for _attempt in 0..3 {
-                if !self.runs[run].evidence[which].needs_count() {
-                    break;
+        while !self.must_stop() {
+            self.runs.iter_mut().for_each(|run| run.update_precision(false));
+            match schedule(&self.state(), self.clock.now()) {
+                Next::Rounds { purpose, groups, until } => self.make(purpose, &groups, until)?,
+                Next::WaitUntil(moment) => self.wait_until(moment),
+                Next::Restart(systems) => {
+                    for system in systems {
+                        self.runs[system].boots_done += 1;
+                        self.runs[system].place.end();
+                    }
                 }
-                if self.must_stop() {
-                    return Ok(false);
-                }
-                self.charge(run);
-                if self.runs[run].spent >= until {
+                Next::Done if self.reconsiders() => {}
+                Next::Done => {
+                    self.note_what_is_left();
                     return Ok(true);
                 }
-                let mode = match tracepoint {
-                    Some(id) => Mode::Count(id),
-                    None if tracer_works => Mode::CountForTracer,
-                    None => Mode::CountRest,
-                };
-                let traced = mode == Mode::CountForTracer;
+            }
+        }
+        Ok(false)
+    }
+
+    /// What the schedule knows of these runs.
+    fn state(&self) -> State {
+        let points =
+            self.runs.iter().zip(&self.groups).enumerate().flat_map(|(system, (run, groups))| {
+                let of_run = run.evidence.iter().zip(groups);
+                of_run.map(move |(evidence, &group)| {
+                    let state = evidence.state(run.plan, system, group);
+                    PointState {
+                        host_pairs: state.host_pairs.filter(|_| run.place.can_be_counted()),
+                        ..state
+                    }
+                })
+            });
+        State {
+            seed: self.runs.first().map_or(0, |run| run.plan.seed),
+            allowed: allowed(&self.runs),
+            points: points.collect(),
+            boots_done: self.runs.iter().map(|run| run.boots_done).collect(),
+            rounds: self.runs.iter().map(|run| run.next_seq).sum(),
+        }
+    }
+
+    /// The run of a point of the schedule, and its number there.
+    fn run_of(&self, mut point: usize) -> (usize, usize) {
+        let mut run = 0;
+        while point >= self.runs[run].evidence.len() {
+            point -= self.runs[run].evidence.len();
+            run += 1;
+        }
+        (run, point)
+    }
+
+    /// Whether points go on that were precise enough: a later round may have shown that theirs were disturbed.
+    fn reconsiders(&mut self) -> bool {
+        self.runs.iter_mut().for_each(|run| run.update_precision(true));
+        schedule(&self.state(), self.clock.now()) != Next::Done
+    }
+
+    /// Makes the rounds of these groups, each of which begins before `until`.
+    fn make(&mut self, purpose: Purpose, groups: &[Group], until: RunTime) -> Result<(), RunError> {
+        // While it is held, each system call takes longer.
+        let traces = |run: &RunState| matches!(run.counting_mode(), Mode::Count(_));
+        let is_traced = purpose == Purpose::Counts && self.runs.iter().any(traces);
+        let _held = is_traced.then(HeldTracepoint::hold);
+        let on_host = purpose == Purpose::HostCounts;
+        if on_host {
+            self.runs.iter_mut().for_each(|run| run.place.begin_counting());
+        }
+        let mut made = Ok(());
+        for group in groups {
+            if self.must_stop() || self.clock.now() >= until || made.is_err() {
+                break;
+            }
+            made = group.iter().try_for_each(|&point| self.make_point(purpose, point));
+        }
+        if on_host {
+            self.runs.iter_mut().for_each(|run| run.place.end_counting());
+        }
+        made
+    }
+
+    /// Makes the round of one point, or the pair of rounds that counts on the host.
+    fn make_point(&mut self, purpose: Purpose, point: usize) -> Result<(), RunError> {
+        let (run, which) = self.run_of(point);
+        match purpose {
+            Purpose::Times => self.round(run, which, Mode::Sample),
+            Purpose::Counts => {
+                let mode = self.runs[run].counting_mode();
                 match self.round(run, which, mode) {
-                    Err(RunError::Worker(case_error)) if traced => {
-                        tracer_works = false;
+                    Err(RunError::Worker(case_error)) if mode == Mode::CountForTracer => {
+                        self.runs[run].give_up_tracing();
                         (self.watch)(Event::Note(format!(
                             "system calls are not counted: {case_error}"
                         )));
+                        Ok(())
                     }
-                    other => other?,
+                    other => other,
                 }
+            }
+            Purpose::HostCounts => {
+                for _ in 0..2 {
+                    let Some(mode) = self.runs[run].evidence[which].next_on_host() else { break };
+                    if self.must_stop() {
+                        break;
+                    }
+                    self.round(run, which, mode)?;
+                }
+                Ok(())
             }
         }
-        Ok(true)
     }
 
-    /// Pass after pass of sampling rounds; false if stopped before the end.
-    fn sample_all(&mut self) -> Result<bool, RunError> {
-        let seed = self.runs.first().map_or(0, |run| run.plan.seed.wrapping_add(run.next_seq));
-        let mut rng = StdRng::seed_from_u64(seed);
-        let mut said = false;
-        loop {
-            let mut active: Vec<Vec<usize>> = self.runs.iter().map(RunState::active).collect();
-            if self.runs.iter().zip(&active).all(|(run, active)| run.is_over(active)) {
-                let goes_on: Vec<bool> = self.runs.iter_mut().map(RunState::reconsider).collect();
-                if !goes_on.contains(&true) {
-                    return Ok(true);
-                }
-                active = self.runs.iter().map(RunState::active).collect();
-            }
-            for (run, active) in self.runs.iter_mut().zip(&active) {
-                if !active.is_empty() {
-                    run.next_boot_if_due(active);
-                }
-            }
-            let pass = Instant::now();
-            for (run, which) in pass_over(&self.runs, &active, &mut rng) {
-                if self.must_stop() {
-                    return Ok(false);
-                }
-                if self.runs[run].wants_round(which) {
-                    self.round(run, which, Mode::Sample)?;
-                }
-            }
-            if !said {
-                let each = self.runs.iter().zip(&active);
-                let waiting: usize = each.map(|(run, active)| run.waiting_for_quiet(active)).sum();
-                said = waiting > 0;
-                self.say_that_more_time_is_taken(waiting);
-            }
-            for (run, active) in self.runs.iter_mut().zip(&active) {
-                run.check_convergence(active);
-            }
-            if self.runs.iter().zip(&active).any(|(run, active)| run.lacks_planned_rounds(active)) {
-                self.rest_until(pass + Duration::from_millis(PASS_MS));
+    /// Reports what was not measured or counted, since time was up.
+    fn note_what_is_left(&mut self) {
+        let unmeasured: usize = self.runs.iter_mut().map(RunState::end_unmeasured).sum();
+        let state = self.state();
+        let counts = state.points.iter().filter(|point| point.needs_counts).count();
+        let is_unknown = |point: &&PointState| {
+            point.host_pairs.is_some_and(|pairs| pairs < HostEvidence::PAIRS_AT_LEAST)
+        };
+        let on_host = state.points.iter().filter(is_unknown).count();
+        for (left, what, done) in [
+            (unmeasured, "", "measured; a longer --budget measures all"),
+            (counts, "the system calls of ", "counted"),
+            (on_host, "the host's system calls of ", "counted"),
+        ] {
+            if left > 0 {
+                let cases = match left {
+                    1 => "1 case was".to_owned(),
+                    left => format!("{left} cases were"),
+                };
+                let note = format!("time was up before {what}{cases} {done}");
+                (self.watch)(Event::Note(note));
             }
         }
     }
@@ -249,29 +245,24 @@ impl<'a> Coordinator<'a> {
     fn round(&mut self, run: usize, which: usize, mode: Mode) -> Result<(), RunError> {
         self.announce(run, which);
         let evidence = &self.runs[run].evidence[which];
-        let is_trial = evidence.of_trials;
         // The first round shows whether workers contend.
         let is_of_one = evidence.rounds() > 0 && !evidence.scatters();
         let needs = if is_of_one { Needs::OneCpu } else { Needs::SeveralCpus };
         if mode == Mode::Sample {
-            let waited = self.measuring.await_quiet(needs, self.stop);
-            self.runs[run].add_waiting_time(waited);
+            let longest = may_wait(self.waited, self.clock.now());
+            self.waited.0 += self.measuring.await_quiet(needs, longest, self.stop);
         }
+        let at = self.clock.now();
         let launched = Instant::now();
-        let at = self.runs[run].earlier + self.began.elapsed();
         let started_ms = unix_ms();
         let order = self.runs[run].order(which, mode);
         let measuring = &self.measuring;
         let phases = Phases { started: &|| measuring.started(needs), ended: &|| measuring.ended() };
         let made = self.runs[run].place.make(&order, self.stop, &phases);
         measuring.ended();
-        if mode == Mode::Sample {
-            measuring.earn_patience(launched.elapsed(), is_trial);
-        }
         let starting = self.runs[run].place.take_start_time();
-        self.runs[run].add_area_time(which, launched.elapsed().saturating_sub(starting));
-        self.charge(run);
-        self.runs[run].spent = self.runs[run].spent.saturating_sub(starting);
+        self.runs[run].add_time(which, launched.elapsed().saturating_sub(starting));
+        self.clock.exclude(starting);
         let Report { text, end } = match made {
             Made::Report(report) => report,
             Made::Refused(error) => return self.refused(run, mode, error),
@@ -288,7 +279,7 @@ impl<'a> Coordinator<'a> {
         let purpose = Purpose::of(mode);
         let run = &mut self.runs[run];
         let text = run.with_boot(text);
-        let began = Began { at_ms: at.as_millis() as u64, unix_ms: started_ms };
+        let began = Began { at, unix_ms: started_ms };
         run.add_output(which, purpose, &text, &end, began);
         let point = &run.evidence[which].point;
         let row = RoundRow {
@@ -332,8 +323,7 @@ impl<'a> Coordinator<'a> {
     }
 
     fn announce(&mut self, run: usize, which: usize) {
-        let spent: Duration = self.runs.iter().map(|run| run.spent).sum();
-        let budget: Duration = self.runs.iter().map(RunState::budget).sum();
+        let (spent, budget) = (self.clock.now().0, allowed(&self.runs).more.0);
         let remaining = budget.saturating_sub(spent);
         let by_time = spent.as_secs_f64() / budget.as_secs_f64().max(0.001);
         let done: f64 = self.runs.iter().map(RunState::share_done).sum();
@@ -347,35 +337,13 @@ impl<'a> Coordinator<'a> {
         (self.watch)(Event::Round { label: &label, done, remaining });
     }
 
-    /// Rests; each run has spent its part of that time.
-    fn rest_until(&mut self, moment: Instant) {
-        while Instant::now() < moment && !self.must_stop() {
-            std::thread::sleep(Duration::from_millis(5));
-            let rested = self.uncharged() / u32::try_from(self.runs.len()).unwrap_or(1).max(1);
-            self.runs.iter_mut().for_each(|run| run.spent += rested);
+    fn wait_until(&mut self, moment: RunTime) {
+        let wait = moment.0.saturating_sub(self.clock.now().0);
+        let until = Instant::now() + wait;
+        while Instant::now() < until && !self.must_stop() {
+            std::thread::sleep(Duration::from_millis(5).min(wait));
         }
-    }
-
-    /// Says once that the run goes on for these points although its time is up.
-    fn say_that_more_time_is_taken(&mut self, points: usize) {
-        let patience = self.runs.iter().map(|run| run.plan.patience_ms / 1_000).max().unwrap_or(0);
-        if points > 0 {
-            let which = if points == 1 { "1 point has" } else { &format!("{points} points have") };
-            (self.watch)(Event::Note(format!(
-                "{which} too few quiet rounds so far: up to {patience} s more"
-            )));
-        }
-    }
-
-    /// Adds the time since the last call to that which a run has spent.
-    fn charge(&mut self, run: usize) {
-        let time = self.uncharged();
-        self.runs[run].spent += time;
-    }
-
-    fn uncharged(&mut self) -> Duration {
-        let now = Instant::now();
-        now - std::mem::replace(&mut self.charged, now)
+        self.clock.has_reached(moment);
     }
 
     fn must_stop(&self) -> bool {
@@ -383,70 +351,45 @@ impl<'a> Coordinator<'a> {
     }
 }
 
-/// The rounds of one pass over all runs: the points in a random order, and of each point the systems in a random order, one
-/// after the other. What changes the machine's speed for seconds then changes theirs alike (a randomised block design).
-fn pass_over(runs: &[RunState], active: &[Vec<usize>], rng: &mut StdRng) -> Vec<(usize, usize)> {
-    let mut blocks: BTreeMap<_, Vec<(usize, usize)>> = BTreeMap::new();
-    for (number, (run, active)) in runs.iter().zip(active).enumerate() {
-        let mut made: BTreeMap<usize, usize> = BTreeMap::new();
-        for which in run.rounds_of_pass(active) {
-            let nth = made.entry(which).or_default();
-            *nth += 1;
-            let point = &run.evidence[which].point;
-            let block = (&point.case, &point.params, *nth);
-            blocks.entry(block).or_default().push((number, which));
-        }
+/// The groups of the runs' points: the same point on all systems is one, since it is compared with itself.
+fn groups_of(runs: &[RunState]) -> Vec<Vec<usize>> {
+    let mut numbers: BTreeMap<&Point, usize> = BTreeMap::new();
+    let of_run =
+        |run: &'_ RunState| run.evidence.iter().map(|evidence| evidence.point.clone()).collect();
+    let points: Vec<Vec<Point>> = runs.iter().map(of_run).collect();
+    let mut groups = Vec::new();
+    for of_run in &points {
+        let mut number = |point| {
+            let next = numbers.len();
+            *numbers.entry(point).or_insert(next)
+        };
+        groups.push(of_run.iter().map(&mut number).collect());
     }
-    let mut blocks: Vec<_> = blocks.into_values().collect();
-    blocks.shuffle(rng);
-    blocks.iter_mut().for_each(|systems| systems.shuffle(rng));
-    blocks.concat()
+    groups
+}
+
+/// The time that several runs may take together. A third of it is for counts, and as much more as was planned for those on the host.
+/// Systems in turn may take twice the time for planned rounds, unless the user set it: in some of them a round takes several
+/// times as long.
+fn allowed(runs: &[RunState]) -> Allowed {
+    const COUNTING_SHARE: u32 = 3;
+    let sum = |ms: fn(&Plan) -> u64| -> Duration {
+        runs.iter().map(|run| Duration::from_millis(ms(run.plan))).sum()
+    };
+    let (all, host) = (sum(|plan| plan.budget_ms), sum(|plan| plan.host_counts_ms));
+    let counts = all.saturating_sub(host) / COUNTING_SHARE;
+    let may_take_longer = runs.iter().all(|run| run.plan.in_turn && !run.plan.is_budget_set);
+    Allowed {
+        counts: RunTime(counts),
+        host_counts: RunTime(counts + host),
+        planned: RunTime(if may_take_longer { all * 2 } else { all }),
+        more: RunTime(all),
+    }
 }
 
 /// Registers the directories of a plan's points with the cleanup registry, which removes what killed workers left there.
 pub(crate) fn register_directories_of(plan: &Plan) {
     for dir in directories(plan) {
         platform::cleanup::look_also_in(&cases::file::path_of(dir));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use measure::cycles::{Latency, Timebase};
-    use measure::survey::survey;
-
-    use super::*;
-    use crate::place::Place;
-    use crate::plan::{Options, plan};
-
-    #[test]
-    fn of_each_point_the_systems_come_one_after_the_other() {
-        let options = |filters: &[&str]| Options {
-            filters: filters.iter().map(|&filter| filter.to_owned()).collect(),
-            ..Options::default()
-        };
-        // A pass with trials has several rounds of each sampled point; the second system lacks some points.
-        let of_all = plan(&options(&["syscall", "concurrency/worth"]), &[0], 7).unwrap();
-        let of_some = plan(&options(&["syscall"]), &[0], 7).unwrap();
-        let timebase = Timebase { clock: survey().remove(0), latency: Latency::Cycles(3) };
-        let run = |plan| RunState::new(plan, "a-run", &timebase, Place::Here, evidence_of(plan));
-        let runs = [run(&of_all), run(&of_some), run(&of_all)];
-        let active: Vec<Vec<usize>> =
-            runs.iter().map(|run| (0..run.evidence.len()).collect()).collect();
-        let made = pass_over(&runs, &active, &mut StdRng::seed_from_u64(1));
-        let wanted: usize =
-            runs.iter().zip(&active).map(|(run, active)| run.rounds_of_pass(active).len()).sum();
-        assert_eq!(made.len(), wanted);
-        let point = |&(run, which): &(usize, usize)| &runs[run].evidence[which].point;
-        let blocks: Vec<&[(usize, usize)]> =
-            made.chunk_by(|a, b| point(a) == point(b) && a.0 != b.0).collect();
-        let first: Vec<usize> = blocks.iter().map(|block| block[0].0).collect();
-        assert!((0..3).all(|run| first.contains(&run)), "the systems are in a random order");
-        let of_three = blocks.iter().filter(|block| block.len() == 3).count();
-        assert!(of_three > 50, "{blocks:?}");
-    }
-
-    fn evidence_of(plan: &Plan) -> Vec<Evidence> {
-        plan.points.iter().cloned().map(Evidence::new).collect()
     }
 }

@@ -13,7 +13,6 @@ use crate::launch::RoundEnd;
 const OPERATIONS: u64 = 5_000;
 /// How many times as long the operations of the longer one of two trials go on.
 const LONGER: u32 = 2;
-const PAIRS_AT_LEAST: usize = 2;
 const PAIRS_AT_MOST: usize = 5;
 /// Rounds that may be lost.
 const LOST_AT_MOST: u32 = 3;
@@ -44,6 +43,9 @@ pub(crate) struct HostPerOp {
 }
 
 impl HostEvidence {
+    /// The fewest pairs from which a count is known.
+    pub(crate) const PAIRS_AT_LEAST: usize = 2;
+
     /// Of trials, which may be unable to carry out more operations.
     pub(crate) fn of_trials(can_be_longer: bool) -> Self {
         Self { of_trials: true, refused: !can_be_longer, ..Self::default() }
@@ -62,15 +64,15 @@ impl HostEvidence {
         })
     }
 
-    /// The same, as long as there are fewer pairs than a count takes.
-    pub(crate) fn next_of_fewest(&self) -> Option<Mode> {
-        self.next().filter(|_| self.pairs.len() < PAIRS_AT_LEAST)
+    /// The number of pairs so far.
+    pub(crate) fn pairs(&self) -> usize {
+        self.pairs.len()
     }
 
     fn is_settled(&self) -> bool {
         let parts: [fn(&HostPerOp) -> Option<f64>; 2] = [|one| one.syscalls, |one| one.switches];
         let agree = || parts.iter().all(|part| self.known(*part, AGREEMENT, 0).is_some());
-        self.pairs.len() >= PAIRS_AT_MOST || (self.pairs.len() >= PAIRS_AT_LEAST && agree())
+        self.pairs.len() >= PAIRS_AT_MOST || (self.pairs.len() >= Self::PAIRS_AT_LEAST && agree())
     }
 
     /// Adds the output of a round.
@@ -109,7 +111,7 @@ impl HostEvidence {
         // Of five, one at each end may have been disturbed.
         let ends = usize::from(self.pairs.len() >= PAIRS_AT_MOST);
         let known = |part: fn(&HostPerOp) -> Option<f64>| {
-            let enough = self.pairs.len() >= PAIRS_AT_LEAST;
+            let enough = self.pairs.len() >= Self::PAIRS_AT_LEAST;
             enough.then(|| self.known(part, USABLE, ends)).flatten().map(|count| count.max(0.0))
         };
         HostPerOp {
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn the_constant_part_cancels() {
         let evidence = counted(3.0, &[0]);
-        assert_eq!(evidence.pairs.len(), PAIRS_AT_LEAST);
+        assert_eq!(evidence.pairs.len(), HostEvidence::PAIRS_AT_LEAST);
         let per_op = HostPerOp { syscalls: Some(3.0), switches: Some(0.0), ptrace_stops: None };
         assert_eq!(evidence.per_op(), per_op);
         // What would be less than nothing is none.
@@ -227,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn two_pairs_are_the_fewest_also_where_they_disagree() {
-        let mut of_fewest = HostEvidence::default();
-        while of_fewest.next_of_fewest().is_some() {
-            of_fewest.add(&text(1_000 + 9_000 * of_fewest.pairs.len() as u64, 500, 5_000), &ENDED);
-            of_fewest.add(&text(1_000, 500, 0), &ENDED);
+    fn two_pairs_that_disagree_are_followed_by_another() {
+        let mut evidence = HostEvidence::default();
+        for (pairs, calls) in [(1, 1_000), (2, 10_000)] {
+            evidence.add(&text(calls, 500, 5_000), &ENDED);
+            evidence.add(&text(1_000, 500, 0), &ENDED);
+            assert_eq!(evidence.pairs(), pairs);
         }
-        assert_eq!(of_fewest.pairs.len(), PAIRS_AT_LEAST);
-        assert!(of_fewest.next().is_some(), "they disagree");
+        assert!(evidence.next().is_some());
     }
 
     #[test]

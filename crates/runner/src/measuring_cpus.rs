@@ -13,14 +13,6 @@ use platform::topology::CpuLocation;
 /// The largest number of CPUs kept awake: those that single measurements and pairs use, and on small machines all. More would
 /// make a large machine slower, since its cores share what power they may use.
 const AWAKE_AT_MOST: usize = 4;
-/// How long a round may wait for a quiet moment.
-const WAIT_AT_MOST: Duration = Duration::from_millis(250);
-/// How long all rounds may wait together, for the time that samples took and for that of trials, which take longer.
-const WAITING_PER_SAMPLING_TIME: f64 = 1.5;
-const WAITING_PER_TRIAL_TIME: f64 = 0.3;
-/// How long they may wait in addition.
-const WAITING_TO_BEGIN_WITH: Duration = Duration::from_secs(1);
-
 /// The measuring CPUs of a run.
 pub(crate) struct MeasuringCpus {
     /// The one that single measurements are made on is the last.
@@ -30,10 +22,6 @@ pub(crate) struct MeasuringCpus {
     others_stay: bool,
     /// Whether a round is in progress.
     is_measured: Cell<bool>,
-    /// How long rounds may wait until others have earned more.
-    patience: Cell<Duration>,
-    /// How long they may still wait in all.
-    left: Cell<Duration>,
 }
 
 struct Watched {
@@ -51,9 +39,9 @@ pub(crate) enum Needs {
 }
 
 impl MeasuringCpus {
-    /// Of these CPUs, of which there is one at least; rounds may wait for so long in all. They are kept awake from now on,
-    /// unless that would use up a quota of CPU time: one hardware thread of each core. The calling thread moves to the first.
-    pub(crate) fn of(cpus: &[usize], clock: &ClockFacts, waiting: Duration) -> Self {
+    /// Of these CPUs, of which there is one at least. They are kept awake from now on, unless that would use up a quota of CPU
+    /// time: one hardware thread of each core. The calling thread moves to the first.
+    pub(crate) fn of(cpus: &[usize], clock: &ClockFacts) -> Self {
         let own = cpus.first().copied().unwrap_or(0);
         let kept = match platform::environment::has_cpu_quota() {
             true => Vec::new(),
@@ -66,10 +54,8 @@ impl MeasuringCpus {
             Some(Watched { awake, watch })
         });
         let watched = watched.collect();
-        let (is_measured, patience) = (Cell::new(true), Cell::new(WAITING_TO_BEGIN_WITH));
-        let left = Cell::new(waiting);
         let others_stay = platform::machine::is_virtual();
-        let measuring = Self { watched, others_stay, is_measured, patience, left };
+        let measuring = Self { watched, others_stay, is_measured: Cell::new(true) };
         if cpus.len() > 1 {
             let _ = pin_thread(own);
         }
@@ -77,29 +63,24 @@ impl MeasuringCpus {
         measuring
     }
 
-    /// Waits until the CPUs that a round needs are quiet, for a limited time; returns how long.
-    pub(crate) fn await_quiet(&self, needs: Needs, stop: &AtomicBool) -> Duration {
+    /// Waits until the CPUs that a round needs are quiet, or for the longest time; returns how long.
+    pub(crate) fn await_quiet(
+        &self,
+        needs: Needs,
+        longest: Duration,
+        stop: &AtomicBool,
+    ) -> Duration {
         const LOOK_EVERY: Duration = Duration::from_micros(300);
         let Some(single) = self.watched.last() else { return Duration::ZERO };
         let is_quiet = || match needs {
             Needs::OneCpu => single.watch.is_quiet(),
             Needs::SeveralCpus => self.watched.iter().all(|watched| watched.watch.is_quiet()),
         };
-        let limit = WAIT_AT_MOST.min(self.patience.get()).min(self.left.get());
         let began = Instant::now();
-        while !is_quiet() && began.elapsed() < limit && !stop.load(Ordering::Relaxed) {
-            std::thread::sleep(LOOK_EVERY);
+        while !is_quiet() && began.elapsed() < longest && !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK_EVERY.min(longest));
         }
-        let waited = began.elapsed();
-        self.patience.set(self.patience.get().saturating_sub(waited));
-        self.left.set(self.left.get().saturating_sub(waited));
-        waited
-    }
-
-    /// Lets later rounds wait in proportion to the time that one took.
-    pub(crate) fn earn_patience(&self, took: Duration, is_trial: bool) {
-        let share = if is_trial { WAITING_PER_TRIAL_TIME } else { WAITING_PER_SAMPLING_TIME };
-        self.patience.set(self.patience.get() + took.mul_f64(share));
+        began.elapsed()
     }
 
     /// The round begins to measure: the CPUs that it needs are left to it. Its worker was started on that of this process, and
@@ -143,12 +124,9 @@ fn on_cores_of_their_own(cpus: &[CpuLocation]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// How long the rounds of these tests may wait in all.
-    const ALL: Duration = Duration::from_millis(1_030);
-
     fn measuring() -> MeasuringCpus {
         let clock = measure::survey::survey().remove(0);
-        let measuring = MeasuringCpus::of(&platform::cpu::allowed(), &clock, ALL);
+        let measuring = MeasuringCpus::of(&platform::cpu::allowed(), &clock);
         measuring.started(Needs::SeveralCpus);
         for watched in &measuring.watched {
             while !watched.awake.is_resting() {
@@ -157,32 +135,6 @@ mod tests {
             watched.watch.forget(); // what it has seen until then
         }
         measuring
-    }
-
-    #[test]
-    fn rounds_wait_as_long_as_earlier_ones_have_earned() {
-        let (measuring, stop) = (measuring(), AtomicBool::new(false));
-        if measuring.watched.is_empty() {
-            return testing::not_applicable("no thread can be given the idle priority here");
-        }
-        let mut waited = Duration::ZERO;
-        for _ in 0..20 {
-            waited += measuring.await_quiet(Needs::OneCpu, &stop);
-        }
-        assert!(waited >= WAITING_TO_BEGIN_WITH, "{waited:?}");
-        assert_eq!(measuring.patience.get(), Duration::ZERO);
-        measuring.earn_patience(Duration::from_millis(10), true);
-        assert_eq!(measuring.patience.get(), Duration::from_millis(3));
-        measuring.earn_patience(Duration::from_millis(8), false);
-        assert_eq!(measuring.patience.get(), Duration::from_millis(15));
-        assert!(measuring.await_quiet(Needs::OneCpu, &stop) >= Duration::from_millis(15));
-        assert_eq!(measuring.patience.get(), Duration::ZERO);
-        // Nor longer than all together may.
-        measuring.earn_patience(Duration::from_secs(60), false);
-        while !measuring.left.get().is_zero() {
-            measuring.await_quiet(Needs::OneCpu, &stop);
-        }
-        assert!(!measuring.patience.get().is_zero());
     }
 
     /// Until then only the CPU of single measurements was waited for: one end or the other of most trials was disturbed.
@@ -199,13 +151,13 @@ mod tests {
             (Needs::OneCpu, [true, false], true),
             (Needs::SeveralCpus, [true, true], false),
         ] {
-            measuring.patience.set(Duration::from_millis(5));
             for (watched, is_quiet) in [another, single].into_iter().zip(quiet) {
                 watched.watch.forget();
                 (0..10).for_each(|_| watched.watch.see(is_quiet));
             }
-            let waited = measuring.await_quiet(needs, &stop);
-            assert_eq!(waited >= Duration::from_millis(5), has_to_wait, "{needs:?} {quiet:?}");
+            const LONGEST: Duration = Duration::from_millis(5);
+            let waited = measuring.await_quiet(needs, LONGEST, &stop);
+            assert_eq!(waited >= LONGEST, has_to_wait, "{needs:?} {quiet:?}");
         }
     }
 
@@ -262,8 +214,8 @@ mod tests {
     #[test]
     fn a_request_to_stop_ends_the_wait() {
         let (measuring, stop) = (measuring(), AtomicBool::new(true));
-        measuring.await_quiet(Needs::OneCpu, &stop);
-        assert!(!measuring.patience.get().is_zero());
+        const LONGEST: Duration = Duration::from_secs(3_600);
+        assert!(measuring.await_quiet(Needs::OneCpu, LONGEST, &stop) < LONGEST);
     }
 
     #[test]
@@ -275,7 +227,7 @@ mod tests {
         };
         std::thread::spawn(move || {
             let clock = measure::survey::survey().remove(0);
-            let _measuring = MeasuringCpus::of(&cpus, &clock, ALL);
+            let _measuring = MeasuringCpus::of(&cpus, &clock);
             assert_eq!(platform::cpu::allowed(), [first]);
         })
         .join()

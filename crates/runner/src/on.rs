@@ -113,7 +113,16 @@ pub fn begin_on(
         states.push(state_of(run, one, store)?);
     }
     let clock = best_clock().unwrap_or_else(|| no_clock("none"));
-    let complete = Coordinator::new(states, &drafted.cpus, &clock, store, stop, watch).measure()?;
+    let complete = Coordinator::new(
+        states,
+        &drafted.cpus,
+        &clock,
+        std::time::Duration::ZERO,
+        store,
+        stop,
+        watch,
+    )
+    .measure()?;
     let ended = begun.into_iter().map(|run| conclude(store, run.info.id, complete));
     ended.collect()
 }

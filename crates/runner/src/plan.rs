@@ -36,11 +36,6 @@ const QUICK_TOLERANCE: f64 = 4.0;
 /// How many times the usual time a run for claims may take, unless a budget is given: too few rounds decide nothing. A quiet
 /// machine does not take the time.
 const SLACK_OF_CLAIMS: u64 = 3;
-/// How much longer a run goes on with points without quiet moments, unless a budget is given, in ms. A neighbour on the core
-/// mostly paused within ten seconds, but was once seen without a pause for a minute, which no run waits for.
-const PATIENCE_MS: u64 = 20_000;
-const QUICK_PATIENCE_MS: u64 = 8_000;
-
 /// A run as planned; stored with it, so that it can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -54,10 +49,10 @@ pub struct Plan {
     pub trial_precision: f64,
     /// How many times as wide as wanted the interval of a sampled point may be before it is marked.
     pub tolerance: f64,
-    /// Longest time for the whole run, in ms. Each point gets one round at least, however long that takes.
+    /// The time for the whole run, in ms.
     pub budget_ms: u64,
-    /// How much longer it goes on, in ms, with sampled points that have had too few quiet moments by then.
-    pub patience_ms: u64,
+    /// Whether the user set it: then systems in turn may not take longer either.
+    pub is_budget_set: bool,
     /// The part of the budget that is for counting what points make the host do.
     pub host_counts_ms: u64,
     /// The minimum number of rounds of a point.
@@ -68,8 +63,6 @@ pub struct Plan {
     pub trials_at_most: Option<usize>,
     /// The user's own code that points measure, by their labels.
     pub user: BTreeMap<String, UserCode>,
-    /// A point's rounds are spread over this time at least, in ms: the speed of a machine changes within seconds.
-    pub spread_ms: u64,
     /// Seed of the order of rounds and of the bootstrap.
     pub seed: u64,
     /// The CPUs in use; single measurements are made on the last.
@@ -163,17 +156,12 @@ pub fn plan_of(
             false => 1.0,
         },
         budget_ms,
-        patience_ms: match options.budget {
-            Some(_) => 0,
-            None if options.quick => QUICK_PATIENCE_MS,
-            None => PATIENCE_MS,
-        },
+        is_budget_set: options.budget.is_some(),
         host_counts_ms: 0,
         rounds_at_least: if options.quick { 6 } else { 16 },
         trials,
         trials_at_most: options.trials_at_most,
         user: options.user.iter().map(|(point, code)| (point.label(), code.clone())).collect(),
-        spread_ms: if options.quick { 1_000 } else { 4_000 },
         seed: options.seed.unwrap_or(seed),
         cpus,
         in_turn: false,
@@ -297,13 +285,31 @@ impl Plan {
         self.budget_ms += self.host_counts_ms;
     }
 
-    /// The number of rounds of a point after each start of the system, where several are measured.
-    pub fn rounds_of_a_boot(&self, point: &Point) -> usize {
-        let wanted = match trials_of(&point.case) {
-            Some(_) => self.trials_of(point),
-            None => self.rounds_at_least,
+    /// The number of rounds that are planned for a point after each start of the system: all, unless several starts are measured.
+    pub(crate) fn rounds_of_a_boot(&self, point: &Point, in_pairs: bool) -> usize {
+        let wanted = match (trials_of(&point.case), self.boots) {
+            (Some(_), _) => self.trials_of(point),
+            (None, Some(_)) => self.rounds_at_least,
+            (None, None) => self.sampled_at_least(in_pairs),
         };
         wanted.div_ceil(self.boots.unwrap_or(1).max(1))
+    }
+
+    /// The maximum number of rounds of a point: more hardly narrow its interval. A difference of systems in turn is less certain
+    /// than either figure, and what changes both is not part of it.
+    pub(crate) fn rounds_at_most(&self, point: &Point) -> usize {
+        const SAMPLED: usize = 200;
+        const IN_TURN: usize = 800;
+        match trials_of(&point.case) {
+            Some(_) => self.trials_at_most(point),
+            None => {
+                if self.in_turn {
+                    IN_TURN
+                } else {
+                    SAMPLED
+                }
+            }
+        }
     }
 
     /// Whether its rounds come from several starts of the system, which are what varies.

@@ -86,8 +86,16 @@ pub fn begin(
     store.begin_run(&info, &machine, &text)?;
     let mut run = here(plan, &info.id, &timebase);
     run.use_earlier_levels(level_key(&machine), store)?;
-    let complete =
-        Coordinator::new(vec![run], &plan.cpus, &timebase.clock, store, stop, watch).measure()?;
+    let coordinator = Coordinator::new(
+        vec![run],
+        &plan.cpus,
+        &timebase.clock,
+        Duration::ZERO,
+        store,
+        stop,
+        watch,
+    );
+    let complete = coordinator.measure()?;
     conclude(store, info.id, complete)
 }
 
@@ -119,9 +127,10 @@ pub fn resume(
     let rows = store.rounds(&id)?;
     let mut run = here(&plan, &id, &timebase);
     run.use_earlier_levels(level_key(&begun.machine), store)?;
-    run.replay(&rows);
+    let earlier = run.replay(&rows);
+    let (cpus, clock) = (&plan.cpus, &timebase.clock);
     let complete =
-        Coordinator::new(vec![run], &plan.cpus, &timebase.clock, store, stop, watch).measure()?;
+        Coordinator::new(vec![run], cpus, clock, earlier, store, stop, watch).measure()?;
     conclude(store, id, complete)
 }
 

@@ -4,18 +4,19 @@ use measure::record::{Line, parse_lines};
 use measure::round::Mode;
 use results::RoundRow;
 
-/// Least time between the beginnings of two rounds of one point. The state of a machine rarely changes within a fifth
-/// of a second, and rounds in one state would agree more closely than the figure deserves.
-pub(crate) const PASS_MS: u64 = 150;
+use crate::schedule::{Purpose, RunTime};
+
 /// Rounds that began further apart had a pause between them: no round takes this long, not even one that hangs and is
 /// killed.
 const PAUSE_MS: i64 = 15_000;
+/// What a round before a pause is taken to have taken.
+const BEFORE_PAUSE_MS: u64 = 150;
 
 /// When a round began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Began {
-    /// In ms of measuring time since the run did.
-    pub at_ms: u64,
+    /// By the time of the run.
+    pub at: RunTime,
     /// In ms since 1970, by the wall clock.
     pub unix_ms: i64,
 }
@@ -28,7 +29,7 @@ pub(crate) fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterat
         at_ms += match before.replace(started).map(|before: i64| started.saturating_sub(before)) {
             None => 0,
             Some(gap @ 0..PAUSE_MS) => gap as u64,
-            Some(_) => PASS_MS,
+            Some(_) => BEFORE_PAUSE_MS,
         };
         at_ms
     })
@@ -38,17 +39,6 @@ pub(crate) fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterat
 const KIND_COUNT: &str = "count";
 /// Stored kind of a timed round.
 pub(crate) const KIND_ROUND: &str = "round";
-
-/// What a round was for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// Samples.
-    Times,
-    /// What an operation does in its own system.
-    Counts,
-    /// What it makes the host do.
-    HostCounts,
-}
 
 impl Purpose {
     /// Of a round in this mode.

@@ -1,39 +1,16 @@
 //! Figures on the scale on which they are compared, and contrasts of them: sums with factors, such as the difference of two
 //! logarithms, which is that of a ratio.
 
-use measure::stats::{median, t_quantile};
+use measure::stats::t_quantile;
 use measure::{Combine, Direction};
-use results::{CaseResult, LEAST_ROUNDS, Outcome};
+use results::{CaseResult, LEAST_ROUNDS};
 
 use super::found::Datum;
-use crate::change::{DISTURBED_FLOOR, judged_rounds};
-use crate::spread::{Spread, grid_step};
+use crate::change::{DISTURBED_FLOOR, Scale, Side};
+use crate::spread::grid_step;
 
 /// The largest difference that rounding makes, in steps of the grid.
 const GRID_STEPS: f64 = 1.5;
-
-/// The scale of figures: logarithms, unless a figure may be 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
-    Log,
-    Linear,
-}
-
-impl Scale {
-    /// A number on this scale; minus infinity for one that has no logarithm.
-    pub(super) fn of(self, number: f64) -> f64 {
-        match self {
-            Scale::Linear => number,
-            Scale::Log if number > 0.0 => number.ln(),
-            Scale::Log => f64::NEG_INFINITY,
-        }
-    }
-
-    /// The number at a place of this scale.
-    pub(super) fn number(self, place: f64) -> f64 {
-        if self == Scale::Log { place.exp() } else { place }
-    }
-}
 
 /// A figure with its error.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,40 +40,34 @@ impl Figure {
             return Self::fact(count, scale);
         }
         let result = datum.result;
-        let measured = result.estimate.filter(|_| result.outcome == Outcome::Measured);
-        let estimate = measured.ok_or_else(|| format!("{} has no figure", result.label()))?;
+        let factor = result.cycles_per_ns().filter(|_| in_cycles).unwrap_or(1.0);
+        let side = Side::of(result, factor);
+        let side = side.ok_or_else(|| format!("{} has no figure", result.label()))?;
         if is_fact(result) {
-            return Self::fact(estimate.median, scale);
+            return Self::fact(side.estimate.median, scale);
         }
         let is_lower_bound = datum.is_lower_bound && result.better == Direction::Higher;
         if let Some(why) = datum.held_back.as_ref().filter(|_| !is_lower_bound) {
             return Err(why.clone());
         }
-        let factor = result.cycles_per_ns().filter(|_| in_cycles).unwrap_or(1.0);
-        let (values, has_few_quiet_rounds) = judged_rounds(result);
-        let values: Vec<f64> = values.iter().map(|value| value * factor).collect();
-        if scale == Scale::Log && values.iter().chain([&estimate.median]).any(|value| *value <= 0.0)
-        {
+        let center = side.estimate.median;
+        let is_not_positive = |value: &f64| *value <= 0.0;
+        if scale == Scale::Logarithms && side.rounds.iter().chain([&center]).any(is_not_positive) {
             return Err(format!("{} has figures that are not above 0", result.label()));
         }
-        let center = estimate.median * factor;
-        let apart = median_of(&values).map(|median| (median - center).abs());
-        let rounds: Vec<f64> = values.iter().map(|&value| scale.of(value)).collect();
-        let is_median = apart <= Some(1e-3 * center.abs());
-        let spread = Spread::of(&rounds).filter(|_| is_median || has_few_quiet_rounds);
-        let Some(spread) = spread else {
-            return Err(format!("{} has no interval from its rounds", result.label()));
-        };
-        if rounds.len() < LEAST_ROUNDS {
-            let had = rounds.len();
+        let spread = side.spread(scale);
+        let spread =
+            spread.ok_or_else(|| format!("{} has no interval from its rounds", result.label()))?;
+        if side.rounds.len() < LEAST_ROUNDS {
+            let had = side.rounds.len();
             return Err(format!("{had} rounds are too few: at least {LEAST_ROUNDS} are needed"));
         }
         let rounding = rounding(result, scale, factor);
-        let is_disturbed = datum.is_disturbed || has_few_quiet_rounds;
+        let is_disturbed = datum.is_disturbed || side.has_few_quiet_rounds;
         let disturbance = match (is_disturbed, scale) {
             (false, _) => 0.0,
-            (true, Scale::Log) => DISTURBED_FLOOR.ln_1p(),
-            (true, Scale::Linear) => DISTURBED_FLOOR * center.abs(),
+            (true, Scale::Logarithms) => DISTURBED_FLOOR.ln_1p(),
+            (true, Scale::Figures) => DISTURBED_FLOOR * center.abs(),
         };
         Ok(Self {
             center: scale.of(center),
@@ -110,7 +81,7 @@ impl Figure {
     }
 
     fn fact(number: f64, scale: Scale) -> Result<Self, String> {
-        if scale == Scale::Log && number <= 0.0 {
+        if scale == Scale::Logarithms && number <= 0.0 {
             return Err("a figure is 0, so that there is no ratio".to_owned());
         }
         Ok(Self {
@@ -135,10 +106,6 @@ fn is_fact(result: &CaseResult) -> bool {
     combine.is_some_and(|combine| combine != Combine::Median) || one_value()
 }
 
-fn median_of(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| median(&mut values.to_vec()))
-}
-
 /// What the rounding of times can add.
 fn rounding(result: &CaseResult, scale: Scale, factor: f64) -> f64 {
     let Some(estimate) = result.estimate.filter(|_| result.unit.starts_with("ns")) else {
@@ -146,9 +113,9 @@ fn rounding(result: &CaseResult, scale: Scale, factor: f64) -> f64 {
     };
     let step = grid_step(&result.round_values) * GRID_STEPS;
     match scale {
-        Scale::Linear => step * factor,
-        Scale::Log if step > 0.0 => (step / estimate.median).ln_1p(),
-        Scale::Log => 0.0,
+        Scale::Figures => step * factor,
+        Scale::Logarithms if step > 0.0 => (step / estimate.median).ln_1p(),
+        Scale::Logarithms => 0.0,
     }
 }
 

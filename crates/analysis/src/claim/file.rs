@@ -1,14 +1,18 @@
 //! Claim files.
 
-use super::location::{FileError, Located};
-use super::model::{Claim, Content, Scope, Side, Statement};
-use super::relation::Relation;
-use super::toml_reader::{TableReader, TomlFile};
+use std::collections::BTreeMap;
 
 use measure::TIME;
+use serde::Deserialize;
+use toml::Spanned;
 
-/// The largest claim file, in bytes.
-const BYTES_AT_MOST: usize = 256 << 10;
+use super::location::{FileError, Located};
+use super::model::{Claim, Content, Scope, Side, Statement};
+use super::reading::{FileText, Text, Words};
+use super::relation::Relation;
+
+/// The largest claim file, in KiB.
+const KIB_AT_MOST: usize = 256;
 /// The most claims of a file.
 const CLAIMS_AT_MOST: usize = 1_000;
 
@@ -21,124 +25,130 @@ pub struct ClaimFile {
     pub claims: Vec<Claim>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    title: Option<String>,
+    #[serde(default)]
+    claim: Vec<Spanned<WrittenClaim>>,
+}
+
+/// A claim as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table: [[claim]]")]
+pub(crate) struct WrittenClaim {
+    name: Spanned<Text>,
+    sentence: Text,
+    source: Option<String>,
+    missing: Option<Text>,
+    a: Option<Spanned<WrittenSide>>,
+    b: Option<Spanned<WrittenSide>>,
+    relation: Option<Spanned<Text>>,
+    scope: Option<Spanned<Scope>>,
+    over: Option<Spanned<String>>,
+}
+
+/// A side as it is written.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table: { case = \"...\" }")]
+pub(crate) struct WrittenSide {
+    case: Option<Spanned<String>>,
+    #[serde(default)]
+    params: BTreeMap<Spanned<String>, Words>,
+    metric: Option<Spanned<String>>,
+    system: Option<Spanned<String>>,
+}
+
 impl ClaimFile {
     /// Parses a claim file. [`check_names`](super::check_names) checks the names in it.
     ///
     /// # Errors
     /// The first mistake.
     pub fn parse(text: &str) -> Result<Self, FileError> {
-        let file = parse_toml(text)?;
-        let root = file.root();
-        let title = root.text("title")?.map(|title| title.value);
-        let claims = read_claims(&root)?;
-        root.finish()?;
-        if claims.is_empty() {
-            return Err(root.mistake("the file has no claim: [[claim]]"));
+        let file = FileText::of(text, KIB_AT_MOST)?;
+        let Written { title, claim } = file.read(toml::Deserializer::from(file.table()?))?;
+        if claim.is_empty() {
+            return Err(file.mistake(&(0..0), "the file has no claim: [[claim]]"));
         }
-        Ok(Self { title, claims })
+        Ok(Self { title, claims: claims(file, claim)? })
     }
 }
 
-fn parse_toml(text: &str) -> Result<TomlFile<'_>, FileError> {
-    if text.len() > BYTES_AT_MOST {
-        let at = super::location::Location::of(text, BYTES_AT_MOST);
-        return Err(FileError::new(at, "the file is longer than 256 KiB"));
-    }
-    TomlFile::parse(text)
-}
-
-/// Reads the claims, `[[claim]]`, in this table of a file; there may be none.
+/// The claims of a file; there may be none.
 ///
 /// # Errors
 /// The first mistake.
-pub fn read_claims(table: &TableReader<'_>) -> Result<Vec<Claim>, FileError> {
-    let tables = table.tables("claim", "[[claim]]")?;
-    if let Some(table) = tables.get(CLAIMS_AT_MOST) {
-        return Err(table.mistake(format!("more than {CLAIMS_AT_MOST} claims")));
+pub(crate) fn claims(
+    file: FileText,
+    written: Vec<Spanned<WrittenClaim>>,
+) -> Result<Vec<Claim>, FileError> {
+    if let Some(claim) = written.get(CLAIMS_AT_MOST) {
+        return Err(file.mistake(&claim.span(), format!("more than {CLAIMS_AT_MOST} claims")));
     }
     let mut claims: Vec<Claim> = Vec::new();
-    for table in &tables {
-        let claim = claim(table)?;
+    for written in written {
+        let name = written.get_ref().name.clone();
+        let claim = claim(file, written)?;
         if claims.iter().any(|other| other.name == claim.name) {
-            let at = table.required_text("name")?.at;
-            return Err(FileError::new(at, format!("a second claim named {:?}", claim.name)));
+            let problem = format!("a second claim named {:?}", claim.name);
+            return Err(file.mistake(&name.span(), problem));
         }
         claims.push(claim);
     }
     Ok(claims)
 }
 
-fn claim(table: &TableReader<'_>) -> Result<Claim, FileError> {
-    let name = table.required_text("name")?;
+fn claim(file: FileText, written: Spanned<WrittenClaim>) -> Result<Claim, FileError> {
+    let Located { value, at } = file.located(written);
+    let WrittenClaim { name, sentence, source, missing, a, b, relation, scope, over } = value;
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-    if !name.value.chars().all(is_plain) {
+    if !name.get_ref().0.chars().all(is_plain) {
         let problem = "a name consists of letters, digits, -, _, . and /";
-        return Err(FileError::new(name.at, problem));
+        return Err(file.mistake(&name.span(), problem));
     }
-    let sentence = table.required_text("sentence")?;
-    let source = table.text("source")?;
-    let missing = table.text("missing")?;
     let content = match missing {
-        Some(missing) if missing.value.trim().is_empty() => {
-            return Err(FileError::new(missing.at, "missing is empty"));
+        Some(missing) => {
+            let sides = [&a, &b].map(|side| side.as_ref().map(Spanned::span));
+            let others = [relation.map(|it| it.span()), over.map(|it| it.span())];
+            let others = sides.into_iter().chain(others).chain([scope.map(|it| it.span())]);
+            if let Some(span) = others.flatten().next() {
+                let problem = "a claim with `missing` has only name, sentence and source besides";
+                return Err(file.mistake(&span, problem));
+            }
+            Content::Missing(missing.0)
         }
-        Some(missing) => Content::Missing(missing.value),
-        None => Content::Statement(Box::new(statement(table)?)),
+        None => {
+            let lacks = |key: &str| FileError::new(at, format!("missing key {key} in [[claim]]"));
+            let a = a.ok_or_else(|| lacks("`a`, a = { case = \"...\" },"))?;
+            let a = side(file, a, None)?;
+            let b = b.map(|b| side(file, b, Some(&a))).transpose()?;
+            let over = over.map(|over| file.located(over));
+            let text = relation.ok_or_else(|| lacks("`relation`"))?;
+            let place = |offset| file.place_within(&text, offset);
+            let relation = Relation::parse(&text.get_ref().0, b.is_some(), over.as_ref(), place)?;
+            let relation = Located { value: relation, at: file.located(text).at };
+            let scope = scope.map_or(Scope::At, Spanned::into_inner);
+            Content::Statement(Box::new(Statement { a, b, relation, scope }))
+        }
     };
-    if let Err(error) = table.finish() {
-        let is_missing = matches!(content, Content::Missing(_));
-        let problem = "a claim with `missing` has only name, sentence and source besides";
-        return Err(if is_missing { FileError::new(error.at, problem) } else { error });
-    }
-    Ok(Claim {
-        name: name.value,
-        sentence: sentence.value,
-        source: source.map(|source| source.value),
-        at: table.at(),
-        content,
-    })
-}
-
-fn statement(table: &TableReader<'_>) -> Result<Statement, FileError> {
-    let side = table.table("a", "side a")?;
-    let side = side.ok_or_else(|| table.mistake("side a is missing: a = { case = \"...\" }"))?;
-    let a = side_of(&side, None)?;
-    let b = table.table("b", "side b")?.map(|side| side_of(&side, Some(&a))).transpose()?;
-    let over = table.text("over")?;
-    let relation = table.required_text("relation")?;
-    let place = |offset| table.place_within("relation", offset);
-    let at = relation.at;
-    let relation = Relation::parse(&relation.value, b.is_some(), over.as_ref(), place)?;
-    let scope = match table.text("scope")? {
-        None => Scope::At,
-        Some(scope) => scope_of(&scope)?,
-    };
-    Ok(Statement { a, b, relation: Located { value: relation, at }, scope })
-}
-
-fn scope_of(scope: &Located<String>) -> Result<Scope, FileError> {
-    let all = [Scope::At, Scope::ForAll, Scope::ForSome];
-    let found = all.into_iter().find(|known| known.word() == scope.value);
-    found.ok_or_else(|| FileError::new(scope.at, "scope is `at`, `for all` or `for some`"))
+    Ok(Claim { name: name.into_inner().0, sentence: sentence.0, source, at, content })
 }
 
 /// What is left out is as in `other`, except the parameters.
-pub(crate) fn side_of(table: &TableReader<'_>, other: Option<&Side>) -> Result<Side, FileError> {
-    let case = match (table.text("case")?, other) {
-        (Some(case), _) => case,
-        (None, Some(other)) => other.case.clone(),
-        (None, None) => return Err(table.mistake("case is missing in side a")),
-    };
-    let params = match table.table("params", "params")? {
-        Some(params) => params.all_texts()?,
-        None => Default::default(),
-    };
-    let metric = match (table.text("metric")?, other) {
-        (Some(metric), _) => metric,
-        (None, Some(other)) => other.metric.clone(),
-        (None, None) => Located { value: TIME.name.to_owned(), at: table.at() },
-    };
-    let system = table.text("system")?.or_else(|| other.and_then(|other| other.system.clone()));
-    table.finish()?;
-    Ok(Side { case, params, metric, system })
+pub(crate) fn side(
+    file: FileText,
+    written: Spanned<WrittenSide>,
+    other: Option<&Side>,
+) -> Result<Side, FileError> {
+    let Located { value: written, at } = file.located(written);
+    let [case, metric, system] =
+        [written.case, written.metric, written.system].map(|it| it.map(|it| file.located(it)));
+    let case = case.or_else(|| other.map(|other| other.case.clone()));
+    let time = || Located { value: TIME.name.to_owned(), at };
+    Ok(Side {
+        case: case.ok_or_else(|| FileError::new(at, "missing key `case` in side a"))?,
+        params: file.params(written.params)?,
+        metric: metric.unwrap_or_else(|| other.map_or_else(time, |other| other.metric.clone())),
+        system: system.or_else(|| other.and_then(|other| other.system.clone())),
+    })
 }

@@ -15,7 +15,7 @@ use crate::scope::Points;
 const NAMED_AT_MOST: usize = 20;
 
 /// A result, with the count per operation if that is the figure.
-pub(crate) type Row<'a> = (&'a CaseResult, Option<f64>);
+pub(crate) type SelectedResult<'a> = (&'a CaseResult, Option<f64>);
 
 /// A figure of a run, or a point that has none.
 #[derive(Debug, Clone)]
@@ -149,11 +149,11 @@ pub(super) fn found<'a>(side: &Side, document: &'a Document) -> Result<Found<'a>
 pub(crate) fn figures_of_side<'a>(
     side: &Side,
     documents: &'a [Document],
-) -> Result<Vec<Row<'a>>, String> {
+) -> Result<Vec<SelectedResult<'a>>, String> {
     let runs = runs_of(side, documents).map_err(|none| none.why)?;
-    let mut of_runs: Vec<Vec<Row>> =
+    let mut of_runs: Vec<Vec<SelectedResult>> =
         runs.iter().map(|run| rows(side, run)).filter(|rows| !rows.is_empty()).collect();
-    let is_measured = |(result, _): &Row| result.outcome == Outcome::Measured;
+    let is_measured = |(result, _): &SelectedResult| result.outcome == Outcome::Measured;
     let with_figure = of_runs.iter().position(|rows| rows.iter().any(is_measured));
     match of_runs.is_empty() {
         true => Err(why_absent(side, &runs).why),
@@ -213,7 +213,7 @@ fn was_not_measured(side: &Side, params: &BTreeMap<String, String>) -> String {
 }
 
 /// The results of a run that a side selects; a count per operation is taken from the result of the time.
-fn rows<'a>(side: &Side, document: &'a Document) -> Vec<Row<'a>> {
+fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
     let metric = &side.metric.value;
     let is_own = |r: &CaseResult| r.case == side.case.value && &r.metric == metric;
     let is_count = per_op::is_count(metric) && !document.results.iter().any(is_own);
@@ -230,7 +230,7 @@ fn rows<'a>(side: &Side, document: &'a Document) -> Vec<Row<'a>> {
 }
 
 /// The combinations of the values that a side gives which are not among these results.
-fn not_measured(side: &Side, rows: &[Row]) -> Vec<String> {
+fn not_measured(side: &Side, rows: &[SelectedResult]) -> Vec<String> {
     let is_there = |params: &BTreeMap<String, String>| {
         rows.iter().any(|(result, _)| {
             let has = |(name, value): (&String, &String)| has_value(&result.params, name, value);

@@ -76,9 +76,9 @@ struct Judge<'a> {
     chance: f64,
 }
 
-/// What the interval of one combination shows.
+/// Where the interval of one combination lies, compared with the region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum Position {
     Inside,
     Outside,
     Neither,
@@ -93,7 +93,7 @@ impl Judge<'_> {
         for group in groups {
             let measured = Measured::of(group, statement);
             let (is, interval, note) = match &measured {
-                Err(why) => (Shown::Neither, None, why.clone()),
+                Err(why) => (Position::Neither, None, why.clone()),
                 Ok(measured) => self.shown(measured, to_hold, to_fail),
             };
             shown.push(is);
@@ -124,32 +124,32 @@ impl Judge<'_> {
         measured: &Measured,
         to_hold: f64,
         to_fail: f64,
-    ) -> (Shown, Option<(f64, f64, f64)>, String) {
+    ) -> (Position, Option<(f64, f64, f64)>, String) {
         let region = match region_of(&self.statement.relation.value, measured) {
             Ok(region) => region,
-            Err(problem) => return (Shown::Neither, None, problem),
+            Err(problem) => return (Position::Neither, None, problem),
         };
         // Either end of a region may reject it.
         let to_fail = to_fail / region.ends() as f64;
         let (is, chance) = match measured.decide(&region, to_hold, to_fail) {
-            (true, _) => (Shown::Inside, to_hold),
-            (_, true) => (Shown::Outside, to_fail),
-            _ => (Shown::Neither, to_hold.min(to_fail)),
+            (true, _) => (Position::Inside, to_hold),
+            (_, true) => (Position::Outside, to_fail),
+            _ => (Position::Neither, to_hold.min(to_fail)),
         };
         let range = measured.range(chance);
         let note = match is {
-            Shown::Neither => measured.what_would_decide(&region, range),
+            Position::Neither => measured.what_would_decide(&region, range),
             _ => String::new(),
         };
         (is, Some(measured.numbers(range)), note)
     }
 
-    fn verdict(&self, shown: &[Shown], selected: &Selected) -> ClaimVerdict {
+    fn verdict(&self, shown: &[Position], selected: &Selected) -> ClaimVerdict {
         let all = |wanted| shown.iter().all(|is| *is == wanted) && selected.missing.is_empty();
         let any = |wanted| shown.contains(&wanted);
         let (holds, fails) = match self.statement.scope {
-            Scope::At | Scope::ForAll => (all(Shown::Inside), any(Shown::Outside)),
-            Scope::ForSome => (any(Shown::Inside), all(Shown::Outside)),
+            Scope::At | Scope::ForAll => (all(Position::Inside), any(Position::Outside)),
+            Scope::ForSome => (any(Position::Inside), all(Position::Outside)),
         };
         match (holds, fails) {
             (true, _) => ClaimVerdict::Holds,
@@ -175,10 +175,10 @@ impl Judge<'_> {
     }
 }
 
-fn verdict_of(shown: Shown) -> ClaimVerdict {
+fn verdict_of(shown: Position) -> ClaimVerdict {
     match shown {
-        Shown::Inside => ClaimVerdict::Holds,
-        Shown::Outside => ClaimVerdict::Fails,
-        Shown::Neither => ClaimVerdict::Undecided,
+        Position::Inside => ClaimVerdict::Holds,
+        Position::Outside => ClaimVerdict::Fails,
+        Position::Neither => ClaimVerdict::Undecided,
     }
 }

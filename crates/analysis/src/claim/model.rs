@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::location::{Located, Location};
 use super::relation::Relation;
 
@@ -71,13 +73,16 @@ pub struct Side {
 }
 
 /// For which values of the parameters that are left open a relation is claimed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
     /// There is one combination of values.
+    #[serde(rename = "at")]
     At,
     /// For each combination.
+    #[serde(rename = "for all")]
     ForAll,
     /// For one combination at least.
+    #[serde(rename = "for some")]
     ForSome,
 }
 

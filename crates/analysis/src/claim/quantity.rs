@@ -1,16 +1,16 @@
 //! The quantity of a claim, computed from the figures of one combination of parameters, with its interval.
 
-use crate::change::{DISTURBED, floor_at_least, shift_between};
+use crate::change::{DISTURBED, Scale, floor_at_least, shift_between};
 use crate::frequency::cpu_differences;
 
 use super::curve::{Curve, Terms};
-use super::figure::{Contrast, Figure, Range, Scale};
+use super::figure::{Contrast, Figure, Range};
 use super::found::Datum;
 use super::model::Statement;
 use super::names::limit_x;
 use super::region::ScaledRegion;
 use super::relation::{Limit, Quantity, Relation};
-use super::selection::{Group, Pair};
+use super::selection::{DatumPair, Group};
 use super::unit::amount_in;
 
 /// More rounds than this many times those measured are no remedy.
@@ -19,13 +19,13 @@ const MOST_TIMES: f64 = 1_000.0;
 /// A quantity, with what its interval is computed from.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
-    kind: Kind,
+    computed: Computed,
     /// The unit of the figures.
     unit: String,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum Computed {
     /// A figure or a ratio.
     One(Contrast, Scale),
     /// The exponent of a power of the parameter.
@@ -42,14 +42,14 @@ enum Kind {
 /// If a limit has a unit that the figures do not have.
 pub(super) fn region_of(relation: &Relation, measured: &Measured) -> Result<ScaledRegion, String> {
     let place = |limit: &Limit| -> Result<(f64, bool), String> {
-        let place = match &measured.kind {
-            Kind::One(_, scale) => match relation.quantity {
+        let place = match &measured.computed {
+            Computed::One(_, scale) => match relation.quantity {
                 Quantity::Value => scale.of(amount_in(limit, &measured.unit)?),
                 _ => scale.of(limit.number),
             },
-            Kind::Slope(_) => limit.number,
-            Kind::Steps(_) => limit.number.ln(),
-            Kind::Curve(_) => {
+            Computed::Slope(_) => limit.number,
+            Computed::Steps(_) => limit.number.ln(),
+            Computed::Curve(_) => {
                 let x = limit_x(limit).ok_or("its limit is no value of the parameter")?;
                 x.ln()
             }
@@ -67,13 +67,13 @@ impl Measured {
     /// Why nothing can be decided by it.
     pub(super) fn of(group: &Group, statement: &Statement) -> Result<Self, String> {
         let quantity = &statement.relation.value.quantity;
-        let pairs: Vec<&Pair> = group.pairs.iter().map(|(_, pair)| pair).collect();
+        let pairs: Vec<&DatumPair> = group.pairs.iter().map(|(_, pair)| pair).collect();
         let ln_x: Vec<f64> = group.pairs.iter().map(|(x, _)| x.ln()).collect();
         let floor = floor_of(quantity, &pairs);
         let first = pairs.first().ok_or("it has no figures")?;
         let scale = match quantity {
-            Quantity::Value if !is_positive(&first.a) => Scale::Linear,
-            _ => Scale::Log,
+            Quantity::Value if !is_positive(&first.a) => Scale::Figures,
+            _ => Scale::Logarithms,
         };
         let logs: Vec<Result<Terms, String>> =
             pairs.iter().map(|pair| terms(pair, scale)).collect();
@@ -82,45 +82,47 @@ impl Measured {
             None => first.a.result.unit.clone(),
         };
         if matches!(quantity, Quantity::Crossing { .. }) && logs.iter().any(Result::is_ok) {
-            return Ok(Self { kind: Kind::Curve(Curve { ln_x, logs, floor }), unit });
+            return Ok(Self { computed: Computed::Curve(Curve { ln_x, logs, floor }), unit });
         }
         let logs: Vec<Terms> = logs.into_iter().collect::<Result<_, _>>()?;
         let at = |at: usize, factor: f64| {
             logs[at].iter().map(move |(own, figure)| (own * factor, *figure)).collect::<Vec<_>>()
         };
-        let kind = match quantity {
-            Quantity::Value | Quantity::Ratio => Kind::One(Contrast::of(&logs[0], floor), scale),
+        let computed = match quantity {
+            Quantity::Value | Quantity::Ratio => {
+                Computed::One(Contrast::of(&logs[0], floor), scale)
+            }
             Quantity::Slope { .. } => {
                 let factors = slope_factors(&ln_x);
                 let terms: Vec<_> =
                     factors.iter().enumerate().flat_map(|(i, factor)| at(i, *factor)).collect();
                 let largest = factors.iter().fold(0.0, |most: f64, factor| most.max(factor.abs()));
-                Kind::Slope(Contrast::of(&terms, floor * largest))
+                Computed::Slope(Contrast::of(&terms, floor * largest))
             }
             Quantity::Steps { rising, .. } => {
                 let sign = if *rising { 1.0 } else { -1.0 };
                 let step =
                     |i: usize| Contrast::of(&[at(i, -sign), at(i + 1, sign)].concat(), floor);
-                Kind::Steps((0..logs.len() - 1).map(step).collect())
+                Computed::Steps((0..logs.len() - 1).map(step).collect())
             }
             Quantity::Crossing { .. } => return Err("it has no figures".to_owned()),
         };
-        Ok(Self { kind, unit })
+        Ok(Self { computed, unit })
     }
 
     /// The quantity itself.
     fn center(&self) -> f64 {
-        match &self.kind {
-            Kind::One(one, _) | Kind::Slope(one) => one.center,
-            Kind::Steps(steps) => least(steps.iter().map(|step| step.center)),
-            Kind::Curve(curve) => curve.center(),
+        match &self.computed {
+            Computed::One(one, _) | Computed::Slope(one) => one.center,
+            Computed::Steps(steps) => least(steps.iter().map(|step| step.center)),
+            Computed::Curve(curve) => curve.center(),
         }
     }
 
     /// Whether the quantity is certainly inside of the region, by intervals with the first chance; and whether certainly
     /// outside, by those with the second.
     pub(super) fn decide(&self, region: &ScaledRegion, to_hold: f64, to_fail: f64) -> (bool, bool) {
-        let Kind::Curve(curve) = &self.kind else {
+        let Computed::Curve(curve) = &self.computed else {
             let narrow = self.range(to_hold);
             let wide = if to_fail == to_hold { narrow } else { self.range(to_fail) };
             return (region.contains(narrow), region.excludes(wide));
@@ -138,42 +140,42 @@ impl Measured {
     /// The smallest of several steps is below the least lower end only if its own step is; it is above the least upper end
     /// only if some step is above its own, so that these are corrected.
     pub(super) fn range(&self, chance: f64) -> Range {
-        match &self.kind {
-            Kind::One(one, _) | Kind::Slope(one) => one.range(chance),
-            Kind::Steps(steps) => {
+        match &self.computed {
+            Computed::One(one, _) | Computed::Slope(one) => one.range(chance),
+            Computed::Steps(steps) => {
                 let each = chance / steps.len() as f64;
                 Range {
                     low: least(steps.iter().map(|step| step.range(chance).low)),
                     high: least(steps.iter().map(|step| step.range(each).high)),
                 }
             }
-            Kind::Curve(curve) => curve.range(chance),
+            Computed::Curve(curve) => curve.range(chance),
         }
     }
 
     /// The quantity and its interval as numbers, `(mid, low, high)`.
     pub(super) fn numbers(&self, range: Range) -> (f64, f64, f64) {
-        let number = |place: f64| match &self.kind {
-            Kind::One(_, scale) => scale.number(place),
-            Kind::Slope(_) => place,
-            Kind::Steps(_) | Kind::Curve(_) => place.exp(),
+        let number = |place: f64| match &self.computed {
+            Computed::One(_, scale) => scale.number(place),
+            Computed::Slope(_) => place,
+            Computed::Steps(_) | Computed::Curve(_) => place.exp(),
         };
         (number(self.center()), number(range.low), number(range.high))
     }
 
     /// What would decide it, if this interval does not.
     pub(super) fn what_would_decide(&self, region: &ScaledRegion, range: Range) -> String {
-        let contrasts = match &self.kind {
-            Kind::One(one, _) | Kind::Slope(one) => std::slice::from_ref(one),
-            Kind::Steps(steps) => steps,
-            Kind::Curve(curve) => return curve.what_would_decide(region),
+        let contrasts = match &self.computed {
+            Computed::One(one, _) | Computed::Slope(one) => std::slice::from_ref(one),
+            Computed::Steps(steps) => steps,
+            Computed::Curve(curve) => return curve.what_would_decide(region),
         };
         if contrasts.iter().any(|one| one.is_disturbed) {
             return DISTURBED.to_owned();
         }
         let floor = contrasts.iter().map(|one| one.floor).fold(0.0, f64::max);
-        let share = match self.kind {
-            Kind::Slope(_) | Kind::One(_, Scale::Linear) => None,
+        let share = match self.computed {
+            Computed::Slope(_) | Computed::One(_, Scale::Figures) => None,
             _ => Some(floor.exp_m1() * 100.0),
         };
         let varies = match share {
@@ -208,7 +210,7 @@ fn times_as_many(times: f64) -> String {
 }
 
 /// The figures of a pair with their factors, in the unit that both can be compared in.
-fn terms(pair: &Pair, scale: Scale) -> Result<Terms, String> {
+fn terms(pair: &DatumPair, scale: Scale) -> Result<Terms, String> {
     let in_cycles = are_in_cycles(pair);
     let mut terms = vec![(1.0, Figure::of(&pair.a, scale, in_cycles)?)];
     if let Some(b) = &pair.b {
@@ -218,7 +220,7 @@ fn terms(pair: &Pair, scale: Scale) -> Result<Terms, String> {
 }
 
 /// Cycles are compared with cycles of the same processor only.
-fn are_in_cycles(pair: &Pair) -> bool {
+fn are_in_cycles(pair: &DatumPair) -> bool {
     let Some(b) = &pair.b else { return false };
     let has_cycles = |datum: &Datum| datum.count.is_none() && datum.result.cycles.is_some();
     has_cycles(&pair.a) && has_cycles(b) && cpu_differences(pair.a.document, b.document).is_empty()
@@ -234,8 +236,8 @@ fn is_positive(datum: &Datum) -> bool {
 
 /// What the machine itself can add to a ratio, as a logarithm: the floor of all comparisons, and between runs the difference
 /// of the machine's speed.
-fn floor_of(quantity: &Quantity, pairs: &[&Pair]) -> f64 {
-    let of_pair = |pair: &&Pair| {
+fn floor_of(quantity: &Quantity, pairs: &[&DatumPair]) -> f64 {
+    let of_pair = |pair: &&DatumPair| {
         let in_cycles = are_in_cycles(pair);
         let shift = match &pair.b {
             Some(b) if !std::ptr::eq(pair.a.document, b.document) => {

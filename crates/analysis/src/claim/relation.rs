@@ -106,10 +106,9 @@ impl Relation {
         over: Option<&Located<String>>,
         place: impl Fn(usize) -> Location,
     ) -> Result<Self, FileError> {
-        let words = Words::of(text).map_err(|(at, problem)| FileError::new(place(at), problem))?;
-        let parser = Parser { words, at: 0, has_two_sides, over: over.map(|it| it.value.as_str()) };
-        let (quantity, region) =
-            parser.relation().map_err(|(at, problem)| FileError::new(place(at), problem))?;
+        let (words, end) = (words_of(text), text.len());
+        let parser = Parser { words, end, next: 0, has_two_sides, over, place: &place };
+        let (quantity, region) = parser.relation()?;
         match over {
             Some(over)
                 if !matches!(quantity, Quantity::Crossing { .. } | Quantity::Slope { .. }) =>
@@ -123,47 +122,25 @@ impl Relation {
     }
 }
 
-/// A mistake at a byte of the text.
-type Mistake = (usize, String);
-
-/// A word of a relation.
-#[derive(Debug, Clone, PartialEq)]
-enum Word<'t> {
-    Number(f64),
-    Text(&'t str),
-}
-
-struct Words<'t> {
-    /// Each with its place and its own text.
-    all: Vec<(usize, &'t str, Word<'t>)>,
-    end: usize,
-}
-
-impl<'t> Words<'t> {
-    fn of(text: &'t str) -> Result<Self, Mistake> {
-        let mut all = Vec::new();
-        let mut rest = text.trim_start();
-        while let Some(first) = rest.chars().next() {
-            let at = text.len() - rest.len();
-            let is_sign = |c: char| matches!(c, '<' | '>' | '=');
-            let is_number = first.is_ascii_digit() || matches!(first, '.' | '-' | '+');
-            let length = match first {
-                _ if is_sign(first) => length_while(rest, is_sign),
-                _ if is_number => number_length(rest),
-                _ => length_while(rest, |c| !c.is_whitespace() && !is_sign(c)),
-            };
-            let own = &rest[..length];
-            let word = match is_number {
-                true => Word::Number(number(own).ok_or_else(|| {
-                    (at, format!("{own:?} is not a number such as 0.9, 12 or 1e6"))
-                })?),
-                false => Word::Text(own),
-            };
-            all.push((at, own, word));
-            rest = rest[length..].trim_start();
-        }
-        Ok(Self { all, end: text.len() })
+/// The words of a relation, each with its place: a unit may follow its number, and a condition its sign, without a space.
+fn words_of(text: &str) -> Vec<(usize, &str)> {
+    let is_sign = |c: char| matches!(c, '<' | '>' | '=');
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let length = match rest {
+            _ if rest.starts_with(is_sign) => length_while(rest, is_sign),
+            _ if is_number(rest) => number_length(rest),
+            _ => length_while(rest, |c| !c.is_whitespace() && !is_sign(c)),
+        };
+        words.push((text.len() - rest.len(), &rest[..length]));
+        rest = rest[length..].trim_start();
     }
+    words
+}
+
+fn is_number(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))
 }
 
 fn length_while(text: &str, is_part: impl Fn(char) -> bool) -> usize {
@@ -191,194 +168,167 @@ fn number(text: &str) -> Option<f64> {
 }
 
 struct Parser<'t> {
-    words: Words<'t>,
-    at: usize,
+    /// Each with its place.
+    words: Vec<(usize, &'t str)>,
+    end: usize,
+    /// The number of the next word.
+    next: usize,
     has_two_sides: bool,
-    over: Option<&'t str>,
+    over: Option<&'t Located<String>>,
+    place: &'t dyn Fn(usize) -> Location,
 }
 
+/// A number with its unit.
+type Amount = (f64, Option<String>);
+
 impl<'t> Parser<'t> {
-    fn relation(mut self) -> Result<(Quantity, Region), Mistake> {
-        let (quantity, region) = match self.peek_text() {
-            Some(word @ ("increases" | "decreases")) => {
-                self.at += 1;
+    fn relation(mut self) -> Result<(Quantity, Region), FileError> {
+        let found = match self.take(|word| matches!(word, "increases" | "decreases")) {
+            Some(word) => {
                 self.keyword("with", "a parameter: `increases with workers`")?;
-                let over = self.parameter()?;
-                (Quantity::Steps { over, rising: word == "increases" }, above(1.0))
+                let over = self.take(|word| !is_number(word)).map(str::to_owned);
+                let over =
+                    over.map_or_else(|| self.wrong("the name of a parameter is missing"), Ok);
+                (Quantity::Steps { over: over?, rising: word == "increases" }, above(1.0))
             }
-            _ => {
+            None => {
                 let quantity = self.quantity()?;
                 let region = self.condition(&quantity)?;
                 (quantity, region)
             }
         };
-        match self.words.all.get(self.at) {
-            Some((at, own, _)) => Err((*at, format!("nothing may follow here, but {own:?} does"))),
-            None => Ok((quantity, region)),
+        match self.words.get(self.next) {
+            Some((_, word)) => self.wrong(format!("nothing may follow here, but {word:?} does")),
+            None => Ok(found),
         }
     }
 
-    fn quantity(&mut self) -> Result<Quantity, Mistake> {
-        let at = self.place();
-        let word = self
-            .peek_text()
-            .filter(|word| matches!(*word, "value" | "ratio" | "crosses" | "slope"));
-        self.at += usize::from(word.is_some());
+    fn quantity(&mut self) -> Result<Quantity, FileError> {
+        let at = self.next;
+        let word = self.take(|word| matches!(word, "value" | "ratio" | "crosses" | "slope"));
+        let over = || match self.over {
+            Some(over) => Ok(over.value.clone()),
+            None => self.wrong_at(at, "it needs a parameter: over = \"connections\""),
+        };
         match (word, self.has_two_sides) {
-            (Some("ratio"), false) => Err((at, "a ratio needs a side b".to_owned())),
-            (Some("crosses"), false) => Err((at, "a crossing needs a side b".to_owned())),
+            (Some("ratio"), false) => self.wrong_at(at, "a ratio needs a side b"),
+            (Some("crosses"), false) => self.wrong_at(at, "a crossing needs a side b"),
             (Some("value"), true) => {
-                Err((at, "a value is of one side: leave out b, or use `ratio`".to_owned()))
+                self.wrong_at(at, "a value is of one side: leave out b, or use `ratio`")
             }
-            (Some("crosses"), true) => Ok(Quantity::Crossing { over: self.over(at)? }),
-            (Some("slope"), _) => Ok(Quantity::Slope { over: self.over(at)? }),
+            (Some("crosses"), true) => Ok(Quantity::Crossing { over: over()? }),
+            (Some("slope"), _) => Ok(Quantity::Slope { over: over()? }),
             (_, true) => Ok(Quantity::Ratio),
             (_, false) => Ok(Quantity::Value),
         }
     }
 
-    /// The key `over` of the claim.
-    fn over(&self, at: usize) -> Result<String, Mistake> {
-        let missing = || (at, "it needs a parameter: over = \"connections\"".to_owned());
-        self.over.map(str::to_owned).ok_or_else(missing)
-    }
-
-    fn condition(&mut self, quantity: &Quantity) -> Result<Region, Mistake> {
-        let at = self.place();
-        let limit = |(number, unit): (f64, Option<String>), included| {
-            Some(Limit { number, unit, included })
-        };
-        let word = self.next_text().unwrap_or_default();
+    fn condition(&mut self, quantity: &Quantity) -> Result<Region, FileError> {
+        let at = self.next;
+        let word = self.take(|word| !is_number(word)).unwrap_or_default();
+        let included = word != "<" && word != ">";
+        let limit = |(number, unit): Amount| Some(Limit { number, unit, included });
         match word {
-            "<" | "<=" => {
-                let amount = self.amount(quantity)?;
-                Ok(Region { low: None, high: limit(amount, word == "<=") })
-            }
-            ">" | ">=" => {
-                let amount = self.amount(quantity)?;
-                Ok(Region { low: limit(amount, word == ">="), high: None })
-            }
+            "<" | "<=" => Ok(Region { low: None, high: limit(self.amount(quantity)?) }),
+            ">" | ">=" => Ok(Region { low: limit(self.amount(quantity)?), high: None }),
             "=" | "==" => {
-                let amount = self.amount(quantity)?;
-                Ok(Region { low: limit(amount.clone(), true), high: limit(amount, true) })
+                let exactly = limit(self.amount(quantity)?);
+                Ok(Region { low: exactly.clone(), high: exactly })
             }
             "between" => self.between(quantity),
             "within" => self.within(quantity),
-            "at" => match quantity {
-                Quantity::Crossing { .. } => {
-                    let amount = self.positive(quantity)?;
-                    Ok(around(amount, AT))
-                }
-                _ => Err((at, "`at` is for `crosses`; elsewhere use `=` or `within 5 % of`".to_owned())),
-            },
-            _ => Err((
+            "at" if matches!(quantity, Quantity::Crossing { .. }) => {
+                Ok(around(self.positive(quantity)?, AT))
+            }
+            "at" => {
+                self.wrong_at(at, "`at` is for `crosses`; elsewhere use `=` or `within 5 % of`")
+            }
+            _ => self.wrong_at(
                 at,
                 "a condition is missing: <, <=, =, >=, > or `at` with a number, `between X and Y`, \
-                 or `within 5 %`"
-                    .to_owned(),
-            )),
+                 or `within 5 %`",
+            ),
         }
     }
 
-    fn between(&mut self, quantity: &Quantity) -> Result<Region, Mistake> {
-        let at = self.place();
+    fn between(&mut self, quantity: &Quantity) -> Result<Region, FileError> {
+        let at = self.next;
         let (from, unit) = self.amount(quantity)?;
         self.keyword("and", "the other end: `between 1 us and 2 us`")?;
         let (to, unit_of_both) = self.amount(quantity)?;
         // `between 1 and 2 us` has one unit for both.
         let unit = unit.or_else(|| unit_of_both.clone());
         if unit == unit_of_both && from > to {
-            return Err((at, format!("the lower end comes first: between {to} and {from}")));
+            let problem = format!("the lower end comes first: between {to} and {from}");
+            return self.wrong_at(at, problem);
         }
         let limit = |number, unit| Some(Limit { number, unit, included: true });
         Ok(Region { low: limit(from, unit), high: limit(to, unit_of_both) })
     }
 
-    fn within(&mut self, quantity: &Quantity) -> Result<Region, Mistake> {
-        let at = self.place();
-        let share = match self.next_number() {
-            Some(percent) if percent > 0.0 && percent < 1_000.0 => percent / 100.0,
-            _ => return Err((at, "a percentage above 0 is missing: `within 5 %`".to_owned())),
-        };
+    fn within(&mut self, quantity: &Quantity) -> Result<Region, FileError> {
+        const MISSING: &str = "a percentage above 0 is missing: `within 5 %`";
+        let at = self.next;
+        let percent = self.number(MISSING)?;
+        if percent <= 0.0 || percent >= 1_000.0 {
+            return self.wrong_at(at, MISSING);
+        }
         self.keyword("%", "the sign: `within 5 %`")?;
-        let has_center = self.peek_text() == Some("of");
-        self.at += usize::from(has_center);
-        match quantity {
-            _ if has_center => {
-                let amount = self.positive(quantity)?;
-                Ok(around(amount, share))
-            }
-            Quantity::Ratio => Ok(around((1.0, None), share)),
-            _ => Err((self.place(), "the center is missing: `within 5 % of 2 us`".to_owned())),
+        match (self.take(|word| word == "of"), quantity) {
+            (Some(_), _) => Ok(around(self.positive(quantity)?, percent / 100.0)),
+            (None, Quantity::Ratio) => Ok(around((1.0, None), percent / 100.0)),
+            (None, _) => self.wrong("the center is missing: `within 5 % of 2 us`"),
         }
     }
 
-    /// A number with its unit.
-    fn amount(&mut self, quantity: &Quantity) -> Result<(f64, Option<String>), Mistake> {
-        let at = self.place();
-        let number = self.next_number();
-        let number = number.ok_or_else(|| (at, "a number is missing".to_owned()))?;
-        let at = self.place();
-        let unit =
-            self.peek_text().filter(|word| !matches!(*word, "and" | "of")).map(str::to_owned);
-        self.at += usize::from(unit.is_some());
-        match (&unit, quantity) {
+    fn amount(&mut self, quantity: &Quantity) -> Result<Amount, FileError> {
+        let number = self.number("a number is missing")?;
+        let at = self.next;
+        let unit = self.take(|word| !is_number(word) && !matches!(word, "and" | "of"));
+        match (unit, quantity) {
             (Some(unit), Quantity::Ratio | Quantity::Slope { .. }) => {
-                Err((at, format!("a ratio or a slope has no unit, but {unit:?} is given")))
+                let problem = format!("a ratio or a slope has no unit, but {unit:?} is given");
+                self.wrong_at(at, problem)
             }
-            _ => Ok((number, unit)),
+            _ => Ok((number, unit.map(str::to_owned))),
         }
     }
 
-    fn positive(&mut self, quantity: &Quantity) -> Result<(f64, Option<String>), Mistake> {
-        let at = self.place();
+    fn positive(&mut self, quantity: &Quantity) -> Result<Amount, FileError> {
+        let at = self.next;
         let amount = self.amount(quantity)?;
-        match amount.0 > 0.0 {
-            true => Ok(amount),
-            false => Err((at, "it must be above 0".to_owned())),
+        if amount.0 > 0.0 { Ok(amount) } else { self.wrong_at(at, "it must be above 0") }
+    }
+
+    fn number(&mut self, missing: &str) -> Result<f64, FileError> {
+        let at = self.next;
+        let Some(word) = self.take(is_number) else { return self.wrong(missing) };
+        let problem = || format!("{word:?} is not a number such as 0.9, 12 or 1e6");
+        number(word).map_or_else(|| self.wrong_at(at, problem()), Ok)
+    }
+
+    fn keyword(&mut self, keyword: &str, missing: &str) -> Result<(), FileError> {
+        match self.take(|word| word == keyword) {
+            Some(_) => Ok(()),
+            None => self.wrong(format!("{keyword:?} is missing, then {missing}")),
         }
     }
 
-    fn parameter(&mut self) -> Result<String, Mistake> {
-        let at = self.place();
-        let name = self.next_text().map(str::to_owned);
-        name.ok_or_else(|| (at, "the name of a parameter is missing".to_owned()))
-    }
-
-    fn keyword(&mut self, keyword: &str, missing: &str) -> Result<(), Mistake> {
-        let at = self.place();
-        match self.next_text() == Some(keyword) {
-            true => Ok(()),
-            false => Err((at, format!("{keyword:?} is missing, then {missing}"))),
-        }
-    }
-
-    /// The place of the next word.
-    fn place(&self) -> usize {
-        self.words.all.get(self.at).map_or(self.words.end, |(at, ..)| *at)
-    }
-
-    fn peek_text(&self) -> Option<&'t str> {
-        match self.words.all.get(self.at) {
-            Some((_, _, Word::Text(word))) => Some(word),
-            _ => None,
-        }
-    }
-
-    fn next_text(&mut self) -> Option<&'t str> {
-        let word = self.peek_text();
-        self.at += usize::from(word.is_some());
+    /// The next word, if it is one of these.
+    fn take(&mut self, is_one: impl Fn(&str) -> bool) -> Option<&'t str> {
+        let word = self.words.get(self.next).map(|(_, word)| *word).filter(|word| is_one(word));
+        self.next += usize::from(word.is_some());
         word
     }
 
-    fn next_number(&mut self) -> Option<f64> {
-        match self.words.all.get(self.at) {
-            Some((_, _, Word::Number(number))) => {
-                self.at += 1;
-                Some(*number)
-            }
-            _ => None,
-        }
+    /// A mistake at the next word.
+    fn wrong<T>(&self, problem: impl Into<String>) -> Result<T, FileError> {
+        self.wrong_at(self.next, problem)
+    }
+
+    fn wrong_at<T>(&self, word: usize, problem: impl Into<String>) -> Result<T, FileError> {
+        let offset = self.words.get(word).map_or(self.end, |(at, _)| *at);
+        Err(FileError::new((self.place)(offset), problem))
     }
 }
 
@@ -388,7 +338,7 @@ fn above(number: f64) -> Region {
 
 /// Within a share of an amount, as factors: `within 5 %` of a ratio of 1 is from 1/1.05 to 1.05, so that it does not
 /// matter which side is `a`.
-fn around((number, unit): (f64, Option<String>), share: f64) -> Region {
+fn around((number, unit): Amount, share: f64) -> Region {
     let limit = |number| Some(Limit { number, unit: unit.clone(), included: true });
     Region { low: limit(number / (1.0 + share)), high: limit(number * (1.0 + share)) }
 }

@@ -10,7 +10,7 @@ use crate::param_value::{parse_x, same_value};
 
 /// A figure of side `a`, with its counterpart of side `b` if the claim has one.
 #[derive(Debug, Clone)]
-pub(super) struct Pair<'a> {
+pub(super) struct DatumPair<'a> {
     pub(super) a: Datum<'a>,
     pub(super) b: Option<Datum<'a>>,
 }
@@ -19,7 +19,7 @@ pub(super) struct Pair<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct Group<'a> {
     /// One for each value of the parameter that the relation is over, ascending; just one if it is over none.
-    pub(super) pairs: Vec<(f64, Pair<'a>)>,
+    pub(super) pairs: Vec<(f64, DatumPair<'a>)>,
 }
 
 /// What a claim compares, and what is missing from it.
@@ -118,15 +118,15 @@ fn selected<'a>(
     let mut left_out: Vec<String> = reasons(&a.unsupported);
     let mut pairs = Vec::new();
     match statement.b.as_ref().zip(b) {
-        None => pairs.extend(a.data.into_iter().map(|a| Pair { a, b: None })),
+        None => pairs.extend(a.data.into_iter().map(|a| DatumPair { a, b: None })),
         Some((side, b)) => {
             missing.extend(reasons(&b.failed));
             not_measured.extend(b.not_measured);
             for a in a.data {
                 let fits = |b: &&Datum| is_partner(&a, b, side, &statement.a, over);
                 let partners = b.data.iter().filter(fits);
-                let of_a: Vec<Pair> =
-                    partners.map(|b| Pair { a: a.clone(), b: Some(b.clone()) }).collect();
+                let of_a: Vec<DatumPair> =
+                    partners.map(|b| DatumPair { a: a.clone(), b: Some(b.clone()) }).collect();
                 let lacking: Vec<&Datum> = b.unsupported.iter().filter(fits).collect();
                 left_out.extend(lacking.iter().map(|datum| why_not(datum.result)));
                 let has_none =
@@ -167,7 +167,7 @@ fn is_partner(a: &Datum, b: &Datum, side: &Side, side_of_a: &Side, over: Option<
 }
 
 /// The pairs by the values of all parameters but the one that the relation is over.
-fn grouped<'a>(pairs: Vec<Pair<'a>>, over: Option<&str>) -> Result<Vec<Group<'a>>, NoFigures> {
+fn grouped<'a>(pairs: Vec<DatumPair<'a>>, over: Option<&str>) -> Result<Vec<Group<'a>>, NoFigures> {
     let Some(over) = over else {
         return Ok(pairs.into_iter().map(|pair| Group { pairs: vec![(0.0, pair)] }).collect());
     };
@@ -177,7 +177,7 @@ fn grouped<'a>(pairs: Vec<Pair<'a>>, over: Option<&str>) -> Result<Vec<Group<'a>
         params.remove(over);
         params
     };
-    let mut groups: BTreeMap<(Params, Params), Vec<(f64, Pair)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Params, Params), Vec<(f64, DatumPair)>> = BTreeMap::new();
     for pair in pairs {
         let x = pair.a.result.params.get(over).and_then(|value| parse_x(value));
         let Some(x) = x else {

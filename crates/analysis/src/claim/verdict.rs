@@ -59,14 +59,16 @@ pub struct JudgedClaim {
 }
 
 /// One combination of the values of the open parameters.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedComparison {
     /// The figure of side `a`: of a relation over a parameter, that at its largest value.
-    pub a: Shown,
+    pub a: SideFigure,
     /// The figure of side `b`, if there is one.
-    pub b: Option<Shown>,
-    /// The parameter that the relation is over, with its measured values.
-    pub over: Option<(String, Vec<String>)>,
+    pub b: Option<SideFigure>,
+    /// The parameter that the relation is over.
+    pub over: Option<String>,
+    /// Its measured values.
+    pub values: Option<Vec<String>>,
     /// What the relation is about: `value`, `ratio`, `crossing`, `slope` or `smallest step`.
     pub quantity: &'static str,
     /// Its unit, in which `mid`, `low` and `high` are; empty for a ratio.
@@ -79,8 +81,8 @@ pub struct JudgedComparison {
     pub note: String,
 }
 
-/// A quantity with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A quantity with its interval. An end that is open is null in JSON, which has no infinity.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct QuantityInterval {
     /// The quantity.
     pub mid: f64,
@@ -91,21 +93,22 @@ pub struct QuantityInterval {
 }
 
 /// A figure of one side.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SideFigure {
     /// The point: `lock/futex{workers=2}`.
+    #[serde(rename = "case")]
     pub label: String,
     /// The metric.
     pub metric: String,
     /// The system that was measured.
     pub system: String,
-    /// The figure with its own interval.
-    pub estimate: Estimate,
     /// Its unit.
     pub unit: String,
+    /// The figure with its own interval.
+    pub estimate: Estimate,
 }
 
-impl Shown {
+impl SideFigure {
     fn of(datum: &Datum, metric: &str) -> Option<Self> {
         let exact = |count| Estimate { median: count, low: count, high: count, level: LEVEL };
         let (estimate, unit) = match datum.count {
@@ -127,17 +130,19 @@ impl JudgedComparison {
     ) -> Option<Self> {
         let (_, last) = group.pairs.last()?;
         let relation = &statement.relation.value;
-        let over = relation.quantity.over().map(|over| {
+        let over = relation.quantity.over();
+        let values = over.map(|over| {
             let values = group.pairs.iter().filter_map(|(_, pair)| pair.a.result.params.get(over));
-            (over.to_owned(), values.cloned().collect())
+            values.cloned().collect()
         });
-        let a = Shown::of(&last.a, &statement.a.metric.value)?;
+        let a = SideFigure::of(&last.a, &statement.a.metric.value)?;
         let b = statement.b.as_ref().zip(last.b.as_ref());
         let unit = if relation.quantity.word() == "value" { a.unit.clone() } else { String::new() };
         Some(Self {
-            b: b.and_then(|(side, datum)| Shown::of(datum, &side.metric.value)),
+            b: b.and_then(|(side, datum)| SideFigure::of(datum, &side.metric.value)),
             a,
-            over,
+            over: over.map(str::to_owned),
+            values,
             quantity: relation.quantity.word(),
             unit,
             interval: interval.map(|(mid, low, high)| QuantityInterval { mid, low, high }),

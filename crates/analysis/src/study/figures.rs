@@ -3,7 +3,7 @@
 use results::{CaseResult, Document, Outcome};
 use serde::Serialize;
 
-use super::model::{Cell, Place, Table};
+use super::model::{Counterpart, PublishedCell, PublishedTable};
 use crate::claim::{Side, figures_of_side};
 use crate::multiple::multiple;
 
@@ -66,7 +66,7 @@ impl CellValue {
 
 impl MeasuredTable {
     /// The table with the figures of these runs, each of one system.
-    pub fn of(table: &Table, runs: &[Document]) -> Self {
+    pub fn of(table: &PublishedTable, runs: &[Document]) -> Self {
         let rows = table.rows.iter().map(|row| MeasuredRow {
             title: row.title.clone(),
             cells: row.cells.iter().map(|cell| CellFigure::of(cell, runs)).collect(),
@@ -82,8 +82,8 @@ impl MeasuredTable {
 }
 
 impl CellFigure {
-    fn of(cell: &Cell, runs: &[Document]) -> Self {
-        let measured = cell.place.as_ref().map(|place| measured(place, runs));
+    fn of(cell: &PublishedCell, runs: &[Document]) -> Self {
+        let measured = cell.here.as_ref().map(|here| measured(here, runs));
         let (here, reason, doubts) = match measured {
             None => (None, None, Vec::new()),
             Some(Ok((value, doubts))) => (Some(value), None, doubts),
@@ -95,19 +95,19 @@ impl CellFigure {
     }
 }
 
-/// The figure of a place with its doubts.
+/// The figure of a point, or the quotient of two, with its doubts.
 ///
 /// # Errors
 /// Why there is none.
-fn measured(place: &Place, runs: &[Document]) -> Result<(CellValue, Vec<String>), String> {
-    let (of_point, count) = found(&place.point, runs)?;
-    let Some(over) = &place.over else {
-        let value = match (count, place.round) {
+fn measured(here: &Counterpart, runs: &[Document]) -> Result<(CellValue, Vec<String>), String> {
+    let (of_point, count) = found(&here.point, runs)?;
+    let Some(over) = &here.over else {
+        let value = match (count, here.round) {
             (Some(count), _) => CellValue { value: count, low: count, high: count },
             (None, Some(round)) => of_round(of_point, round)?,
             (None, None) => of_estimate(of_point)?,
         };
-        return Ok((value.times(place.factor), of_point.doubts.clone()));
+        return Ok((value.times(here.factor), of_point.doubts.clone()));
     };
     let (of_over, _) = found(over, runs)?;
     let doubts = of_point.doubts.iter().chain(&of_over.doubts);
@@ -117,7 +117,7 @@ fn measured(place: &Place, runs: &[Document]) -> Result<(CellValue, Vec<String>)
             all.push(doubt.clone());
         }
     }
-    Ok((quotient(of_point, of_over)?.times(place.factor), all))
+    Ok((quotient(of_point, of_over)?.times(here.factor), all))
 }
 
 /// The one result that a side selects.

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::Deserialize;
+
+use crate::claim::reading::text;
 use crate::claim::{Claim, Side};
 
 /// A published comparison, and how to repeat it.
@@ -27,7 +30,7 @@ pub struct Study {
     /// The longest time of all measurements, if it is not the usual one.
     pub budget: Option<Duration>,
     /// The published tables.
-    pub tables: Vec<Table>,
+    pub tables: Vec<PublishedTable>,
     /// The published claims.
     pub claims: Vec<Claim>,
     /// What else is known about claims, by their names.
@@ -35,11 +38,14 @@ pub struct Study {
 }
 
 /// A name that claims use for a system, and which operating system it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table: [[system]]")]
 pub struct SystemRole {
     /// The name.
+    #[serde(deserialize_with = "text")]
     pub name: String,
     /// The fact `os` of its machine, such as `Linux`.
+    #[serde(deserialize_with = "text")]
     pub os: String,
 }
 
@@ -54,7 +60,7 @@ pub struct Measure {
 
 /// A published table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct PublishedTable {
     /// What the figures are.
     pub title: String,
     /// Their unit; empty for ratios.
@@ -64,7 +70,7 @@ pub struct Table {
     /// The columns.
     pub columns: Vec<Column>,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PublishedRow>,
 }
 
 /// A column of a published table.
@@ -76,25 +82,25 @@ pub struct Column {
 
 /// A row of a published table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct PublishedRow {
     /// Its heading.
     pub title: String,
     /// A cell for each column.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<PublishedCell>,
 }
 
 /// A cell of a published table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
+pub struct PublishedCell {
     /// The published figure as it was printed; `None` where there is none.
     pub published: Option<String>,
     /// What corresponds to it here; `None` if nothing does.
-    pub place: Option<Place>,
+    pub here: Option<Counterpart>,
 }
 
 /// The point that corresponds to a cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct Counterpart {
     /// The point and its metric.
     pub point: Side,
     /// The point that it is divided by.
@@ -116,14 +122,14 @@ pub struct About {
     pub today: Option<String>,
 }
 
-impl Table {
+impl PublishedTable {
     /// Whether any figure was published; else the table has the layout only.
     pub fn is_published(&self) -> bool {
         self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.published.is_some())
     }
 }
 
-impl Cell {
+impl PublishedCell {
     /// The published figure, where it is a plain number.
     pub fn number(&self) -> Option<f64> {
         self.published.as_ref()?.parse().ok().filter(|number: &f64| number.is_finite())
@@ -131,13 +137,15 @@ impl Cell {
 }
 
 impl Study {
+    /// All points that tables select.
+    pub(super) fn sides_of_tables(&self) -> impl Iterator<Item = &Side> {
+        let cells = self.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
+        let counterparts = cells.filter_map(|cell| cell.here.as_ref());
+        counterparts.flat_map(|here| std::iter::once(&here.point).chain(&here.over))
+    }
+
     /// All points that tables and claims select.
     pub fn sides(&self) -> Vec<&Side> {
-        let places = self.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
-        let of_tables = places
-            .filter_map(|cell| cell.place.as_ref())
-            .flat_map(|place| std::iter::once(&place.point).chain(&place.over));
-        let of_claims = self.claims.iter().flat_map(Claim::sides);
-        of_tables.chain(of_claims).collect()
+        self.sides_of_tables().chain(self.claims.iter().flat_map(Claim::sides)).collect()
     }
 }

@@ -1,23 +1,129 @@
 //! Reads study files.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
 use measure::count::parse_duration;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use toml::Spanned;
 
-use super::model::{About, Cell, Column, Measure, Place, Row, Study, SystemRole, Table};
-use super::sizes::{Size, SizedText, is_name, is_plain};
-use crate::claim::toml_reader::{TableReader, TomlFile};
+use super::model::{
+    About, Column, Counterpart, Measure, PublishedCell, PublishedRow, PublishedTable, Study,
+    SystemRole,
+};
+use super::sizes::{Size, replace_sizes, values};
+use crate::claim::reading::{FileText, Text, Words, in_one_line, line, text};
 use crate::claim::{
-    Claim, FileError, Located, Location, Side, check_names, check_side, read_claims, read_side,
+    Claim, FileError, Located, Location, Side, WrittenClaim, WrittenSide, check_names, check_side,
+    claims, side,
 };
 
-/// The largest study file, in bytes.
-const BYTES_AT_MOST: usize = 1 << 20;
+/// The largest study file, in KiB.
+const KIB_AT_MOST: usize = 1 << 10;
 /// The most columns and rows of a table, and the most tables and blocks of points of a file.
 const COLUMNS_AT_MOST: usize = 40;
 const ROWS_AT_MOST: usize = 200;
 const TABLES_AT_MOST: usize = 50;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenStudy {
+    name: Spanned<Text>,
+    #[serde(deserialize_with = "line")]
+    title: String,
+    #[serde(deserialize_with = "line")]
+    question: String,
+    #[serde(deserialize_with = "line")]
+    source: String,
+    #[serde(default)]
+    differences: Words,
+    #[serde(default, rename = "sizes")]
+    _sizes: Option<IgnoredAny>,
+    #[serde(default)]
+    system: Vec<SystemRole>,
+    #[serde(default)]
+    measure: Vec<Spanned<WrittenMeasure>>,
+    precision: Option<Spanned<f64>>,
+    budget: Option<Spanned<String>>,
+    #[serde(default)]
+    table: Vec<Spanned<WrittenTable>>,
+    #[serde(default)]
+    claim: Vec<Spanned<WrittenClaim>>,
+    #[serde(default)]
+    about: Vec<WrittenAbout>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table: [[measure]]")]
+struct WrittenMeasure {
+    cases: Words,
+    #[serde(default)]
+    params: BTreeMap<Spanned<String>, Words>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table: [[table]]")]
+struct WrittenTable {
+    #[serde(deserialize_with = "line")]
+    title: String,
+    #[serde(default)]
+    unit: String,
+    #[serde(deserialize_with = "text")]
+    rows_are: String,
+    #[serde(default = "one")]
+    factor: Spanned<f64>,
+    #[serde(default)]
+    columns: Vec<WrittenColumn>,
+    #[serde(default)]
+    row: Vec<WrittenRow>,
+    /// Rows that differ in a value, `$row`, only; what else rows have is then that of the table.
+    #[serde(default)]
+    rows: Words,
+    #[serde(default)]
+    published: Words,
+    point: Option<Spanned<WrittenSide>>,
+    over: Option<Spanned<WrittenSide>>,
+    round: Option<Spanned<String>>,
+}
+
+/// A column, with what its points have in place of `$column`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table: { title = \"...\" }")]
+struct WrittenColumn {
+    #[serde(deserialize_with = "text")]
+    title: String,
+    value: Option<String>,
+    #[serde(default = "one")]
+    factor: Spanned<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table: [[table.row]]")]
+struct WrittenRow {
+    #[serde(deserialize_with = "line")]
+    title: String,
+    #[serde(default)]
+    published: Words,
+    point: Option<Spanned<WrittenSide>>,
+    over: Option<Spanned<WrittenSide>>,
+    round: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table: [[about]]")]
+struct WrittenAbout {
+    claim: Spanned<String>,
+    #[serde(default)]
+    derived: bool,
+    needs: Option<String>,
+    today: Option<String>,
+}
+
+fn one() -> Spanned<f64> {
+    Spanned::new(0..0, 1.0)
+}
 
 impl Study {
     /// Parses a study file with the values of one size, and checks all names in it.
@@ -25,282 +131,238 @@ impl Study {
     /// # Errors
     /// The first mistake.
     pub fn parse(text: &str, size: Size) -> Result<Self, FileError> {
-        if text.len() > BYTES_AT_MOST {
-            let at = Location::of(text, BYTES_AT_MOST);
-            return Err(FileError::new(at, "the file is longer than 1 MiB"));
+        let file = FileText::of(text, KIB_AT_MOST)?;
+        let mut table = file.table()?;
+        let values = values(file, table.get_ref(), size)?;
+        replace_sizes(table.get_mut(), &values);
+        let written: WrittenStudy = file.read(toml::Deserializer::from(table))?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let name = |name: Text| match name.0.chars().all(is_name) {
+            true => Ok(name.0),
+            false => Err("a name consists of letters, digits, -, _ and .".to_owned()),
+        };
+        let precision = |share| match (1e-6..1.0).contains(&share) {
+            true => Ok(share),
+            false => Err("precision is a share above 0 and below 1, such as 0.03".to_owned()),
+        };
+        let budget = |text: String| match parse_duration(&text) {
+            Ok(time) if time >= Duration::from_millis(100) => Ok(time),
+            Ok(_) => Err("budget: at least 100ms".to_owned()),
+            Err(error) => Err(format!("budget: it {}", error.problem())),
+        };
+        let differences = written.differences.texts();
+        let study = Study {
+            name: file.checked(written.name, name)?,
+            title: written.title,
+            question: written.question,
+            source: written.source,
+            differences: differences.iter().map(|text| in_one_line(text)).collect(),
+            systems: written.system,
+            measure: each(file, written.measure, "[[measure]]", measure)?,
+            precision: written.precision.map(|it| file.checked(it, precision)).transpose()?,
+            budget: written.budget.map(|it| file.checked(it, budget)).transpose()?,
+            tables: each(file, written.table, "[[table]]", table_of)?,
+            claims: claims(file, written.claim)?,
+            about: BTreeMap::new(),
+        };
+        study.with(written.about, file)
+    }
+
+    /// With what is known about its claims; checks what can be checked only when all parts are known.
+    fn with(mut self, about: Vec<WrittenAbout>, file: FileText) -> Result<Self, FileError> {
+        if self.measure.is_empty() && self.tables.is_empty() && self.claims.is_empty() {
+            let problem = "the study has neither points, nor tables, nor claims";
+            return Err(file.mistake(&(0..0), problem));
         }
-        let sized = SizedText::of(text, &sizes(text, size)?);
-        study(&sized.text).map_err(|error| sized.in_original(error))
+        for WrittenAbout { claim, derived, needs, today } in about {
+            let name = claim.get_ref();
+            if !self.claims.iter().any(|claim| claim.name == *name) {
+                let problem = format!("[[about]] of {name:?}, which is no claim");
+                return Err(file.mistake(&claim.span(), problem));
+            }
+            let [needs, today] = [needs, today].map(|text| text.map(|text| in_one_line(&text)));
+            if self.about.insert(name.clone(), About { derived, needs, today }).is_some() {
+                return Err(file.mistake(&claim.span(), format!("a second [[about]] of {name:?}")));
+            }
+        }
+        let nothing = Placeholders { column: None, row: None };
+        for side in self.claims.iter().flat_map(Claim::sides) {
+            nothing.in_side(side)?;
+        }
+        check_names(&self.claims, &[])?;
+        self.sides_of_tables().try_for_each(check_side)?;
+        Ok(self)
     }
 }
 
-/// The values that stand for `$NAME`.
-fn sizes(text: &str, size: Size) -> Result<BTreeMap<String, String>, FileError> {
-    let file = TomlFile::parse(text)?;
-    let Some(table) = file.root().table("sizes", "[sizes]")? else { return Ok(BTreeMap::new()) };
-    let value = |(name, values): (String, Located<Vec<String>>)| {
-        let wrong = |problem: String| Err(FileError::new(values.at, problem));
-        if !is_name(&name) {
-            return wrong(format!(
-                "{name:?} cannot be the name of a size: lower-case letters, digits and _, but not column or row"
-            ));
-        }
-        let [by_default, full] = &values.value[..] else {
-            return wrong(format!("{name} needs two values: the default one and that of --full"));
-        };
-        let value = match size {
-            Size::Default => by_default,
-            Size::Full => full,
-        };
-        if let Some(bad) = values.value.iter().find(|value| !is_plain(value)) {
-            return wrong(format!(
-                "{bad:?} has a quotation mark, a backslash, a $ or a control character"
-            ));
-        }
-        Ok((name, value.clone()))
-    };
-    table.all_texts()?.into_iter().map(value).collect()
-}
-
-fn study(text: &str) -> Result<Study, FileError> {
-    let file = TomlFile::parse(text)?;
-    let root = file.root();
-    root.table("sizes", "[sizes]")?;
-    let line = |key| root.required_text(key).map(|text| one_line(&text.value));
-    let name = root.required_text("name")?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if !name.value.chars().all(is_name) {
-        return Err(FileError::new(name.at, "a name consists of letters, digits, -, _ and ."));
-    }
-    let differences = root.texts("differences")?;
-    let study = Study {
-        name: name.value,
-        title: line("title")?,
-        question: line("question")?,
-        source: line("source")?,
-        differences: differences.iter().map(|text| one_line(&text.value)).collect(),
-        systems: each(&root, "system", "[[system]]", system)?,
-        measure: each(&root, "measure", "[[measure]]", measure)?,
-        precision: precision(&root)?,
-        budget: budget(&root)?,
-        tables: each(&root, "table", "[[table]]", table)?,
-        claims: read_claims(&root)?,
-        about: about(&root)?,
-    };
-    root.finish()?;
-    check(&study, &root)?;
-    Ok(study)
-}
-
-/// The tables of an array, each read by `read`.
-fn each<'f, T>(
-    root: &TableReader<'f>,
-    key: &'static str,
-    name: &'f str,
-    read: impl Fn(&TableReader<'f>) -> Result<T, FileError>,
+/// The tables of an array, each converted by `read`, which gets the place of the table.
+fn each<W, T>(
+    file: FileText,
+    written: Vec<Spanned<W>>,
+    name: &str,
+    read: impl Fn(FileText, W, Range<usize>) -> Result<T, FileError>,
 ) -> Result<Vec<T>, FileError> {
-    let tables = root.tables(key, name)?;
-    if let Some(table) = tables.get(TABLES_AT_MOST) {
-        return Err(table.mistake(format!("more than {TABLES_AT_MOST} of {name}")));
+    if let Some(table) = written.get(TABLES_AT_MOST) {
+        return Err(file.mistake(&table.span(), format!("more than {TABLES_AT_MOST} of {name}")));
     }
-    let read = |table: &TableReader<'f>| {
-        let value = read(table)?;
-        table.finish()?;
-        Ok(value)
+    let read = |table: Spanned<W>| {
+        let span = table.span();
+        read(file, table.into_inner(), span)
     };
-    tables.iter().map(read).collect()
+    written.into_iter().map(read).collect()
 }
 
-fn precision(root: &TableReader<'_>) -> Result<Option<f64>, FileError> {
-    match root.number("precision")? {
-        Some(share) if !(1e-6..1.0).contains(&share.value) => {
-            Err(FileError::new(share.at, "precision is a share above 0 and below 1, such as 0.03"))
-        }
-        share => Ok(share.map(|share| share.value)),
-    }
-}
-
-fn budget(root: &TableReader<'_>) -> Result<Option<Duration>, FileError> {
-    let Some(text) = root.text("budget")? else { return Ok(None) };
-    match parse_duration(&text.value) {
-        Ok(time) if time >= Duration::from_millis(100) => Ok(Some(time)),
-        Ok(_) => Err(FileError::new(text.at, "budget: at least 100ms")),
-        Err(error) => Err(FileError::new(text.at, format!("budget: it {}", error.problem()))),
-    }
-}
-
-fn system(table: &TableReader<'_>) -> Result<SystemRole, FileError> {
-    let (name, os) = (table.required_text("name")?, table.required_text("os")?);
-    Ok(SystemRole { name: name.value, os: os.value })
-}
-
-fn measure(table: &TableReader<'_>) -> Result<Measure, FileError> {
-    let cases = table.texts("cases")?;
+fn measure(
+    file: FileText,
+    written: WrittenMeasure,
+    span: Range<usize>,
+) -> Result<Measure, FileError> {
+    let cases = written.cases.texts();
     if cases.is_empty() {
-        return Err(table.mistake("cases is missing in [[measure]]"));
+        return Err(file.mistake(&span, "cases is empty in [[measure]]"));
     }
-    let params = match table.table("params", "params")? {
-        Some(params) => params.all_texts()?,
-        None => BTreeMap::new(),
-    };
+    let params = file.params(written.params)?;
     for values in params.values() {
         let unknown = values.value.iter().find(|value| value.contains('$'));
         unknown.map_or(Ok(()), |value| Err(FileError::new(values.at, no_size(value))))?;
     }
     let params = params.into_iter().map(|(name, values)| (name, values.value));
-    Ok(Measure {
-        cases: cases.into_iter().map(|case| case.value).collect(),
-        params: params.collect(),
-    })
+    Ok(Measure { cases, params: params.collect() })
 }
 
 fn no_size(value: &str) -> String {
     format!("{value:?} names no value of [sizes]")
 }
 
-fn table(table: &TableReader<'_>) -> Result<Table, FileError> {
-    let title = table.required_text("title")?;
-    let unit = table.text("unit")?.map(|unit| unit.value).unwrap_or_default();
-    let rows_are = table.required_text("rows-are")?;
-    let factor = table.number("factor")?.map_or(1.0, |factor| factor.value);
-    let columns: Vec<HereColumn> =
-        table.tables("columns", "columns")?.iter().map(column).collect::<Result<_, _>>()?;
+fn table_of(
+    file: FileText,
+    written: WrittenTable,
+    span: Range<usize>,
+) -> Result<PublishedTable, FileError> {
+    let WrittenTable { title, unit, rows_are, factor, columns, row, rows, .. } = written;
+    let mistake = |problem: String| Err(file.mistake(&span, problem));
     if columns.is_empty() || columns.len() > COLUMNS_AT_MOST {
-        return Err(table.mistake(format!("a table has 1 to {COLUMNS_AT_MOST} columns")));
+        return mistake(format!("a table has 1 to {COLUMNS_AT_MOST} columns"));
     }
-    let layout = Layout { columns: &columns, factor };
-    let listed = table.texts("rows")?;
-    let rows = match listed.is_empty() {
-        true => table.tables("row", "[[table.row]]")?.iter().map(|row| layout.row(row)).collect(),
-        false => layout.listed_rows(table, &listed),
+    let factors = columns.iter().map(|column| &column.factor).chain([&factor]);
+    if let Some(factor) = factors.into_iter().find(|factor| !factor.get_ref().is_finite()) {
+        return Err(file.mistake(&factor.span(), "factor is not finite"));
+    }
+    let (point, over, round) = (written.point, written.over, written.round);
+    let listed =
+        WrittenRow { title: String::new(), published: written.published, point, over, round };
+    let layout = Layout { file, columns: &columns, factor: factor.into_inner() };
+    let rows: Vec<PublishedRow> = match rows.0.is_empty() {
+        true if listed.point.is_some() || !listed.published.0.is_empty() => {
+            return mistake("rows is missing: a point of the table is that of its `rows`".into());
+        }
+        false if !row.is_empty() => {
+            return mistake("a table has either rows or [[table.row]]".to_owned());
+        }
+        true => row.iter().map(|row| layout.row(row)).collect::<Result<_, _>>()?,
+        false => layout.listed_rows(&rows.0, &listed)?,
     };
-    let rows: Vec<Row> = rows?;
     if rows.is_empty() || rows.len() > ROWS_AT_MOST {
-        return Err(table.mistake(format!("a table has 1 to {ROWS_AT_MOST} rows")));
+        return mistake(format!("a table has 1 to {ROWS_AT_MOST} rows"));
     }
-    Ok(Table {
-        title: one_line(&title.value),
-        unit,
-        rows_are: rows_are.value,
-        columns: columns.iter().map(|column| Column { title: column.title.clone() }).collect(),
-        rows,
-    })
-}
-
-/// A column, with what its points have in place of `$column`.
-struct HereColumn {
-    title: String,
-    value: Option<String>,
-    factor: f64,
-}
-
-fn column(table: &TableReader<'_>) -> Result<HereColumn, FileError> {
-    let column = HereColumn {
-        title: table.required_text("title")?.value,
-        value: table.text("value")?.map(|value| value.value),
-        factor: table.number("factor")?.map_or(1.0, |factor| factor.value),
-    };
-    table.finish()?;
-    Ok(column)
+    let columns = columns.into_iter().map(|column| Column { title: column.title });
+    Ok(PublishedTable { title, unit, rows_are, columns: columns.collect(), rows })
 }
 
 /// The columns of a table whose rows are read, and the factor of all its cells.
 struct Layout<'a> {
-    columns: &'a [HereColumn],
+    file: FileText<'a>,
+    columns: &'a [WrittenColumn],
     factor: f64,
 }
 
 impl Layout<'_> {
     /// A row with points of its own.
-    fn row(&self, table: &TableReader<'_>) -> Result<Row, FileError> {
-        let title = table.required_text("title")?;
-        let published = table.texts("published")?;
-        if !published.is_empty() && published.len() != self.columns.len() {
-            let (has, columns) = (published.len(), self.columns.len());
-            let problem = format!("published has {has} figures, but there are {columns} columns");
-            return Err(FileError::new(published[0].at, problem));
-        }
-        let places = self.places(table, None)?;
-        table.finish()?;
-        let published = published.into_iter().map(|figure| Some(figure.value));
-        Ok(row(one_line(&title.value), published.chain(std::iter::repeat(None)), places))
+    fn row(&self, row: &WrittenRow) -> Result<PublishedRow, FileError> {
+        let first = row.published.0.first().map_or(0..0, Spanned::span);
+        let figures = row.published.0.iter().map(|figure| figure.get_ref().as_str()).collect();
+        self.cells(row.title.clone(), figures, &first, self.counterparts(row, None)?)
     }
 
     /// Rows that differ in a value, `$row`, only. The published figures of a row are divided by `|`.
     fn listed_rows(
         &self,
-        table: &TableReader<'_>,
-        titles: &[Located<String>],
-    ) -> Result<Vec<Row>, FileError> {
-        let published = table.texts("published")?;
-        if !published.is_empty() && published.len() != titles.len() {
+        titles: &[Spanned<String>],
+        row: &WrittenRow,
+    ) -> Result<Vec<PublishedRow>, FileError> {
+        let published = &row.published.0;
+        if let Some(first) = published.first().filter(|_| published.len() != titles.len()) {
             let (has, rows) = (published.len(), titles.len());
             let problem = format!("published has {has} rows, but there are {rows} in the table");
-            return Err(FileError::new(published[0].at, problem));
+            return Err(self.file.mistake(&first.span(), problem));
         }
-        let mut published = published.iter();
-        let mut rows = Vec::new();
-        for title in titles {
-            let figures: Vec<Option<String>> = match published.next() {
-                None => vec![None; self.columns.len()],
-                Some(figures) => self.divided(figures)?,
-            };
-            let places = self.places(table, Some(&title.value))?;
-            rows.push(row(title.value.clone(), figures.into_iter(), places));
-        }
-        Ok(rows)
+        let row = |(at, title): (usize, &Spanned<String>)| {
+            let (title, figures) = (title.get_ref(), published.get(at));
+            let span = figures.map_or(0..0, Spanned::span);
+            let figures = figures.iter().flat_map(|figures| figures.get_ref().split('|'));
+            let figures = figures.map(str::trim).collect();
+            self.cells(title.clone(), figures, &span, self.counterparts(row, Some(title))?)
+        };
+        titles.iter().enumerate().map(row).collect()
     }
 
-    fn divided(&self, figures: &Located<String>) -> Result<Vec<Option<String>>, FileError> {
-        let all: Vec<_> =
-            figures.value.split('|').map(|text| Some(text.trim().to_owned())).collect();
-        match all.len() == self.columns.len() {
-            true => Ok(all),
-            false => {
-                let (has, columns) = (all.len(), self.columns.len());
-                let problem = format!("{has} figures in a row, but there are {columns} columns");
-                Err(FileError::new(figures.at, problem))
-            }
-        }
-    }
-
-    /// The place of each column; `None` if nothing corresponds to the row.
-    fn places(
+    /// A row of these figures, of which `-` is none; there are none or one for each column.
+    fn cells(
         &self,
-        table: &TableReader<'_>,
+        title: String,
+        published: Vec<&str>,
+        span: &Range<usize>,
+        counterparts: Vec<Option<Counterpart>>,
+    ) -> Result<PublishedRow, FileError> {
+        let (has, columns) = (published.len(), self.columns.len());
+        if has != 0 && has != columns {
+            let problem = format!("published has {has} figures, but there are {columns} columns");
+            return Err(self.file.mistake(span, problem));
+        }
+        let figure = |figure: &str| (figure != "-").then(|| figure.to_owned());
+        let published = published.into_iter().map(figure);
+        let cells = counterparts.into_iter().zip(published.chain(std::iter::repeat(None)));
+        let cells = cells.map(|(here, published)| PublishedCell { published, here });
+        Ok(PublishedRow { title, cells: cells.collect() })
+    }
+
+    /// What corresponds to each column; `None` if nothing corresponds to the row.
+    fn counterparts(
+        &self,
+        written: &WrittenRow,
         row: Option<&str>,
-    ) -> Result<Vec<Option<Place>>, FileError> {
-        let point = table.table("point", "point")?;
-        let point = point.map(|side| read_side(&side, None)).transpose()?;
-        let over = table.table("over", "over")?;
-        let over = over.map(|side| read_side(&side, point.as_ref())).transpose()?;
-        let round = table.text("round")?;
+    ) -> Result<Vec<Option<Counterpart>>, FileError> {
+        let WrittenRow { point, over, round, .. } = written;
         let Some(point) = point else {
-            return match over.map(|side| side.case.at).or(round.map(|round| round.at)) {
-                Some(at) => Err(FileError::new(at, "the row has no point")),
-                None => Ok(self.columns.iter().map(|_| None).collect()),
+            let spans = [over.as_ref().map(Spanned::span), round.as_ref().map(Spanned::span)];
+            return match spans.into_iter().flatten().next() {
+                Some(span) => Err(self.file.mistake(&span, "the row has no point")),
+                None => Ok(vec![None; self.columns.len()]),
             };
         };
-        let place = |column: &HereColumn| {
-            let words = Words { column: column.value.as_deref(), row };
-            Ok(Some(Place {
+        let point = side(self.file, point.clone(), None)?;
+        let over = over.clone().map(|over| side(self.file, over, Some(&point))).transpose()?;
+        let round = round.clone().map(|round| self.file.located(round));
+        let counterpart = |column: &WrittenColumn| {
+            let words = Placeholders { column: column.value.as_deref(), row };
+            Ok(Some(Counterpart {
                 point: words.in_side(&point)?,
                 over: over.as_ref().map(|side| words.in_side(side)).transpose()?,
                 round: round.as_ref().map(|round| words.round(round)).transpose()?,
-                factor: self.factor * column.factor,
+                factor: self.factor * column.factor.get_ref(),
             }))
         };
-        self.columns.iter().map(place).collect()
+        self.columns.iter().map(counterpart).collect()
     }
 }
 
 /// What `$column` and `$row` stand for.
-struct Words<'a> {
+struct Placeholders<'a> {
     column: Option<&'a str>,
     row: Option<&'a str>,
 }
 
-impl Words<'_> {
+impl Placeholders<'_> {
     fn round(&self, round: &Located<String>) -> Result<usize, FileError> {
         let text = self.in_text(&round.value, round.at)?;
         let number = text.parse().ok().filter(|number| (1..=1_000_000).contains(number));
@@ -308,35 +370,27 @@ impl Words<'_> {
     }
 
     fn in_side(&self, side: &Side) -> Result<Side, FileError> {
-        let located = |text: &Located<String>| {
-            Ok(Located { value: self.in_text(&text.value, text.at)?, at: text.at })
-        };
-        let mut params = BTreeMap::new();
-        for (name, values) in &side.params {
-            let texts = values.value.iter().map(|value| self.in_text(value, values.at));
-            let value = texts.collect::<Result<_, _>>()?;
-            params.insert(name.clone(), Located { value, at: values.at });
+        let mut side = side.clone();
+        for text in [&mut side.case, &mut side.metric].into_iter().chain(&mut side.system) {
+            text.value = self.in_text(&text.value, text.at)?;
         }
-        Ok(Side {
-            case: located(&side.case)?,
-            params,
-            metric: located(&side.metric)?,
-            system: side.system.as_ref().map(located).transpose()?,
-        })
+        for values in side.params.values_mut() {
+            for value in &mut values.value {
+                *value = self.in_text(value, values.at)?;
+            }
+        }
+        Ok(side)
     }
 
     fn in_text(&self, text: &str, at: Location) -> Result<String, FileError> {
         let mut text = text.to_owned();
-        for (name, value) in [("$column", self.column), ("$row", self.row)] {
+        let row = ("$row", self.row, "`rows` of the table");
+        for (name, value, origin) in [("$column", self.column, "`value` of the column"), row] {
             if let Some(value) = value {
                 text = text.replace(name, value);
             } else if text.contains(name) {
-                let place =
-                    if name == "$row" { "`rows` of the table" } else { "`value` of the column" };
-                return Err(FileError::new(
-                    at,
-                    format!("{name} stands for nothing: {place} is missing"),
-                ));
+                let problem = format!("{name} stands for nothing: {origin} is missing");
+                return Err(FileError::new(at, problem));
             }
         }
         match text.contains('$') {
@@ -344,61 +398,4 @@ impl Words<'_> {
             false => Ok(text),
         }
     }
-}
-
-/// A row; `-` is no published figure.
-fn row(
-    title: String,
-    published: impl Iterator<Item = Option<String>>,
-    places: Vec<Option<Place>>,
-) -> Row {
-    let cell = |(place, published): (Option<Place>, Option<String>)| Cell {
-        published: published.filter(|figure| figure != "-"),
-        place,
-    };
-    Row { title, cells: places.into_iter().zip(published).map(cell).collect() }
-}
-
-fn about(root: &TableReader<'_>) -> Result<BTreeMap<String, About>, FileError> {
-    let mut all = BTreeMap::new();
-    for table in root.tables("about", "[[about]]")? {
-        let claim = table.required_text("claim")?;
-        let derived = table.truth("derived")?.unwrap_or(false);
-        let text = |key| table.text(key).map(|text| text.map(|text| one_line(&text.value)));
-        let about = About { derived, needs: text("needs")?, today: text("today")? };
-        table.finish()?;
-        if all.insert(claim.value.clone(), about).is_some() {
-            let problem = format!("a second [[about]] of {:?}", claim.value);
-            return Err(FileError::new(claim.at, problem));
-        }
-    }
-    Ok(all)
-}
-
-/// What can be checked only when all parts are known.
-fn check(study: &Study, root: &TableReader<'_>) -> Result<(), FileError> {
-    if study.measure.is_empty() && study.tables.is_empty() && study.claims.is_empty() {
-        return Err(root.mistake("the study has neither points, nor tables, nor claims"));
-    }
-    let is_claim = |name: &String| study.claims.iter().any(|claim| claim.name == *name);
-    if let Some(name) = study.about.keys().find(|name| !is_claim(name)) {
-        return Err(root.mistake(format!("[[about]] of {name:?}, which is no claim")));
-    }
-    let nothing = Words { column: None, row: None };
-    for side in study.claims.iter().flat_map(Claim::sides) {
-        nothing.in_side(side)?;
-    }
-    check_names(&study.claims, &[])?;
-    let places = study.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
-    for place in places.filter_map(|cell| cell.place.as_ref()) {
-        for side in std::iter::once(&place.point).chain(&place.over) {
-            check_side(side)?;
-        }
-    }
-    Ok(())
-}
-
-/// Text that may have been written on several lines as one line.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,11 +1,13 @@
-//! Values that differ between a default run and the original sizes: `$NAME` in a study stands for one of them.
-//!
-//! They are replaced in the text before it is read, so that they can be used in tables, points and claims alike. Places in the
-//! changed text are converted back for messages.
+//! Values that differ between a default run and the original sizes: `$NAME` in a text of a study stands for one of them, in
+//! tables, points and claims alike.
 
 use std::collections::BTreeMap;
 
-use crate::claim::{FileError, Location};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use crate::claim::FileError;
+use crate::claim::reading::{FileText, Words};
 
 /// How large a study is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,32 +18,71 @@ pub enum Size {
     Full,
 }
 
-/// The text of a study with the values of one size.
-#[derive(Debug)]
-pub(super) struct SizedText {
-    pub(super) text: String,
-    edits: Vec<Edit>,
+/// The values that stand for `$NAME`, from `[sizes]`.
+pub(super) fn values(
+    file: FileText,
+    study: &DeTable,
+    size: Size,
+) -> Result<BTreeMap<String, String>, FileError> {
+    let Some(sizes) = study.get("sizes") else { return Ok(BTreeMap::new()) };
+    let sizes: BTreeMap<Spanned<String>, Words> =
+        file.read(ValueDeserializer::from(sizes.clone()))?;
+    let value = |(name, values): (Spanned<String>, Words)| {
+        let wrong = |problem: String| Err(file.mistake(&name.span(), problem));
+        if !is_name(name.get_ref()) {
+            return wrong(format!(
+                "{:?} cannot be the name of a size: lower-case letters, digits and _, but not column or row",
+                name.get_ref()
+            ));
+        }
+        let Ok([by_default, full]) = <[String; 2]>::try_from(values.texts()) else {
+            let name = name.get_ref();
+            return wrong(format!("{name} needs two values: the default one and that of --full"));
+        };
+        if let Some(bad) = [&by_default, &full].into_iter().find(|value| !is_plain(value)) {
+            return wrong(format!("{bad:?} has a $ or a control character"));
+        }
+        let value = if size == Size::Default { by_default } else { full };
+        Ok((name.into_inner(), value))
+    };
+    sizes.into_iter().map(value).collect()
 }
 
-/// A replacement; columns count characters from 1.
-#[derive(Debug)]
-struct Edit {
-    line: usize,
-    /// Where the value begins in the changed text.
-    column: usize,
-    /// The lengths of `$NAME` and of the value.
-    old: usize,
-    new: usize,
+/// Replaces each `$NAME` that `values` has in all texts of a table. Others stay as they are.
+pub(super) fn replace_sizes(table: &mut DeTable, values: &BTreeMap<String, String>) {
+    table.iter_mut().for_each(|(_, value)| replace(value.get_mut(), values));
 }
 
-/// Whether a value can stand in a text in quotation marks unchanged.
-pub(super) fn is_plain(value: &str) -> bool {
-    !value.is_empty()
-        && !value.contains(|c: char| c.is_control() || matches!(c, '"' | '\'' | '\\' | '$'))
+fn replace(value: &mut DeValue, values: &BTreeMap<String, String>) {
+    match value {
+        DeValue::String(text) if text.contains('$') => *text = replaced(text, values).into(),
+        DeValue::Array(all) => all.iter_mut().for_each(|value| replace(value.get_mut(), values)),
+        DeValue::Table(table) => replace_sizes(table, values),
+        _ => {}
+    }
+}
+
+fn replaced(text: &str, values: &BTreeMap<String, String>) -> String {
+    let mut parts = text.split('$');
+    let mut replaced = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c| !is_part_of_name(c)).unwrap_or(part.len());
+        let (name, after) = part.split_at(end);
+        match values.get(name) {
+            Some(value) => replaced += value,
+            None => replaced.extend(["$", name]),
+        }
+        replaced += after;
+    }
+    replaced
+}
+
+fn is_plain(value: &str) -> bool {
+    !value.contains(|c: char| c.is_control() || c == '$')
 }
 
 /// Whether a name can follow `$`.
-pub(super) fn is_name(name: &str) -> bool {
+fn is_name(name: &str) -> bool {
     let reserved = matches!(name, "column" | "row");
     !reserved
         && name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -52,89 +93,18 @@ fn is_part_of_name(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'
 }
 
-impl SizedText {
-    /// Replaces each `$NAME` that `values` has. Others stay as they are.
-    pub(super) fn of(text: &str, values: &BTreeMap<String, String>) -> Self {
-        let mut sized = Self { text: String::with_capacity(text.len()), edits: Vec::new() };
-        for (line, content) in (1..).zip(text.split_inclusive('\n')) {
-            sized.add_line(line, content, values);
-        }
-        sized
-    }
-
-    fn add_line(&mut self, line: usize, content: &str, values: &BTreeMap<String, String>) {
-        let mut column = 1;
-        let mut rest = content;
-        while let Some(at) = rest.find('$') {
-            let (before, from) = rest.split_at(at);
-            let name = &from[1..];
-            let end = name.find(|c| !is_part_of_name(c)).unwrap_or(name.len());
-            let (name, after) = name.split_at(end);
-            self.text.push_str(before);
-            column += before.chars().count();
-            let written = &from[..1 + end];
-            let value = values.get(name).map_or(written, String::as_str);
-            let (old, new) = (written.chars().count(), value.chars().count());
-            if value != written {
-                self.edits.push(Edit { line, column, old, new });
-            }
-            self.text.push_str(value);
-            column += new;
-            rest = after;
-        }
-        self.text.push_str(rest);
-    }
-
-    /// The place in the original text.
-    pub(super) fn original(&self, at: Location) -> Location {
-        let mut column = at.column;
-        let before = |edit: &&Edit| edit.line == at.line && edit.column < at.column;
-        for edit in self.edits.iter().filter(before) {
-            let within = at.column < edit.column + edit.new;
-            // A place within a value is that of its name.
-            let moved = if within { at.column - edit.column } else { edit.new };
-            column = column + if within { 0 } else { edit.old } - moved;
-        }
-        Location { line: at.line, column }
-    }
-
-    /// The error with its place in the original text.
-    pub(super) fn in_original(&self, error: FileError) -> FileError {
-        FileError::new(self.original(error.at), error.problem)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sized(text: &str) -> SizedText {
-        let values = [("a", "30us"), ("long_name", "1")];
-        SizedText::of(text, &values.map(|(k, v)| (k.to_owned(), v.to_owned())).into())
-    }
-
     #[test]
     fn names_are_replaced_as_a_whole() {
-        assert_eq!(sized("$a $ab $a-$long_name$").text, "30us $ab 30us-1$");
-        assert_eq!(sized("é$a\n$column\n").text, "é30us\n$column\n");
+        let values = [("a", "30us"), ("long_name", "1")];
+        let values = values.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let sized = |text| replaced(text, &values);
+        assert_eq!(sized("$a $ab $a-$long_name$"), "30us $ab 30us-1$");
+        assert_eq!(sized("é$a\n$column\n"), "é30us\n$column\n");
         assert!(is_name("b1") && !is_name("column") && !is_name("1b") && !is_name(""));
-        assert!(is_plain("2.43 s") && !is_plain("\"") && !is_plain("a\nb") && !is_plain(""));
-    }
-
-    #[test]
-    fn places_are_those_of_the_original_text() {
-        let text = "x\né $a, $long_name, z";
-        let changed = sized(text);
-        for (old, new) in
-            [("é", 1), ("$a", 3), (", $", 7), ("$long_name", 9), (", z", 10), ("z", 12)]
-        {
-            let line = text.lines().nth(1).unwrap();
-            let column = 1 + line[..line.find(old).unwrap()].chars().count();
-            let found = changed.original(Location { line: 2, column: new });
-            assert_eq!(found, Location { line: 2, column }, "{old}");
-        }
-        // Within a value: the place of its name.
-        assert_eq!(changed.original(Location { line: 2, column: 5 }).column, 3);
-        assert_eq!(changed.original(Location { line: 1, column: 9 }).column, 9);
+        assert!(is_plain("2.43 s") && !is_plain("$a") && !is_plain("a\nb"));
     }
 }

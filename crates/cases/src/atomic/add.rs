@@ -1,19 +1,13 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::{Line, RATE, TRIALS, WORKERS, share};
-use crate::{Case, Only};
+use crate::Case;
 
 /// On a line of one's own.
 pub const PRIVATE: Case = Case {
-    area: "atomic",
-    name: "add",
     operation: "One atomic addition of 1 to a 64-bit value that only this CPU uses, sequentially consistent.",
     comparable_to: "stress-ng's `atomic` mixes such operations; libMicro's `atomic_inc` is not part of it on Linux.",
-    only: Only::Everywhere,
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
     run: |_, round| {
         let line = Line::default();
         round.expect_syscalls(0.0);
@@ -21,6 +15,7 @@ pub const PRIVATE: Case = Case {
             line.0.fetch_add(1, SeqCst);
         })
     },
+    ..Case::new("atomic", "add")
 };
 
 /// On a line that several CPUs use.

@@ -3,25 +3,20 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use super::{Line, RATE, TRIALS, WORKERS, share};
-use crate::{Case, Only};
+use crate::Case;
 
 /// On a line of one's own.
 pub const PRIVATE: Case = Case {
-    area: "atomic",
-    name: "compare-and-swap",
     operation: "One load of a 64-bit value that only this CPU uses, and one compare-and-swap, sequentially consistent, \
                 that makes it 1 more and succeeds.",
     comparable_to: "Lock-free structures change their state in this way. The difference to atomic/add is the load.",
-    only: Only::Everywhere,
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
     run: |_, round| {
         let line = Line::default();
         round.expect_syscalls(0.0);
         round.time(|| increment(&line.0))
     },
+    ..Case::new("atomic", "compare-and-swap")
 };
 
 /// On a line that several CPUs use.

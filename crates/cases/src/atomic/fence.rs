@@ -2,26 +2,21 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, fence};
 
 use super::{Line, RATE, TRIALS, WORKERS, share};
-use crate::{Case, Only};
+use crate::Case;
 
 /// On a line of one's own.
 pub const PRIVATE: Case = Case {
-    area: "atomic",
-    name: "fence",
     operation: "One store to a cache line that only this CPU uses, and one sequentially consistent fence, which waits \
                 until the store is in the cache.",
     comparable_to: "stress-ng's `membarrier` is a system call that makes other CPUs do so. A fence alone, with nothing to \
                     wait for, is cheaper.",
-    only: Only::Everywhere,
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
     run: |_, round| {
         let line = Line::default();
         round.expect_syscalls(0.0);
         round.time(|| store(&line.0))
     },
+    ..Case::new("atomic", "fence")
 };
 
 /// On a line that several CPUs use.

@@ -2,62 +2,55 @@ use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use measure::{CaseError, Params, Round};
+use measure::CaseError;
 use platform::cpu::pin_thread;
 
 use super::Line;
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, Takes, value_of};
 
 /// The value that ends the second thread.
 const END: u64 = u64::MAX;
 
 /// A cache line, there and back.
 pub const CASE: Case = Case {
-    area: "atomic",
-    name: "handoff",
     operation: "One transfer of a cache line to another CPU and back: this thread stores a number, a thread on the \
                 other CPU, which waits for it actively, answers with the next number, for which this thread waits.",
     comparable_to: "The `core-to-core-latency` programs divide by two. With --full it is the matrix of all pairs of CPUs. \
                     lmbench's `lat_ctx` and pipes wake a thread as well.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
-    params: &[Param {
-        name: "pair",
-        meaning: "the two CPUs; first-last: the first and the last that this process may use",
-        default: &["first-last"],
-        full: &["each-pair"],
-        takes: Takes::CpuPair,
-    }],
-    metrics: &[],
-    run,
+    params: &[Param::new(
+        "pair",
+        "the two CPUs; first-last: the first and the last that this process may use",
+        &["first-last"],
+    )
+    .full(&["each-pair"])
+    .takes(Takes::CpuPair)],
+    run: |params, round| {
+        let [there, here] = pair(value_of(params, "pair")?, &round.order().cpus)?;
+        let line = Line::default();
+        let line = &line.0;
+        std::thread::scope(|scope| {
+            let (ready_tx, ready_rx) = std::sync::mpsc::channel();
+            let other = move || {
+                let pinned = pin_thread(there);
+                let runs = pinned.is_ok();
+                let _ = ready_tx.send(pinned);
+                if runs {
+                    answer(line);
+                }
+            };
+            let started = std::thread::Builder::new().spawn_scoped(scope, other);
+            started.map_err(|e| CaseError::from_io("a second thread", &e))?;
+            ready_rx.recv().map_err(|_| CaseError::Failed("the second thread ended".into()))??;
+            let ended = End(line);
+            round.expect_syscalls(0.0);
+            let mut number = 0;
+            let timed = round.time_on(Some(here), || number = transfer(line, number));
+            drop(ended);
+            timed
+        })
+    },
+    ..Case::new("atomic", "handoff")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let [there, here] = pair(value_of(params, "pair")?, &round.order().cpus)?;
-    let line = Line::default();
-    let line = &line.0;
-    std::thread::scope(|scope| {
-        let (ready_tx, ready_rx) = std::sync::mpsc::channel();
-        let other = move || {
-            let pinned = pin_thread(there);
-            let runs = pinned.is_ok();
-            let _ = ready_tx.send(pinned);
-            if runs {
-                answer(line);
-            }
-        };
-        let started = std::thread::Builder::new().spawn_scoped(scope, other);
-        started.map_err(|e| CaseError::from_io("a second thread", &e))?;
-        ready_rx.recv().map_err(|_| CaseError::Failed("the second thread ended".into()))??;
-        let ended = End(line);
-        round.expect_syscalls(0.0);
-        let mut number = 0;
-        let timed = round.time_on(Some(here), || number = transfer(line, number));
-        drop(ended);
-        timed
-    })
-}
 
 /// Ends the second thread, also if this one fails.
 struct End<'a>(&'a AtomicU64);

@@ -1,23 +1,26 @@
 //! Shared by the cases of clocks: parameters, metrics, and the measurement of a clock.
 
 use super::properties::{self, UNTIL_TICK};
-use crate::{Param, Takes};
+use crate::{Case, Param};
 use measure::time::Stopwatch;
 use measure::{CaseError, Metric, Round};
 use std::hint::black_box;
 
 /// How a clock of the kernel is read.
-pub const VIA: Param = Param {
-    name: "via",
-    meaning: "whether the C library's function reads the clock, through the vDSO, or a system call",
-    default: &["vdso", "syscall"],
-    full: &["vdso", "syscall"],
-    takes: Takes::Words(&[]),
-};
+pub const VIA: Param = Param::new(
+    "via",
+    "whether the C library's function reads the clock, through the vDSO, or a system call",
+    &["vdso", "syscall"],
+);
 
 /// The metrics of every clock.
-pub const METRICS: &[Metric] =
+const METRICS: &[Metric] =
     &[properties::STEP, properties::GRANULARITY, properties::BACK, properties::BACK_ACROSS_CPUS];
+
+/// What all clocks have in common.
+pub const fn clock(name: &'static str) -> Case {
+    Case { core_bound: true, metrics: METRICS, ..Case::new("clock", name) }
+}
 
 /// Measures the cost of `read` and the properties of the clock. `units` converts a reading to a number
 /// of units of `ns_per_unit`.

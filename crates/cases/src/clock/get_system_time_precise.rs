@@ -1,39 +1,29 @@
-use platform::on_windows;
-
-use super::METRICS;
-use crate::{Case, Only};
+use super::clock;
+use crate::{Case, on_windows};
 
 /// The wall clock with the best resolution that Windows offers.
 pub const CASE: Case = Case {
-    area: "clock",
-    name: "get-system-time-precise",
     operation: "One GetSystemTimePreciseAsFileTime.",
     comparable_to: "The Windows counterpart of clock/gettime{id=realtime}; its unit is 100 ns.",
-    only: Only::Windows("exists only on Windows"),
-    core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: METRICS,
-    run: |_, round| {
-        on_windows!(round, {
-            use windows_sys::Win32::Foundation::FILETIME;
-            use windows_sys::Win32::System::SystemInformation::GetSystemTimePreciseAsFileTime;
+    run: on_windows!(|_, round| {
+        use windows_sys::Win32::Foundation::FILETIME;
+        use windows_sys::Win32::System::SystemInformation::GetSystemTimePreciseAsFileTime;
 
-            let read = |now: &mut FILETIME| {
-                // SAFETY: `now` is a valid buffer; the call cannot fail.
-                unsafe { GetSystemTimePreciseAsFileTime(now) };
-            };
+        let read = |now: &mut FILETIME| {
+            // SAFETY: `now` is a valid buffer; the call cannot fail.
+            unsafe { GetSystemTimePreciseAsFileTime(now) };
+        };
+        let mut now = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+        round.time(|| {
+            read(&mut now);
+            std::hint::black_box(&mut now);
+        })?;
+        super::report_properties(round, 100.0, || {
             let mut now = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
-            round.time(|| {
-                read(&mut now);
-                std::hint::black_box(&mut now);
-            })?;
-            super::report_properties(round, 100.0, || {
-                let mut now = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
-                read(&mut now);
-                u64::from(now.dwHighDateTime) << 32 | u64::from(now.dwLowDateTime)
-            });
-            Ok(())
-        })
-    },
+            read(&mut now);
+            u64::from(now.dwHighDateTime) << 32 | u64::from(now.dwLowDateTime)
+        });
+        Ok(())
+    }),
+    ..clock("get-system-time-precise").on_windows()
 };

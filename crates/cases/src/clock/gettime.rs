@@ -1,8 +1,7 @@
 use measure::{CaseError, Params, Round};
-use platform::on_linux;
 
-use super::{METRICS, VIA};
-use crate::{Case, Only, Param, Takes};
+use super::{VIA, clock};
+use crate::{Case, Param, on_linux};
 
 const CLOCKS: &[&str] = &[
     "realtime",
@@ -23,29 +22,15 @@ const USUAL_CLOCKS: &[&str] = CLOCKS.split_at(7).0;
 
 /// All clocks of the kernel.
 pub const CASE: Case = Case {
-    area: "clock",
-    name: "gettime",
     operation: "One clock_gettime of the clock `id`, by the C library's function or by a system \
                 call.",
     comparable_to: "libMicro's `clock_gettime` reads the realtime clock by the C library's \
                 function, and stress-ng's `--vdso` the monotonic one by the vDSO's function. A \
                 clock that the vDSO lacks is read by a system call either way, as the number of \
                 system calls shows.",
-    only: Only::Linux("measured on Linux only"),
-    core_bound: true,
-    trials: None,
-    params: &[
-        Param {
-            name: "id",
-            meaning: "the clock, as in CLOCK_REALTIME",
-            default: USUAL_CLOCKS,
-            full: CLOCKS,
-            takes: Takes::Words(&[]),
-        },
-        VIA,
-    ],
-    metrics: METRICS,
+    params: &[Param::new("id", "the clock, as in CLOCK_REALTIME", USUAL_CLOCKS).full(CLOCKS), VIA],
     run,
+    ..clock("gettime").on_linux()
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

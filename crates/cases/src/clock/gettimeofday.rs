@@ -1,26 +1,14 @@
-use measure::{CaseError, Params, Round};
-use platform::on_linux;
-
-use super::{METRICS, VIA};
-use crate::{Case, Only};
+use super::{VIA, clock};
+use crate::{Case, on_linux};
 
 /// The wall clock by its older interface.
 pub const CASE: Case = Case {
-    area: "clock",
-    name: "gettimeofday",
     operation: "One gettimeofday, by the C library's function or by a system call.",
     comparable_to: "libMicro's `gettimeofday` calls the C library's function, and stress-ng's \
                 `--vdso` the vDSO's.",
-    only: Only::Linux("measured on Linux only"),
-    core_bound: true,
-    trials: None,
     params: &[VIA],
-    metrics: METRICS,
-    run,
-};
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    on_linux!(params, round, {
+    run: on_linux!(|params, round| {
+        use measure::{CaseError, Round};
         use std::hint::black_box;
 
         use super::{check_reading, report_properties};
@@ -56,5 +44,6 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
                 unsafe { libc::syscall(libc::SYS_gettimeofday, &raw mut *now, 0usize) };
             })
         }
-    })
-}
+    }),
+    ..clock("gettimeofday").on_linux()
+};

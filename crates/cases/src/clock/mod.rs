@@ -24,11 +24,7 @@ use crate::{Area, Case, Finding, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
-    summary: &[SummaryRow {
-        label: "clock read (Instant::now)",
-        point: Select::case("clock/std-instant"),
-        metric: &TIME,
-    }],
+    summary: &[SummaryRow::time("clock read (Instant::now)", Select::case("clock/std-instant"))],
     findings: &[Finding::Ratio {
         of: Select::point("clock/gettime", &[("id", "monotonic"), ("via", "syscall")]),
         to: Select::point("clock/gettime", &[("id", "monotonic"), ("via", "vdso")]),

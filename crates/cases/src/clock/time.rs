@@ -1,27 +1,15 @@
-use measure::{CaseError, Params, Round};
-use platform::on_linux;
-
-use super::{METRICS, VIA};
-use crate::{Case, Only};
+use super::{VIA, clock};
+use crate::{Case, on_linux};
 
 /// The wall clock in whole seconds.
 pub const CASE: Case = Case {
-    area: "clock",
-    name: "time",
     operation: "One time, which returns whole seconds, by the C library's function or by a system \
                 call.",
     comparable_to: "libMicro's `time` calls the C library's function. \
                 clock/gettime{id=realtime-coarse} costs about as much and has a finer resolution.",
-    only: Only::Linux("measured on Linux only"),
-    core_bound: true,
-    trials: None,
     params: &[VIA],
-    metrics: METRICS,
-    run,
-};
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    on_linux!(params, round, {
+    run: on_linux!(|params, round| {
+        use measure::{CaseError, Round};
         use std::hint::black_box;
 
         use measure::round::Mode;
@@ -59,5 +47,6 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
                 })
             })
         }
-    })
-}
+    }),
+    ..clock("time").on_linux()
+};

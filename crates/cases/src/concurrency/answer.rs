@@ -2,7 +2,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use measure::trial::TrialContext;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 
 use super::dependent::shortest_first;
 use super::executor::{DEGREE_AT_MOST, Executor};
@@ -13,7 +13,7 @@ use super::list::{JOBS_AT_MOST, described, parse_bound, parse_lengths, parse_sha
 use super::metrics;
 use super::options::{FOREGROUND, INSTRUCTIONS, work_of};
 use super::trial::measure;
-use crate::{Case, Only, Param, Takes, Trials, count_of, value_of};
+use crate::{Case, Param, Takes, Trials, count_of, value_of};
 
 /// The parameter that names a file of jobs, with its checksum after a `#`. It replaces `jobs`, `length`
 /// and `bound`.
@@ -23,80 +23,57 @@ pub const LIST: &str = "list";
 pub const LOCKED: &str = "locked";
 
 pub const CASE: Case = Case {
-    area: "concurrency",
-    name: "answer",
     operation: "The user's list of jobs carried out, from the start until the last job is \
                 complete.",
     comparable_to: "As concurrency/jobs, for jobs described by options or listed in a file; \
                 `oscost concurrency` measures every candidate and reports the best one.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { only_by: Some("oscost concurrency"), ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "executor",
-            meaning: "what carries out the jobs (see concurrency/jobs)",
-            default: &["serial", "threads", "pool", "tokio"],
-            full: &["serial", "threads", "pool", "tokio"],
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: "degree",
-            meaning: "the maximum number of jobs in progress at once",
-            default: &["1"],
-            full: &["1"],
-            takes: Takes::Count(DEGREE_AT_MOST as u64),
-        },
-        Param {
-            name: "order",
-            meaning: "whether jobs start in the given order, or the shortest job first of those \
-                      that have arrived",
-            default: &["given"],
-            full: &["given"],
-            takes: Takes::Words(&["shortest"]),
-        },
-        Param {
-            name: "jobs",
-            meaning: "the number of jobs",
-            default: &["40"],
-            full: &["40"],
-            takes: Takes::Count(JOBS_AT_MOST as u64),
-        },
-        Param {
-            name: "length",
-            meaning: "the lengths of the jobs, evenly spaced over the range",
-            default: &["5ms..80ms"],
-            full: &["5ms..80ms"],
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: "bound",
-            meaning: "whether the jobs need a CPU, wait, or do both with this CPU share",
-            default: &["mixed:30"],
-            full: &["mixed:30"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "executor",
+            "what carries out the jobs (see concurrency/jobs)",
+            &["serial", "threads", "pool", "tokio"],
+        ),
+        Param::new("degree", "the maximum number of jobs in progress at once", &["1"])
+            .takes(Takes::Count(DEGREE_AT_MOST as u64)),
+        Param::new(
+            "order",
+            "whether jobs start in the given order, or the shortest job first of those that have \
+             arrived",
+            &["given"],
+        )
+        .takes(Takes::Words(&["shortest"])),
+        Param::new("jobs", "the number of jobs", &["40"]).takes(Takes::Count(JOBS_AT_MOST as u64)),
+        Param::new(
+            "length",
+            "the lengths of the jobs, evenly spaced over the range",
+            &["5ms..80ms"],
+        ),
+        Param::new(
+            "bound",
+            "whether the jobs need a CPU, wait, or do both with this CPU share",
+            &["mixed:30"],
+        ),
         INSTRUCTIONS,
         FOREGROUND,
     ],
     metrics: metrics::LIST,
-    run,
+    run: |params, round| {
+        let cpus = round.order().cpus.clone();
+        let mut context = TrialContext::new(round, &cpus)?;
+        let list = list_of(params)?;
+        let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
+        let executor = Executor::new(name, degree, cpus.len())?;
+        let (work, clock) = (work_of(params, round, &mut context)?, context.clock());
+        let in_order = value_of(params, "order")? == "given";
+        let takes = takes_once(params, cpus.len());
+        measure(params, round, &context, &list, takes, || match in_order {
+            true => executor.carry_out_list(&list, &work, clock),
+            false => Ok(shortest_first(&list, &work, clock)),
+        })
+    },
+    ..Case::new("concurrency", "answer")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let cpus = round.order().cpus.clone();
-    let mut context = TrialContext::new(round, &cpus)?;
-    let list = list_of(params)?;
-    let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
-    let executor = Executor::new(name, degree, cpus.len())?;
-    let (work, clock) = (work_of(params, round, &mut context)?, context.clock());
-    let in_order = value_of(params, "order")? == "given";
-    let takes = takes_once(params, cpus.len());
-    measure(params, round, &context, &list, takes, || match in_order {
-        true => executor.carry_out_list(&list, &work, clock),
-        false => Ok(shortest_first(&list, &work, clock)),
-    })
-}
 
 /// The jobs that the parameters describe, or those in the file that they name, ordered by arrival.
 ///

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use measure::trial::TrialContext;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 
 use super::executor::{DEGREE_AT_MOST, Executor};
 use super::job::{Job, ideal};
@@ -10,91 +10,70 @@ use super::metrics;
 use super::options::{
     FINISHER, INSTRUCTIONS, KINDS, Options, finisher_length, with_finishers, work_of,
 };
-use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, count_of, length_of, value_of};
 
 /// The number of times that a trial carries out the list.
 const TIMES: usize = 3;
 
 pub const CASE: Case = Case {
-    area: "concurrency",
-    name: "degree",
     operation: "A list of jobs of equal length carried out by `degree` threads on all CPUs.",
     comparable_to: "The degrees together give the parameters of Amdahl's law and the Universal \
                 Scalability Law: the serial share, contention, coherence, and the degree beyond \
                 which more threads reduce the rate. sysbench's `cpu` with several `--threads` \
                 gives rates at single degrees.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "kind",
-            meaning: "the number of jobs in progress at once",
-            default: &["cpu", "mixed"],
-            full: &["cpu", "mixed"],
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: "degree",
-            meaning: "how many jobs are under way at once",
+        Param::new("kind", "whether the jobs need a CPU, or also wait", &["cpu", "mixed"]),
+        Param::new(
+            "degree",
+            "how many jobs are under way at once",
             // Five degrees on two CPUs: up to the number of CPUs, and beyond it, where the fitted laws
             // separate contention from coherence.
-            default: &["few..4xcpus"],
-            full: &["1..4xcpus"],
-            takes: Takes::Count(DEGREE_AT_MOST as u64),
-        },
-        Param {
-            name: "executor",
-            meaning: "what carries out the jobs (see concurrency/jobs)",
-            default: &["threads"],
-            full: &["threads", "pool"],
-            takes: Takes::Words(&[
+            &["few..4xcpus"],
+        )
+        .full(&["1..4xcpus"])
+        .takes(Takes::Count(DEGREE_AT_MOST as u64)),
+        Param::new("executor", "what carries out the jobs (see concurrency/jobs)", &["threads"])
+            .full(&["threads", "pool"])
+            .takes(Takes::Words(&[
                 "threads-up-front",
                 "threads-suspended",
                 "threads-finished-at-once",
                 "pool",
                 "rayon",
-            ]),
-        },
-        Param {
-            name: "jobs",
-            meaning: "the number of jobs in the list",
+            ])),
+        Param::new(
+            "jobs",
+            "the number of jobs in the list",
             // A multiple of each default degree, so that all threads carry out equally many jobs.
-            default: &["48"],
-            full: &["96"],
-            takes: Takes::Count(JOBS_AT_MOST as u64),
-        },
-        Param {
-            name: "length",
-            meaning: "the length of each job",
-            default: &["500us"],
-            full: &["500us"],
-            takes: Takes::Length,
-        },
+            &["48"],
+        )
+        .full(&["96"])
+        .takes(Takes::Count(JOBS_AT_MOST as u64)),
+        Param::new("length", "the length of each job", &["500us"]).takes(Takes::Length),
         FINISHER,
         KINDS,
         // Independent instructions show which CPUs are hardware threads of one core.
         Param { full: &["dependent", "independent"], ..INSTRUCTIONS },
     ],
     metrics: metrics::DEGREE,
-    run,
+    run: |params, round| {
+        let cpus = round.order().cpus.clone();
+        let mut context = TrialContext::new(round, &cpus)?;
+        let jobs = jobs_of(params)?;
+        let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
+        let executor = Executor::new(name, degree, cpus.len())?;
+        let work = work_of(params, round, &mut context)?;
+        let (options, clock) = (Options::of(params, &work)?, context.clock());
+        let trials =
+            round.trials(&context, TIMES, || executor.carry_out(&jobs, &work, clock, &options))?;
+        let elapsed: Duration = trials.iter().map(|trial| trial.elapsed).sum();
+        let rate = (jobs.len() * trials.len()) as f64 / elapsed.as_secs_f64();
+        round.metric(&metrics::RATE, rate);
+        Ok(())
+    },
+    ..Case::new("concurrency", "degree")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let cpus = round.order().cpus.clone();
-    let mut context = TrialContext::new(round, &cpus)?;
-    let jobs = jobs_of(params)?;
-    let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
-    let executor = Executor::new(name, degree, cpus.len())?;
-    let work = work_of(params, round, &mut context)?;
-    let (options, clock) = (Options::of(params, &work)?, context.clock());
-    let trials =
-        round.trials(&context, TIMES, || executor.carry_out(&jobs, &work, clock, &options))?;
-    let elapsed: Duration = trials.iter().map(|trial| trial.elapsed).sum();
-    let rate = (jobs.len() * trials.len()) as f64 / elapsed.as_secs_f64();
-    round.metric(&metrics::RATE, rate);
-    Ok(())
-}
 
 fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     let share = parse_bound(value_of(params, "kind")?).map_err(CaseError::Failed)?;

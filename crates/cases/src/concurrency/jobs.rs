@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -16,11 +16,9 @@ use super::options::{
     work_of,
 };
 use super::trial::{measure, stage_of};
-use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, count_of, length_of, value_of};
 
 pub const CASE: Case = Case {
-    area: "concurrency",
-    name: "jobs",
     operation: "A list of jobs carried out, from handing out the first job until the last one is \
                 complete; job k of n lasts k times the base length.",
     comparable_to: "Elapsed time and turnaround of serial and concurrent execution, as in a \
@@ -28,58 +26,43 @@ pub const CASE: Case = Case {
                 CPU, longest job first, at most 25 jobs at once. A default run has 17 \
                 jobs, the shortest of 30 and of 810 us. osbench's `create_threads` measures the \
                 creation of idle threads only.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "executor",
-            meaning: "the number of jobs in the list",
-            default: &["serial", "threads", "tokio"],
-            full: &["serial", "threads"],
-            takes: Takes::Words(NAMES),
-        },
-        Param {
-            name: "kind",
-            meaning: "whether the jobs need a CPU, wait, or alternate between both with equal \
-                      shares",
-            default: &["cpu", "wait", "mixed"],
-            full: &["cpu", "wait", "mixed"],
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: "jobs",
-            meaning: "how many jobs the list has",
+        Param::new("executor", "what carries out the jobs", &["serial", "threads", "tokio"])
+            .full(&["serial", "threads"])
+            .takes(Takes::Words(NAMES)),
+        Param::new(
+            "kind",
+            "whether the jobs need a CPU, wait, or alternate between both with equal shares",
+            &["cpu", "wait", "mixed"],
+        ),
+        Param::new(
+            "jobs",
+            "how many jobs the list has",
             // Many, where the turnarounds differ most.
-            default: &["17"],
-            full: &["2", "5", "8", "11", "14", "17"],
-            takes: Takes::Count(JOBS_AT_MOST as u64),
-        },
-        Param {
-            name: "base",
-            meaning: "the length of the shortest job",
+            &["17"],
+        )
+        .full(&["2", "5", "8", "11", "14", "17"])
+        .takes(Takes::Count(JOBS_AT_MOST as u64)),
+        Param::new(
+            "base",
+            "the length of the shortest job",
             // From about the cost of a thread to many times that. With 2.43 ms the ratios change by
             // only a few percent more, and a trial takes three times as long.
-            default: &["30us", "810us"],
-            full: &["10ms", "30ms", "90ms", "270ms", "810ms", "2.43s"],
-            takes: Takes::Length,
-        },
-        Param {
-            name: "order",
-            meaning: "the order in which the jobs are handed out, by length; or all of them of equal \
-                      length, the mean of the others",
-            default: &["longest"],
-            full: &["longest"],
-            takes: Takes::Words(&["shortest", "shuffled", "equal"]),
-        },
+            &["30us", "810us"],
+        )
+        .full(&["10ms", "30ms", "90ms", "270ms", "810ms", "2.43s"])
+        .takes(Takes::Length),
+        Param::new(
+            "order",
+            "the order in which the jobs are handed out, by length; or all of them of equal \
+             length, the mean of the others",
+            &["longest"],
+        )
+        .takes(Takes::Words(&["shortest", "shuffled", "equal"])),
         CPUS,
-        Param {
-            name: "degree",
-            meaning: "the maximum number of jobs in progress at once",
-            default: &["25"],
-            full: &["25"],
-            takes: Takes::Count(DEGREE_AT_MOST as u64),
-        },
+        Param::new("degree", "the maximum number of jobs in progress at once", &["25"])
+            .takes(Takes::Count(DEGREE_AT_MOST as u64)),
         FINISHER,
         KINDS,
         STAMP,
@@ -87,31 +70,30 @@ pub const CASE: Case = Case {
         FOREGROUND,
     ],
     metrics: metrics::LIST,
-    run,
+    run: |params, round| {
+        let mut context = stage_of(params, round)?;
+        let jobs = ordered(jobs_of(params)?, value_of(params, "order")?);
+        let list = JobList::independent(jobs);
+        let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
+        let executor = Executor::new(name, degree, context.cpus().len())?;
+        let work = work_of(params, round, &mut context)?;
+        let (options, clock) = (Options::of(params, &work)?, context.clock());
+        let takes = takes_once(params, context.cpus().len());
+        measure(params, round, &context, &list, takes, || {
+            executor.carry_out(&list.jobs, &work, clock, &options)
+        })
+    },
+    ..Case::new("concurrency", "jobs")
 };
 
 /// The CPUs on which the jobs run.
-pub const CPUS: Param = Param {
-    name: "cpus",
-    meaning: "whether all threads are pinned to one CPU or may use all CPUs",
-    default: &["one", "all"],
-    full: &["one"],
-    takes: Takes::Words(&["all"]),
-};
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let mut context = stage_of(params, round)?;
-    let jobs = ordered(jobs_of(params)?, value_of(params, "order")?);
-    let list = JobList::independent(jobs);
-    let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
-    let executor = Executor::new(name, degree, context.cpus().len())?;
-    let work = work_of(params, round, &mut context)?;
-    let (options, clock) = (Options::of(params, &work)?, context.clock());
-    let takes = takes_once(params, context.cpus().len());
-    measure(params, round, &context, &list, takes, || {
-        executor.carry_out(&list.jobs, &work, clock, &options)
-    })
-}
+pub const CPUS: Param = Param::new(
+    "cpus",
+    "whether all threads are pinned to one CPU or may use all CPUs",
+    &["one", "all"],
+)
+.full(&["one"])
+.takes(Takes::Words(&["all"]));
 
 fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     let share = parse_bound(value_of(params, "kind")?).map_err(CaseError::Failed)?;

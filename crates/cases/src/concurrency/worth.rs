@@ -1,14 +1,14 @@
 use std::time::Duration;
 
+use measure::Params;
 use measure::trial::TrialContext;
-use measure::{CaseError, Params, Round};
 
 use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
 use super::job::Job;
 use super::list::JOBS_AT_MOST;
 use super::metrics;
 use super::options::{FINISHER, INSTRUCTIONS, KINDS, Options, finisher_length, work_of};
-use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, count_of, length_of, value_of};
 
 /// The maximum number of times that a trial carries out the list.
 const TIMES_AT_MOST: usize = 20;
@@ -18,71 +18,56 @@ const LONG_ENOUGH: Duration = Duration::from_millis(30);
 const QUICK_LENGTH_AT_MOST: Duration = Duration::from_micros(100);
 
 pub const CASE: Case = Case {
-    area: "concurrency",
-    name: "worth",
     operation: "A list of CPU-bound jobs of equal length carried out by an executor on all CPUs.",
     comparable_to: "Compared with the serial executor, the lengths together give the shortest job \
                 for which a thread, a pool or a task pays off. osbench's `create_threads` measures \
                 only the creation of threads.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "executor",
-            meaning: "what carries out the jobs (see concurrency/jobs)",
+        Param::new(
+            "executor",
+            "what carries out the jobs (see concurrency/jobs)",
             // Rayon's figures are close to the pool's.
-            default: &["serial", "threads", "pool", "tokio"],
-            full: &["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "processes"],
-            takes: Takes::Words(NAMES),
-        },
-        Param {
-            name: "length",
-            meaning: "the length of each job",
+            &["serial", "threads", "pool", "tokio"],
+        )
+        .full(&["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "processes"])
+        .takes(Takes::Words(NAMES)),
+        Param::new(
+            "length",
+            "the length of each job",
             // Half a decade between neighbours: a pool or rayon overtakes serial execution near the
             // lower end, threads and tokio near the upper one, and a crossing needs a length on both sides.
-            default: &["1us", "3us", "10us", "30us", "100us", "300us"],
-            full: &[
-                "1us", "2us", "5us", "10us", "20us", "50us", "100us", "200us", "500us", "1ms",
-                "2ms", "5ms",
-            ],
-            takes: Takes::Length,
-        },
-        Param {
-            name: "jobs",
-            meaning: "the number of jobs in the list",
-            default: &["64"],
-            full: &["64"],
-            takes: Takes::Count(JOBS_AT_MOST as u64),
-        },
-        Param {
-            name: "degree",
-            meaning: "the maximum number of jobs in progress at once",
-            default: &["1xcpus"],
-            full: &["1xcpus"],
-            takes: Takes::Count(DEGREE_AT_MOST as u64),
-        },
+            &["1us", "3us", "10us", "30us", "100us", "300us"],
+        )
+        .full(&[
+            "1us", "2us", "5us", "10us", "20us", "50us", "100us", "200us", "500us", "1ms", "2ms",
+            "5ms",
+        ])
+        .takes(Takes::Length),
+        Param::new("jobs", "the number of jobs in the list", &["64"])
+            .takes(Takes::Count(JOBS_AT_MOST as u64)),
+        Param::new("degree", "the maximum number of jobs in progress at once", &["1xcpus"])
+            .takes(Takes::Count(DEGREE_AT_MOST as u64)),
         FINISHER,
         KINDS,
         INSTRUCTIONS,
     ],
     metrics: &[metrics::SHORTEST_JOB],
-    run,
+    run: |params, round| {
+        let cpus = round.order().cpus.clone();
+        let mut context = TrialContext::new(round, &cpus)?;
+        let (length, count) = (length_of(params, "length")?, count_of(params, "jobs")?);
+        let jobs = vec![Job::new(length, 1.0); count];
+        let executor =
+            Executor::new(value_of(params, "executor")?, count_of(params, "degree")?, cpus.len())?;
+        let work = work_of(params, round, &mut context)?;
+        let options = Options::of(params, &work)?;
+        let times = times(length + finisher_length(params)?, count);
+        round.trials(&context, times, || executor.carry_out_untimed(&jobs, &work, &options))?;
+        Ok(())
+    },
+    ..Case::new("concurrency", "worth")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let cpus = round.order().cpus.clone();
-    let mut context = TrialContext::new(round, &cpus)?;
-    let (length, count) = (length_of(params, "length")?, count_of(params, "jobs")?);
-    let jobs = vec![Job::new(length, 1.0); count];
-    let executor =
-        Executor::new(value_of(params, "executor")?, count_of(params, "degree")?, cpus.len())?;
-    let work = work_of(params, round, &mut context)?;
-    let options = Options::of(params, &work)?;
-    let times = times(length + finisher_length(params)?, count);
-    round.trials(&context, times, || executor.carry_out_untimed(&jobs, &work, &options))?;
-    Ok(())
-}
 
 fn times(length: Duration, count: usize) -> usize {
     let serially = length * count as u32;
@@ -112,9 +97,9 @@ pub fn takes(params: &Params) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use measure::RoundOrder;
     use measure::round::Mode;
     use measure::survey::survey;
+    use measure::{Round, RoundOrder};
 
     use super::super::job::tests::TIMED;
     use super::super::jobs;

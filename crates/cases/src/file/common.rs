@@ -8,6 +8,10 @@ use std::time::Duration;
 pub const UNCOUNTED: Trials = Trials { includes, ..Trials::new(takes) };
 pub const COUNTED: Trials = Trials { counted: true, on_host: true, ..UNCOUNTED };
 
+/// The trials of a large file that is read or written in a `mode`.
+pub const SEQUENTIAL: Trials =
+    Trials { includes: buffered_if_quick, ..Trials::new(takes_sequentially) };
+
 /// The maximum number of files: with more, their recorded times take more memory than the files.
 pub const FILES_AT_MOST: u64 = 1_000_000;
 
@@ -21,45 +25,31 @@ pub const SIZE_AT_MOST: u64 = 1 << 20;
 pub const WHOLE_AT_MOST: u64 = 16 << 30;
 
 /// The size of the single file of a trial: in a default run one that leaves time for several trials.
-pub const WHOLE_SIZE: Param = Param {
-    name: "size",
-    meaning: "the size of the file, in bytes",
-    default: &["32m"],
-    full: &["1g"],
-    takes: Takes::Size(WHOLE_AT_MOST),
-};
+pub const WHOLE_SIZE: Param = Param::new("size", "the size of the file, in bytes", &["32m"])
+    .full(&["1g"])
+    .takes(Takes::Size(WHOLE_AT_MOST));
 
 /// The parent of the new directory.
-pub const DIR: Param = Param {
-    name: "dir",
-    meaning: "the parent of the new directory: `temp`, the system's directory for temporary files, \
-              or any directory given with --dir",
-    default: &[TEMP],
-    full: &[TEMP],
-    takes: Takes::Directory,
-};
+pub const DIR: Param = Param::new(
+    "dir",
+    "the parent of the new directory: `temp`, the system's directory for temporary files, or any \
+     directory given with --dir",
+    &[TEMP],
+)
+.takes(Takes::Directory);
 
 /// The number of files: by default as many as several trials have time for, so that the slowest 1 % are still 20
 /// files.
-pub const FILES: Param = Param {
-    name: "files",
-    meaning: "the number of files",
-    default: &["2000"],
-    full: &["10000"],
-    takes: Takes::Count(FILES_AT_MOST),
-};
+pub const FILES: Param = Param::new("files", "the number of files", &["2000"])
+    .full(&["10000"])
+    .takes(Takes::Count(FILES_AT_MOST));
 
 /// The number of files in cases with more points.
 pub const FEWER_FILES: Param = Param { default: &["1000"], ..FILES };
 
 /// The size of each file, in cases that do not vary it.
-pub const SIZE: Param = Param {
-    name: "size",
-    meaning: "the size of each file, in bytes",
-    default: &["4k"],
-    full: &["4k"],
-    takes: Takes::Size(SIZE_AT_MOST),
-};
+pub const SIZE: Param =
+    Param::new("size", "the size of each file, in bytes", &["4k"]).takes(Takes::Size(SIZE_AT_MOST));
 
 /// Whether a run of this extent measures this point: a quick run has files of at most one block, and only
 /// the values of `sync`, `how` and `where` that differ most.
@@ -69,6 +59,20 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     let differs_little =
         is("sync", "file+dir") || is("how", "tmpfile+link") || is("where", "separate");
     extent != Extent::Quick || !(is_large || differs_little)
+}
+
+/// A quick run reads from the cache and writes into it only.
+fn buffered_if_quick(params: &Params, extent: Extent) -> bool {
+    extent != Extent::Quick || value_of(params, "mode") == Ok("buffered")
+}
+
+/// The approximate duration of a trial with a large file: with writing it before it is read, and verifying what was written.
+fn takes_sequentially(params: &Params) -> Duration {
+    let mib = match value_of(params, "mode") {
+        Ok("buffered") => Duration::from_millis(1),
+        _ => Duration::from_micros(2_500),
+    };
+    mib * size_of(params, "size").unwrap_or_default().div_ceil(1 << 20) as u32
 }
 
 /// The approximate duration of a trial on a virtual machine's disk, including the removal of the directory.

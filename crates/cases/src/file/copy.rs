@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use measure::trial::Timed;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 use platform::aligned::AlignedBuffer;
 use platform::file_io::{copy_file_ex, copy_range, reflink, send_file};
 
@@ -14,58 +14,51 @@ use super::metrics;
 use super::pattern::{PIECE, Pattern, whole_blocks};
 use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
-use crate::{Case, Extent, Only, Param, Takes, Trials, size_of, value_of};
+use crate::{Case, Extent, Param, Trials, size_of, value_of};
 
 /// The buffer of the loop of read and write: that of cp(1).
 const BUFFER: usize = 256 << 10;
 
 /// A file copied.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "copy",
     operation: "A cached file of this size copied to a new one in the same directory: by read and write with a buffer of \
                 256 KiB, by a call that copies inside the kernel, or by sharing its blocks (reflink).",
     comparable_to: "`cp --reflink=never` and `cp --reflink=always`, without their start; stress-ng's `copy-file` \
             copies ranges of a file. The copy is compared with the original; that, open and close are not timed, except \
             of CopyFileEx, which opens the files itself.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { includes, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "how",
-            meaning: "by which calls it is copied",
-            default: &["read+write", "copy_file_range", "sendfile", "reflink", "CopyFileEx"],
-            full: &["read+write", "copy_file_range", "sendfile", "reflink", "CopyFileEx"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "how",
+            "by which calls it is copied",
+            &["read+write", "copy_file_range", "sendfile", "reflink", "CopyFileEx"],
+        ),
         WHOLE_SIZE,
         DIR,
     ],
     metrics: &[metrics::BANDWIDTH],
-    run,
+    run: |params, round| {
+        let (how, size) = (value_of(params, "how")?, whole_blocks(params)?);
+        let home = Home::with_room(params, COPIED_FILES, size)?;
+        let [from, to] = [1, 2].map(|number| home.file(number));
+        let mut pattern = Pattern::new();
+        try_on_one_block(how, &home, &mut pattern)?;
+        drop(pattern.write_file(&from, size)?);
+        let context = stage_of(round, 1)?;
+        let clock_ns = round.order().clock.cost.get();
+        let mut times = Times::new(context.clock(), clock_ns, 1);
+        let mut copy = Copy::prepare(how, &from, &to)?;
+        round.trial_of(&context, || {
+            times.of_one("copying a file", || copy.carry_out(size))?;
+            Ok(Timed { value: (), operations: 1, took: times.sum() })
+        })?;
+        drop(copy);
+        pattern.verify_file(&to, size)?;
+        round.metric(&metrics::BANDWIDTH, size as f64 / times.sum().as_secs_f64().max(1e-9));
+        Ok(())
+    },
+    ..Case::new("file", "copy")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let (how, size) = (value_of(params, "how")?, whole_blocks(params)?);
-    let home = Home::with_room(params, COPIED_FILES, size)?;
-    let [from, to] = [1, 2].map(|number| home.file(number));
-    let mut pattern = Pattern::new();
-    try_on_one_block(how, &home, &mut pattern)?;
-    drop(pattern.write_file(&from, size)?);
-    let context = stage_of(round, 1)?;
-    let clock_ns = round.order().clock.cost.get();
-    let mut times = Times::new(context.clock(), clock_ns, 1);
-    let mut copy = Copy::prepare(how, &from, &to)?;
-    round.trial_of(&context, || {
-        times.of_one("copying a file", || copy.carry_out(size))?;
-        Ok(Timed { value: (), operations: 1, took: times.sum() })
-    })?;
-    drop(copy);
-    pattern.verify_file(&to, size)?;
-    round.metric(&metrics::BANDWIDTH, size as f64 / times.sum().as_secs_f64().max(1e-9));
-    Ok(())
-}
 
 /// Whether this system and this file system can copy so, before much is written.
 fn try_on_one_block(how: &str, home: &Home, pattern: &mut Pattern) -> Result<(), CaseError> {

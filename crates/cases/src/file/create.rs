@@ -1,57 +1,46 @@
-use measure::{CaseError, Params, Round};
+use measure::CaseError;
 
 use super::directory::Fresh;
 use super::figures::{expect_calls, measure};
 use super::metrics;
 use super::phases::{FileOps, FileShard, Plain};
 use super::{DIR, FEWER_FILES, SIZE};
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, value_of};
 
 /// The ways to create a file.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "create",
     operation: "One file taken through all phases of file/small, created by open with O_CREAT, by \
                 open with O_TMPFILE and linkat after writing, or by io_uring, which runs all \
                 phases except listing in batches of 32 files with one system call per batch.",
     comparable_to: "With O_TMPFILE and linkat no other process sees an incomplete file. With \
                 io_uring each file's latency is that of its batch. fio's `filecreate` measures the \
                 open alone.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(super::COUNTED),
     params: &[
-        Param {
-            name: "how",
-            meaning: "how files are created",
-            default: &["open", "tmpfile+link", "io_uring"],
-            full: &["open", "tmpfile+link", "io_uring"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new("how", "how files are created", &["open", "tmpfile+link", "io_uring"]),
         SIZE,
         FEWER_FILES,
         DIR,
     ],
     metrics: metrics::ALL,
-    run,
+    run: |params, round| {
+        let fresh = Fresh::of(params, round)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        let way: Box<dyn FileOps> = match value_of(params, "how")? {
+            "tmpfile+link" => {
+                expect_calls(round, &fresh, 1.0);
+                linked(&fresh)?
+            }
+            "io_uring" => batched(&shard)?,
+            _ => {
+                expect_calls(round, &fresh, 0.0);
+                Box::new(Plain)
+            }
+        };
+        measure(round, &fresh, vec![(shard, way)]).map(drop)
+    },
+    ..Case::new("file", "create")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let fresh = Fresh::of(params, round)?;
-    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
-    let way: Box<dyn FileOps> = match value_of(params, "how")? {
-        "tmpfile+link" => {
-            expect_calls(round, &fresh, 1.0);
-            linked(&fresh)?
-        }
-        "io_uring" => batched(&shard)?,
-        _ => {
-            expect_calls(round, &fresh, 0.0);
-            Box::new(Plain)
-        }
-    };
-    measure(round, &fresh, vec![(shard, way)]).map(drop)
-}
 
 /// Files that get their name after they are written.
 fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {

@@ -6,29 +6,19 @@ use platform::file_io::{allocate, allocated, free_all};
 use super::directory::Home;
 use super::{DIR, WHOLE_AT_MOST};
 use crate::syscall::time;
-use crate::{Case, Only, Param, Takes, size_of};
+use crate::{Case, Param, Takes, size_of};
 
 /// Space reserved and given back.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "fallocate",
     operation: "One fallocate of this size for an empty file and one ftruncate that frees it \
                 (SetFileInformationByHandle on Windows).",
     comparable_to: "will-it-scale's `fallocate1` allocates 1 MiB in steps of 8 KiB before each ftruncate.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
     params: &[
-        Param {
-            name: "size",
-            meaning: "how much is allocated, in bytes",
-            default: &["1m"],
-            full: &["64k", "1m", "16m"],
-            takes: Takes::Size(WHOLE_AT_MOST),
-        },
+        Param::new("size", "how much is allocated, in bytes", &["1m"])
+            .full(&["64k", "1m", "16m"])
+            .takes(Takes::Size(WHOLE_AT_MOST)),
         DIR,
     ],
-    metrics: &[],
     run: |params, round| {
         let size = size_of(params, "size")?;
         let home = Home::with_room(params, 1, size)?;
@@ -44,6 +34,7 @@ pub const CASE: Case = Case {
             allocate(&file, size as u64).and_then(|()| free_all(&file)).is_ok()
         })
     },
+    ..Case::new("file", "fallocate")
 };
 
 /// Whether the file system says that it has so many bytes for the file, where the system can be asked.

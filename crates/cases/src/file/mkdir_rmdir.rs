@@ -3,22 +3,16 @@ use platform::system_path::SystemPath;
 
 use super::DIR;
 use super::directory::Home;
+use crate::Case;
 use crate::syscall::time;
-use crate::{Case, Only};
 
 /// A directory made and removed.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "mkdir-rmdir",
     operation: "One mkdir of a new directory and one rmdir of it, by an absolute path (CreateDirectoryW and \
                 RemoveDirectoryW on Windows).",
     comparable_to: "libMicro's `mkdir` and `rmdir` time the two calls apart; stress-ng's `dir` makes and removes many \
             directories at a time.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
     params: &[DIR],
-    metrics: &[],
     run: |params, round| {
         let home = Home::of_many(params, 1, 0, round)?;
         let path = SystemPath::new(&home.path().join(Directory::branch(1)))?;
@@ -29,4 +23,5 @@ pub const CASE: Case = Case {
             path.make_directory().and_then(|()| path.remove_directory()).is_ok()
         })
     },
+    ..Case::new("file", "mkdir-rmdir")
 };

@@ -7,30 +7,20 @@ use super::directory::Home;
 use super::pattern::{Pattern, is_block, whole_blocks};
 use super::{BLOCK, DIR, WHOLE_AT_MOST};
 use crate::syscall::time;
-use crate::{Case, Only, Param, Takes};
+use crate::{Case, Param, Takes};
 
 /// A cached file mapped, read and unmapped.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "mmap",
     operation: "One mmap of a whole cached file, one byte read from each 4,096 of it, and one munmap \
                 (CreateFileMappingW, MapViewOfFile and UnmapViewOfFile on Windows).",
     comparable_to: "lmbench's `lat_mmap` maps and unmaps and touches one page in each 16 KiB; Linux maps up to 16 cached \
             pages with one fault. memory has faults of single pages.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
     params: &[
-        Param {
-            name: "size",
-            meaning: "the size of the file, in bytes",
-            default: &["64k", "1m"],
-            full: &["4k", "64k", "1m", "16m"],
-            takes: Takes::Size(WHOLE_AT_MOST),
-        },
+        Param::new("size", "the size of the file, in bytes", &["64k", "1m"])
+            .full(&["4k", "64k", "1m", "16m"])
+            .takes(Takes::Size(WHOLE_AT_MOST)),
         DIR,
     ],
-    metrics: &[],
     run: |params, round| {
         let size = whole_blocks(params)?;
         let home = Home::with_room(params, 1, size)?;
@@ -53,6 +43,7 @@ pub const CASE: Case = Case {
             map().is_ok_and(|mapping| sum_of_first_bytes(&mapping) == expected)
         })
     },
+    ..Case::new("file", "mmap")
 };
 
 /// Reads one byte of each block.

@@ -56,16 +56,16 @@ pub const AREA: Area = Area {
     includes: thinned,
     layout: Layout::Phases,
     summary: &[
-        SummaryRow {
-            label: "file created and written",
-            point: Select::point("file/sync", &[("sync", "none"), ("dir", TEMP)]),
-            metric: &metrics::CREATE.times[0],
-        },
-        SummaryRow {
-            label: "file created, written and synced",
-            point: Select::point("file/sync", &[("sync", "file"), ("dir", TEMP)]),
-            metric: &metrics::CREATE.times[0],
-        },
+        SummaryRow::new(
+            "file created and written",
+            Select::point("file/sync", &[("sync", "none"), ("dir", TEMP)]),
+            &metrics::CREATE.times[0],
+        ),
+        SummaryRow::new(
+            "file created, written and synced",
+            Select::point("file/sync", &[("sync", "file"), ("dir", TEMP)]),
+            &metrics::CREATE.times[0],
+        ),
     ],
     findings: &[
         Finding::Value {

@@ -15,7 +15,7 @@ use super::engine::{
 use super::metrics;
 use super::pattern::{PIECE, Pattern, whole_blocks};
 use super::{BLOCK, DIR, WHOLE_AT_MOST};
-use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, size_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, count_of, size_of, value_of};
 
 /// More reads at once than this say nothing new.
 const DEPTH_AT_MOST: u64 = 256;
@@ -28,50 +28,36 @@ const COUNTED_READS: usize = 256;
 
 /// Single blocks read in no order, by synchronous and asynchronous calls.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "random-read",
     operation: "One block of 4 KiB read into a buffer from a random place of a file, with this number of reads under way at \
                 once, and a look at the number in each of its sectors.",
     comparable_to: "fio's `rw=randread` with the ioengines psync, posixaio, io_uring, mmap and windowsaio, `iodepth` and \
             `direct`; sysbench's `fileio rndrd`. Latency is from the submission of a read until its block was checked.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { includes, counted: true, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "engine",
-            meaning: "how blocks are read: pread by one thread, or by a thread for each read under way; a copy from a mapping; \
-                      POSIX aio, io_uring, or overlapped reads with a completion port",
-            default: &["pread", "mmap", "threads", "posix-aio", "io_uring", "overlapped"],
-            full: &["pread", "mmap", "threads", "posix-aio", "io_uring", "overlapped"],
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: "depth",
-            meaning: "the number of reads under way at once",
-            default: &["1", "16"],
-            full: &["1", "2", "4", "8", "16", "32", "64"],
-            takes: Takes::Count(DEPTH_AT_MOST),
-        },
-        Param {
-            name: "mode",
-            meaning: "whether blocks come from the cache, or past it from the device, or through it when they are not there \
-                      (cold)",
-            default: &["cached", "direct"],
-            full: &["cached", "direct", "cold"],
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: "size",
-            meaning: "the size of the file, in bytes",
-            default: &["16m"],
-            full: &["256m"],
-            takes: Takes::Size(WHOLE_AT_MOST),
-        },
+        Param::new(
+            "engine",
+            "how blocks are read: pread by one thread, or by a thread for each read under way; a \
+             copy from a mapping; POSIX aio, io_uring, or overlapped reads with a completion port",
+            &["pread", "mmap", "threads", "posix-aio", "io_uring", "overlapped"],
+        ),
+        Param::new("depth", "the number of reads under way at once", &["1", "16"])
+            .full(&["1", "2", "4", "8", "16", "32", "64"])
+            .takes(Takes::Count(DEPTH_AT_MOST)),
+        Param::new(
+            "mode",
+            "whether blocks come from the cache, or past it from the device, or through it when \
+             they are not there (cold)",
+            &["cached", "direct"],
+        )
+        .full(&["cached", "direct", "cold"]),
+        Param::new("size", "the size of the file, in bytes", &["16m"])
+            .full(&["256m"])
+            .takes(Takes::Size(WHOLE_AT_MOST)),
         DIR,
     ],
     metrics: metrics::BLOCKS,
     run,
+    ..Case::new("file", "random-read")
 };
 
 fn mode_of(params: &Params) -> Result<Mode, CaseError> {

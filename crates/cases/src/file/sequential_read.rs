@@ -1,6 +1,5 @@
 use std::fs::File;
 use std::io::Read;
-use std::time::Duration;
 
 use measure::trial::Timed;
 use measure::{CaseError, Params, Round};
@@ -14,32 +13,27 @@ use super::metrics;
 use super::pattern::{PIECE, Pattern, has_blocks_of, pieces, whole_blocks};
 use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
-use crate::{Case, Extent, Only, Param, Takes, Trials, size_of, value_of};
+use crate::{Case, Param, value_of};
 
 /// A large file read from its beginning to its end.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "sequential-read",
     operation: "A file of this size read in pieces of 1 MiB: from the cache (buffered), through it when none of the file is \
                 in it (cold), or past it (direct).",
     comparable_to: "lmbench's `bw_file_rd` in its variant `io_only`, which reads from the cache in pieces of 64 KiB; \
             `dd bs=1M`, with iflag=direct; fio's `rw=read`.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: Some(Trials { includes, ..Trials::new(takes) }),
+    trials: Some(super::SEQUENTIAL),
     params: &[
-        Param {
-            name: "mode",
-            meaning: "whether it is read from the cache, through it when it is not there, or past it",
-            default: &["buffered", "cold", "direct"],
-            full: &["buffered", "cold", "direct"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "mode",
+            "whether it is read from the cache, through it when it is not there, or past it",
+            &["buffered", "cold", "direct"],
+        ),
         WHOLE_SIZE,
         DIR,
     ],
     metrics: &[metrics::BANDWIDTH],
     run,
+    ..Case::new("file", "sequential-read")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
@@ -84,18 +78,4 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     })?;
     round.metric(&metrics::BANDWIDTH, size as f64 / times.sum().as_secs_f64().max(1e-9));
     Ok(())
-}
-
-/// A quick run reads from the cache only.
-fn includes(params: &Params, extent: Extent) -> bool {
-    extent != Extent::Quick || value_of(params, "mode") == Ok("buffered")
-}
-
-/// With writing the file first.
-fn takes(params: &Params) -> Duration {
-    let mib = match value_of(params, "mode") {
-        Ok("buffered") => Duration::from_millis(1),
-        _ => Duration::from_micros(2_500),
-    };
-    mib * size_of(params, "size").unwrap_or_default().div_ceil(PIECE) as u32
 }

@@ -1,5 +1,4 @@
 use std::io::Write;
-use std::time::Duration;
 
 use measure::trial::Timed;
 use measure::{CaseError, Params, Round};
@@ -8,35 +7,30 @@ use platform::file_io::{Access, open_direct};
 use super::directory::Home;
 use super::figures::stage_of;
 use super::metrics;
-use super::pattern::{PIECE, Pattern, pieces, whole_blocks};
+use super::pattern::{Pattern, pieces, whole_blocks};
 use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
-use crate::{Case, Extent, Only, Param, Takes, Trials, size_of, value_of};
+use crate::{Case, Param, value_of};
 
 /// A large file written from its beginning to its end.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "sequential-write",
     operation: "A new file of this size written in pieces of 1 MiB: into the cache, past it (direct), or into it and then \
                 synced with fsync.",
     comparable_to: "`dd bs=1M`, with oflag=direct or conv=fsync; lmbench's `lmdd` and fio's `rw=write`. The file is read \
             back and compared with what was written; that, open and close are not timed.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: Some(Trials { includes, ..Trials::new(takes) }),
+    trials: Some(super::SEQUENTIAL),
     params: &[
-        Param {
-            name: "mode",
-            meaning: "whether it is written into the cache, into it and then synced, or past it",
-            default: &["buffered", "synced", "direct"],
-            full: &["buffered", "synced", "direct"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "mode",
+            "whether it is written into the cache, into it and then synced, or past it",
+            &["buffered", "synced", "direct"],
+        ),
         WHOLE_SIZE,
         DIR,
     ],
     metrics: &[metrics::BANDWIDTH],
     run,
+    ..Case::new("file", "sequential-write")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
@@ -68,18 +62,4 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     pattern.verify_file(&path, size)?;
     round.metric(&metrics::BANDWIDTH, size as f64 / times.sum().as_secs_f64().max(1e-9));
     Ok(())
-}
-
-/// A quick run writes into the cache only.
-fn includes(params: &Params, extent: Extent) -> bool {
-    extent != Extent::Quick || value_of(params, "mode") == Ok("buffered")
-}
-
-/// With verifying what was written and removing it.
-fn takes(params: &Params) -> Duration {
-    let mib = match value_of(params, "mode") {
-        Ok("buffered") => Duration::from_millis(1),
-        _ => Duration::from_micros(2_500),
-    };
-    mib * size_of(params, "size").unwrap_or_default().div_ceil(PIECE) as u32
 }

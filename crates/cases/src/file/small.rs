@@ -1,24 +1,18 @@
-use measure::{CaseError, Params, Round};
-
 use super::directory::Fresh;
 use super::figures::{expect_calls, measure};
 use super::metrics;
 use super::phases::{FileShard, Plain};
 use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
-use crate::{Case, Only, Param, Takes};
+use crate::{Case, Param, Takes};
 
 /// All phases with one thread, by file size.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "small",
     operation: "One file created and written, read back, looked up by stat, renamed and deleted, \
                 where all files pass through a phase before the next phase begins.",
     comparable_to: "The create, stat and delete phases correspond to fio's `filecreate`, \
                 `filestat` and `filedelete`; creating with its write corresponds to osbench's \
                 `create_files`, which also deletes in the timed loop. lmbench's `lat_fs` creates \
                 and deletes files of 0 to 10 KiB.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(super::COUNTED),
     params: &[
         Param {
@@ -33,12 +27,11 @@ pub const CASE: Case = Case {
         DIR,
     ],
     metrics: metrics::ALL,
-    run,
+    run: |params, round| {
+        let fresh = Fresh::of(params, round)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        expect_calls(round, &fresh, 0.0);
+        measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop)
+    },
+    ..Case::new("file", "small")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let fresh = Fresh::of(params, round)?;
-    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
-    expect_calls(round, &fresh, 0.0);
-    measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop)
-}

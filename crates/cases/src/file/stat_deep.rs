@@ -5,33 +5,28 @@ use super::DIR;
 use super::directory::{Home, make};
 use super::stat_long::create_empty;
 use crate::syscall::time;
-use crate::{Case, Only, Param, Takes, count_of};
+use crate::{Case, Param, Takes, count_of};
 
 /// More directories than this are not removed after a kill.
 const LEVELS_AT_MOST: u64 = 32;
 
 /// A file below many directories.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "stat-deep",
     operation: "One stat of an empty file by an absolute path with this number of directories of four characters below \
                 the one of the trial (GetFileAttributesW on Windows).",
     comparable_to: "As syscall/stat, whose path is that of this program; each directory adds one lookup to the \
             path walk.",
-    only: Only::Everywhere,
     core_bound: true,
-    trials: None,
     params: &[
-        Param {
-            name: "levels",
-            meaning: "the number of directories between that of the trial and the file",
-            default: &["1", "8", "32"],
-            full: &["1", "2", "4", "8", "16", "32"],
-            takes: Takes::Count(LEVELS_AT_MOST),
-        },
+        Param::new(
+            "levels",
+            "the number of directories between that of the trial and the file",
+            &["1", "8", "32"],
+        )
+        .full(&["1", "2", "4", "8", "16", "32"])
+        .takes(Takes::Count(LEVELS_AT_MOST)),
         DIR,
     ],
-    metrics: &[],
     run: |params, round| {
         let home = Home::with_room(params, 1, 0)?;
         let mut path = home.path().to_owned();
@@ -45,4 +40,5 @@ pub const CASE: Case = Case {
         }
         time(round, "stat", || matches!(path.exists(), Ok(true)))
     },
+    ..Case::new("file", "stat-deep")
 };

@@ -7,30 +7,21 @@ use platform::system_path::SystemPath;
 use super::DIR;
 use super::directory::Home;
 use crate::syscall::time;
-use crate::{Case, Only, Param, Takes, count_of};
+use crate::{Case, Param, Takes, count_of};
 
 /// A file with a long name.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "stat-long",
     operation: "One stat of an empty file by an absolute path whose last name has this length \
                 (GetFileAttributesW on Windows).",
     comparable_to: "As syscall/stat; the system copies and hashes the whole name. 255 bytes is the longest that most \
             file systems take.",
-    only: Only::Everywhere,
     core_bound: true,
-    trials: None,
     params: &[
-        Param {
-            name: "length",
-            meaning: "the length of the file's name, in bytes",
-            default: &["255"],
-            full: &["8", "32", "128", "255"],
-            takes: Takes::Count(LONGEST_NAME as u64),
-        },
+        Param::new("length", "the length of the file's name, in bytes", &["255"])
+            .full(&["8", "32", "128", "255"])
+            .takes(Takes::Count(LONGEST_NAME as u64)),
         DIR,
     ],
-    metrics: &[],
     run: |params, round| {
         let home = Home::with_room(params, 1, 0)?;
         let length = count_of(params, "length")?;
@@ -41,6 +32,7 @@ pub const CASE: Case = Case {
         }
         time(round, "stat", || matches!(path.exists(), Ok(true)))
     },
+    ..Case::new("file", "stat-long")
 };
 
 /// Creates an empty file.

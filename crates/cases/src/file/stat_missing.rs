@@ -3,22 +3,17 @@ use platform::system_path::SystemPath;
 
 use super::DIR;
 use super::directory::Home;
+use crate::Case;
 use crate::syscall::time;
-use crate::{Case, Only};
 
 /// The search for a name that is not there.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "stat-missing",
     operation: "One stat of a name that does not exist in an existing directory, by an absolute path \
                 (GetFileAttributesW on Windows).",
     comparable_to: "As syscall/stat, which finds its file. Linux keeps missing names in its cache (negative dentries); \
             shells and loaders look up many along their paths.",
-    only: Only::Everywhere,
     core_bound: true,
-    trials: None,
     params: &[DIR],
-    metrics: &[],
     run: |params, round| {
         let home = Home::with_room(params, 1, 0)?;
         let path = SystemPath::new(&home.file(1))?;
@@ -30,4 +25,5 @@ pub const CASE: Case = Case {
         }
         time(round, "stat of a missing name", || matches!(path.exists(), Ok(false)))
     },
+    ..Case::new("file", "stat-missing")
 };

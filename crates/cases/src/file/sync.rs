@@ -2,7 +2,7 @@ use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
 use measure::stats::median;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Round};
 use platform::filesystem;
 use platform::usage::thread_cpu_time;
 
@@ -11,7 +11,7 @@ use super::figures::{expect_calls, measure};
 use super::metrics;
 use super::phases::{FileOps, FileShard, Plain, Times, create};
 use super::{DIR, FILES, SIZE};
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, value_of};
 
 /// If a sync takes less than this additional time, no data can have reached a device: the fastest devices take about
 /// 10 us per write, and a file needs two consecutive writes, of its contents and of its metadata.
@@ -21,54 +21,47 @@ const NO_SLOWER: f64 = 1.1;
 
 /// The cost of making a file durable.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "sync",
     operation: "One file taken through all phases of file/small, where it is synced with fsync \
                 (FlushFileBuffers on Windows) after writing, optionally followed by a sync of its \
                 directory.",
     comparable_to: "fio's `fsync_on_close` does the same; mail servers and databases sync in this \
                 way. `sync-cost` compares with unsynced files that are created alternately with \
                 these.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(super::COUNTED),
     params: &[
-        Param {
-            name: "sync",
-            meaning: "whether nothing is synced, each file, or each file and then its directory",
-            default: &["none", "file", "file+dir"],
-            full: &["none", "file", "file+dir"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "sync",
+            "whether nothing is synced, each file, or each file and then its directory",
+            &["none", "file", "file+dir"],
+        ),
         SIZE,
         Param { default: &["100"], full: &["1000"], ..FILES },
         DIR,
     ],
     metrics: metrics::WITH_SYNC,
-    run,
-};
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let fresh = Fresh::of(params, round)?;
-    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
-    let directory = match value_of(params, "sync")? {
-        "none" => {
-            expect_calls(round, &fresh, 0.0);
-            return measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop);
+    run: |params, round| {
+        let fresh = Fresh::of(params, round)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        let directory = match value_of(params, "sync")? {
+            "none" => {
+                expect_calls(round, &fresh, 0.0);
+                return measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop);
+            }
+            "file" => None,
+            _ => Some(filesystem::directory_to_sync(fresh.path())?),
+        };
+        // The number of system calls is not checked: where fsync does nothing, `sync-cost` shows it.
+        let twins_median = Arc::new(OnceLock::new());
+        let twins = !round.is_counting();
+        let synced = Synced { directory, twins, twins_median: Arc::clone(&twins_median) };
+        let phases = measure(round, &fresh, vec![(shard, Box::new(synced))])?;
+        if let (Some(&without), Some(created)) = (twins_median.get(), phases.first()) {
+            judge(round, created.median_ns(), without, &fresh);
         }
-        "file" => None,
-        _ => Some(filesystem::directory_to_sync(fresh.path())?),
-    };
-    // The number of system calls is not checked: where fsync does nothing, `sync-cost` shows it.
-    let twins_median = Arc::new(OnceLock::new());
-    let twins = !round.is_counting();
-    let synced = Synced { directory, twins, twins_median: Arc::clone(&twins_median) };
-    let phases = measure(round, &fresh, vec![(shard, Box::new(synced))])?;
-    if let (Some(&without), Some(created)) = (twins_median.get(), phases.first()) {
-        judge(round, created.median_ns(), without, &fresh);
-    }
-    Ok(())
-}
+        Ok(())
+    },
+    ..Case::new("file", "sync")
+};
 
 /// Reports the cost of sync, with a doubt if it is too low to be true.
 fn judge(round: &mut Round, with: f64, without: f64, fresh: &Fresh) {

@@ -4,22 +4,16 @@ use measure::CaseError;
 
 use super::directory::Home;
 use super::{BLOCK, DIR};
+use crate::Case;
 use crate::syscall::time;
-use crate::{Case, Only};
 
 /// The size of a file changed.
 pub const CASE: Case = Case {
-    area: "file",
-    name: "truncate",
     operation: "One ftruncate, which by turns extends an empty file to 4,096 bytes without allocating them and makes it \
                 empty again: the mean of both (SetFileInformationByHandle on Windows).",
     comparable_to: "stress-ng's `fallocate` and `hdd` mix it with writes; will-it-scale's `fallocate1` ends each round \
             with one that frees blocks.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
     params: &[DIR],
-    metrics: &[],
     run: |params, round| {
         let home = Home::with_room(params, 1, BLOCK)?;
         let file = File::create_new(home.file(1))
@@ -37,4 +31,5 @@ pub const CASE: Case = Case {
             len => Err(CaseError::Failed(format!("ftruncate to {BLOCK} bytes left {len}"))),
         }
     },
+    ..Case::new("file", "truncate")
 };

@@ -81,23 +81,19 @@ pub fn whole(transferred: usize, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The length of a message.
-pub const MESSAGE: Param = Param {
-    name: "message",
-    meaning: "bytes of the message, and of the reply",
-    default: &["1"],
-    full: &["1", "4k"],
-    takes: Takes::Size(1 << 20),
-};
+pub const MESSAGE: Param = Param::new("message", "bytes of the message, and of the reply", &["1"])
+    .full(&["1", "4k"])
+    .takes(Takes::Size(1 << 20));
 
 /// The length of what is sent at once.
-pub const BLOCK: Param = Param {
-    name: "block",
-    meaning: "bytes that one call sends",
+pub const BLOCK: Param = Param::new(
+    "block",
+    "bytes that one call sends",
     // Of smaller ones the calls are most of the cost, which round trips show.
-    default: &["64k"],
-    full: &["64", "1k", "4k", "64k", "1m"],
-    takes: Takes::Size(16 << 20),
-};
+    &["64k"],
+)
+.full(&["64", "1k", "4k", "64k", "1m"])
+.takes(Takes::Size(16 << 20));
 
 /// The same of queues, whose messages have at most 8 KiB unless the system is configured otherwise.
 const BLOCK_OF_QUEUE: Param = Param { default: &["4k"], full: &["64", "1k", "4k", "8k"], ..BLOCK };
@@ -105,13 +101,9 @@ const BLOCK_OF_QUEUE: Param = Param { default: &["4k"], full: &["64", "1k", "4k"
 const BLOCK_OF_UDP: Param = Param { default: &["32k"], full: &["64", "1k", "4k", "32k"], ..BLOCK };
 
 /// The length of what one call moves or copies.
-pub const LENGTH: Param = Param {
-    name: "bytes",
-    meaning: "bytes that one call moves or copies",
-    default: &["64k"],
-    full: &["4k", "64k", "1m"],
-    takes: Takes::Size(1 << 20),
-};
+pub const LENGTH: Param = Param::new("bytes", "bytes that one call moves or copies", &["64k"])
+    .full(&["4k", "64k", "1m"])
+    .takes(Takes::Size(1 << 20));
 
 /// Parameters of a round trip. By default its tasks share a CPU: on two, most of the time is that of waking an idle one, which
 /// is a case of its own (`switch` with `place=other`) and differs much from moment to moment.

@@ -2,25 +2,17 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 
 use measure::CaseError;
-use platform::on_unix;
 
 use super::tcp::connect_to;
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// A connection that lasts no longer than it takes to make it.
 pub const TCP: Case = Case {
-    area: "ipc",
-    name: "tcp-connect",
     operation: "One connection over the loopback interface (IPv4), by one task: getsockname of the listening \
                 socket, socket, connect and accept, TCP_NODELAY and SO_LINGER 0 on both sides, close of both. SO_LINGER 0 makes the first close reset \
                 the connection, so that no port stays in TIME_WAIT.",
     comparable_to: "lmbench's `lat_connect` counts the connect alone, to another process that accepts, and leaves ports in \
             TIME_WAIT.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
     run: |_, round| {
         let failed = |e: io::Error| CaseError::from_io("a TCP connection over loopback", &e);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
@@ -30,6 +22,7 @@ pub const TCP: Case = Case {
         io::Read::read_exact(&mut server, &mut [0]).map_err(failed)?;
         crate::syscall::time(round, "a TCP connection", || connect_to(&listener).is_ok())
     },
+    ..Case::new("ipc", "tcp-connect")
 };
 
 /// The same without a network.
@@ -39,41 +32,39 @@ pub const UNIX: Case = Case {
                 socket, accept, close of both.",
     comparable_to: "lmbench's `lat_unix_connect` counts the connect alone, to another process that accepts.",
     only: Only::Unix("measured on Unix-like systems only"),
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::IntoRawFd;
-            use std::os::unix::net::{UnixListener, UnixStream};
+    run: on_unix!(|_, round| {
+        use std::os::fd::IntoRawFd;
+        use std::os::unix::net::{UnixListener, UnixStream};
 
-            /// Removes the socket's path.
-            struct Path(std::path::PathBuf);
+        /// Removes the socket's path.
+        struct Path(std::path::PathBuf);
 
-            impl Drop for Path {
-                fn drop(&mut self) {
-                    let _ = std::fs::remove_file(&self.0);
-                }
+        impl Drop for Path {
+            fn drop(&mut self) {
+                let _ = std::fs::remove_file(&self.0);
             }
+        }
 
-            let failed = |e: io::Error| CaseError::from_io("a Unix-domain connection", &e);
-            let path = platform::cleanup::temp_path();
-            let listener = UnixListener::bind(&path).map_err(failed)?;
-            let path = Path(path);
-            let connect = || -> io::Result<[UnixStream; 2]> {
-                let client = UnixStream::connect(&path.0)?;
-                let (server, _) = listener.accept()?;
-                Ok([client, server])
-            };
-            let [mut client, mut server] = connect().map_err(failed)?;
-            client.write_all(b"x").map_err(failed)?;
-            io::Read::read_exact(&mut server, &mut [0]).map_err(failed)?;
-            let close = |stream: UnixStream| {
-                // SAFETY: the descriptor was the stream's own. An unoptimised program would make a second call to drop it.
-                unsafe { libc::close(stream.into_raw_fd()) == 0 }
-            };
-            round.expect_syscalls(5.0);
-            crate::syscall::time(round, "a Unix-domain connection", || {
-                connect().is_ok_and(|sides| sides.map(close) == [true, true])
-            })
+        let failed = |e: io::Error| CaseError::from_io("a Unix-domain connection", &e);
+        let path = platform::cleanup::temp_path();
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        let path = Path(path);
+        let connect = || -> io::Result<[UnixStream; 2]> {
+            let client = UnixStream::connect(&path.0)?;
+            let (server, _) = listener.accept()?;
+            Ok([client, server])
+        };
+        let [mut client, mut server] = connect().map_err(failed)?;
+        client.write_all(b"x").map_err(failed)?;
+        io::Read::read_exact(&mut server, &mut [0]).map_err(failed)?;
+        let close = |stream: UnixStream| {
+            // SAFETY: the descriptor was the stream's own. An unoptimised program would make a second call to drop it.
+            unsafe { libc::close(stream.into_raw_fd()) == 0 }
+        };
+        round.expect_syscalls(5.0);
+        crate::syscall::time(round, "a Unix-domain connection", || {
+            connect().is_ok_and(|sides| sides.map(close) == [true, true])
         })
-    },
+    }),
     ..TCP
 };

@@ -1,18 +1,11 @@
-use platform::on_linux;
-
 use super::{BANDWIDTH, LENGTH, length_of};
-use crate::{Case, Only};
+use crate::{Case, on_linux};
 
 /// From file to file within the kernel.
 pub const CASE: Case = Case {
-    area: "ipc",
-    name: "copy-file-range",
     operation: "One copy_file_range of n bytes from a cached file over the same bytes of another in the directory for \
                 temporary files. Where the file system can share blocks, it shares them.",
     comparable_to: "stress-ng's `copy-file` stressor syncs each copy.",
-    only: Only::Linux("measured on Linux only"),
-    core_bound: false,
-    trials: None,
     params: &[LENGTH],
     metrics: &[BANDWIDTH],
     run: |params, round| {
@@ -46,4 +39,5 @@ pub const CASE: Case = Case {
             Ok(())
         })
     },
+    ..Case::new("ipc", "copy-file-range").on_linux()
 };

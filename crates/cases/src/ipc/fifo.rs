@@ -1,10 +1,9 @@
 use std::fs::File;
 
 use measure::CaseError;
-use platform::on_unix;
 
-use super::{BANDWIDTH, Mechanism, measure_round_trip, measure_transfer, message_of, pipe};
-use crate::{Case, Only};
+use super::{Mechanism, measure_round_trip, measure_transfer, message_of, pipe};
+use crate::{Case, Only, on_unix};
 
 /// A message through a named pipe and back.
 pub const ROUND_TRIP: Case = Case {
@@ -27,9 +26,8 @@ pub const TRANSFER: Case = Case {
     comparable_to: "The difference to ipc/pipe-bandwidth is that of the file system, which does not store the data.",
     only: Only::Unix("Windows has ipc/named-pipe-bandwidth"),
     params: super::TRANSFER,
-    metrics: &[BANDWIDTH],
     run: |params, round| measure_transfer(params, round, MECHANISM, pair()?),
-    ..ROUND_TRIP
+    ..pipe::TRANSFER
 };
 
 const MECHANISM: Mechanism = Mechanism { name: "a FIFO", calls: None, window: None };

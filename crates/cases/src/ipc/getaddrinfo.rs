@@ -1,46 +1,36 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, on_linux};
 
 /// A name that is resolved without leaving the machine.
 pub const CASE: Case = Case {
-    area: "ipc",
-    name: "getaddrinfo",
     operation: "One getaddrinfo of localhost (IPv4, stream) and freeaddrinfo, answered from /etc/hosts.",
     comparable_to: "lmbench and UnixBench have no such measurement.",
-    only: Only::Linux("measured on Linux only"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            use std::ptr::{null, null_mut};
+    run: on_linux!(|_, round| {
+        use std::ptr::{null, null_mut};
 
-            use measure::CaseError;
+        use measure::CaseError;
 
-            let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-            if let Some(reason) = asks_elsewhere(&read("/etc/hosts"), &read("/etc/nsswitch.conf")) {
-                return Err(CaseError::Unsupported(reason.into()));
-            }
-            // SAFETY: an all-zero addrinfo asks for anything.
-            let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
-            (hints.ai_family, hints.ai_socktype) = (libc::AF_INET, libc::SOCK_STREAM);
-            crate::syscall::time(round, "getaddrinfo", || {
-                let mut found = null_mut();
-                // SAFETY: the name and `hints` are valid; what is found is an IPv4 address, which is read and freed once.
-                unsafe {
-                    if libc::getaddrinfo(c"localhost".as_ptr(), null(), &hints, &mut found) != 0 {
-                        return false;
-                    }
-                    let address = (*found).ai_addr.cast::<libc::sockaddr_in>();
-                    let first_byte = (*address).sin_addr.s_addr.to_ne_bytes()[0];
-                    libc::freeaddrinfo(found);
-                    first_byte == 127
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        if let Some(reason) = asks_elsewhere(&read("/etc/hosts"), &read("/etc/nsswitch.conf")) {
+            return Err(CaseError::Unsupported(reason.into()));
+        }
+        // SAFETY: an all-zero addrinfo asks for anything.
+        let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
+        (hints.ai_family, hints.ai_socktype) = (libc::AF_INET, libc::SOCK_STREAM);
+        crate::syscall::time(round, "getaddrinfo", || {
+            let mut found = null_mut();
+            // SAFETY: the name and `hints` are valid; what is found is an IPv4 address, which is read and freed once.
+            unsafe {
+                if libc::getaddrinfo(c"localhost".as_ptr(), null(), &hints, &mut found) != 0 {
+                    return false;
                 }
-            })
+                let address = (*found).ai_addr.cast::<libc::sockaddr_in>();
+                let first_byte = (*address).sin_addr.s_addr.to_ne_bytes()[0];
+                libc::freeaddrinfo(found);
+                first_byte == 127
+            }
         })
-    },
+    }),
+    ..Case::new("ipc", "getaddrinfo").on_linux()
 };
 
 /// Why looking up localhost could ask another service than the file of hosts; `None` if it does not.

@@ -1,10 +1,9 @@
 use std::fs::File;
 
 use measure::CaseError;
-use platform::on_windows;
 
 use super::{BANDWIDTH, Mechanism, Messages, Stream, measure_round_trip, measure_transfer, pipe};
-use crate::{Case, Only};
+use crate::{Case, Only, on_windows};
 
 /// A message through a named pipe and back.
 pub const ROUND_TRIP: Case = Case {

@@ -6,25 +6,20 @@ use super::{
     BANDWIDTH, Mechanism, ROUND_TRIP_ANYWHERE, TRANSFER_ANYWHERE, measure_round_trip,
     measure_transfer, message_of,
 };
-use crate::{Case, Only};
+use crate::Case;
 
 /// A message through a pipe and back through another.
 pub const ROUND_TRIP: Case = Case {
-    area: "ipc",
-    name: "pipe",
     operation: "One round trip: a message written to a pipe, read by another task, which writes it to a second pipe, and \
                 read from there.",
     comparable_to: "lmbench's `lat_pipe` is this with a message of 1 byte; `perf bench sched pipe` with 4 bytes; \
             switch/pipe counts each direction.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
     params: ROUND_TRIP_ANYWHERE,
-    metrics: &[],
     run: |params, round| {
         let calls = calls_of(params)?;
         measure_round_trip(params, round, Mechanism { calls, ..MECHANISM }, pair()?)
     },
+    ..Case::new("ipc", "pipe")
 };
 
 /// Blocks through a pipe.

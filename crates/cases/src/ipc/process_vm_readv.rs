@@ -1,17 +1,11 @@
-use platform::on_linux;
-
 use super::{BANDWIDTH, LENGTH, length_of};
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// Another process's memory, without its doing.
 pub const CASE: Case = Case {
-    area: "ipc",
-    name: "process-vm-readv",
     operation: "One process_vm_readv of n bytes from the memory of a child process, which sleeps.",
     comparable_to: "stress-ng's `vm-rw` stressor reads and writes back.",
     only: Only::Linux("exists only on Linux"),
-    core_bound: false,
-    trials: None,
     params: &[LENGTH],
     metrics: &[BANDWIDTH],
     run: |params, round| {
@@ -42,9 +36,9 @@ pub const CASE: Case = Case {
             let local = libc::iovec { iov_base: copy.as_mut_ptr().cast(), iov_len: length };
             let remote = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: length };
             round.expect_syscalls(1.0);
-            crate::syscall::time(round, "process_vm_readv", || {
-                // SAFETY: `local` describes `copy`, which is not used meanwhile; the memory of the child is only read.
-                unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) == length as isize }
+            // SAFETY: `local` describes `copy`, which is not used meanwhile; the memory of the child is only read.
+            crate::syscall::time(round, "process_vm_readv", || unsafe {
+                libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) == length as isize
             })?;
             if copy != super::contents(length) || memory.iter().any(|&byte| byte != 0) {
                 return Err(CaseError::Failed("the copy is not the child's memory".into()));
@@ -55,4 +49,5 @@ pub const CASE: Case = Case {
             Ok(())
         })
     },
+    ..Case::new("ipc", "process-vm-readv")
 };

@@ -3,13 +3,12 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 
 use measure::CaseError;
-use platform::on_linux;
 
 use super::{
     BANDWIDTH, Mechanism, MessageEnd, Stream, block_of, blocks_at_once, fill_block,
     measure_transfer, number_of, tcp,
 };
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// Blocks of a file over a connection, without passing through user space.
 pub const CASE: Case = Case {

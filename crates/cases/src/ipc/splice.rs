@@ -1,22 +1,18 @@
 use measure::{CaseError, Params, Round};
-use platform::on_linux;
 
 use super::{BANDWIDTH, LENGTH, length_of};
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// Pages of a file passed on without copying.
 pub const SPLICE: Case = Case {
-    area: "ipc",
-    name: "splice",
     operation: "One splice of n bytes from a cached file into a pipe and one splice of them from there to /dev/null, by the \
                 same task: two calls, no copy.",
     comparable_to: "stress-ng's `splice` stressor moves from /dev/zero to /dev/null.",
     only: Only::Linux("exists only on Linux"),
-    core_bound: false,
-    trials: None,
     params: &[LENGTH],
     metrics: &[BANDWIDTH],
     run: |params, round| run(params, round, false),
+    ..Case::new("ipc", "splice")
 };
 
 /// Pages of a pipe duplicated.

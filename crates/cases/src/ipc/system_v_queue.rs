@@ -1,13 +1,12 @@
 use std::io;
 
 use measure::CaseError;
-use platform::on_linux;
 
 use super::{
     BANDWIDTH, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer, message_of,
     pipe, whole,
 };
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// A message through a queue, and back through the same as another type.
 pub const ROUND_TRIP: Case = Case {

@@ -5,8 +5,7 @@ use measure::CaseError;
 use socket2::SockRef;
 
 use super::{
-    BANDWIDTH, Mechanism, ROUND_TRIP_ANYWHERE, Stream, TRANSFER_ANYWHERE, measure_round_trip,
-    measure_transfer, message_of, pipe,
+    Mechanism, ROUND_TRIP_ANYWHERE, Stream, measure_round_trip, measure_transfer, message_of, pipe,
 };
 use crate::Case;
 
@@ -31,10 +30,8 @@ pub const TRANSFER: Case = Case {
     operation: "One block as in ipc/pipe-bandwidth, over a TCP connection of the loopback interface (IPv4, TCP_NODELAY, \
                 buffers of default size).",
     comparable_to: "lmbench's `bw_tcp` is this with blocks of 64 KiB.",
-    params: TRANSFER_ANYWHERE,
-    metrics: &[BANDWIDTH],
     run: |params, round| measure_transfer(params, round, MECHANISM, connection()?.map(Stream)),
-    ..ROUND_TRIP
+    ..pipe::TRANSFER
 };
 
 const MECHANISM: Mechanism = Mechanism { name: "a TCP connection", calls: None, window: None };

@@ -1,32 +1,23 @@
 use measure::{CaseError, Params, Round};
-use platform::on_linux;
 
 use crate::partner::{AS_PROCESSES, PLACE_SAME};
-use crate::{Case, Only, Param, Takes, count_of};
+use crate::{Case, Only, Param, Takes, count_of, on_linux};
 
 /// Number of connections.
-const CONNECTIONS: Param = Param {
-    name: "connections",
-    meaning: "how many connections are open",
-    default: &["500"],
-    full: &["1", "100", "500", "1000", "5000"],
-    takes: Takes::Count(20_000),
-};
+const CONNECTIONS: Param = Param::new("connections", "how many connections are open", &["500"])
+    .full(&["1", "100", "500", "1000", "5000"])
+    .takes(Takes::Count(20_000));
 
 /// A server with many clients, of which one asks.
 pub const CASE: Case = Case {
-    area: "ipc",
-    name: "tcp-connections",
     operation: "One round trip of 1 byte over one of n open TCP connections of the loopback interface (IPv4, \
                 TCP_NODELAY), over each in turn: send, recv; the other task waits for all of them with epoll_wait, then \
                 receives and sends the byte back.",
     comparable_to: "ipc/tcp has one connection and no epoll; lmbench's `lat_tcp` too; for many clients at once see net/answer.",
     only: Only::Linux("measured on Linux only, with epoll"),
-    core_bound: false,
-    trials: None,
     params: &[CONNECTIONS, AS_PROCESSES, PLACE_SAME],
-    metrics: &[],
     run,
+    ..Case::new("ipc", "tcp-connections")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

@@ -6,8 +6,7 @@ use measure::CaseError;
 use socket2::SockRef;
 
 use super::{
-    BANDWIDTH, Mechanism, MessageEnd, ROUND_TRIP_ANYWHERE, measure_round_trip, measure_transfer,
-    pipe, whole,
+    Mechanism, MessageEnd, ROUND_TRIP_ANYWHERE, measure_round_trip, measure_transfer, pipe, whole,
 };
 use crate::Case;
 
@@ -34,9 +33,8 @@ pub const TRANSFER: Case = Case {
                 that share of the acknowledgement.",
     comparable_to: "lmbench has no such measurement: the acknowledgements make this a transfer that loses nothing.",
     params: super::TRANSFER_OF_UDP,
-    metrics: &[BANDWIDTH],
     run: |params, round| measure_transfer(params, round, MECHANISM, pair()?),
-    ..ROUND_TRIP
+    ..pipe::TRANSFER
 };
 
 const MECHANISM: Mechanism = Mechanism { name: "UDP", calls: None, window: Some(WINDOW) };

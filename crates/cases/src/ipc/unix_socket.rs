@@ -1,12 +1,11 @@
 use std::fs::File;
 
 use measure::CaseError;
-use platform::{on_linux, on_unix};
 
 use super::{
     BANDWIDTH, Mechanism, Messages, Stream, measure_round_trip, measure_transfer, message_of, pipe,
 };
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux, on_unix};
 
 const ELSEWHERE: Only = Only::Unix("measured on Unix-like systems only");
 const NOT_LINUX: Only = Only::Linux("measured on Linux only");

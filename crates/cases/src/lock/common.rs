@@ -1,7 +1,7 @@
 //! Shared by the cases of locks: the interface of a lock, parameters, metrics, and the measurement of a lock.
 
 use crate::place::PLACE;
-use crate::{Extent, Param, Takes, count_of, length_of, value_of};
+use crate::{Case, Extent, Param, Takes, count_of, length_of, value_of};
 use measure::worker_group::{
     GREATEST_SHARE, HAND_OVER, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
 };
@@ -43,6 +43,53 @@ pub trait Lock: Sync {
     }
 }
 
+/// A lock of which a worker needs nothing but the functions that acquire and release it.
+impl<A: Fn() + Sync, R: Fn() + Sync> Lock for (A, R) {
+    type Hold = ();
+
+    fn join(&self) -> Result<(), CaseError> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn acquire(&self, (): &mut ()) {
+        (self.0)();
+    }
+
+    #[inline(always)]
+    fn release(&self, (): &mut ()) {
+        (self.1)();
+    }
+}
+
+/// A lock that a guard releases when it is dropped: what the function returns when it has acquired the lock.
+pub struct ByGuard<A>(pub A);
+
+impl<G, A: Fn() -> G + Sync> Lock for ByGuard<A> {
+    /// Not an `Option`: its check whether there is a guard to drop would be a fifth of the time.
+    type Hold = MaybeUninit<G>;
+
+    fn join(&self) -> Result<MaybeUninit<G>, CaseError> {
+        Ok(MaybeUninit::uninit())
+    }
+
+    #[inline(always)]
+    fn acquire(&self, hold: &mut MaybeUninit<G>) {
+        hold.write((self.0)());
+    }
+
+    #[inline(always)]
+    fn release(&self, hold: &mut MaybeUninit<G>) {
+        // SAFETY: this worker holds the lock, and acquiring it wrote the guard.
+        unsafe { hold.assume_init_drop() };
+    }
+}
+
+/// What most locks have in common: threads of one process share them, and pairs without contention follow the core's frequency.
+pub const fn lock(name: &'static str) -> Case {
+    Case { core_bound: true, params: THREADS, metrics: METRICS, ..Case::new("lock", name) }
+}
+
 /// Parameters of a lock that only threads of one process can share.
 pub const THREADS: &[Param] = &[WORKERS, AS_THREADS, WORK, OUTSIDE, PLACE];
 /// Parameters of a lock that processes can share; measured between processes only with `--full`.
@@ -55,52 +102,35 @@ pub const THREADS_AND_WORK: &[Param] = &[WORKERS, AS_THREADS, WORK_OF_ALL_LENGTH
 pub const PROCESSES_TOO_AND_WORK: &[Param] =
     &[WORKERS, AS_EITHER, WORK_OF_ALL_LENGTHS, OUTSIDE, PLACE];
 
-pub const WORKERS: Param = Param {
-    name: "workers",
-    meaning: "the number of workers that acquire and release the lock",
+pub const WORKERS: Param = Param::new(
+    "workers",
+    "the number of workers that acquire and release the lock",
     // Uncontended, contended, and oversubscribed. The numbers between them add little information.
-    default: &["1", "2", "2xcpus"],
-    full: &["1", "2", "3", "4", "5", "10"],
-    takes: Takes::Count(WORKERS_AT_MOST as u64),
-};
+    &["1", "2", "2xcpus"],
+)
+.full(&["1", "2", "3", "4", "5", "10"])
+.takes(Takes::Count(WORKERS_AT_MOST as u64));
 pub const AS_MEANING: &str = "whether workers are threads of one process, or processes";
-pub const AS_THREADS: Param = Param {
-    name: "as",
-    meaning: AS_MEANING,
-    default: &["threads"],
-    full: &["threads"],
-    takes: Takes::Words(&[]),
-};
-pub const AS_EITHER_IF_FULL: Param = Param {
-    name: "as",
-    meaning: AS_MEANING,
-    default: &["threads"],
-    full: &["threads", "processes"],
-    takes: Takes::Words(&[]),
-};
-pub const AS_EITHER: Param = Param {
-    name: "as",
-    meaning: AS_MEANING,
-    default: &["threads", "processes"],
-    full: &["threads", "processes"],
-    takes: Takes::Words(&[]),
-};
-pub const WORK: Param = Param {
-    name: "work",
-    meaning: "CPU-bound work while holding the lock: none, a calibrated length, or an integer loop of 100 iterations (loop100)",
-    default: &["none"],
-    full: &["none", "100ns", "1us", "10us", "100us"],
-    takes: Takes::Work(&["loop100"]),
-};
+pub const AS_THREADS: Param = Param::new("as", AS_MEANING, &["threads"]);
+pub const AS_EITHER_IF_FULL: Param =
+    Param::new("as", AS_MEANING, &["threads"]).full(&["threads", "processes"]);
+pub const AS_EITHER: Param = Param::new("as", AS_MEANING, &["threads", "processes"]);
+pub const WORK: Param = Param::new(
+    "work",
+    "CPU-bound work while holding the lock: none, a calibrated length, or an integer loop of 100 \
+     iterations (loop100)",
+    &["none"],
+)
+.full(&["none", "100ns", "1us", "10us", "100us"])
+.takes(Takes::Work(&["loop100"]));
 /// As [`WORK`], of locks whose share of the time a default run shows.
 pub const WORK_OF_ALL_LENGTHS: Param = Param { default: &["none", "100ns", "1us", "10us"], ..WORK };
-pub const OUTSIDE: Param = Param {
-    name: "outside",
-    meaning: "CPU-bound work after each release, without the lock: none, or a calibrated length",
-    default: &["none"],
-    full: &["none"],
-    takes: Takes::Work(&[]),
-};
+pub const OUTSIDE: Param = Param::new(
+    "outside",
+    "CPU-bound work after each release, without the lock: none, or a calibrated length",
+    &["none"],
+)
+.takes(Takes::Work(&[]));
 /// Whether a run of this extent measures this point: more than two workers are threads, and a quick run has none of them. Work is
 /// done by one thread and by two, and not in a quick run.
 pub fn includes(params: &Params, extent: Extent) -> bool {
@@ -231,6 +261,7 @@ pub fn expect_no_calls_alone(params: &Params, round: &mut Round) -> Result<(), C
 }
 
 /// Shared memory, zeroed, for an object that a C library initialises in place and that must not be moved.
+#[derive(Clone, Copy)]
 pub struct InPlace<T: 'static>(Shared<Opaque<T>>);
 
 pub struct Opaque<T>(UnsafeCell<MaybeUninit<T>>);

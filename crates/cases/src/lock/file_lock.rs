@@ -1,25 +1,19 @@
 use measure::{CaseError, Params, Round};
-use platform::on_unix;
 
-use super::{METRICS, PROCESSES_TOO, of_processes};
-use crate::{Case, Only, count_of};
+use super::{PROCESSES_TOO, lock, of_processes};
+use crate::{Case, Only, count_of, on_unix};
 
 const UNIX: Only = Only::Unix("Windows has neither of these locks");
 
 /// POSIX record locks, which belong to a process.
 pub const FCNTL: Case = Case {
-    area: "lock",
-    name: "fcntl",
     operation: "One lock and unlock of the first byte of a file in the temporary directory by \
                 fcntl with F_SETLKW.",
     comparable_to: "will-it-scale's `lock2` does the same and counts each pair as two operations. \
                 stress-ng's `--lockf` and libMicro's `cascade_fcntl` lock several ranges or pass a \
                 lock between processes.",
     only: UNIX,
-    core_bound: true,
-    trials: None,
     params: PROCESSES_TOO,
-    metrics: METRICS,
     run: |params, round| {
         if !of_processes(params)? && count_of(params, "workers")? > 1 {
             return Err(CaseError::Unsupported(String::from(
@@ -29,6 +23,7 @@ pub const FCNTL: Case = Case {
         }
         run(params, round, Kind::Record)
     },
+    ..lock("fcntl")
 };
 
 /// BSD file locks, which belong to an open file description.
@@ -82,23 +77,28 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             }
         }
 
-        struct RecordLock(TemporaryFile);
+        /// A lock on a file that each worker opens itself.
+        struct FileLock<A, R> {
+            file: TemporaryFile,
+            acquire: A,
+            release: R,
+        }
 
-        impl Lock for RecordLock {
+        impl<A: Fn(&File) + Sync, R: Fn(&File) + Sync> Lock for FileLock<A, R> {
             type Hold = File;
 
             fn join(&self) -> Result<File, CaseError> {
-                self.0.open()
+                self.file.open()
             }
 
             #[inline(always)]
             fn acquire(&self, file: &mut File) {
-                set_first_byte(file, libc::F_WRLCK as _);
+                (self.acquire)(file);
             }
 
             #[inline(always)]
             fn release(&self, file: &mut File) {
-                set_first_byte(file, libc::F_UNLCK as _);
+                (self.release)(file);
             }
         }
 
@@ -114,26 +114,6 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             assert!(done == 0, "fcntl: {}", io::Error::last_os_error());
         }
 
-        struct FileLock(TemporaryFile);
-
-        impl Lock for FileLock {
-            type Hold = File;
-
-            fn join(&self) -> Result<File, CaseError> {
-                self.0.open()
-            }
-
-            #[inline(always)]
-            fn acquire(&self, file: &mut File) {
-                flock(file, libc::LOCK_EX);
-            }
-
-            #[inline(always)]
-            fn release(&self, file: &mut File) {
-                flock(file, libc::LOCK_UN);
-            }
-        }
-
         #[inline(always)]
         fn flock(file: &File, operation: libc::c_int) {
             // SAFETY: the descriptor is open; no memory is passed.
@@ -144,8 +124,16 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
         round.expect_syscalls(2.0);
         let file = TemporaryFile::new()?;
         match kind {
-            Kind::Record => measure(params, round, &RecordLock(file)),
-            Kind::Whole => measure(params, round, &FileLock(file)),
+            Kind::Record => {
+                let acquire = |file: &File| set_first_byte(file, libc::F_WRLCK as _);
+                let release = |file: &File| set_first_byte(file, libc::F_UNLCK as _);
+                measure(params, round, &FileLock { file, acquire, release })
+            }
+            Kind::Whole => {
+                let acquire = |file: &File| flock(file, libc::LOCK_EX);
+                let release = |file: &File| flock(file, libc::LOCK_UN);
+                measure(params, round, &FileLock { file, acquire, release })
+            }
         }
     })
 }

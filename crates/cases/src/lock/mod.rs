@@ -1,7 +1,7 @@
 //! The cost of acquiring and releasing a lock, uncontended and contended.
 //!
-//! Each file implements one lock: creating it, joining as a worker, acquiring and releasing. The
-//! workers, their CPUs, the timing and the check of mutual exclusion are the same for all locks.
+//! Each file implements one lock: creating it, acquiring and releasing it, and what a worker needs for that. The workers, their CPUs,
+//! the timing and the check of mutual exclusion are the same for all locks.
 
 mod common;
 mod critical_section;
@@ -17,7 +17,6 @@ mod srwlock;
 mod std_mutex;
 mod sysv_sem;
 mod token;
-mod wait_on_address;
 mod win_objects;
 
 pub(crate) use common::*;
@@ -50,16 +49,11 @@ pub const AREA: Area = Area {
         "lock/eventfd-token",
     ],
     summary: &[
-        SummaryRow {
-            label: "lock and unlock, free (Mutex)",
-            point: Select::point("lock/std-mutex", ALONE),
-            metric: &TIME,
-        },
-        SummaryRow {
-            label: "lock and unlock, contended by 2 threads",
-            point: Select::point("lock/std-mutex", TWO),
-            metric: &TIME,
-        },
+        SummaryRow::time("lock and unlock, free (Mutex)", Select::point("lock/std-mutex", ALONE)),
+        SummaryRow::time(
+            "lock and unlock, contended by 2 threads",
+            Select::point("lock/std-mutex", TWO),
+        ),
     ],
     findings: &[
         Finding::Ratio {
@@ -134,5 +128,5 @@ const CASES: &[&Case] = &[
     &win_objects::MUTEX,
     &win_objects::SEMAPHORE,
     &win_objects::EVENT,
-    &wait_on_address::CASE,
+    &futex::WAIT_ON_ADDRESS,
 ];

@@ -1,24 +1,18 @@
 use measure::{CaseError, Params, Round};
-use platform::on_unix;
 
-use super::{METRICS, PROCESSES_TOO, THREADS};
-use crate::{Case, Only};
+use super::{PROCESSES_TOO, lock};
+use crate::{Case, Only, on_unix};
 
 /// An unnamed semaphore for threads.
 pub const PRIVATE: Case = Case {
-    area: "lock",
-    name: "posix-sem-private",
     operation: "One sem_wait and one sem_post on an unnamed semaphore with the initial value 1, \
                 which only threads of this process may use.",
     comparable_to: "will-it-scale's `posix_semaphore1` does the same with one semaphore per \
                 worker, which is workers=1 here; stress-ng's `--sem` also uses sem_trywait and \
                 sem_timedwait.",
     only: Only::Linux("measured on Linux only; macOS has no unnamed semaphores"),
-    core_bound: true,
-    trials: None,
-    params: THREADS,
-    metrics: METRICS,
     run: |params, round| run(params, round, Kind::Private),
+    ..lock("posix-sem-private")
 };
 
 /// An unnamed semaphore in shared memory.

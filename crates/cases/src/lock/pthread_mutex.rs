@@ -1,26 +1,20 @@
 use measure::{CaseError, Params, Round};
-use platform::on_unix;
 
-use super::{METRICS, THREADS, THREADS_OR_PROCESSES};
-use crate::{Case, Only};
+use super::{THREADS_OR_PROCESSES, lock};
+use crate::{Case, Only, on_unix};
 
 const LINUX: Only = Only::Linux("measured on Linux only");
 
 /// The default mutex.
 pub const NORMAL: Case = Case {
-    area: "lock",
-    name: "pthread-mutex",
     operation: "One pthread_mutex_lock and pthread_mutex_unlock of a mutex of type \
                 PTHREAD_MUTEX_NORMAL.",
     comparable_to: "will-it-scale's `pthread_mutex1` does the same with one mutex for all workers, \
                 its `pthread_mutex2` with one mutex per worker. libMicro's `mutex` is the \
                 uncontended case; sysbench's `mutex` also counts its loop of work.",
     only: Only::Unix("Windows has no pthread mutexes"),
-    core_bound: true,
-    trials: None,
-    params: THREADS,
-    metrics: METRICS,
     run: |params, round| run(params, round, Kind::Normal),
+    ..lock("pthread-mutex")
 };
 
 /// A mutex that returns an error when its owner locks it again.
@@ -113,31 +107,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
 
         use platform::on_linux;
 
-        use super::{InPlace, Lock, expect_no_calls_alone, measure, of_processes};
-
-        struct Mutex(InPlace<libc::pthread_mutex_t>);
-
-        impl Lock for Mutex {
-            type Hold = ();
-
-            fn join(&self) -> Result<(), CaseError> {
-                Ok(())
-            }
-
-            #[inline(always)]
-            fn acquire(&self, (): &mut ()) {
-                // SAFETY: the mutex is initialised and never destroyed.
-                let error = unsafe { libc::pthread_mutex_lock(self.0.get()) };
-                assert!(error == 0, "{}", message("pthread_mutex_lock", error));
-            }
-
-            #[inline(always)]
-            fn release(&self, (): &mut ()) {
-                // SAFETY: as above.
-                let error = unsafe { libc::pthread_mutex_unlock(self.0.get()) };
-                assert!(error == 0, "{}", message("pthread_mutex_unlock", error));
-            }
-        }
+        use super::{InPlace, expect_no_calls_alone, measure, of_processes};
 
         fn message(call: &str, error: libc::c_int) -> String {
             format!("{call}: {}", io::Error::from_raw_os_error(error))
@@ -150,7 +120,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             }
         }
 
-        fn of_kind(kind: Kind, shared: bool) -> Result<Mutex, CaseError> {
+        fn of_kind(kind: Kind, shared: bool) -> Result<InPlace<libc::pthread_mutex_t>, CaseError> {
             let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
             let attributes = InPlace::<libc::pthread_mutexattr_t>::new()?.get();
             // SAFETY: the memory of both is new and lives as long as the process; the attributes
@@ -187,11 +157,22 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
                 let error = libc::pthread_mutex_init(mutex.get(), attributes);
                 succeed("pthread_mutex_init", error)?;
             }
-            Ok(Mutex(mutex))
+            Ok(mutex)
         }
 
         let shared = kind == Kind::ProcessShared || of_processes(params)?;
+        let mutex = of_kind(kind, shared)?;
+        let lock = move || {
+            // SAFETY: the mutex is initialised and never destroyed.
+            let error = unsafe { libc::pthread_mutex_lock(mutex.get()) };
+            assert!(error == 0, "{}", message("pthread_mutex_lock", error));
+        };
+        let unlock = move || {
+            // SAFETY: as above.
+            let error = unsafe { libc::pthread_mutex_unlock(mutex.get()) };
+            assert!(error == 0, "{}", message("pthread_mutex_unlock", error));
+        };
         expect_no_calls_alone(params, round)?;
-        measure(params, round, &of_kind(kind, shared)?)
+        measure(params, round, &(lock, unlock))
     })
 }

@@ -1,24 +1,19 @@
 use measure::{CaseError, Params, Round};
-use platform::on_unix;
 
-use super::{METRICS, THREADS_OR_PROCESSES};
-use crate::{Case, Only};
+use super::{THREADS_OR_PROCESSES, lock};
+use crate::{Case, Only, on_unix};
 
 /// Read locks, which several workers can hold at once.
 pub const READ: Case = Case {
-    area: "lock",
-    name: "rwlock-read",
     operation: "One pthread_rwlock_rdlock and pthread_rwlock_unlock; readers do not exclude each \
                 other.",
     comparable_to: "lmbench, libMicro, will-it-scale and sysbench have no test of read-write \
                 locks. All readers modify one word of the lock: the additional time with more \
                 workers is the cost of moving its cache line between CPUs.",
     only: Only::Unix("Windows has no pthread read-write locks; see lock/srwlock"),
-    core_bound: true,
-    trials: None,
     params: THREADS_OR_PROCESSES,
-    metrics: METRICS,
     run: run::<false>,
+    ..lock("rwlock-read")
 };
 
 /// Write locks, which one worker holds at a time.

@@ -2,30 +2,32 @@ use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
-use measure::CaseError;
 use platform::shared::Shared;
 
-use super::{Lock, METRICS, THREADS_OR_PROCESSES, expect_no_calls_alone, measure};
-use crate::{Case, Only};
+use super::{THREADS_OR_PROCESSES, expect_no_calls_alone, lock, measure};
+use crate::Case;
 
 /// An unfair spin lock.
 pub const TEST_AND_TEST_AND_SET: Case = Case {
-    area: "lock",
-    name: "spin-ttas",
     operation: "One lock and unlock of a test-and-test-and-set spin lock: an atomic swap, which is \
                 repeated after plain reads with a pause have seen the lock free, and a store.",
     comparable_to: "will-it-scale's `ppc-spinlock` tests are such locks for PowerPC. The \
                 difference to lock/futex is one atomic swap on unlock with one worker, and the \
                 cost of not sleeping with more workers than CPUs.",
-    only: Only::Everywhere,
-    core_bound: true,
-    trials: None,
     params: THREADS_OR_PROCESSES,
-    metrics: METRICS,
     run: |params, round| {
+        let is_held = Shared::new(AtomicBool::new(false))?;
+        let acquire = move || {
+            while is_held.swap(true, Acquire) {
+                while is_held.load(Relaxed) {
+                    spin_loop();
+                }
+            }
+        };
         expect_no_calls_alone(params, round)?;
-        measure(params, round, &TestAndTestAndSet(Shared::new(AtomicBool::new(false))?))
+        measure(params, round, &(acquire, move || is_held.store(false, Release)))
     },
+    ..lock("spin-ttas")
 };
 
 /// A fair spin lock.
@@ -37,63 +39,26 @@ pub const TICKET: Case = Case {
                 order. With more workers than CPUs that cost is very high, since the next worker \
                 in line is often not running.",
     run: |params, round| {
+        let tickets = Shared::new(Counters::default())?;
+        let acquire = move || {
+            let number = tickets.drawn.fetch_add(1, Relaxed);
+            while tickets.served.load(Acquire) != number {
+                spin_loop();
+            }
+        };
+        let release = move || {
+            // Only the holder writes here.
+            let number = tickets.served.load(Relaxed);
+            tickets.served.store(number.wrapping_add(1), Release);
+        };
         expect_no_calls_alone(params, round)?;
-        measure(params, round, &Ticket(Shared::new(Counters::default())?))
+        measure(params, round, &(acquire, release))
     },
     ..TEST_AND_TEST_AND_SET
 };
-
-struct TestAndTestAndSet(Shared<AtomicBool>);
-
-impl Lock for TestAndTestAndSet {
-    type Hold = ();
-
-    fn join(&self) -> Result<(), CaseError> {
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn acquire(&self, (): &mut ()) {
-        while self.0.swap(true, Acquire) {
-            while self.0.load(Relaxed) {
-                spin_loop();
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn release(&self, (): &mut ()) {
-        self.0.store(false, Release);
-    }
-}
 
 #[derive(Default)]
 struct Counters {
     drawn: AtomicU32,
     served: AtomicU32,
-}
-
-struct Ticket(Shared<Counters>);
-
-impl Lock for Ticket {
-    type Hold = ();
-
-    fn join(&self) -> Result<(), CaseError> {
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn acquire(&self, (): &mut ()) {
-        let number = self.0.drawn.fetch_add(1, Relaxed);
-        while self.0.served.load(Acquire) != number {
-            spin_loop();
-        }
-    }
-
-    #[inline(always)]
-    fn release(&self, (): &mut ()) {
-        // Only the holder writes here.
-        let number = self.0.served.load(Relaxed);
-        self.0.served.store(number.wrapping_add(1), Release);
-    }
 }

@@ -1,15 +1,12 @@
 use measure::{CaseError, Params, Round};
-use platform::on_linux;
 
-use super::{METRICS, PROCESSES_TOO, PROCESSES_TOO_AND_WORK};
-use crate::{Case, Only};
+use super::{PROCESSES_TOO, PROCESSES_TOO_AND_WORK, lock};
+use crate::{Case, Only, on_linux};
 
 const ELSEWHERE: Only = Only::Linux("measured on Linux only; Windows has no System V semaphores");
 
 /// The mutex between processes that programs used before futexes existed.
 pub const WITH_UNDO: Case = Case {
-    area: "lock",
-    name: "sysv-sem",
     operation: "One acquire and one release of a System V semaphore used as a mutex: one semop \
                 with three operations on a set of two semaphores (wait for zero on 0, wait for \
                 zero on 1, add 1 to 0), and one semop that subtracts 1 from 0; all with SEM_UNDO.",
@@ -17,11 +14,9 @@ pub const WITH_UNDO: Case = Case {
                 SEM_UNDO; lmbench's `lat_sem` passes a token through two semaphores, which \
                 includes a context switch.",
     only: ELSEWHERE,
-    core_bound: true,
-    trials: None,
     params: PROCESSES_TOO_AND_WORK,
-    metrics: METRICS,
     run: |params, round| run(params, round, true),
+    ..lock("sysv-sem")
 };
 
 /// The same without SEM_UNDO, by which the kernel releases the semaphore when its holder dies.
@@ -37,38 +32,14 @@ pub const WITHOUT_UNDO: Case = Case {
 
 fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), CaseError> {
     on_linux!(params, round, undo, {
-        use super::{Lock, measure};
+        use super::measure;
 
-        struct SemaphoreSet {
-            id: i32,
-            flags: i16,
-        }
-
-        impl Lock for SemaphoreSet {
-            type Hold = ();
-
-            fn join(&self) -> Result<(), CaseError> {
-                Ok(())
-            }
-
-            #[inline(always)]
-            fn acquire(&self, (): &mut ()) {
-                let operation =
-                    |sem_num, sem_op| libc::sembuf { sem_num, sem_op, sem_flg: self.flags };
-                semop(self.id, &mut [operation(0, 0), operation(1, 0), operation(0, 1)]);
-            }
-
-            #[inline(always)]
-            fn release(&self, (): &mut ()) {
-                let minus_one = libc::sembuf { sem_num: 0, sem_op: -1, sem_flg: self.flags };
-                semop(self.id, &mut [minus_one]);
-            }
-        }
+        struct SemaphoreSet(i32);
 
         impl Drop for SemaphoreSet {
             fn drop(&mut self) {
                 // SAFETY: removes the set that this value created; no memory is passed.
-                unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) };
+                unsafe { libc::semctl(self.0, 0, libc::IPC_RMID) };
             }
         }
 
@@ -86,8 +57,12 @@ fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), CaseError> 
         if id < 0 {
             return Err(CaseError::last_os_error("semget"));
         }
-        let flags = if undo { libc::SEM_UNDO as i16 } else { 0 };
+        let set = SemaphoreSet(id);
+        let sem_flg = if undo { libc::SEM_UNDO as i16 } else { 0 };
+        let operation = |sem_num, sem_op| libc::sembuf { sem_num, sem_op, sem_flg };
+        let acquire = || semop(set.0, &mut [operation(0, 0), operation(1, 0), operation(0, 1)]);
+        let release = || semop(set.0, &mut [operation(0, -1)]);
         round.expect_syscalls(2.0);
-        measure(params, round, &SemaphoreSet { id, flags })
+        measure(params, round, &(acquire, release))
     })
 }

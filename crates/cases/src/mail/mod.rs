@@ -14,8 +14,6 @@ mod send;
 mod test_bed;
 mod trial;
 
-use measure::TIME;
-
 use crate::{Area, Case, Finding, Layout, Need, Select, SummaryRow};
 
 /// The area.
@@ -26,11 +24,7 @@ pub const AREA: Area = Area {
         what: "descriptors for both sides of all connections (ulimit -n); for process architectures as many processes (ulimit -u)",
     }],
     layout: Layout::Senders,
-    summary: &[SummaryRow {
-        label: "mail to one recipient (event loop sender)",
-        point: LOOP,
-        metric: &TIME,
-    }],
+    summary: &[SummaryRow::time("mail to one recipient (event loop sender)", LOOP)],
     findings: &[
         Finding::Ratio {
             of: LOOP,

@@ -4,18 +4,14 @@ use measure::{CaseError, Params, Round};
 
 use super::metrics;
 use super::trial;
-use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, count_of, value_of};
 
 pub const CASE: Case = Case {
-    area: "mail",
-    name: "send",
     operation: "One recipient accepted by the server of its domain over SMTP: RCPT TO is answered with 250, \
                 and in test mode (`message=none`) RSET replaces DATA and the message.",
     comparable_to: "Postfix's `smtp-source` sends to one server without a list or a queue; postal \
                 sends whole messages. The time is elapsed time per recipient of the sender as a \
                 whole, with all its connections together.",
-    only: Only::Everywhere,
-    core_bound: false,
     // Six, fewer than which decide nothing: with trials this long, more points are more informative than more trials.
     trials: Some(Trials {
         counted: true,
@@ -25,58 +21,50 @@ pub const CASE: Case = Case {
         ..Trials::new(takes)
     }),
     params: &[
-        Param {
-            name: "arch",
-            meaning: "how the sender drives its connections: an event loop over the system's best \
-                      readiness call (epoll on Linux) or over poll (WSAPoll on Windows; the same \
-                      as the former except on Linux), a thread per connection, or a process per \
-                      connection",
-            default: &["loop", "poll", "threads", "processes"],
-            full: &["loop", "poll", "threads", "processes"],
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: "connections",
-            meaning: "the maximum number of connections at once, at most 20 of them to one domain",
+        Param::new(
+            "arch",
+            "how the sender drives its connections: an event loop over the system's best readiness \
+             call (epoll on Linux) or over poll (WSAPoll on Windows; the same as the former except \
+             on Linux), a thread per connection, or a process per connection",
+            &["loop", "poll", "threads", "processes"],
+        ),
+        Param::new(
+            "connections",
+            "the maximum number of connections at once, at most 20 of them to one domain",
             // With one connection neither CPU is busy, and all architectures wait in the same way.
-            default: &["100", "1500"],
-            full: &["1", "10", "100", "500", "1000", "1500", "2000", "2500", "5000"],
-            takes: Takes::Count(10_000),
-        },
-        Param {
-            name: "delay",
-            meaning: "how long the sink delays its greeting and its replies to EHLO and MAIL, each \
-                      the first of a group, as a network with this round-trip time would; without \
-                      a delay the CPU is the bottleneck, and more connections do not help",
-            default: &["0", "10ms"],
-            full: &["0", "10ms"],
-            takes: Takes::Words(&["1ms", "50ms", "200ms"]),
-        },
-        Param {
-            name: "recipients",
-            meaning: "the number of recipients in the list",
-            default: &["200000"],
-            full: &["200000"],
-            takes: Takes::Count(2_000_000),
-        },
-        Param {
-            name: "domains",
-            meaning: "the number of their domains: the n-th largest domain has 1/n of the \
-                      recipients of the largest",
-            default: &["9113"],
-            full: &["9113"],
-            takes: Takes::Count(200_000),
-        },
-        Param {
-            name: "message",
-            meaning: "the size of the message that is sent to each recipient; with none, RSET replaces it (test mode)",
-            default: &["none", "4k"],
-            full: &["none", "4k", "64k"],
-            takes: Takes::Words(&["1k", "16k", "1m"]),
-        },
+            &["100", "1500"],
+        )
+        .full(&["1", "10", "100", "500", "1000", "1500", "2000", "2500", "5000"])
+        .takes(Takes::Count(10_000)),
+        Param::new(
+            "delay",
+            "how long the sink delays its greeting and its replies to EHLO and MAIL, each the \
+             first of a group, as a network with this round-trip time would; without a delay the \
+             CPU is the bottleneck, and more connections do not help",
+            &["0", "10ms"],
+        )
+        .takes(Takes::Words(&["1ms", "50ms", "200ms"])),
+        Param::new("recipients", "the number of recipients in the list", &["200000"])
+            .takes(Takes::Count(2_000_000)),
+        Param::new(
+            "domains",
+            "the number of their domains: the n-th largest domain has 1/n of the recipients of the \
+             largest",
+            &["9113"],
+        )
+        .takes(Takes::Count(200_000)),
+        Param::new(
+            "message",
+            "the size of the message that is sent to each recipient; with none, RSET replaces it \
+             (test mode)",
+            &["none", "4k"],
+        )
+        .full(&["none", "4k", "64k"])
+        .takes(Takes::Words(&["1k", "16k", "1m"])),
     ],
     metrics: metrics::ALL,
     run,
+    ..Case::new("mail", "send")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

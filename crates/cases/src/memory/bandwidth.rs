@@ -1,14 +1,14 @@
 use std::time::Duration;
 
 use measure::trial::TrialContext;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 use platform::memory::{Pages, Region, require};
 use platform::stream;
 
 use super::metrics::BANDWIDTH;
 use super::{FOUR_TIMES_LLC, SIZE_AT_MOST, bytes_of};
 use crate::together::{Work, in_sum, together};
-use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, count_of, value_of};
 
 /// How long the threads work, and at least how many bytes they pass over between two looks at the clock.
 const SPAN: Duration = Duration::from_millis(12);
@@ -18,41 +18,47 @@ const DISTANCE: usize = stream::BLOCK;
 
 /// Bytes in a second.
 pub const CASE: Case = Case {
-    area: "memory",
-    name: "bandwidth",
     operation: "One pass of a thread over its own buffer of a size: reading, writing or copying in a loop of \
                 16-byte accesses, or memset, memcpy (from a second buffer), or memmove (by 64 bytes within \
                 the buffer) of the C library.",
     comparable_to: "lmbench's `bw_mem rd, wr, cp, bzero, bcopy` and sysbench's `memory` count bytes in the same way, a \
                     copied byte once; STREAM counts it twice. `perf bench mem` has memset and memcpy.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { includes, at_most: 4, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "op",
-            meaning: "what is done with the buffer",
-            default: OPS,
-            full: OPS,
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: "size",
-            meaning: "bytes of a buffer, in pages of the usual size",
-            default: &["256k", "64m"],
-            full: &["4k", "16k", "64k", "256k", "1m", "4m", "16m", "64m", "256m", FOUR_TIMES_LLC],
-            takes: Takes::Footprint(SIZE_AT_MOST),
-        },
-        Param {
-            name: "workers",
-            meaning: "how many threads, each on a CPU of its own, pass over a buffer of their own",
-            default: &["1", "1xcpus"],
-            full: &["1", "1xcpus"],
-            takes: Takes::Count(1024),
-        },
+        Param::new("op", "what is done with the buffer", OPS),
+        Param::new("size", "bytes of a buffer, in pages of the usual size", &["256k", "64m"])
+            .full(&["4k", "16k", "64k", "256k", "1m", "4m", "16m", "64m", "256m", FOUR_TIMES_LLC])
+            .takes(Takes::Footprint(SIZE_AT_MOST)),
+        Param::new(
+            "workers",
+            "how many threads, each on a CPU of its own, pass over a buffer of their own",
+            &["1", "1xcpus"],
+        )
+        .takes(Takes::Count(1024)),
     ],
     metrics: &[BANDWIDTH],
-    run,
+    run: |params, round| {
+        let workers = count_of(params, "workers")?;
+        let all = round.order().cpus.clone();
+        if workers > all.len() {
+            let text = format!("needs {workers} CPUs; this process may use {}", all.len());
+            return Err(CaseError::Unsupported(text));
+        }
+        // From the last down, so that a single one has the CPU of all other single measurements.
+        let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
+        let (op, size) = (value_of(params, "op")?, bytes_of(params, "size", round)?);
+        let size = (size / stream::BLOCK).max(2) * stream::BLOCK;
+        let buffers = if matches!(op, "copy" | "memcpy") { 2 } else { 1 };
+        require((size * buffers * workers) as u64)?;
+        let context = TrialContext::new(round, &cpus)?;
+        let trial = round.trial_of(&context, || {
+            let shares = together(context.clock(), &cpus, SPAN, |_| Pass::new(op, size))?;
+            Ok(in_sum(&shares))
+        })?;
+        round.metric(&BANDWIDTH, trial.value * size as f64);
+        Ok(())
+    },
+    ..Case::new("memory", "bandwidth")
 };
 
 const OPS: &[&str] = &["read", "write", "copy", "memset", "memcpy", "memmove"];
@@ -77,28 +83,6 @@ fn takes(params: &Params) -> Duration {
     let is_large = params.get("size").is_some_and(|size| size.ends_with('m') || size.contains('x'));
     let millis = if is_large { 60 } else { 0 };
     SPAN + Duration::from_millis(millis)
-}
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let workers = count_of(params, "workers")?;
-    let all = round.order().cpus.clone();
-    if workers > all.len() {
-        let text = format!("needs {workers} CPUs; this process may use {}", all.len());
-        return Err(CaseError::Unsupported(text));
-    }
-    // From the last down, so that a single one has the CPU of all other single measurements.
-    let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
-    let (op, size) = (value_of(params, "op")?, bytes_of(params, "size", round)?);
-    let size = (size / stream::BLOCK).max(2) * stream::BLOCK;
-    let buffers = if matches!(op, "copy" | "memcpy") { 2 } else { 1 };
-    require((size * buffers * workers) as u64)?;
-    let context = TrialContext::new(round, &cpus)?;
-    let trial = round.trial_of(&context, || {
-        let shares = together(context.clock(), &cpus, SPAN, |_| Pass::new(op, size))?;
-        Ok(in_sum(&shares))
-    })?;
-    round.metric(&BANDWIDTH, trial.value * size as f64);
-    Ok(())
 }
 
 /// The passes of one thread.

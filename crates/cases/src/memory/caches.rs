@@ -12,7 +12,7 @@ use super::metrics::{
     CACHES, Detected, L1, L1_LATENCY, L2, L2_LATENCY, LLC, LLC_LATENCY, MEMORY_LATENCY, TLB_L1,
     TLB_L2,
 };
-use crate::{Case, Extent, Only, Trials};
+use crate::{Case, Extent, Trials};
 
 /// Points of a sweep for each doubling of the size.
 const PER_DOUBLING: usize = 4;
@@ -37,45 +37,39 @@ const CLOSE: f64 = 1.5;
 
 /// Cache and TLB boundaries.
 pub const CASE: Case = Case {
-    area: "memory",
-    name: "caches",
     operation: "One sweep of dependent loads over sizes of memory up to twice the last-level cache (64 to \
                 128 MiB), and over numbers of pages, from which the sizes of the caches and the reach of \
                 the TLBs are detected.",
     comparable_to: "lmbench's `cache` and `tlb` detect the same. Here huge pages back the memory of the \
                     first sweep where the system grants them, and the second takes the time of as many \
                     lines of cache away, so that neither is mistaken for the other.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials {
         at_most: 5,
         includes: |_, extent| extent != Extent::Quick,
         ..Trials::new(|_: &Params| Duration::from_millis(300))
     }),
-    params: &[],
     metrics: CACHES,
-    run,
+    run: |_, round| {
+        let cpus = &round.order().cpus;
+        let cpu = cpus.last().copied().unwrap_or(0);
+        let context = TrialContext::new(round, &cpus[cpus.len().saturating_sub(1)..])?;
+        let reported = reported_caches(cpu);
+        let largest = reported.last_level().map_or(LARGEST_AT_LEAST, |bytes| 2 * bytes as usize);
+        let largest = largest.clamp(LARGEST_AT_LEAST, LARGEST_AT_MOST).next_multiple_of(HUGE_PAGE);
+        require(largest as u64)?;
+        let region = region(largest)?;
+        let clock = context.clock();
+        let sweeps = round.trial_of(&context, || {
+            let start = clock.now();
+            let value = sweeps(clock, &region)?;
+            let took = clock.between(start, clock.now());
+            Ok(Timed { value, operations: 1, took: Duration::from_nanos(took.get() as u64) })
+        })?;
+        report(round, &sweeps.value, &reported);
+        Ok(())
+    },
+    ..Case::new("memory", "caches")
 };
-
-fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let cpus = &round.order().cpus;
-    let cpu = cpus.last().copied().unwrap_or(0);
-    let context = TrialContext::new(round, &cpus[cpus.len().saturating_sub(1)..])?;
-    let reported = reported_caches(cpu);
-    let largest = reported.last_level().map_or(LARGEST_AT_LEAST, |bytes| 2 * bytes as usize);
-    let largest = largest.clamp(LARGEST_AT_LEAST, LARGEST_AT_MOST).next_multiple_of(HUGE_PAGE);
-    require(largest as u64)?;
-    let region = region(largest)?;
-    let clock = context.clock();
-    let sweeps = round.trial_of(&context, || {
-        let start = clock.now();
-        let value = sweeps(clock, &region)?;
-        let took = clock.between(start, clock.now());
-        Ok(Timed { value, operations: 1, took: Duration::from_nanos(took.get() as u64) })
-    })?;
-    report(round, &sweeps.value, &reported);
-    Ok(())
-}
 
 /// Memory in huge pages if the system grants them, so that the sets of the second-level cache are used evenly.
 fn region(bytes: usize) -> Result<Region, CaseError> {

@@ -20,13 +20,12 @@ pub const PAGES_MEANING: &str =
     "the pages that back the memory: of the usual size, or huge (the system is asked for either)";
 
 /// Whether another CPU runs a thread of the process.
-pub const OTHERS: Param = Param {
-    name: "others",
-    meaning: "how many threads of the process compute on another CPU meanwhile, whose TLB the kernel must flush too",
-    default: &["0", "1"],
-    full: &["0", "1"],
-    takes: Takes::Words(&[]),
-};
+pub const OTHERS: Param = Param::new(
+    "others",
+    "how many threads of the process compute on another CPU meanwhile, whose TLB the kernel must \
+     flush too",
+    &["0", "1"],
+);
 
 /// The same, by default only alone.
 pub const OTHERS_IF_FULL: Param = Param { default: &["0"], ..OTHERS };
@@ -34,7 +33,7 @@ pub const OTHERS_IF_FULL: Param = Param { default: &["0"], ..OTHERS };
 /// The size of memory of an operation on mappings.
 pub const fn size(default: &'static [&'static str], full: &'static [&'static str]) -> Param {
     let meaning = "bytes of memory, in pages of the usual size";
-    Param { name: "size", meaning, default, full, takes: Takes::Footprint(SIZE_AT_MOST) }
+    Param::new("size", meaning, default).full(full).takes(Takes::Footprint(SIZE_AT_MOST))
 }
 
 /// The value of a parameter that is a number of bytes.

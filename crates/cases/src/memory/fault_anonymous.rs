@@ -1,32 +1,25 @@
 use measure::{CaseError, Round};
 use platform::memory::{Pages, Region, page_size, require};
-use platform::on_linux;
 
 use super::expect_faults;
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// Pages that are touched before all are given back at once: within a round that happens in few of the samples, if at all.
 pub const PAGES: usize = 16_384;
 
 /// A new page of zeros.
 pub const WRITE: Case = Case {
-    area: "memory",
-    name: "fault-anonymous",
     operation: "One first write to a page of private anonymous memory: the system takes a page, zeroes it and maps \
                 it. The memory is not given back on the clock.",
     comparable_to: "will-it-scale's `page_fault1` also unmaps the memory, on the clock; stress-ng's `fault` maps and \
                     unmaps a file for each.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
     run: |_, round| {
         time(round, |page| {
             // SAFETY: the caller gives a page of a writable region.
             unsafe { page.write_volatile(1) };
         })
     },
+    ..Case::new("memory", "fault-anonymous")
 };
 
 /// The page of zeros that all share.
@@ -36,14 +29,12 @@ pub const READ: Case = Case {
                 processes share.",
     comparable_to: "The difference to memory/fault-anonymous is taking a page and zeroing it.",
     only: Only::Linux("only Linux is known to have a shared page of zeros"),
-    run: |_, round| {
-        on_linux!(round, {
-            time(round, |page| {
-                // SAFETY: the caller gives a page of a readable region.
-                std::hint::black_box(unsafe { page.read_volatile() });
-            })
+    run: on_linux!(|_, round| {
+        time(round, |page| {
+            // SAFETY: the caller gives a page of a readable region.
+            std::hint::black_box(unsafe { page.read_volatile() });
         })
-    },
+    }),
     ..WRITE
 };
 

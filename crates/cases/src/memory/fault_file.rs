@@ -17,17 +17,11 @@ const AROUND: usize = 64 << 10;
 
 /// A page that is in the page cache.
 pub const READ: Case = Case {
-    area: "memory",
-    name: "fault-file",
     operation: "One first read within each 64 KiB of a private mapping of a temporary file, which is cached: Linux maps \
                 the page and up to 15 around it (fault-around).",
     comparable_to: "lmbench's `lat_pagefault` touches pages of a file in random order, and divides by pages: up to 16 of \
                     them share a fault.",
     only: Only::Linux("the number of pages that a fault maps differs between systems"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
     run: |_, round| {
         let (file, part) = cached()?;
         let mappings = FileMappings::new(&file, part, MAPPINGS)?;
@@ -45,6 +39,7 @@ pub const READ: Case = Case {
         })?;
         reset
     },
+    ..Case::new("memory", "fault-file")
 };
 
 /// A page of which a copy is made.

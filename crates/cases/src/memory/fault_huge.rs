@@ -9,17 +9,11 @@ const COUNT: usize = 64;
 
 /// A new huge page of zeros.
 pub const CASE: Case = Case {
-    area: "memory",
-    name: "fault-huge",
     operation: "One first write to 2 MiB of private anonymous memory for which huge pages were asked \
                 (MADV_HUGEPAGE): the system takes a huge page, zeroes it and maps it. It needs \
                 /sys/kernel/mm/transparent_hugepage/enabled to be madvise or always.",
     comparable_to: "512 times memory/fault-anonymous give as much memory.",
     only: Only::Linux("other systems have no advice that asks for huge pages"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
     run: |_, round| {
         require((COUNT * HUGE_PAGE) as u64)?;
         let region = Region::new(COUNT * HUGE_PAGE, Pages::Huge)?;
@@ -46,4 +40,5 @@ pub const CASE: Case = Case {
             )),
         }
     },
+    ..Case::new("memory", "fault-huge")
 };

@@ -14,17 +14,11 @@ const CONTENT: u8 = 0x5a;
 
 /// A page that another thread supplies.
 pub const CASE: Case = Case {
-    area: "memory",
-    name: "fault-userfaultfd",
     operation: "One first read of a page that a second thread of this process, on the same CPU, supplies: it reads \
                 the event from a userfaultfd and copies a page (UFFDIO_COPY), while the reader sleeps.",
     comparable_to: "stress-ng's `userfaultfd` does the same in a cloned process. Live migration and garbage collectors \
                     pay this for each page.",
     only: Only::Linux("exists only on Linux"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
     run: |_, round| {
         let page = page_size();
         require(((PAGES + 1) * page) as u64)?;
@@ -47,6 +41,7 @@ pub const CASE: Case = Case {
             timed.and(handled.unwrap_or_else(panicked))
         })
     },
+    ..Case::new("memory", "fault-userfaultfd")
 };
 
 fn time(round: &mut Round, region: &Region) -> Result<(), CaseError> {

@@ -1,11 +1,11 @@
 use std::hint::black_box;
 
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Round};
 use platform::memory::{Pages, Region};
 
 use super::chain::{Chain, LINE, Visits};
 use super::{FOUR_TIMES_LLC, PAGES_MEANING, SIZE_AT_MOST, bytes_of};
-use crate::{Case, Only, Param, Takes, size_of, value_of};
+use crate::{Case, Param, Takes, size_of, value_of};
 
 /// As many loads as a call makes at least and at most.
 const LOADS_AT_LEAST: usize = 64;
@@ -19,22 +19,14 @@ const WITHIN_L1: usize = 8 << 10;
 
 /// A load within memory of some size.
 pub const CASE: Case = Case {
-    area: "memory",
-    name: "load",
     operation: "One load whose address is the result of the one before, within memory of a size, of \
                 whose lines each is visited once in a pseudo-random order before any is visited again.",
     comparable_to: "lmbench's `lat_mem_rd -t` visits lines in random order too; without `-t` it visits \
                     them in descending order, which prefetchers follow. Both take the pages that the \
                     system chooses: huge ones make large sizes look faster.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
     params: &[
-        Param {
-            name: "size",
-            meaning: "bytes of memory",
-            default: &["256k", "4m", "256m"],
-            full: &[
+        Param::new("size", "bytes of memory", &["256k", "4m", "256m"])
+            .full(&[
                 "4k",
                 "8k",
                 "16k",
@@ -53,27 +45,28 @@ pub const CASE: Case = Case {
                 "128m",
                 "256m",
                 FOUR_TIMES_LLC,
-            ],
-            takes: Takes::Footprint(SIZE_AT_MOST),
-        },
-        Param {
-            name: "stride",
-            meaning: "the distance of the lines in bytes; from 4k on, each is one line further from \
-                      the beginning of its stride than the one before",
-            default: &["64"],
-            full: &["64", "256", "4k"],
-            takes: Takes::Footprint(1 << 20),
-        },
-        Param {
-            name: "pages",
-            meaning: PAGES_MEANING,
-            default: &["base", "huge"],
-            full: &["base", "huge"],
-            takes: Takes::Words(&[]),
-        },
+            ])
+            .takes(Takes::Footprint(SIZE_AT_MOST)),
+        Param::new(
+            "stride",
+            "the distance of the lines in bytes; from 4k on, each is one line further from the \
+             beginning of its stride than the one before",
+            &["64"],
+        )
+        .full(&["64", "256", "4k"])
+        .takes(Takes::Footprint(1 << 20)),
+        Param::new("pages", PAGES_MEANING, &["base", "huge"]),
     ],
-    metrics: &[],
-    run,
+    run: |params, round| {
+        let pages = match value_of(params, "pages")? {
+            "huge" => Pages::Huge,
+            _ => Pages::Base,
+        };
+        let (size, stride) = (bytes_of(params, "size", round)?, size_of(params, "stride")?);
+        round.expect_syscalls(0.0);
+        time(round, size, stride, pages)
+    },
+    ..Case::new("memory", "load")
 };
 
 /// A load from the first-level data cache.
@@ -91,16 +84,6 @@ pub const L1: Case = Case {
     },
     ..CASE
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let pages = match value_of(params, "pages")? {
-        "huge" => Pages::Huge,
-        _ => Pages::Base,
-    };
-    let (size, stride) = (bytes_of(params, "size", round)?, size_of(params, "stride")?);
-    round.expect_syscalls(0.0);
-    time(round, size, stride, pages)
-}
 
 fn time(round: &mut Round, size: usize, stride: usize, pages: Pages) -> Result<(), CaseError> {
     platform::memory::require(size as u64)?;

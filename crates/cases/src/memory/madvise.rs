@@ -1,44 +1,36 @@
-use platform::on_linux;
-
 use super::{OTHERS_IF_FULL, size};
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// Giving pages back while keeping the addresses.
 pub const CASE: Case = Case {
-    area: "memory",
-    name: "madvise",
     operation: "A write to each page of memory, each of which is a page fault, and one madvise(MADV_DONTNEED) that gives \
                 all of them back.",
     comparable_to: "Allocators return memory in this way. Without the faults of memory/fault-anonymous, it is what \
                     freeing the pages and flushing the TLBs take.",
     only: Only::Linux("elsewhere the advice is only a hint"),
-    core_bound: false,
-    trials: None,
     params: &[size(&["4k"], &["4k", "64k", "1m", "16m", "256m"]), OTHERS_IF_FULL],
-    metrics: &[],
-    run: |params, round| {
-        on_linux!(params, round, {
-            use super::{Other, bytes_of, expect_faults, populated};
+    run: on_linux!(|params, round| {
+        use super::{Other, bytes_of, expect_faults, populated};
 
-            let bytes = bytes_of(params, "size", round)?;
-            let region = populated(bytes)?;
-            let _other = Other::asked_for(params, round)?;
-            let (start, page) = (region.start(), platform::memory::page_size());
-            // SAFETY: the first byte of the region, which only this thread uses.
-            let first = unsafe { std::sync::atomic::AtomicU8::from_ptr(start) };
-            round.expect_syscalls(1.0);
-            expect_faults(round, bytes.div_ceil(page) as f64);
-            crate::syscall::time(round, "madvise", || {
-                // One access that reads and writes: a zero shows that the page was given back by the operation before.
-                let is_new = first.swap(1, std::sync::atomic::Ordering::Relaxed) == 0;
-                // SAFETY: the range is the region, whose contents nobody relies on.
-                unsafe {
-                    for at in (page..bytes).step_by(page) {
-                        start.add(at).write_volatile(1);
-                    }
-                    libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) == 0 && is_new
+        let bytes = bytes_of(params, "size", round)?;
+        let region = populated(bytes)?;
+        let _other = Other::asked_for(params, round)?;
+        let (start, page) = (region.start(), platform::memory::page_size());
+        // SAFETY: the first byte of the region, which only this thread uses.
+        let first = unsafe { std::sync::atomic::AtomicU8::from_ptr(start) };
+        round.expect_syscalls(1.0);
+        expect_faults(round, bytes.div_ceil(page) as f64);
+        crate::syscall::time(round, "madvise", || {
+            // One access that reads and writes: a zero shows that the page was given back by the operation before.
+            let is_new = first.swap(1, std::sync::atomic::Ordering::Relaxed) == 0;
+            // SAFETY: the range is the region, whose contents nobody relies on.
+            unsafe {
+                for at in (page..bytes).step_by(page) {
+                    start.add(at).write_volatile(1);
                 }
-            })
+                libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) == 0 && is_new
+            }
         })
-    },
+    }),
+    ..Case::new("memory", "madvise")
 };

@@ -5,7 +5,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::{SIZE_AT_MOST, bytes_of};
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, Takes, value_of};
 
 /// Blocks that live at once, where several do.
 pub const LIVE: usize = 1_000;
@@ -16,29 +16,21 @@ const SMALLEST: usize = 16;
 
 /// A block, and back at once.
 pub const PAIR: Case = Case {
-    area: "memory",
-    name: "malloc",
     operation: "One malloc of a block (HeapAlloc on Windows), a write to its first byte, and one free of it: the \
                 allocator can give the same block each time. `oscost env` names the allocator.",
     comparable_to: "stress-ng's `malloc` and glibc's `bench-malloc-simple` make such pairs, too. Rust's standard \
                     library allocates in this way.",
-    only: Only::Everywhere,
     core_bound: true,
-    trials: None,
     params: &[size(&["64", "64k"])],
-    metrics: &[],
     run: |params, round| {
         let bytes = bytes_of(params, "size", round)?;
         platform::memory::require(bytes as u64)?;
         let block = Block::of(bytes)?;
         let mut failures = 0u64;
-        round.time(|| {
-            let place = block.allocate();
-            failures += u64::from(place.is_null());
-            block.free(place);
-        })?;
+        round.time(|| failures += u64::from(!block.allocate_and_free()))?;
         outcome(failures)
     },
+    ..Case::new("memory", "malloc")
 };
 
 /// A block among others.
@@ -50,28 +42,15 @@ pub const LIVE_BLOCKS: Case = Case {
     comparable_to: "The difference to memory/malloc is what an allocator needs that cannot give the block that it got \
                     last. libMicro's `malloc` allocates 100 blocks in the same way as batch.",
     core_bound: false,
-    params: &[
-        Param {
-            name: "pattern",
-            meaning: "which block is freed",
-            default: &["batch", "mixed"],
-            full: &["batch", "mixed"],
-            takes: Takes::Words(&[]),
-        },
-        size(&["1k"]),
-    ],
+    params: &[Param::new("pattern", "which block is freed", &["batch", "mixed"]), size(&["1k"])],
     run: run_live,
     ..PAIR
 };
 
 const fn size(default: &'static [&'static str]) -> Param {
-    Param {
-        name: "size",
-        meaning: "bytes of a block, or of the largest one",
-        default,
-        full: &["16", "64", "256", "1k", "4k", "64k", "1m"],
-        takes: Takes::Footprint(SIZE_AT_MOST),
-    }
+    Param::new("size", "bytes of a block, or of the largest one", default)
+        .full(&["16", "64", "256", "1k", "4k", "64k", "1m"])
+        .takes(Takes::Footprint(SIZE_AT_MOST))
 }
 
 /// Blocks of one size.
@@ -101,6 +80,14 @@ impl Block {
             }
             std::hint::black_box(place)
         }
+    }
+
+    /// Allocates a block, writes to it and frees it; whether there was memory.
+    #[inline(always)]
+    pub fn allocate_and_free(&self) -> bool {
+        let place = self.allocate();
+        self.free(place);
+        !place.is_null()
     }
 
     /// Frees a block of this size, or null.

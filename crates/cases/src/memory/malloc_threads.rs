@@ -10,7 +10,7 @@ use super::malloc::{Block, outcome};
 use super::metrics::BLOCK_RATE;
 use super::{SIZE_AT_MOST, bytes_of};
 use crate::together::{Work, in_sum, together};
-use crate::{Case, Only, Param, Takes, Trials, count_of, value_of};
+use crate::{Case, Param, Takes, Trials, count_of, value_of};
 
 /// How long the threads allocate.
 const SPAN: Duration = Duration::from_millis(12);
@@ -23,41 +23,28 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Several threads that allocate.
 pub const CASE: Case = Case {
-    area: "memory",
-    name: "malloc-threads",
     operation: "One malloc of a block, a write to its first byte, and one free, as seen by one of several threads on \
                 CPUs of their own: blocks are allocated and freed 100 at a time, by the same thread, or allocated by one \
                 and freed by another, in pairs of threads.",
     comparable_to: "will-it-scale's `malloc1` and `malloc2` allocate and free in several threads; in the benchmarks larson \
                     and xmalloc-test, another thread frees.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials::new(|_: &Params| SPAN + Duration::from_millis(3))),
     params: &[
-        Param {
-            name: "workers",
-            meaning: "how many threads allocate or free",
-            default: &["1xcpus"],
-            full: &["1", "2", "1xcpus"],
-            takes: Takes::Count(1024),
-        },
-        Param {
-            name: "freed-by",
-            meaning: "which thread frees a block: the same that allocated it, or the other of a pair",
-            default: &["same", "other"],
-            full: &["same", "other"],
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: "size",
-            meaning: "bytes of a block",
-            default: &["64"],
-            full: &["16", "64", "1k", "64k"],
-            takes: Takes::Footprint(SIZE_AT_MOST),
-        },
+        Param::new("workers", "how many threads allocate or free", &["1xcpus"])
+            .full(&["1", "2", "1xcpus"])
+            .takes(Takes::Count(1024)),
+        Param::new(
+            "freed-by",
+            "which thread frees a block: the same that allocated it, or the other of a pair",
+            &["same", "other"],
+        ),
+        Param::new("size", "bytes of a block", &["64"])
+            .full(&["16", "64", "1k", "64k"])
+            .takes(Takes::Footprint(SIZE_AT_MOST)),
     ],
     metrics: &[BLOCK_RATE],
     run,
+    ..Case::new("memory", "malloc-threads")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

@@ -1,40 +1,31 @@
-use platform::on_unix;
-
 use super::size;
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Keeping pages in memory.
 pub const CASE: Case = Case {
-    area: "memory",
-    name: "mlock",
     operation: "One mlock of memory whose pages all exist, and one munlock.",
     comparable_to: "stress-ng's `mlock` locks single pages.",
     only: Only::Unix("Windows has VirtualLock: see memory/virtual-lock"),
-    core_bound: false,
-    trials: None,
     params: &[size(&["4k"], &["4k", "64k", "1m", "16m"])],
-    metrics: &[],
-    run: |params, round| {
-        on_unix!(params, round, {
-            use measure::CaseError;
+    run: on_unix!(|params, round| {
+        use measure::CaseError;
 
-            use super::{bytes_of, populated};
+        use super::{bytes_of, populated};
 
-            let bytes = bytes_of(params, "size", round)?;
-            let region = populated(bytes)?;
-            let start = region.start();
-            // SAFETY: the range is the region.
-            let lock_once = || unsafe {
-                libc::mlock(start.cast(), bytes) == 0 && libc::munlock(start.cast(), bytes) == 0
-            };
-            if !lock_once() {
-                let error = std::io::Error::last_os_error();
-                let text =
-                    format!("mlock: {error}; the limit of locked memory is that of ulimit -l");
-                return Err(CaseError::Unsupported(text));
-            }
-            round.expect_syscalls(2.0);
-            crate::syscall::time(round, "mlock", lock_once)
-        })
-    },
+        let bytes = bytes_of(params, "size", round)?;
+        let region = populated(bytes)?;
+        let start = region.start();
+        // SAFETY: the range is the region.
+        let lock_once = || unsafe {
+            libc::mlock(start.cast(), bytes) == 0 && libc::munlock(start.cast(), bytes) == 0
+        };
+        if !lock_once() {
+            let error = std::io::Error::last_os_error();
+            let text = format!("mlock: {error}; the limit of locked memory is that of ulimit -l");
+            return Err(CaseError::Unsupported(text));
+        }
+        round.expect_syscalls(2.0);
+        crate::syscall::time(round, "mlock", lock_once)
+    }),
+    ..Case::new("memory", "mlock")
 };

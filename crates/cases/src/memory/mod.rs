@@ -12,7 +12,7 @@ mod fault_huge;
 mod fault_userfaultfd;
 mod load;
 mod madvise;
-mod malloc;
+pub(crate) mod malloc;
 mod malloc_threads;
 pub mod metrics;
 mod mlock;
@@ -56,12 +56,8 @@ pub const AREA: Area = Area {
     ],
     includes,
     summary: &[
-        SummaryRow { label: "memory load (256 MiB)", point: BASE_PAGES, metric: &TIME },
-        SummaryRow {
-            label: "page fault (anonymous memory)",
-            point: Select::case("memory/fault-anonymous"),
-            metric: &TIME,
-        },
+        SummaryRow::time("memory load (256 MiB)", BASE_PAGES),
+        SummaryRow::time("page fault (anonymous memory)", Select::case("memory/fault-anonymous")),
     ],
     findings: &[Finding::Ratio {
         of: BASE_PAGES,

@@ -1,40 +1,31 @@
-use platform::on_windows;
-
 use super::size;
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// Keeping pages in memory.
 pub const CASE: Case = Case {
-    area: "memory",
-    name: "virtual-lock",
     operation: "One VirtualLock of memory whose pages all exist, and one VirtualUnlock.",
     comparable_to: "The counterpart of memory/mlock.",
-    only: Only::Windows("exists only on Windows"),
-    core_bound: false,
-    trials: None,
     // More than the least working set of a process cannot be locked.
     params: &[size(&["4k"], &["4k", "64k"])],
-    metrics: &[],
-    run: |params, round| {
-        on_windows!(params, round, {
-            use measure::CaseError;
-            use windows_sys::Win32::System::Memory::{VirtualLock, VirtualUnlock};
+    run: on_windows!(|params, round| {
+        use measure::CaseError;
+        use windows_sys::Win32::System::Memory::{VirtualLock, VirtualUnlock};
 
-            use super::{bytes_of, populated};
+        use super::{bytes_of, populated};
 
-            let bytes = bytes_of(params, "size", round)?;
-            let region = populated(bytes)?;
-            let start = region.start();
-            // SAFETY: the range is the region.
-            let lock_once = || unsafe {
-                VirtualLock(start.cast(), bytes) != 0 && VirtualUnlock(start.cast(), bytes) != 0
-            };
-            if !lock_once() {
-                let error = std::io::Error::last_os_error();
-                let text = format!("VirtualLock: {error}; it is limited by the least working set");
-                return Err(CaseError::Unsupported(text));
-            }
-            crate::syscall::time(round, "VirtualLock", lock_once)
-        })
-    },
+        let bytes = bytes_of(params, "size", round)?;
+        let region = populated(bytes)?;
+        let start = region.start();
+        // SAFETY: the range is the region.
+        let lock_once = || unsafe {
+            VirtualLock(start.cast(), bytes) != 0 && VirtualUnlock(start.cast(), bytes) != 0
+        };
+        if !lock_once() {
+            let error = std::io::Error::last_os_error();
+            let text = format!("VirtualLock: {error}; it is limited by the least working set");
+            return Err(CaseError::Unsupported(text));
+        }
+        crate::syscall::time(round, "VirtualLock", lock_once)
+    }),
+    ..Case::new("memory", "virtual-lock").on_windows()
 };

@@ -7,34 +7,30 @@ use super::metrics;
 use super::test_bed::{NETWORK, PLACE};
 use super::trial::{self, Speed};
 use super::{ARCH, CPUS, PARENT, WORK, all_but, is_here, is_listed_as_missing};
-use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
+use crate::{Case, Extent, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
-    area: "net",
-    name: "answer",
     operation: "One connection accepted, answered with `450 too busy` and closed by a server on a \
                 separate CPU, while `connections` connections are in flight.",
     comparable_to: "A web server with `Connection: close` also reads a request. ApacheBench (`ab` \
                 without `-k`) and smtp-source load a server in this way, but do not check the \
                 contents of the replies. lmbench's `lat_connect` measures one connection at a \
                 time, without a reply.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
             default: &all_but::<11>(&["select", "poll", "epoll-level", "epoll-per-cpu"]),
             ..ARCH
         },
-        Param {
-            name: "connections",
-            meaning: "the number of connections in flight",
+        Param::new(
+            "connections",
+            "the number of connections in flight",
             // Most changes occur between 1 and 10, where event loops overtake threads; beyond 100 rates and costs
             // hardly change, as one more level shows. `includes` selects the architectures measured at each level.
-            default: &["1", "10", "100", "1000"],
-            full: &["1", "10", "100", "500", "1000", "1500", "2500", "5000"],
-            takes: Takes::Count(10_000),
-        },
+            &["1", "10", "100", "1000"],
+        )
+        .full(&["1", "10", "100", "500", "1000", "1500", "2500", "5000"])
+        .takes(Takes::Count(10_000)),
         PLACE,
         NETWORK,
         Param { default: &["none", "cpu:20us"], full: &["none", "cpu:20us"], ..WORK },
@@ -43,6 +39,7 @@ pub const CASE: Case = Case {
     ],
     metrics: metrics::LOAD,
     run,
+    ..Case::new("net", "answer")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

@@ -25,43 +25,38 @@ pub fn is_listed_as_missing(connections: usize, extent: Extent) -> bool {
 }
 
 /// The architecture of the server; by default all of them.
-pub const ARCH: Param = Param {
-    name: "arch",
-    meaning: "the architecture of the server (`oscost net serve --list`)",
-    default: &all_but::<15>(&[]),
-    full: &all_but::<15>(&[]),
-    takes: Takes::Words(&[]),
-};
+pub const ARCH: Param = Param::new(
+    "arch",
+    "the architecture of the server (`oscost net serve --list`)",
+    &all_but::<15>(&[]),
+);
 
 /// The work for each request.
-pub const WORK: Param = Param {
-    name: "work",
-    meaning: "what the server does for each request before it replies, the same code for all architectures: nothing \
-              (none), computing (cpu:TIME), reading a file (file:SIZE), waiting for the storage device (fsync), or asking \
-              a name server on loopback (dns)",
-    default: &["none"],
-    full: &["none"],
-    takes: Takes::ServerWork,
-};
+pub const WORK: Param = Param::new(
+    "work",
+    "what the server does for each request before it replies, the same code for all architectures: \
+     nothing (none), computing (cpu:TIME), reading a file (file:SIZE), waiting for the storage \
+     device (fsync), or asking a name server on loopback (dns)",
+    &["none"],
+)
+.takes(Takes::ServerWork);
 
 /// The number of the server's CPUs.
-pub const CPUS: Param = Param {
-    name: "cpus",
-    meaning: "the number of CPUs of the server; the load generator has the others, if there are some",
-    default: &["1"],
-    full: &["1"],
-    takes: Takes::Count(1_024),
-};
+pub const CPUS: Param = Param::new(
+    "cpus",
+    "the number of CPUs of the server; the load generator has the others, if there are some",
+    &["1"],
+)
+.takes(Takes::Count(1_024));
 
 /// The memory of the server's process.
-pub const PARENT: Param = Param {
-    name: "parent",
-    meaning: "memory that the server's first process uses besides what it needs, as an application would: fork copies \
-              its page tables",
-    default: &["0"],
-    full: &["0"],
-    takes: Takes::Size(4 << 30),
-};
+pub const PARENT: Param = Param::new(
+    "parent",
+    "memory that the server's first process uses besides what it needs, as an application would: \
+     fork copies its page tables",
+    &["0"],
+)
+.takes(Takes::Size(4 << 30));
 
 /// The values of parameters that a case lacks.
 pub const USUAL: &[(&str, &str)] = &[("work", "none"), ("cpus", "1"), ("parent", "0")];

@@ -8,18 +8,14 @@ use servers::Protocol;
 use super::metrics;
 use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::{ARCH, ONE_OF_EACH_KIND, all_but, is_here};
-use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
+use crate::{Case, Extent, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
-    area: "net",
-    name: "hold",
     operation: "One connection opened, its first HTTP request answered, and then kept open and \
                 idle, until there are `connections` of them.",
     comparable_to: "The figures by which servers for push messages or long sessions are sized. The \
                 memory is that of the server's processes, without the kernel's memory for sockets. \
                 No load generator (wrk, ab, h2load) reports it.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
@@ -32,18 +28,15 @@ pub const CASE: Case = Case {
             takes: Takes::Words(&["epoll-level", "epoll-per-cpu"]),
             ..ARCH
         },
-        Param {
-            name: "connections",
-            meaning: "the number of connections held open",
-            default: &["500"],
-            full: &["100", "500", "5000"],
-            takes: Takes::Count(10_000),
-        },
+        Param::new("connections", "the number of connections held open", &["500"])
+            .full(&["100", "500", "5000"])
+            .takes(Takes::Count(10_000)),
         PLACE,
         NETWORK,
     ],
     metrics: metrics::HOLD,
     run,
+    ..Case::new("net", "hold")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

@@ -18,8 +18,6 @@ mod trial;
 
 pub(crate) use common::*;
 
-use measure::TIME;
-
 use crate::{Area, Case, Finding, Layout, Need, Select, SummaryRow};
 
 /// The area.
@@ -40,16 +38,8 @@ pub const AREA: Area = Area {
     ],
     layout: Layout::Servers,
     summary: &[
-        SummaryRow {
-            label: "connection answered (epoll, 100 at a time)",
-            point: EPOLL_AT_100,
-            metric: &TIME,
-        },
-        SummaryRow {
-            label: "connection answered (IOCP, 100 at a time)",
-            point: IOCP_AT_100,
-            metric: &TIME,
-        },
+        SummaryRow::time("connection answered (epoll, 100 at a time)", EPOLL_AT_100),
+        SummaryRow::time("connection answered (IOCP, 100 at a time)", IOCP_AT_100),
     ],
     findings: &[
         Finding::Levels {

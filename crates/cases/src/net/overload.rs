@@ -14,21 +14,17 @@ use super::metrics::{
 use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::trial::watched;
 use super::{ARCH, CPUS, ONE_OF_EACH_KIND, WORK, all_but, is_here};
-use crate::{Case, Extent, Only, Param, Takes, Trials, doubt, length_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, doubt, length_of, value_of};
 
 /// Architectures whose overload is that of another one.
 const UNLIKELY: &[&str] = &["exec", "select", "poll", "wsapoll", "epoll-level", "epoll-per-cpu"];
 
 pub const CASE: Case = Case {
-    area: "net",
-    name: "overload",
     operation: "One request of independent clients, each with a connection of its own, that arrive at `load` \
                 times the rate that the server answers with 64 connections in flight, and give up after `patience`.",
     comparable_to: "wrk2 also sends at a fixed rate and counts latency from the planned time, but waits for every \
                 reply; the other figures of servers under load are those of clients that wait (closed loop), which \
                 never send more than the server answers.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { at_most: 6, on_host: true, includes, ..Trials::new(takes) }),
     params: &[
         Param {
@@ -37,29 +33,29 @@ pub const CASE: Case = Case {
             takes: Takes::Words(UNLIKELY),
             ..ARCH
         },
-        Param {
-            name: "load",
-            meaning: "the requests offered, as a multiple of the rate that the server can answer",
-            default: &["2"],
-            full: &["0.5", "0.8", "1", "1.2", "1.5", "2", "3"],
-            takes: Takes::Words(&["0.25", "0.7", "0.9", "1.1", "1.3", "1.75", "2.5", "4"]),
-        },
-        Param {
-            name: "patience",
-            meaning: "how long a client waits for its reply: a server whose queue is longer than that does all its work in vain",
-            default: &["200ms"],
-            full: &["200ms", "1s"],
-            takes: Takes::Words(&["50ms", "100ms", "500ms", "2s", "5s"]),
-        },
-        Param {
-            name: "backlog",
-            meaning: "the length of the accept queue: the most connections that wait for the server; it drops further ones, whose \
-                      clients try again after a second",
+        Param::new(
+            "load",
+            "the requests offered, as a multiple of the rate that the server can answer",
+            &["2"],
+        )
+        .full(&["0.5", "0.8", "1", "1.2", "1.5", "2", "3"])
+        .takes(Takes::Words(&["0.25", "0.7", "0.9", "1.1", "1.3", "1.75", "2.5", "4"])),
+        Param::new(
+            "patience",
+            "how long a client waits for its reply: a server whose queue is longer than that does \
+             all its work in vain",
+            &["200ms"],
+        )
+        .full(&["200ms", "1s"])
+        .takes(Takes::Words(&["50ms", "100ms", "500ms", "2s", "5s"])),
+        Param::new(
+            "backlog",
+            "the length of the accept queue: the most connections that wait for the server; it \
+             drops further ones, whose clients try again after a second",
             // nginx has 511, and many programs 128.
-            default: &["128", "4096"],
-            full: &["128", "4096"],
-            takes: Takes::Count(u16::MAX as u64),
-        },
+            &["128", "4096"],
+        )
+        .takes(Takes::Count(u16::MAX as u64)),
         PLACE,
         NETWORK,
         // Enough for the server to be the bottleneck, whose clients need a new connection for each request.
@@ -67,7 +63,26 @@ pub const CASE: Case = Case {
         CPUS,
     ],
     metrics: OVERLOAD,
-    run,
+    run: |params, round| {
+        let load: f64 = value_of(params, "load")?
+            .parse()
+            .map_err(|e| CaseError::Failed(format!("parameter load: {e}")))?;
+        let patience = length_of(params, "patience")?;
+        let test_bed = TestBed::new(params, round)?;
+        let mut server = test_bed.server(params, Protocol::TOO_BUSY, round)?;
+        let of_load = test_bed.load(params, &server, Protocol::TOO_BUSY, Some(patience));
+        let mut generators = test_bed.generator_of(&of_load)?;
+        let duration = COUNTED * round.times_as_long();
+        let timed = round.trial_of(&test_bed.context, || {
+            let seen = Seen::of(&mut generators, &of_load, load, duration, &mut server)?;
+            drop(generators);
+            server.end_now()?;
+            Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
+        })?;
+        timed.value.report(round);
+        Ok(())
+    },
+    ..Case::new("net", "overload")
 };
 
 /// The number of connections with which the capacity is determined.
@@ -86,26 +101,6 @@ const COUNTED: Duration = Duration::from_millis(300);
 const CONNECTIONS_AT_MOST: f64 = 20_000.0;
 /// Descriptors besides those of connections.
 const BESIDE: u64 = 64;
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let load: f64 = value_of(params, "load")?
-        .parse()
-        .map_err(|e| CaseError::Failed(format!("parameter load: {e}")))?;
-    let patience = length_of(params, "patience")?;
-    let test_bed = TestBed::new(params, round)?;
-    let mut server = test_bed.server(params, Protocol::TOO_BUSY, round)?;
-    let of_load = test_bed.load(params, &server, Protocol::TOO_BUSY, Some(patience));
-    let mut generators = test_bed.generator_of(&of_load)?;
-    let duration = COUNTED * round.times_as_long();
-    let timed = round.trial_of(&test_bed.context, || {
-        let seen = Seen::of(&mut generators, &of_load, load, duration, &mut server)?;
-        drop(generators);
-        server.end_now()?;
-        Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
-    })?;
-    timed.value.report(round);
-    Ok(())
-}
 
 /// The observations of one overload.
 struct Seen {

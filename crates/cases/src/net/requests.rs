@@ -7,17 +7,13 @@ use super::metrics;
 use super::test_bed::{NETWORK, PLACE};
 use super::trial::{self, Speed};
 use super::{ARCH, CPUS, PARENT, WORK, all_but, is_here, is_listed_as_missing};
-use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
+use crate::{Case, Extent, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
-    area: "net",
-    name: "requests",
     operation: "One HTTP request answered with a fixed 503 on a persistent connection, while each \
                 of `connections` connections has one request in progress.",
     comparable_to: "`wrk` or `ab -k` against nginx with `return 503` does the same; here the reply \
                 is shorter, and is checked byte for byte.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
@@ -30,13 +26,9 @@ pub const CASE: Case = Case {
             takes: Takes::Words(&["prefork", "pool"]),
             ..ARCH
         },
-        Param {
-            name: "connections",
-            meaning: "the number of connections",
-            default: &["1", "100", "1000"],
-            full: &["1", "10", "100", "500", "1000", "1500", "2500", "5000"],
-            takes: Takes::Count(10_000),
-        },
+        Param::new("connections", "the number of connections", &["1", "100", "1000"])
+            .full(&["1", "10", "100", "500", "1000", "1500", "2500", "5000"])
+            .takes(Takes::Count(10_000)),
         PLACE,
         NETWORK,
         WORK,
@@ -45,6 +37,7 @@ pub const CASE: Case = Case {
     ],
     metrics: metrics::LOAD,
     run,
+    ..Case::new("net", "requests")
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {

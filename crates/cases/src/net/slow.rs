@@ -1,24 +1,20 @@
 use std::time::Duration;
 
 use loadgen::SlowClients;
-use measure::{CaseError, Params, Round};
+use measure::Params;
 use servers::Protocol;
 
 use super::metrics;
 use super::test_bed::{NETWORK, PLACE};
 use super::trial::{self, Speed};
 use super::{ARCH, CPUS, ONE_OF_EACH_KIND, VARIANTS, WORK, is_here};
-use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
+use crate::{Case, Extent, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
-    area: "net",
-    name: "slow",
     operation: "One HTTP request answered on a persistent connection, while `slow` other connections send theirs at \
                 1 KiB/s, 64 bytes at a time.",
     comparable_to: "slowhttptest opens such connections too, and only checks whether the server still answers. A \
                 server with a fixed number of processes or threads answers nobody else once each has a slow client.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
@@ -27,32 +23,27 @@ pub const CASE: Case = Case {
             takes: Takes::Words(VARIANTS),
             ..ARCH
         },
-        Param {
-            name: "connections",
-            meaning: "the number of fast connections, each with one request in progress",
-            default: &["10"],
-            full: &["10", "100"],
-            takes: Takes::Count(10_000),
-        },
-        Param {
-            name: "slow",
-            meaning: "the number of slow connections",
-            default: &["500"],
-            full: &["50", "500", "2000"],
-            takes: Takes::Count(10_000),
-        },
+        Param::new(
+            "connections",
+            "the number of fast connections, each with one request in progress",
+            &["10"],
+        )
+        .full(&["10", "100"])
+        .takes(Takes::Count(10_000)),
+        Param::new("slow", "the number of slow connections", &["500"])
+            .full(&["50", "500", "2000"])
+            .takes(Takes::Count(10_000)),
         PLACE,
         NETWORK,
         WORK,
         CPUS,
     ],
     metrics: metrics::SLOW,
-    run,
+    run: |params, round| {
+        trial::run_beside(params, Protocol::HTTP, count_of(params, "slow")?, round)
+    },
+    ..Case::new("net", "slow")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    trial::run_beside(params, Protocol::HTTP, count_of(params, "slow")?, round)
-}
 
 /// Whether a run of this extent measures this point: a default run has a thread for each connection, and an event loop.
 pub fn includes(params: &Params, extent: Extent) -> bool {

@@ -1,8 +1,8 @@
+use measure::CaseError;
 use measure::user_code::UserCode;
-use measure::{CaseError, Params, Round};
 
 use super::library::OpLibrary;
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, value_of};
 
 /// The case, as runs and orders name it.
 pub const CASE_NAME: &str = "op/function";
@@ -10,42 +10,29 @@ pub const CASE_NAME: &str = "op/function";
 pub const NAME: &str = "name";
 
 pub const CASE: Case = Case {
-    area: "op",
-    name: "function",
     operation: "One of the n operations that the user's oscost_operation(n) carries out.",
     comparable_to: "What the library's author defines; sampled as all cases are, with one call for each batch.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
-    params: &[Param {
-        name: NAME,
-        meaning: "what the library calls its function",
-        default: &["oscost_name()"],
-        full: &["oscost_name()"],
-        takes: Takes::Words(&[]),
-    }],
-    metrics: &[],
-    run,
-};
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let Some(UserCode::Library(file)) = round.order().user.clone() else {
-        return Err(CaseError::Failed("no library was given: oscost run --op FILE".to_owned()));
-    };
-    let library = OpLibrary::load(&file)?;
-    library.check_is(value_of(params, NAME)?, &file)?;
-    library.set_up()?;
-    if let Some(calls) = library.expected_syscalls() {
-        round.expect_syscalls(calls);
-    }
-    let mut outcome = Ok(());
-    let timed = round.time_batches(|n| {
-        let done = library.operate(n);
-        if done.is_err() {
-            outcome = done;
+    params: &[Param::new(NAME, "what the library calls its function", &["oscost_name()"])],
+    run: |params, round| {
+        let Some(UserCode::Library(file)) = round.order().user.clone() else {
+            return Err(CaseError::Failed("no library was given: oscost run --op FILE".to_owned()));
+        };
+        let library = OpLibrary::load(&file)?;
+        library.check_is(value_of(params, NAME)?, &file)?;
+        library.set_up()?;
+        if let Some(calls) = library.expected_syscalls() {
+            round.expect_syscalls(calls);
         }
-    });
-    library.tear_down();
-    // A time of operations that failed is no figure.
-    outcome.and(timed)
-}
+        let mut outcome = Ok(());
+        let timed = round.time_batches(|n| {
+            let done = library.operate(n);
+            if done.is_err() {
+                outcome = done;
+            }
+        });
+        library.tear_down();
+        // A time of operations that failed is no figure.
+        outcome.and(timed)
+    },
+    ..Case::new("op", "function")
+};

@@ -1,60 +1,49 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// A child that is known by a descriptor.
 pub const CASE: Case = Case {
-    area: "process",
-    name: "clone3-pidfd",
     operation: "One clone3 with CLONE_PIDFD whose child, a copy as by fork, ends at once with \
                 _exit, one waitid(P_PIDFD) that returns its exit code, and one close of the \
                 descriptor; parent and child on one CPU.",
     comparable_to: "The difference to process/fork is the descriptor, less what the C library's \
             fork does before and after.",
     only: Only::Linux("exists only on Linux"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            use std::io;
+    run: on_linux!(|_, round| {
+        use std::io;
 
-            use super::common::EXIT_CODE;
+        use super::common::EXIT_CODE;
 
-            /// The size of the arguments in the first kernel that had the call.
-            const ARGUMENTS_BYTES: usize = 64;
+        /// The size of the arguments in the first kernel that had the call.
+        const ARGUMENTS_BYTES: usize = 64;
 
-            round.expect_syscalls(3.0);
-            super::time(round, "clone3", EXIT_CODE, || {
-                let mut pidfd: libc::c_int = -1;
-                // SAFETY: all-zero arguments are valid; the pid's place outlives the call. The child ends at once, by an
-                // async-signal-safe call. `info` is valid for the kernel to fill, and of a child that has ended.
-                unsafe {
-                    let mut arguments: libc::clone_args = std::mem::zeroed();
-                    arguments.flags = libc::CLONE_PIDFD as u64;
-                    arguments.pidfd = (&raw mut pidfd).addr() as u64;
-                    arguments.exit_signal = libc::SIGCHLD as u64;
-                    match libc::syscall(libc::SYS_clone3, &raw mut arguments, ARGUMENTS_BYTES) {
-                        -1 => return Err(io::Error::last_os_error()),
-                        0 => libc::_exit(EXIT_CODE),
-                        _ => {}
-                    }
-                    let mut info: libc::siginfo_t = std::mem::zeroed();
-                    let waited =
-                        libc::waitid(libc::P_PIDFD, pidfd as libc::id_t, &mut info, libc::WEXITED);
-                    let error = io::Error::last_os_error();
-                    let closed = libc::close(pidfd);
-                    match (waited, info.si_code, closed) {
-                        (0, libc::CLD_EXITED, 0) => Ok(info.si_status()),
-                        (0, code, 0) => {
-                            Err(io::Error::other(format!("the child ended with {code}")))
-                        }
-                        (0, _, _) => Err(io::Error::last_os_error()),
-                        _ => Err(error),
-                    }
+        round.expect_syscalls(3.0);
+        super::time(round, "clone3", EXIT_CODE, || {
+            let mut pidfd: libc::c_int = -1;
+            // SAFETY: all-zero arguments are valid; the pid's place outlives the call. The child ends at once, by an
+            // async-signal-safe call. `info` is valid for the kernel to fill, and of a child that has ended.
+            unsafe {
+                let mut arguments: libc::clone_args = std::mem::zeroed();
+                arguments.flags = libc::CLONE_PIDFD as u64;
+                arguments.pidfd = (&raw mut pidfd).addr() as u64;
+                arguments.exit_signal = libc::SIGCHLD as u64;
+                match libc::syscall(libc::SYS_clone3, &raw mut arguments, ARGUMENTS_BYTES) {
+                    -1 => return Err(io::Error::last_os_error()),
+                    0 => libc::_exit(EXIT_CODE),
+                    _ => {}
                 }
-            })
+                let mut info: libc::siginfo_t = std::mem::zeroed();
+                let waited =
+                    libc::waitid(libc::P_PIDFD, pidfd as libc::id_t, &mut info, libc::WEXITED);
+                let error = io::Error::last_os_error();
+                let closed = libc::close(pidfd);
+                match (waited, info.si_code, closed) {
+                    (0, libc::CLD_EXITED, 0) => Ok(info.si_status()),
+                    (0, code, 0) => Err(io::Error::other(format!("the child ended with {code}"))),
+                    (0, _, _) => Err(io::Error::last_os_error()),
+                    _ => Err(error),
+                }
+            }
         })
-    },
+    }),
+    ..Case::new("process", "clone3-pidfd")
 };

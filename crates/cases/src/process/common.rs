@@ -6,17 +6,16 @@ use std::io::{self, ErrorKind};
 use measure::time::Nanoseconds;
 use measure::{CaseError, Round};
 
-use crate::{Param, Takes};
+use crate::Param;
 
 /// The program that a case executes.
-pub const PROGRAM: Param = Param {
-    name: "program",
-    meaning: "a static ELF file whose only system call ends it, or the `true` that is installed, \
-              with its libraries",
-    default: &["static"],
-    full: &["static", "true"],
-    takes: Takes::Words(&[]),
-};
+pub const PROGRAM: Param = Param::new(
+    "program",
+    "a static ELF file whose only system call ends it, or the `true` that is installed, with its \
+     libraries",
+    &["static"],
+)
+.full(&["static", "true"]);
 
 /// The exit code of a child that executes nothing: neither success nor what a crash gives.
 pub const EXIT_CODE: i32 = 7;

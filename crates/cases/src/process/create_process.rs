@@ -1,27 +1,22 @@
 use measure::{CaseError, Params, Round};
-use platform::on_windows;
 use std::time::Duration;
 
-use crate::{Case, Only, Trials};
+use crate::{Case, Only, Trials, on_windows};
 
 /// Number of processes of a trial.
 const PROCESSES: u32 = 5;
 
 /// The way to start a program on Windows.
 pub const CASE: Case = Case {
-    area: "process",
-    name: "create-process",
     operation: "One CreateProcess of `cmd /d /c exit 7`, one WaitForSingleObject for its end, one \
                 GetExitCodeProcess, and CloseHandle of process and thread; the time is the mean of \
                 a trial's 5, all on one CPU.",
     comparable_to: "The counterpart of process/sh: the least program that every Windows has. \
             lmbench and the others start no programs on Windows.",
     only: Only::Windows("exists only on Windows; see process/fork and process/posix-spawn"),
-    core_bound: false,
     trials: Some(Trials { on_host: true, ..Trials::new(takes) }),
-    params: &[],
-    metrics: &[],
     run,
+    ..Case::new("process", "create-process")
 };
 
 fn takes(_params: &Params) -> Duration {

@@ -1,16 +1,13 @@
 use measure::{CaseError, Params, Round};
-use platform::on_unix;
 use std::time::Duration;
 
-use crate::{Case, Only, Trials};
+use crate::{Case, Only, Trials, on_unix};
 
 /// Number of children of a trial.
 const CHILDREN: u32 = 300;
 
 /// The end of a process without its start.
 pub const CASE: Case = Case {
-    area: "process",
-    name: "exit",
     operation: "From a mark that a forked child sets just before _exit until the parent's waitpid, \
                 which began before, returns on the same CPU; the time is the median of a trial's \
                 300 children.",
@@ -18,11 +15,9 @@ pub const CASE: Case = Case {
             them all until the last wait, divided by their number. The difference to process/fork \
             is the start.",
     only: Only::Unix("Windows has no fork; see process/create-process"),
-    core_bound: false,
     trials: Some(Trials::new(takes)),
-    params: &[],
-    metrics: &[],
     run,
+    ..Case::new("process", "exit")
 };
 
 fn takes(_params: &Params) -> Duration {

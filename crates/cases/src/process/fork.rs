@@ -1,11 +1,7 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// The least child there is.
 pub const CASE: Case = Case {
-    area: "process",
-    name: "fork",
     operation: "One fork whose child ends at once with _exit, and one waitpid that returns its \
                 exit code; parent and child on one CPU.",
     comparable_to: "lmbench's `lat_proc fork`, `perf bench syscall fork` and UnixBench's `spawn` \
@@ -13,25 +9,20 @@ pub const CASE: Case = Case {
             with exit; osbench's create_processes forks 100 children before it waits for the \
             first; libMicro's `fork` leaves out the wait.",
     only: Only::Unix("Windows has no fork; see process/create-process"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use platform::program::reap;
+    run: on_unix!(|_, round| {
+        use platform::program::reap;
 
-            use super::common::EXIT_CODE;
+        use super::common::EXIT_CODE;
 
-            super::time(round, "fork", EXIT_CODE, || {
-                // SAFETY: the child ends at once, by an async-signal-safe call.
-                match unsafe { libc::fork() } {
-                    -1 => Err(std::io::Error::last_os_error()),
-                    // SAFETY: ends the child and runs nothing of the parent's.
-                    0 => unsafe { libc::_exit(EXIT_CODE) },
-                    pid => reap(pid),
-                }
-            })
+        super::time(round, "fork", EXIT_CODE, || {
+            // SAFETY: the child ends at once, by an async-signal-safe call.
+            match unsafe { libc::fork() } {
+                -1 => Err(std::io::Error::last_os_error()),
+                // SAFETY: ends the child and runs nothing of the parent's.
+                0 => unsafe { libc::_exit(EXIT_CODE) },
+                pid => reap(pid),
+            }
         })
-    },
+    }),
+    ..Case::new("process", "fork")
 };

@@ -1,11 +1,10 @@
 use std::time::Duration;
 
 use measure::count::parse_count;
-use measure::{CaseError, Params, Round};
-use platform::on_unix;
+use measure::{CaseError, Params};
 
 use super::metrics::{SPAWN, SPAWN_FROM};
-use crate::{Case, Extent, Only, Param, Takes, Trials, value_of};
+use crate::{Case, Extent, Only, Param, Takes, Trials, on_unix, value_of};
 
 /// How long a trial forks and spawns, about; and how often at least and at most.
 const LONG_ENOUGH: Duration = Duration::from_millis(60);
@@ -13,8 +12,6 @@ const TIMES: std::ops::RangeInclusive<u32> = 4..=100;
 
 /// How the size of a process slows down its forks, and not its spawns.
 pub const CASE: Case = Case {
-    area: "process",
-    name: "memory",
     operation: "One fork whose child ends at once with _exit, and one waitpid that returns its \
                 exit code, of a process with this resident memory in private pages that were \
                 written; parent and child on one CPU; the time is the median of a trial. Beside it \
@@ -22,71 +19,23 @@ pub const CASE: Case = Case {
     comparable_to: "process/fork and process/posix-spawn are the same in a process of a few MiB. \
             lmbench and UnixBench fork only small processes.",
     only: Only::Unix("CreateProcess copies no memory: see process/create-process"),
-    core_bound: false,
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: "memory",
-            meaning: "the resident memory of the parent, beside its own few MiB",
-            default: &["1m", "16m", "128m", "1g"],
-            full: &["1m", "4m", "16m", "64m", "256m", "1g", "4g"],
-            takes: Takes::Words(&["2m", "8m", "32m", "512m", "2g", "8g", "16g", "32g", "64g"]),
-        },
-        Param {
-            name: "pages",
-            meaning: "whether it is in base pages or in transparent huge pages",
-            default: &["base", "huge"],
-            full: &["base", "huge"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "memory",
+            "the resident memory of the parent, beside its own few MiB",
+            &["1m", "16m", "128m", "1g"],
+        )
+        .full(&["1m", "4m", "16m", "64m", "256m", "1g", "4g"])
+        .takes(Takes::Words(&["2m", "8m", "32m", "512m", "2g", "8g", "16g", "32g", "64g"])),
+        Param::new(
+            "pages",
+            "whether it is in base pages or in transparent huge pages",
+            &["base", "huge"],
+        ),
     ],
     metrics: &[SPAWN, SPAWN_FROM],
-    run,
-};
-
-/// Less than some huge pages cannot be in huge pages, and a gibibyte of them takes seconds to write; a quick run has two small
-/// sizes in base pages.
-fn includes(params: &Params, extent: Extent) -> bool {
-    const SOME_HUGE_PAGES: u64 = 8 << 20;
-    const GIBIBYTE: u64 = 1 << 30;
-    let bytes = bytes_of(params).unwrap_or_default();
-    let is_huge = value_of(params, "pages").is_ok_and(|pages| pages == "huge");
-    let is_small = value_of(params, "memory").is_ok_and(|memory| ["1m", "128m"].contains(&memory));
-    match extent {
-        Extent::Quick => !is_huge && is_small,
-        Extent::Ordinary => !is_huge || (SOME_HUGE_PAGES..GIBIBYTE).contains(&bytes),
-        Extent::Full => !is_huge || bytes >= SOME_HUGE_PAGES,
-    }
-}
-
-fn bytes_of(params: &Params) -> Result<u64, CaseError> {
-    parse_count(value_of(params, "memory")?)
-        .map_err(|e| CaseError::Failed(format!("parameter memory: {e}")))
-}
-
-/// How long one fork and one spawn take together, about, by the number of pages whose entries are copied.
-fn one_takes(params: &Params) -> Duration {
-    const PAIR: Duration = Duration::from_micros(400);
-    const A_MEBIBYTE: Duration = Duration::from_micros(40);
-    let mebibytes = (bytes_of(params).unwrap_or_default() >> 20) as u32;
-    let is_huge = value_of(params, "pages").is_ok_and(|pages| pages == "huge");
-    PAIR + A_MEBIBYTE * if is_huge { mebibytes / 100 } else { mebibytes }
-}
-
-fn times(params: &Params) -> u32 {
-    let fitting = LONG_ENOUGH.as_nanos() / one_takes(params).as_nanos();
-    (fitting as u32).clamp(*TIMES.start(), *TIMES.end())
-}
-
-/// Writing the memory first, then forks and spawns.
-fn takes(params: &Params) -> Duration {
-    const WRITING_A_MEBIBYTE: Duration = Duration::from_micros(300);
-    let mebibytes = (bytes_of(params).unwrap_or_default() >> 20) as u32;
-    WRITING_A_MEBIBYTE * mebibytes + one_takes(params) * times(params)
-}
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    on_unix!(params, round, {
+    run: on_unix!(|params, round| {
         use std::io;
 
         use measure::stats::median;
@@ -140,7 +89,49 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             round.metric(&SPAWN, median(&mut trial.value));
         }
         Ok(())
-    })
+    }),
+    ..Case::new("process", "memory")
+};
+
+/// Less than some huge pages cannot be in huge pages, and a gibibyte of them takes seconds to write; a quick run has two small
+/// sizes in base pages.
+fn includes(params: &Params, extent: Extent) -> bool {
+    const SOME_HUGE_PAGES: u64 = 8 << 20;
+    const GIBIBYTE: u64 = 1 << 30;
+    let bytes = bytes_of(params).unwrap_or_default();
+    let is_huge = value_of(params, "pages").is_ok_and(|pages| pages == "huge");
+    let is_small = value_of(params, "memory").is_ok_and(|memory| ["1m", "128m"].contains(&memory));
+    match extent {
+        Extent::Quick => !is_huge && is_small,
+        Extent::Ordinary => !is_huge || (SOME_HUGE_PAGES..GIBIBYTE).contains(&bytes),
+        Extent::Full => !is_huge || bytes >= SOME_HUGE_PAGES,
+    }
+}
+
+fn bytes_of(params: &Params) -> Result<u64, CaseError> {
+    parse_count(value_of(params, "memory")?)
+        .map_err(|e| CaseError::Failed(format!("parameter memory: {e}")))
+}
+
+/// How long one fork and one spawn take together, about, by the number of pages whose entries are copied.
+fn one_takes(params: &Params) -> Duration {
+    const PAIR: Duration = Duration::from_micros(400);
+    const A_MEBIBYTE: Duration = Duration::from_micros(40);
+    let mebibytes = (bytes_of(params).unwrap_or_default() >> 20) as u32;
+    let is_huge = value_of(params, "pages").is_ok_and(|pages| pages == "huge");
+    PAIR + A_MEBIBYTE * if is_huge { mebibytes / 100 } else { mebibytes }
+}
+
+fn times(params: &Params) -> u32 {
+    let fitting = LONG_ENOUGH.as_nanos() / one_takes(params).as_nanos();
+    (fitting as u32).clamp(*TIMES.start(), *TIMES.end())
+}
+
+/// Writing the memory first, then forks and spawns.
+fn takes(params: &Params) -> Duration {
+    const WRITING_A_MEBIBYTE: Duration = Duration::from_micros(300);
+    let mebibytes = (bytes_of(params).unwrap_or_default() >> 20) as u32;
+    WRITING_A_MEBIBYTE * mebibytes + one_takes(params) * times(params)
 }
 
 #[cfg(test)]

@@ -39,16 +39,8 @@ pub const AREA: Area = Area {
     ],
     includes: wait::includes,
     summary: &[
-        SummaryRow {
-            label: "process (fork, exit, wait)",
-            point: Select::case("process/fork"),
-            metric: &TIME,
-        },
-        SummaryRow {
-            label: "process (CreateProcess, wait)",
-            point: Select::case("process/create-process"),
-            metric: &TIME,
-        },
+        SummaryRow::time("process (fork, exit, wait)", Select::case("process/fork")),
+        SummaryRow::time("process (CreateProcess, wait)", Select::case("process/create-process")),
     ],
     findings: &[
         Finding::Ratio {

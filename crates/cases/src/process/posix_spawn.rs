@@ -1,32 +1,22 @@
-use platform::on_unix;
-
 use super::common::PROGRAM;
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// A program started by the C library.
 pub const CASE: Case = Case {
-    area: "process",
-    name: "posix-spawn",
     operation: "One posix_spawn without attributes and actions of a program that ends at once, and \
                 one waitpid that returns its exit code; parent and child on one CPU.",
     comparable_to: "The same program as process/fork-exec and process/vfork-exec. glibc and musl \
             share the memory with the child until it executes the program, as vfork does.",
     only: Only::Unix("Windows has no posix_spawn; see process/create-process"),
-    core_bound: false,
-    trials: None,
     params: &[PROGRAM],
-    metrics: &[],
-    run: |params, round| {
-        on_unix!(params, round, {
-            use platform::program::{Program, reap};
+    run: on_unix!(|params, round| {
+        use platform::program::{Program, reap};
 
-            let program = match crate::value_of(params, "program")? {
-                "static" => Program::tiny()?,
-                _ => Program::installed_true()?,
-            };
-            super::time(round, "posix_spawn", program.exit_code(), || {
-                program.spawn().and_then(reap)
-            })
-        })
-    },
+        let program = match crate::value_of(params, "program")? {
+            "static" => Program::tiny()?,
+            _ => Program::installed_true()?,
+        };
+        super::time(round, "posix_spawn", program.exit_code(), || program.spawn().and_then(reap))
+    }),
+    ..Case::new("process", "posix-spawn")
 };

@@ -1,27 +1,18 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// What system(3) and scripts start.
 pub const CASE: Case = Case {
-    area: "process",
-    name: "sh",
     operation: "One posix_spawn of `/bin/sh -c true` with an empty environment, and one waitpid \
                 that returns its exit code; `true` is a command of the shell's own; parent and \
                 child on one CPU.",
     comparable_to: "lmbench's `lat_proc shell` has the shell start a program, so that it forks \
             once more; UnixBench's `shell1` runs a script of several programs.",
     only: Only::Unix("Windows has no /bin/sh; see process/create-process, which starts cmd"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use platform::program::{Program, reap};
+    run: on_unix!(|_, round| {
+        use platform::program::{Program, reap};
 
-            let shell = Program::installed(&[c"/bin/sh"], &[c"-c", c"true"])?;
-            super::time(round, "posix_spawn of /bin/sh", 0, || shell.spawn().and_then(reap))
-        })
-    },
+        let shell = Program::installed(&[c"/bin/sh"], &[c"-c", c"true"])?;
+        super::time(round, "posix_spawn of /bin/sh", 0, || shell.spawn().and_then(reap))
+    }),
+    ..Case::new("process", "sh")
 };

@@ -1,12 +1,8 @@
-use platform::on_linux;
-
 use super::common::PROGRAM;
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// A program started without a copy of the address space.
 pub const CASE: Case = Case {
-    area: "process",
-    name: "vfork-exec",
     operation: "One clone with CLONE_VM and CLONE_VFORK, as vfork(2) makes it, but with a stack of \
                 its own for the child, which executes a program with execve that ends at once; and \
                 one waitpid that returns its exit code; parent and child on one CPU.",
@@ -14,23 +10,19 @@ pub const CASE: Case = Case {
             difference to process/posix-spawn is what the C library does for signals and its \
             stack.",
     only: Only::Linux("measured on Linux only; see process/posix-spawn"),
-    core_bound: false,
-    trials: None,
     params: &[PROGRAM],
-    metrics: &[],
-    run: |params, round| {
-        on_linux!(params, round, {
-            use platform::program::{ChildStack, Program, reap};
+    run: on_linux!(|params, round| {
+        use platform::program::{ChildStack, Program, reap};
 
-            let program = match crate::value_of(params, "program")? {
-                "static" => Program::tiny()?,
-                _ => Program::installed_true()?,
-            };
-            let mut stack = ChildStack::new();
-            round.expect_syscalls(2.0);
-            super::time(round, "vfork and execve", program.exit_code(), || {
-                stack.start(&program).and_then(reap)
-            })
+        let program = match crate::value_of(params, "program")? {
+            "static" => Program::tiny()?,
+            _ => Program::installed_true()?,
+        };
+        let mut stack = ChildStack::new();
+        round.expect_syscalls(2.0);
+        super::time(round, "vfork and execve", program.exit_code(), || {
+            stack.start(&program).and_then(reap)
         })
-    },
+    }),
+    ..Case::new("process", "vfork-exec")
 };

@@ -1,12 +1,9 @@
 use measure::Params;
-use platform::on_unix;
 
-use crate::{Case, Extent, Only, Param, Takes, count_of};
+use crate::{Case, Extent, Only, Param, Takes, count_of, on_unix};
 
 /// Asking for children that have ended, where none has.
 pub const CASE: Case = Case {
-    area: "process",
-    name: "wait",
     operation: "One waitpid with WNOHANG for any child of a process whose children all live and \
                 sleep: it returns 0.",
     comparable_to: "lmbench and the others have nothing like it. A server that reaps its children \
@@ -15,33 +12,26 @@ pub const CASE: Case = Case {
     only: Only::Unix("Windows waits for handles, 64 at a time: see syscall/wait-0"),
     // What the kernel reads of a thousand children does not fit the first cache.
     core_bound: false,
-    trials: None,
-    params: &[Param {
-        name: "children",
-        meaning: "how many children live",
-        default: &["1", "1000"],
-        full: &["1", "10", "100", "1000"],
-        takes: Takes::Count(CHILDREN_AT_MOST),
-    }],
-    metrics: &[],
-    run: |params, round| {
-        on_unix!(params, round, {
-            use measure::CaseError;
-            use platform::sleeping_children::SleepingChildren;
+    params: &[Param::new("children", "how many children live", &["1", "1000"])
+        .full(&["1", "10", "100", "1000"])
+        .takes(Takes::Count(CHILDREN_AT_MOST))],
+    run: on_unix!(|params, round| {
+        use measure::CaseError;
+        use platform::sleeping_children::SleepingChildren;
 
-            let count = count_of(params, "children")?;
-            let children = SleepingChildren::start(count)?;
-            round.expect_syscalls(1.0);
-            crate::syscall::time(round, "waitpid", || {
-                // SAFETY: a null pointer for the status is allowed.
-                unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) == 0 }
-            })?;
-            match children.end() {
-                lived if lived == count => Ok(()),
-                lived => Err(CaseError::Interrupted(format!("{lived} of {count} children lived"))),
-            }
-        })
-    },
+        let count = count_of(params, "children")?;
+        let children = SleepingChildren::start(count)?;
+        round.expect_syscalls(1.0);
+        // SAFETY: a null pointer for the status is allowed.
+        crate::syscall::time(round, "waitpid", || unsafe {
+            libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) == 0
+        })?;
+        match children.end() {
+            lived if lived == count => Ok(()),
+            lived => Err(CaseError::Interrupted(format!("{lived} of {count} children lived"))),
+        }
+    }),
+    ..Case::new("process", "wait")
 };
 
 /// More processes than this are more than many systems allow.

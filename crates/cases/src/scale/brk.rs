@@ -1,41 +1,26 @@
-use platform::on_linux;
-
-use super::{BY_PROCESSES, METRICS};
-use crate::{Case, Only};
+use super::{BY_PROCESSES, on_nothing};
+use crate::{Case, on_linux};
 
 /// The heap that the kernel keeps for a process.
 pub const CASE: Case = Case {
-    area: "scale",
-    name: "brk",
     operation: "Three brk system calls: one that asks where the heap ends, one that makes it 4,096 bytes longer, and one \
                 that makes it as long as before.",
     comparable_to: "will-it-scale's brk1 makes the last two.",
-    only: Only::Linux("measured on Linux only"),
-    core_bound: false,
-    trials: None,
     params: BY_PROCESSES,
-    metrics: METRICS,
-    run: |params, round| {
-        on_linux!(params, round, {
-            use super::scale;
+    run: on_linux!(|params, round| {
+        use super::{nothing, scale};
 
-            // The C library's allocator has the heap too: it must end where that left it, and a worker must be the only
-            // thread of its process.
-            let ends_at = |end: libc::c_long| {
-                // SAFETY: the heap becomes longer, or as long as it was found just before.
-                unsafe { libc::syscall(libc::SYS_brk, end) }
-            };
-            round.expect_syscalls(3.0);
-            scale(
-                params,
-                round,
-                "brk",
-                |_| Ok(()),
-                |()| {
-                    let end = ends_at(0);
-                    end > 0 && ends_at(end + 4096) == end + 4096 && ends_at(end) == end
-                },
-            )
+        // The C library's allocator has the heap too: it must end where that left it, and a worker must be the only
+        // thread of its process.
+        let ends_at = |end: libc::c_long| {
+            // SAFETY: the heap becomes longer, or as long as it was found just before.
+            unsafe { libc::syscall(libc::SYS_brk, end) }
+        };
+        round.expect_syscalls(3.0);
+        scale(params, round, "brk", nothing, |()| {
+            let end = ends_at(0);
+            end > 0 && ends_at(end + 4096) == end + 4096 && ends_at(end) == end
         })
-    },
+    }),
+    ..on_nothing("brk").on_linux()
 };

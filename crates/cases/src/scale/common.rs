@@ -12,43 +12,41 @@ use measure::{CaseError, Metric, Params, Role, Round};
 use platform::shared::Shared;
 
 use crate::place::{SPREAD, place_of};
-use crate::{Extent, Param, Takes, count_of, value_of};
+use crate::{Case, Extent, Param, Takes, count_of, value_of};
 
-/// Parameters of an operation on an object that is a worker's own or is shared.
-pub const ON_AN_OBJECT: &[Param] = &[WORKERS, AS, SHARE, SPREAD];
-/// Parameters of an operation on nothing that a program could share or not.
-pub const ON_NOTHING: &[Param] = &[WORKERS, AS, SPREAD];
-/// The same of one that threads of one process cannot carry out independently.
+/// What the operations on an object have in common that is a worker's own or is shared.
+pub const fn on_an_object(name: &'static str) -> Case {
+    Case { params: &[WORKERS, AS, SHARE, SPREAD], ..on_nothing(name) }
+}
+
+/// What the operations have in common that need nothing that a program could share or not.
+pub const fn on_nothing(name: &'static str) -> Case {
+    Case { params: &[WORKERS, AS, SPREAD], metrics: METRICS, ..Case::new("scale", name) }
+}
+
+/// Parameters of an operation on nothing that threads of one process cannot carry out independently.
 pub const BY_PROCESSES: &[Param] = &[WORKERS, AS_PROCESSES, SPREAD];
 
-const WORKERS: Param = Param {
-    name: "workers",
-    meaning: "how many workers carry out the operation at the same time",
-    default: &["1", "1xcpus"],
-    full: &["1..1xcpus"],
-    takes: Takes::Count(WORKERS_AT_MOST as u64),
-};
-const AS: Param = Param {
-    name: "as",
-    meaning: "whether workers are threads of one process, or processes",
-    default: &["threads"],
-    full: &["threads", "processes"],
-    takes: Takes::Words(&[]),
-};
-const AS_PROCESSES: Param = Param {
-    name: "as",
-    meaning: "processes: threads of one process would be in each other's way",
-    default: &["processes"],
-    full: &["processes"],
-    takes: Takes::Words(&[]),
-};
-const SHARE: Param = Param {
-    name: "share",
-    meaning: "whether each worker has an object of its own, or all use the same one",
-    default: &["own", "same"],
-    full: &["own", "same"],
-    takes: Takes::Words(&[]),
-};
+const WORKERS: Param = Param::new(
+    "workers",
+    "how many workers carry out the operation at the same time",
+    &["1", "1xcpus"],
+)
+.full(&["1..1xcpus"])
+.takes(Takes::Count(WORKERS_AT_MOST as u64));
+const AS: Param =
+    Param::new("as", "whether workers are threads of one process, or processes", &["threads"])
+        .full(&["threads", "processes"]);
+const AS_PROCESSES: Param = Param::new(
+    "as",
+    "processes: threads of one process would be in each other's way",
+    &["processes"],
+);
+const SHARE: Param = Param::new(
+    "share",
+    "whether each worker has an object of its own, or all use the same one",
+    &["own", "same"],
+);
 
 /// Pages of memory that is written to.
 pub const PAGES: usize = 64;
@@ -62,7 +60,7 @@ pub const SCALING: Metric = Metric::higher(
 .with(Role::Derived);
 
 /// The metrics of every operation.
-pub const METRICS: &[Metric] = &[PARALLEL_RATE, WORKER_RATE, LEAST_SHARE, GREATEST_SHARE, SCALING];
+const METRICS: &[Metric] = &[PARALLEL_RATE, WORKER_RATE, LEAST_SHARE, GREATEST_SHARE, SCALING];
 
 /// Which points a run of this extent has: one worker alone shares with none, and a quick run leaves out several workers on
 /// objects of their own where they can share one.
@@ -92,6 +90,38 @@ pub fn scale<O: Sync>(
     operation: impl Fn(&O) -> bool + Sync,
 ) -> Result<(), CaseError> {
     scale_by_number(params, round, name, make, |object, _| operation(object))
+}
+
+/// Measures `operation` as [`scale`] does where `params` ask for workers, else by itself on one object: so a case of another area
+/// and one of scaling share it.
+///
+/// # Errors
+/// As of [`scale`].
+pub fn alone_or_scaled<O: Sync>(
+    params: &Params,
+    round: &mut Round,
+    name: &str,
+    make: impl Fn(usize) -> Result<O, CaseError> + Sync,
+    operation: impl Fn(&O) -> bool + Sync,
+) -> Result<(), CaseError> {
+    if is_scaled(params) {
+        return scale(params, round, name, make, operation);
+    }
+    let object = make(0)?;
+    crate::syscall::time(round, name, || operation(&object))
+}
+
+/// The object of an operation that needs none.
+///
+/// # Errors
+/// None.
+pub fn nothing(_number: usize) -> Result<(), CaseError> {
+    Ok(())
+}
+
+/// Whether `params` are those of a case of scaling.
+pub fn is_scaled(params: &Params) -> bool {
+    params.contains_key(WORKERS.name)
 }
 
 /// As [`scale`], of an operation that also depends on the number of the worker, counted from 0.

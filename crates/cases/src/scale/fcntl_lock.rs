@@ -1,42 +1,33 @@
-use platform::on_unix;
-
-use super::{METRICS, ON_AN_OBJECT};
-use crate::{Case, Only};
+use super::on_an_object;
+use crate::{Case, on_unix};
 
 /// The list of locks of a file.
 pub const CASE: Case = Case {
-    area: "scale",
-    name: "fcntl-lock",
     operation: "One fcntl that locks a byte of a temporary file and one that unlocks it; the byte is the worker's own, so \
                 that none waits.",
     comparable_to: "will-it-scale's lock1 does the same with a file for each task, its lock2 with one file.",
-    only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
-    trials: None,
-    params: ON_AN_OBJECT,
-    metrics: METRICS,
-    run: |params, round| {
-        on_unix!(params, round, {
-            use super::scale_by_number;
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|params, round| {
+        use super::scale_by_number;
+        use std::os::fd::AsRawFd;
 
-            use crate::syscall::unnamed_file;
+        use crate::syscall::unnamed_file;
 
-            round.expect_syscalls(2.0);
-            let make = |_| unnamed_file::open();
-            scale_by_number(params, round, "fcntl", make, |file, worker| {
-                // SAFETY: an all-zero structure is valid.
-                let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-                lock.l_whence = libc::SEEK_SET as libc::c_short;
-                // Not neighbours, whose locks the kernel would merge if they belong to one process.
-                (lock.l_start, lock.l_len) = (2 * worker as libc::off_t, 1);
-                let mut set = |kind: libc::c_int| {
-                    lock.l_type = kind as libc::c_short;
-                    // SAFETY: the descriptor is open and the structure valid.
-                    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock) == 0 }
-                };
-                set(libc::F_WRLCK as libc::c_int) && set(libc::F_UNLCK as libc::c_int)
-            })
+        round.expect_syscalls(2.0);
+        let make = |_| unnamed_file::open();
+        scale_by_number(params, round, "fcntl", make, |file, worker| {
+            // SAFETY: an all-zero structure is valid.
+            let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+            lock.l_whence = libc::SEEK_SET as libc::c_short;
+            // Not neighbours, whose locks the kernel would merge if they belong to one process.
+            (lock.l_start, lock.l_len) = (2 * worker as libc::off_t, 1);
+            let mut set = |kind: libc::c_int| {
+                lock.l_type = kind as libc::c_short;
+                // SAFETY: the descriptor is open and the structure valid.
+                unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock) == 0 }
+            };
+            set(libc::F_WRLCK as libc::c_int) && set(libc::F_UNLCK as libc::c_int)
         })
-    },
+    }),
+    ..on_an_object("fcntl-lock").on_unix()
 };

@@ -1,40 +1,26 @@
-use platform::on_linux;
-
-use super::{METRICS, ON_AN_OBJECT};
-use crate::{Case, Only};
+use super::on_an_object;
+use crate::{Case, on_linux};
 
 /// The table of waiting threads, which all futexes share.
 pub const CASE: Case = Case {
-    area: "scale",
-    name: "futex-wake",
     operation: "One FUTEX_WAKE for a word that nobody waits for; private to the process if workers are threads.",
     comparable_to: "will-it-scale's futex1 to futex4 make calls that return at once; `perf bench futex hash` waits for a \
                     word that has another value.",
-    only: Only::Linux("measured on Linux only"),
     core_bound: true,
-    trials: None,
-    params: ON_AN_OBJECT,
-    metrics: METRICS,
-    run: |params, round| {
-        on_linux!(params, round, {
-            use super::scale;
-            use std::sync::atomic::AtomicU32;
+    run: on_linux!(|params, round| {
+        use super::scale;
+        use std::sync::atomic::AtomicU32;
 
-            use platform::shared::Shared;
+        use platform::shared::Shared;
 
-            let processes = crate::value_of(params, "as")? == "processes";
-            let call = libc::FUTEX_WAKE | if processes { 0 } else { libc::FUTEX_PRIVATE_FLAG };
-            round.expect_syscalls(1.0);
-            scale(
-                params,
-                round,
-                "futex",
-                |_| Shared::new(AtomicU32::new(0)),
-                |word| {
-                    // SAFETY: the word is aligned and lives as long as the process.
-                    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), call, 1) == 0 }
-                },
-            )
+        let processes = crate::value_of(params, "as")? == "processes";
+        let call = libc::FUTEX_WAKE | if processes { 0 } else { libc::FUTEX_PRIVATE_FLAG };
+        round.expect_syscalls(1.0);
+        let make = |_| Shared::new(AtomicU32::new(0));
+        scale(params, round, "futex", make, |word| {
+            // SAFETY: the word is aligned and lives as long as the process.
+            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), call, 1) == 0 }
         })
-    },
+    }),
+    ..on_an_object("futex-wake").on_linux()
 };

@@ -3,21 +3,14 @@ use std::sync::Mutex;
 use measure::CaseError;
 use platform::pages::{Pages, page_size};
 
-use super::{METRICS, ON_NOTHING, PAGES, scale};
-use crate::{Case, Only};
+use super::{PAGES, on_nothing, scale};
+use crate::Case;
 
 /// Making memory read-only: other CPUs that run threads of the process have to forget that they could write to it.
 pub const CASE: Case = Case {
-    area: "scale",
-    name: "mprotect",
     operation: "Two mprotects (on Windows VirtualProtects) of 64 touched pages of the worker's own, to read-only and back, and \
                 one write to the first page; with one uncontended lock and unlock of a mutex.",
     comparable_to: "will-it-scale's tlb_flush1 to tlb_flush3 unmap pages or protect them from writing in the same way.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
-    params: ON_NOTHING,
-    metrics: METRICS,
     run: |params, round| {
         if cfg!(unix) {
             round.expect_syscalls(2.0);
@@ -32,4 +25,5 @@ pub const CASE: Case = Case {
             pages.lock().is_ok_and(|mut pages| pages.protect_and_write())
         })
     },
+    ..on_nothing("mprotect")
 };

@@ -1,38 +1,29 @@
-use platform::on_unix;
-
-use super::{METRICS, ON_AN_OBJECT};
-use crate::{Case, Only};
+use super::on_an_object;
+use crate::{Case, on_unix};
 
 /// A buffer with a lock.
 pub const CASE: Case = Case {
-    area: "scale",
-    name: "pipe",
     operation: "One write of 1 byte to a pipe and one read of 1 byte from it: never waits, because each worker writes \
                 before it reads.",
     comparable_to: "will-it-scale's pipe1 does the same with a pipe for each task.",
-    only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
-    trials: None,
-    params: ON_AN_OBJECT,
-    metrics: METRICS,
-    run: |params, round| {
-        on_unix!(params, round, {
-            use super::scale;
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|params, round| {
+        use super::scale;
+        use std::os::fd::AsRawFd;
 
-            use measure::CaseError;
+        use measure::CaseError;
 
-            round.expect_syscalls(2.0);
-            let make = |_| std::io::pipe().map_err(|e| CaseError::from_io("a pipe", &e));
-            scale(params, round, "pipe", make, |(reader, writer)| {
-                let (sent, mut got) = (7u8, 0u8);
-                // SAFETY: both descriptors are open; both pointers are to 1 byte.
-                unsafe {
-                    libc::write(writer.as_raw_fd(), (&raw const sent).cast(), 1) == 1
-                        && libc::read(reader.as_raw_fd(), (&raw mut got).cast(), 1) == 1
-                        && got == sent
-                }
-            })
+        round.expect_syscalls(2.0);
+        let make = |_| std::io::pipe().map_err(|e| CaseError::from_io("a pipe", &e));
+        scale(params, round, "pipe", make, |(reader, writer)| {
+            let (sent, mut got) = (7u8, 0u8);
+            // SAFETY: both descriptors are open; both pointers are to 1 byte.
+            unsafe {
+                libc::write(writer.as_raw_fd(), (&raw const sent).cast(), 1) == 1
+                    && libc::read(reader.as_raw_fd(), (&raw mut got).cast(), 1) == 1
+                    && got == sent
+            }
         })
-    },
+    }),
+    ..on_an_object("pipe").on_unix()
 };

@@ -1,52 +1,43 @@
-use platform::on_unix;
-
-use super::{METRICS, ON_NOTHING};
-use crate::{Case, Only};
+use super::on_nothing;
+use crate::{Case, Only, on_unix};
 
 /// The handlers of a process, which its threads share.
 pub const CASE: Case = Case {
-    area: "scale",
-    name: "signal",
     operation: "One raise of SIGUSR2, which the worker itself handles at once by a function that adds to a counter.",
     comparable_to: "will-it-scale's signal1 does the same.",
     only: Only::Unix("Windows has no such signals"),
-    core_bound: false,
-    trials: None,
-    params: ON_NOTHING,
-    metrics: METRICS,
-    run: |params, round| {
-        on_unix!(params, round, {
-            use super::scale;
-            use std::cell::Cell;
+    run: on_unix!(|params, round| {
+        use super::scale;
+        use std::cell::Cell;
 
-            thread_local! {
-                static HANDLED: Cell<u64> = const { Cell::new(0) };
-            }
+        thread_local! {
+            static HANDLED: Cell<u64> = const { Cell::new(0) };
+        }
 
-            extern "C" fn count(_signal: libc::c_int) {
-                HANDLED.set(HANDLED.get() + 1);
-            }
+        extern "C" fn count(_signal: libc::c_int) {
+            HANDLED.set(HANDLED.get() + 1);
+        }
 
-            // SAFETY: the handler only adds to a number of its thread, which needs no destructor.
-            let before =
-                unsafe { libc::signal(libc::SIGUSR2, count as *const () as libc::sighandler_t) };
-            if before == libc::SIG_ERR {
-                return Err(measure::CaseError::last_os_error("signal"));
-            }
-            let result = scale(
-                params,
-                round,
-                "raise",
-                |_| Ok(()),
-                |()| {
-                    let handled = HANDLED.get();
-                    // SAFETY: the signal is handled.
-                    unsafe { libc::raise(libc::SIGUSR2) == 0 && HANDLED.get() == handled + 1 }
-                },
-            );
-            // SAFETY: puts back what was there.
-            unsafe { libc::signal(libc::SIGUSR2, before) };
-            result
-        })
-    },
+        // SAFETY: the handler only adds to a number of its thread, which needs no destructor.
+        let before =
+            unsafe { libc::signal(libc::SIGUSR2, count as *const () as libc::sighandler_t) };
+        if before == libc::SIG_ERR {
+            return Err(measure::CaseError::last_os_error("signal"));
+        }
+        let result = scale(
+            params,
+            round,
+            "raise",
+            |_| Ok(()),
+            |()| {
+                let handled = HANDLED.get();
+                // SAFETY: the signal is handled.
+                unsafe { libc::raise(libc::SIGUSR2) == 0 && HANDLED.get() == handled + 1 }
+            },
+        );
+        // SAFETY: puts back what was there.
+        unsafe { libc::signal(libc::SIGUSR2, before) };
+        result
+    }),
+    ..on_nothing("signal")
 };

@@ -1,28 +1,21 @@
 use platform::forbidden_page::{ForbiddenPage, Remedy};
 
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, value_of};
 
 /// How runtimes check pointers and write barriers without a comparison: they let the access fault.
 pub const CASE: Case = Case {
-    area: "signal",
-    name: "access-fault",
     operation: "One access to a page that permits none, and its handling, by a handler of SIGSEGV or a \
                 vectored exception handler. With remedy=skip it is a load, after which the handler \
                 continues; with remedy=permit it is a store, which is repeated after the handler has made \
                 the page writable (mprotect, VirtualProtect), and then the page is protected again.",
     comparable_to: "lmbench's `lat_sig prot` returns to a store to a read-only mapping, which faults again; \
                     remedy=skip is like it. stress-ng's `sigsegv` leaves the handler by siglongjmp.",
-    only: Only::Everywhere,
     core_bound: true,
-    trials: None,
-    params: &[Param {
-        name: "remedy",
-        meaning: "whether the handler skips the access, or permits it",
-        default: &["skip", "permit"],
-        full: &["skip", "permit"],
-        takes: Takes::Words(&[]),
-    }],
-    metrics: &[],
+    params: &[Param::new(
+        "remedy",
+        "whether the handler skips the access, or permits it",
+        &["skip", "permit"],
+    )],
     run: |params, round| {
         let (remedy, calls) = match value_of(params, "remedy")? {
             // The return from the handler; with it permission and protection.
@@ -37,4 +30,5 @@ pub const CASE: Case = Case {
             page.access(value)
         })
     },
+    ..Case::new("signal", "access-fault")
 };

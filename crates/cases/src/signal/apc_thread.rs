@@ -1,105 +1,94 @@
-use platform::on_windows;
-
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// How long it takes until another thread has run a procedure and its answer is back.
 pub const CASE: Case = Case {
-    area: "signal",
-    name: "apc-thread",
     operation: "One round trip: a QueueUserAPC to another thread, which waits in an alertable SleepEx and whose \
                 procedure queues one back, for which the first thread waits in SleepEx. Two procedure calls, and a \
                 wake-up for each.",
     comparable_to: "The counterpart of signal/kill, with threads: the address of a procedure is that of a process.",
-    only: Only::Windows("exists only on Windows"),
-    core_bound: false,
-    trials: None,
     params: &[super::PLACE],
-    metrics: &[],
-    run: |params, round| {
-        on_windows!(params, round, {
-            use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
-            use std::sync::Arc;
-            use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    run: on_windows!(|params, round| {
+        use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-            use measure::CaseError;
-            use platform::cpu::pin_thread;
-            use windows_sys::Win32::System::Threading::{
-                GetCurrentThreadId, INFINITE, OpenThread, QueueUserAPC, SleepEx, THREAD_SET_CONTEXT,
-            };
+        use measure::CaseError;
+        use platform::cpu::pin_thread;
+        use windows_sys::Win32::System::Threading::{
+            GetCurrentThreadId, INFINITE, OpenThread, QueueUserAPC, SleepEx, THREAD_SET_CONTEXT,
+        };
 
-            struct Exchange {
-                asker: OwnedHandle,
-                answered: AtomicU64,
-                ended: AtomicBool,
+        struct Exchange {
+            asker: OwnedHandle,
+            answered: AtomicU64,
+            ended: AtomicBool,
+        }
+
+        /// In the other thread.
+        unsafe extern "system" fn answer(exchange: usize) {
+            // SAFETY: the parameter is the address of an exchange that both threads hold.
+            unsafe {
+                let asker = (*(exchange as *const Exchange)).asker.as_raw_handle();
+                QueueUserAPC(Some(receive), asker, exchange);
             }
+        }
 
-            /// In the other thread.
-            unsafe extern "system" fn answer(exchange: usize) {
-                // SAFETY: the parameter is the address of an exchange that both threads hold.
-                unsafe {
-                    let asker = (*(exchange as *const Exchange)).asker.as_raw_handle();
-                    QueueUserAPC(Some(receive), asker, exchange);
-                }
-            }
-
-            /// In the first thread.
-            unsafe extern "system" fn receive(exchange: usize) {
-                // SAFETY: as above.
-                unsafe {
-                    (*(exchange as *const Exchange)).answered.fetch_add(1, Ordering::Relaxed)
-                };
-            }
-
-            /// In the other thread.
-            unsafe extern "system" fn end(exchange: usize) {
-                // SAFETY: as above.
-                unsafe { (*(exchange as *const Exchange)).ended.store(true, Ordering::Relaxed) };
-            }
-
-            // SAFETY: plain numbers.
-            let asker = unsafe { OpenThread(THREAD_SET_CONTEXT, 0, GetCurrentThreadId()) };
-            if asker.is_null() {
-                return Err(CaseError::last_os_error("OpenThread"));
-            }
-            // SAFETY: the handle was just opened and is owned by nothing else.
-            let asker = unsafe { OwnedHandle::from_raw_handle(asker) };
-            let ended = AtomicBool::new(false);
-            let exchange = Arc::new(Exchange { asker, answered: AtomicU64::new(0), ended });
-            let cpu = super::partner_cpu(params, round)?;
-            let partner = std::thread::Builder::new().spawn({
-                let exchange = Arc::clone(&exchange);
-                move || {
-                    let _ = pin_thread(cpu);
-                    while !exchange.ended.load(Ordering::Relaxed) {
-                        // SAFETY: procedures are queued with a valid exchange only.
-                        unsafe { SleepEx(INFINITE, 1) };
-                    }
-                }
-            });
-            let partner = partner.map_err(|e| CaseError::from_io("a thread", &e))?;
-            let (thread, parameter) = (partner.as_raw_handle(), Arc::as_ptr(&exchange) as usize);
-            let result = super::time_handled(
-                round,
-                "QueueUserAPC",
-                1,
-                || exchange.answered.load(Ordering::Relaxed),
-                || {
-                    let before = exchange.answered.load(Ordering::Relaxed);
-                    // SAFETY: the thread holds the exchange until it has ended, and so does this one.
-                    unsafe {
-                        let is_queued = QueueUserAPC(Some(answer), thread, parameter) != 0;
-                        while is_queued && exchange.answered.load(Ordering::Relaxed) == before {
-                            SleepEx(INFINITE, 1);
-                        }
-                        is_queued
-                    }
-                },
-            );
+        /// In the first thread.
+        unsafe extern "system" fn receive(exchange: usize) {
             // SAFETY: as above.
-            if unsafe { QueueUserAPC(Some(end), thread, parameter) } != 0 {
-                let _ = partner.join();
+            unsafe { (*(exchange as *const Exchange)).answered.fetch_add(1, Ordering::Relaxed) };
+        }
+
+        /// In the other thread.
+        unsafe extern "system" fn end(exchange: usize) {
+            // SAFETY: as above.
+            unsafe { (*(exchange as *const Exchange)).ended.store(true, Ordering::Relaxed) };
+        }
+
+        // SAFETY: plain numbers.
+        let asker = unsafe { OpenThread(THREAD_SET_CONTEXT, 0, GetCurrentThreadId()) };
+        if asker.is_null() {
+            return Err(CaseError::last_os_error("OpenThread"));
+        }
+        // SAFETY: the handle was just opened and is owned by nothing else.
+        let asker = unsafe { OwnedHandle::from_raw_handle(asker) };
+        let ended = AtomicBool::new(false);
+        let exchange = Arc::new(Exchange { asker, answered: AtomicU64::new(0), ended });
+        let cpu = super::partner_cpu(params, round)?;
+        let partner = std::thread::Builder::new().spawn({
+            let exchange = Arc::clone(&exchange);
+            move || {
+                let _ = pin_thread(cpu);
+                while !exchange.ended.load(Ordering::Relaxed) {
+                    // SAFETY: procedures are queued with a valid exchange only.
+                    unsafe { SleepEx(INFINITE, 1) };
+                }
             }
-            result
-        })
-    },
+        });
+        let partner = partner.map_err(|e| CaseError::from_io("a thread", &e))?;
+        let (thread, parameter) = (partner.as_raw_handle(), Arc::as_ptr(&exchange) as usize);
+        let result = super::time_handled(
+            round,
+            "QueueUserAPC",
+            1,
+            || exchange.answered.load(Ordering::Relaxed),
+            || {
+                let before = exchange.answered.load(Ordering::Relaxed);
+                // SAFETY: the thread holds the exchange until it has ended, and so does this one.
+                unsafe {
+                    let is_queued = QueueUserAPC(Some(answer), thread, parameter) != 0;
+                    while is_queued && exchange.answered.load(Ordering::Relaxed) == before {
+                        SleepEx(INFINITE, 1);
+                    }
+                    is_queued
+                }
+            },
+        );
+        // SAFETY: as above.
+        if unsafe { QueueUserAPC(Some(end), thread, parameter) } != 0 {
+            let _ = partner.join();
+        }
+        result
+    }),
+    ..Case::new("signal", "apc-thread").on_windows()
 };

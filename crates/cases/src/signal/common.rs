@@ -4,17 +4,15 @@ use std::hint::black_box;
 
 use measure::{CaseError, Params, Round};
 
-use crate::{Param, Takes, value_of};
+use crate::{Param, value_of};
 
 /// Where the process or thread runs that answers.
-pub const PLACE: Param = Param {
-    name: "place",
-    meaning: "whether both run on the same CPU, so that each hand-over is a switch, or spread over \
-              two, so that each is a wake-up",
-    default: &["same", "spread"],
-    full: &["same", "spread"],
-    takes: Takes::Words(&[]),
-};
+pub const PLACE: Param = Param::new(
+    "place",
+    "whether both run on the same CPU, so that each hand-over is a switch, or spread over two, so \
+     that each is a wake-up",
+    &["same", "spread"],
+);
 
 /// The CPU of the partner; the measuring thread runs on the last of the round's, and may share it.
 ///

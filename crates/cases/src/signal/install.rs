@@ -1,41 +1,33 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Setting a handler.
 pub const CASE: Case = Case {
-    area: "signal",
-    name: "install",
     operation: "One sigaction that replaces the handler of SIGUSR1 by another and returns the old one.",
     comparable_to: "lmbench's `lat_sig install` and libMicro's `sigaction` set the same handler each time; \
                     here two take turns, so that each call changes something.",
     only: Only::Unix("Windows has no such signals; signal/add-exception-handler is like it"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use measure::CaseError;
-            use platform::signal::{Installed, action, count};
+    run: on_unix!(|_, round| {
+        use measure::CaseError;
+        use platform::signal::{Installed, action, count};
 
-            extern "C" fn other(_signal: libc::c_int) {}
+        extern "C" fn other(_signal: libc::c_int) {}
 
-            let before = Installed::handler(libc::SIGUSR1, other)
-                .map_err(|e| CaseError::from_io("sigaction", &e))?;
-            let handlers = [count as *const (), other as *const ()];
-            let mut actions =
-                handlers.map(|handler| action(handler as libc::sighandler_t, libc::SA_RESTART));
-            let mut old = actions[1];
-            round.expect_syscalls(1.0);
-            let result = crate::syscall::time(round, "sigaction", || {
-                actions.swap(0, 1);
-                // SAFETY: both actions are valid. Both handlers may run at any time.
-                let done = unsafe { libc::sigaction(libc::SIGUSR1, &actions[1], &mut old) == 0 };
-                done && old.sa_sigaction == actions[0].sa_sigaction
-            });
-            drop(before);
-            result
-        })
-    },
+        let before = Installed::handler(libc::SIGUSR1, other)
+            .map_err(|e| CaseError::from_io("sigaction", &e))?;
+        let handlers = [count as *const (), other as *const ()];
+        let mut actions =
+            handlers.map(|handler| action(handler as libc::sighandler_t, libc::SA_RESTART));
+        let mut old = actions[1];
+        round.expect_syscalls(1.0);
+        let result = crate::syscall::time(round, "sigaction", || {
+            actions.swap(0, 1);
+            // SAFETY: both actions are valid. Both handlers may run at any time.
+            let done = unsafe { libc::sigaction(libc::SIGUSR1, &actions[1], &mut old) == 0 };
+            done && old.sa_sigaction == actions[0].sa_sigaction
+        });
+        drop(before);
+        result
+    }),
+    ..Case::new("signal", "install")
 };

@@ -1,81 +1,73 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// How long it takes until another process has handled a signal and its answer is back.
 pub const CASE: Case = Case {
-    area: "signal",
-    name: "kill",
     operation: "One round trip: a SIGUSR1 by kill to a child process, which waits in sigsuspend and whose handler \
                 sends SIGUSR1 back, for which the parent waits in sigsuspend and which its handler counts. Two \
                 signals, and a wake-up and a handler for each.",
     comparable_to: "stress-ng's `kill` sends to a process that ignores it. perf bench and lmbench have no \
                     round trip of signals.",
     only: Only::Unix("Windows has no such signals; signal/apc-thread is like it"),
-    core_bound: false,
-    trials: None,
     params: &[super::PLACE],
-    metrics: &[],
-    run: |params, round| {
-        on_unix!(params, round, {
-            use std::sync::atomic::{AtomicI32, Ordering};
+    run: on_unix!(|params, round| {
+        use std::sync::atomic::{AtomicI32, Ordering};
 
-            use measure::CaseError;
-            use platform::cpu::pin_thread;
-            use platform::process::fork;
-            use platform::signal::{Blocked, Installed, count, handled};
+        use measure::CaseError;
+        use platform::cpu::pin_thread;
+        use platform::process::fork;
+        use platform::signal::{Blocked, Installed, count, handled};
 
-            /// Longer than any round.
-            const LONGEST_S: libc::c_uint = 60;
-            static PARENT: AtomicI32 = AtomicI32::new(0);
+        /// Longer than any round.
+        const LONGEST_S: libc::c_uint = 60;
+        static PARENT: AtomicI32 = AtomicI32::new(0);
 
-            /// The child's handler.
-            extern "C" fn answer(signal: libc::c_int) {
-                // SAFETY: kill is async-signal-safe.
-                unsafe { libc::kill(PARENT.load(Ordering::Relaxed), signal) };
+        /// The child's handler.
+        extern "C" fn answer(signal: libc::c_int) {
+            // SAFETY: kill is async-signal-safe.
+            unsafe { libc::kill(PARENT.load(Ordering::Relaxed), signal) };
+        }
+
+        let install = |signal, handler| {
+            Installed::handler(signal, handler).map_err(|e| CaseError::from_io("sigaction", &e))
+        };
+        let cpu = super::partner_cpu(params, round)?;
+        // SAFETY: takes nothing and cannot fail.
+        PARENT.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+        // The end of the child ends the wait for its answer.
+        let _handlers = [install(libc::SIGUSR1, count)?, install(libc::SIGCHLD, count)?];
+        let blocked = Blocked::new(&[libc::SIGUSR1, libc::SIGCHLD]);
+        let ended = handled(libc::SIGCHLD);
+        let child = fork(|| {
+            let _ = pin_thread(cpu);
+            // Where the system does not end it with its parent, this does.
+            // SAFETY: takes a number only. The signal is neither handled nor blocked.
+            unsafe { libc::alarm(LONGEST_S) };
+            let Ok(_handler) = install(libc::SIGUSR1, answer) else { return 1 };
+            loop {
+                blocked.wait();
             }
-
-            let install = |signal, handler| {
-                Installed::handler(signal, handler).map_err(|e| CaseError::from_io("sigaction", &e))
-            };
-            let cpu = super::partner_cpu(params, round)?;
-            // SAFETY: takes nothing and cannot fail.
-            PARENT.store(unsafe { libc::getpid() }, Ordering::Relaxed);
-            // The end of the child ends the wait for its answer.
-            let _handlers = [install(libc::SIGUSR1, count)?, install(libc::SIGCHLD, count)?];
-            let blocked = Blocked::new(&[libc::SIGUSR1, libc::SIGCHLD]);
-            let ended = handled(libc::SIGCHLD);
-            let child = fork(|| {
-                let _ = pin_thread(cpu);
-                // Where the system does not end it with its parent, this does.
-                // SAFETY: takes a number only. The signal is neither handled nor blocked.
-                unsafe { libc::alarm(LONGEST_S) };
-                let Ok(_handler) = install(libc::SIGUSR1, answer) else { return 1 };
-                loop {
+        })?;
+        let pid = child.pid() as libc::pid_t;
+        // kill, sigsuspend and the return from the handler.
+        round.expect_syscalls(3.0);
+        super::time_handled(
+            round,
+            "kill",
+            1,
+            || handled(libc::SIGUSR1),
+            || {
+                let before = handled(libc::SIGUSR1);
+                // SAFETY: the child is not waited for, so that its pid is its own.
+                let is_sent = unsafe { libc::kill(pid, libc::SIGUSR1) == 0 };
+                while is_sent && handled(libc::SIGUSR1) == before {
                     blocked.wait();
-                }
-            })?;
-            let pid = child.pid() as libc::pid_t;
-            // kill, sigsuspend and the return from the handler.
-            round.expect_syscalls(3.0);
-            super::time_handled(
-                round,
-                "kill",
-                1,
-                || handled(libc::SIGUSR1),
-                || {
-                    let before = handled(libc::SIGUSR1);
-                    // SAFETY: the child is not waited for, so that its pid is its own.
-                    let is_sent = unsafe { libc::kill(pid, libc::SIGUSR1) == 0 };
-                    while is_sent && handled(libc::SIGUSR1) == before {
-                        blocked.wait();
-                        if handled(libc::SIGCHLD) != ended {
-                            return false;
-                        }
+                    if handled(libc::SIGCHLD) != ended {
+                        return false;
                     }
-                    is_sent
-                },
-            )
-        })
-    },
+                }
+                is_sent
+            },
+        )
+    }),
+    ..Case::new("signal", "kill")
 };

@@ -1,47 +1,37 @@
-use platform::on_windows;
-
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// The call of a function that a thread is asked for, as with a signal.
 pub const CASE: Case = Case {
-    area: "signal",
-    name: "queue-apc",
     operation: "One QueueUserAPC to the calling thread, and one alertable SleepEx of 0 ms, in which the procedure \
                 runs.",
     comparable_to: "The counterpart of signal/raise; an asynchronous procedure call waits for an alertable wait.",
-    only: Only::Windows("exists only on Windows"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_windows!(round, {
-            use std::sync::atomic::{AtomicU64, Ordering};
+    run: on_windows!(|_, round| {
+        use std::sync::atomic::{AtomicU64, Ordering};
 
-            use windows_sys::Win32::Foundation::WAIT_IO_COMPLETION;
-            use windows_sys::Win32::System::Threading::{GetCurrentThread, QueueUserAPC, SleepEx};
+        use windows_sys::Win32::Foundation::WAIT_IO_COMPLETION;
+        use windows_sys::Win32::System::Threading::{GetCurrentThread, QueueUserAPC, SleepEx};
 
-            unsafe extern "system" fn count(counter: usize) {
-                // SAFETY: the parameter is the address of the counter below, which outlives the call.
-                unsafe { (*(counter as *const AtomicU64)).fetch_add(1, Ordering::Relaxed) };
-            }
+        unsafe extern "system" fn count(counter: usize) {
+            // SAFETY: the parameter is the address of the counter below, which outlives the call.
+            unsafe { (*(counter as *const AtomicU64)).fetch_add(1, Ordering::Relaxed) };
+        }
 
-            let handled = AtomicU64::new(0);
-            super::time_handled(
-                round,
-                "QueueUserAPC",
-                1,
-                || handled.load(Ordering::Relaxed),
-                || {
-                    // SAFETY: the pseudo handle is the calling thread's, which runs the procedure in SleepEx at the
-                    // latest.
-                    unsafe {
-                        QueueUserAPC(Some(count), GetCurrentThread(), &raw const handled as usize)
-                            != 0
-                            && SleepEx(0, 1) == WAIT_IO_COMPLETION
-                    }
-                },
-            )
-        })
-    },
+        let handled = AtomicU64::new(0);
+        super::time_handled(
+            round,
+            "QueueUserAPC",
+            1,
+            || handled.load(Ordering::Relaxed),
+            || {
+                // SAFETY: the pseudo handle is the calling thread's, which runs the procedure in SleepEx at the
+                // latest.
+                unsafe {
+                    QueueUserAPC(Some(count), GetCurrentThread(), &raw const handled as usize) != 0
+                        && SleepEx(0, 1) == WAIT_IO_COMPLETION
+                }
+            },
+        )
+    }),
+    ..Case::new("signal", "queue-apc").on_windows()
 };

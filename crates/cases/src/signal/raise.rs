@@ -1,11 +1,7 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// What it costs to run a handler.
 pub const CASE: Case = Case {
-    area: "signal",
-    name: "raise",
     operation: "One SIGUSR1 that a thread sends to itself (on Linux by tgkill), whose handler counts it and \
                 returns, before the call that sent it returns.",
     comparable_to: "lmbench's `lat_sig catch` sends by kill, for which the kernel looks for a thread of the process. \
@@ -14,26 +10,22 @@ pub const CASE: Case = Case {
         "Windows has no such signals; signal/raise-exception and signal/queue-apc are like it",
     ),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use measure::CaseError;
-            use platform::signal::{Installed, OwnThread, count, handled};
+    run: on_unix!(|_, round| {
+        use measure::CaseError;
+        use platform::signal::{Installed, OwnThread, count, handled};
 
-            let _installed = Installed::handler(libc::SIGUSR1, count)
-                .map_err(|e| CaseError::from_io("sigaction", &e))?;
-            let thread = OwnThread::new();
-            // Sending, and the return from the handler (sigreturn).
-            round.expect_syscalls(2.0);
-            super::time_handled(
-                round,
-                "tgkill",
-                1,
-                || handled(libc::SIGUSR1),
-                || thread.send(libc::SIGUSR1),
-            )
-        })
-    },
+        let _installed = Installed::handler(libc::SIGUSR1, count)
+            .map_err(|e| CaseError::from_io("sigaction", &e))?;
+        let thread = OwnThread::new();
+        // Sending, and the return from the handler (sigreturn).
+        round.expect_syscalls(2.0);
+        super::time_handled(
+            round,
+            "tgkill",
+            1,
+            || handled(libc::SIGUSR1),
+            || thread.send(libc::SIGUSR1),
+        )
+    }),
+    ..Case::new("signal", "raise")
 };

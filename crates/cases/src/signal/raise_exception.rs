@@ -1,71 +1,61 @@
-use platform::on_windows;
-
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// What it costs to run a handler of exceptions.
 pub const CASE: Case = Case {
-    area: "signal",
-    name: "raise-exception",
     operation: "One RaiseException of a code of its own, which a vectored exception handler counts and continues \
                 from.",
     comparable_to: "The counterpart of signal/raise. Structured exception handlers are found later, by unwinding \
                     the stack.",
-    only: Only::Windows("exists only on Windows"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_windows!(round, {
-            use std::ffi::c_void;
-            use std::sync::atomic::{AtomicU64, Ordering};
+    run: on_windows!(|_, round| {
+        use std::ffi::c_void;
+        use std::sync::atomic::{AtomicU64, Ordering};
 
-            use windows_sys::Win32::System::Diagnostics::Debug::{
-                AddVectoredExceptionHandler, EXCEPTION_CONTINUE_EXECUTION,
-                EXCEPTION_CONTINUE_SEARCH, EXCEPTION_POINTERS, RaiseException,
-                RemoveVectoredExceptionHandler,
-            };
+        use windows_sys::Win32::System::Diagnostics::Debug::{
+            AddVectoredExceptionHandler, EXCEPTION_CONTINUE_EXECUTION, EXCEPTION_CONTINUE_SEARCH,
+            EXCEPTION_POINTERS, RaiseException, RemoveVectoredExceptionHandler,
+        };
 
-            /// An error (the two highest bits) that an application defines (bit 29).
-            const CODE: u32 = 0xe05c_0001;
-            static HANDLED: AtomicU64 = AtomicU64::new(0);
+        /// An error (the two highest bits) that an application defines (bit 29).
+        const CODE: u32 = 0xe05c_0001;
+        static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-            unsafe extern "system" fn handle(exception: *mut EXCEPTION_POINTERS) -> i32 {
-                // SAFETY: the system passes valid pointers.
-                let code = unsafe { (*(*exception).ExceptionRecord).ExceptionCode };
-                if code as u32 != CODE {
-                    return EXCEPTION_CONTINUE_SEARCH;
-                }
-                HANDLED.fetch_add(1, Ordering::Relaxed);
-                EXCEPTION_CONTINUE_EXECUTION
+        unsafe extern "system" fn handle(exception: *mut EXCEPTION_POINTERS) -> i32 {
+            // SAFETY: the system passes valid pointers.
+            let code = unsafe { (*(*exception).ExceptionRecord).ExceptionCode };
+            if code as u32 != CODE {
+                return EXCEPTION_CONTINUE_SEARCH;
             }
+            HANDLED.fetch_add(1, Ordering::Relaxed);
+            EXCEPTION_CONTINUE_EXECUTION
+        }
 
-            /// Removes the handler also where the round fails.
-            struct Handler(*mut c_void);
+        /// Removes the handler also where the round fails.
+        struct Handler(*mut c_void);
 
-            impl Drop for Handler {
-                fn drop(&mut self) {
-                    // SAFETY: the handle is that of the handler, which is removed once.
-                    unsafe { RemoveVectoredExceptionHandler(self.0) };
-                }
+        impl Drop for Handler {
+            fn drop(&mut self) {
+                // SAFETY: the handle is that of the handler, which is removed once.
+                unsafe { RemoveVectoredExceptionHandler(self.0) };
             }
+        }
 
-            // SAFETY: the handler has the required signature.
-            let handler = Handler(unsafe { AddVectoredExceptionHandler(1, Some(handle)) });
-            if handler.0.is_null() {
-                return Err(measure::CaseError::last_os_error("AddVectoredExceptionHandler"));
-            }
-            super::time_handled(
-                round,
-                "RaiseException",
-                1,
-                || HANDLED.load(Ordering::Relaxed),
-                || {
-                    // SAFETY: the exception has no parameters, and the handler continues from it.
-                    unsafe { RaiseException(CODE, 0, 0, std::ptr::null()) };
-                    true
-                },
-            )
-        })
-    },
+        // SAFETY: the handler has the required signature.
+        let handler = Handler(unsafe { AddVectoredExceptionHandler(1, Some(handle)) });
+        if handler.0.is_null() {
+            return Err(measure::CaseError::last_os_error("AddVectoredExceptionHandler"));
+        }
+        super::time_handled(
+            round,
+            "RaiseException",
+            1,
+            || HANDLED.load(Ordering::Relaxed),
+            || {
+                // SAFETY: the exception has no parameters, and the handler continues from it.
+                unsafe { RaiseException(CODE, 0, 0, std::ptr::null()) };
+                true
+            },
+        )
+    }),
+    ..Case::new("signal", "raise-exception").on_windows()
 };

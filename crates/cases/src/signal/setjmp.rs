@@ -1,28 +1,22 @@
 use platform::jump::{SignalMask, jump_back};
 
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Only, Param, value_of};
 
 /// Jumps in one call of the loop, which saves and restores registers around all of them.
 const JUMPS: u64 = 64;
 
 /// What error handling by long jumps costs.
 pub const CASE: Case = Case {
-    area: "signal",
-    name: "setjmp",
     operation: "One sigsetjmp and one siglongjmp that returns to it, in a loop in assembly.",
     comparable_to: "libMicro's `longjmp` jumps without the signal mask, `siglongjmp` with it. On Linux setjmp is \
                     sigsetjmp without the mask.",
     only: Only::Unix("Windows has no signal mask, and its longjmp unwinds the stack"),
     core_bound: true,
-    trials: None,
-    params: &[Param {
-        name: "mask",
-        meaning: "whether the signal mask is stored and restored, by a system call each",
-        default: &["not-saved", "saved"],
-        full: &["not-saved", "saved"],
-        takes: Takes::Words(&[]),
-    }],
-    metrics: &[],
+    params: &[Param::new(
+        "mask",
+        "whether the signal mask is stored and restored, by a system call each",
+        &["not-saved", "saved"],
+    )],
     run: |params, round| {
         let (mask, calls) = match value_of(params, "mask")? {
             "saved" => (SignalMask::Saved, 2.0),
@@ -43,4 +37,5 @@ pub const CASE: Case = Case {
             },
         )
     },
+    ..Case::new("signal", "setjmp")
 };

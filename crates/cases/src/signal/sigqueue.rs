@@ -1,58 +1,50 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// A signal with a value, taken without a handler.
 pub const CASE: Case = Case {
-    area: "signal",
-    name: "sigqueue",
     operation: "One sigqueue of a real-time signal with a value to the process itself, which blocks it, and one \
                 sigwaitinfo that takes it; the value is compared.",
     comparable_to: "stress-ng's `sigq` sends to another process, which is signal/sigqueue-process. The C library \
                     asks for its own pid and uid in each sigqueue, which is two more system calls.",
     only: Only::Linux("measured on Linux only; macOS has no queued signals"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            use std::cell::Cell;
+    run: on_linux!(|_, round| {
+        use std::cell::Cell;
 
-            use platform::signal::{Blocked, set_of};
+        use platform::signal::{Blocked, set_of};
 
-            let signal = libc::SIGRTMIN();
-            let _blocked = Blocked::new(&[signal]);
-            let set = set_of(&[signal]);
-            // SAFETY: takes nothing and cannot fail.
-            let own = unsafe { libc::getpid() };
-            let (mut value, taken) = (0usize, Cell::new(0));
-            if cfg!(target_env = "gnu") {
-                // rt_sigqueueinfo, getpid and getuid; rt_sigtimedwait.
-                round.expect_syscalls(4.0);
-            }
-            super::time_handled(
-                round,
-                "sigqueue",
-                1,
-                || taken.get(),
-                || {
-                    value = value.wrapping_add(1);
-                    let sent = libc::sigval { sival_ptr: value as *mut libc::c_void };
-                    // SAFETY: the process blocks the signal; the set is valid, and an all-zero siginfo_t is a place for
-                    // what is taken, which has a value.
-                    let is_sent = unsafe {
-                        if libc::sigqueue(own, signal, sent) != 0 {
-                            return false;
-                        }
-                        let mut info: libc::siginfo_t = std::mem::zeroed();
-                        libc::sigwaitinfo(&set, &mut info) == signal
-                            && info.si_value().sival_ptr == sent.sival_ptr
-                    };
-                    taken.set(taken.get() + u64::from(is_sent));
-                    is_sent
-                },
-            )
-        })
-    },
+        let signal = libc::SIGRTMIN();
+        let _blocked = Blocked::new(&[signal]);
+        let set = set_of(&[signal]);
+        // SAFETY: takes nothing and cannot fail.
+        let own = unsafe { libc::getpid() };
+        let (mut value, taken) = (0usize, Cell::new(0));
+        if cfg!(target_env = "gnu") {
+            // rt_sigqueueinfo, getpid and getuid; rt_sigtimedwait.
+            round.expect_syscalls(4.0);
+        }
+        super::time_handled(
+            round,
+            "sigqueue",
+            1,
+            || taken.get(),
+            || {
+                value = value.wrapping_add(1);
+                let sent = libc::sigval { sival_ptr: value as *mut libc::c_void };
+                // SAFETY: the process blocks the signal; the set is valid, and an all-zero siginfo_t is a place for
+                // what is taken, which has a value.
+                let is_sent = unsafe {
+                    if libc::sigqueue(own, signal, sent) != 0 {
+                        return false;
+                    }
+                    let mut info: libc::siginfo_t = std::mem::zeroed();
+                    libc::sigwaitinfo(&set, &mut info) == signal
+                        && info.si_value().sival_ptr == sent.sival_ptr
+                };
+                taken.set(taken.get() + u64::from(is_sent));
+                is_sent
+            },
+        )
+    }),
+    ..Case::new("signal", "sigqueue")
 };

@@ -1,6 +1,6 @@
 //! What the cases of switches share: tasks that pass a token around, and how long a hand-over takes.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use measure::time::Stopwatch;
@@ -23,6 +23,31 @@ pub trait TokenEnd: Send {
     /// # Errors
     /// Those of the system; `UnexpectedEof` if the task before has ended.
     fn take(&mut self) -> io::Result<u32>;
+}
+
+/// Writes a token to a stream at once.
+///
+/// # Errors
+/// Those of the system; `WriteZero` if only a part was written.
+#[inline(always)]
+pub fn write_token(writer: &mut impl Write, token: u32) -> io::Result<()> {
+    match writer.write(&token.to_le_bytes())? {
+        4 => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
+    }
+}
+
+/// Reads a token from a stream at once.
+///
+/// # Errors
+/// Those of the system; `UnexpectedEof` if the other side has ended.
+#[inline(always)]
+pub fn read_token(reader: &mut impl Read) -> io::Result<u32> {
+    let mut token = [0; 4];
+    match reader.read(&mut token)? {
+        4 => Ok(u32::from_le_bytes(token)),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
 }
 
 /// Parameters of what threads and processes can use.

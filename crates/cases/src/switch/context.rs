@@ -5,20 +5,16 @@ use crate::{Case, Only};
 
 /// A switch of stacks without the scheduler.
 pub const SWAPCONTEXT: Case = Case {
-    area: "switch",
-    name: "swapcontext",
     operation: "One swapcontext of glibc to another context of the same thread, which includes one system call for the \
                 signal mask. Half of the way there and back.",
     comparable_to: "stress-ng's `context` stressor makes the same calls among three contexts.",
     only: Only::Linux("measured on Linux only; Windows has switch/fiber"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
     run: |_, round| {
         round.expect_syscalls(1.0);
         run(round)
     },
+    ..Case::new("switch", "swapcontext")
 };
 
 /// The same on Windows.

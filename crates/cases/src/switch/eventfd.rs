@@ -1,28 +1,20 @@
-use measure::{CaseError, Params, Round};
-use platform::on_linux;
-
 use super::{EITHER, METRICS};
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// The token as the value of an eventfd.
 pub const CASE: Case = Case {
-    area: "switch",
-    name: "eventfd",
     operation: "One hand-over of a token to another task, which waits for it: one write of a value to an eventfd and one \
                 read of a second one per task and hand-over. Half of the way there and back.",
     comparable_to: "The calls of syscall/eventfd, which waits for nothing.",
     only: Only::Linux("measured on Linux only; Windows has switch/event"),
-    core_bound: false,
-    trials: None,
     params: EITHER,
     metrics: METRICS,
-    run,
-};
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    on_linux!(params, round, {
+    run: on_linux!(|params, round| {
         use std::io;
-        use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+        use std::os::fd::{AsRawFd, OwnedFd};
+
+        use measure::CaseError;
+        use platform::owned;
 
         use super::{TokenEnd, measure_pair};
 
@@ -53,20 +45,12 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             }
         }
 
-        let eventfd = || {
-            // SAFETY: makes a new descriptor; no memory is passed.
-            let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-            if fd < 0 {
-                return Err(CaseError::last_os_error("eventfd"));
-            }
-            // SAFETY: it is new, so it has no other owner.
-            Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-        };
-        let (there, back) = (eventfd()?, eventfd()?);
+        let (there, back) = (owned::eventfd(0, 0)?, owned::eventfd(0, 0)?);
         let copy = |fd: &OwnedFd| fd.try_clone().map_err(|e| CaseError::from_io("dup", &e));
         let (there_again, back_again) = (copy(&there)?, copy(&back)?);
         let first = End { own: back, next: there };
         let second = End { own: there_again, next: back_again };
         measure_pair(params, round, [first, second], Some(1.0))
-    })
-}
+    }),
+    ..Case::new("switch", "eventfd")
+};

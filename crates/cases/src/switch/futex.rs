@@ -1,7 +1,6 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use measure::{CaseError, Params, Round};
 use platform::address_wait::{Sharing, wait_while, wake_one};
 use platform::shared::Shared;
 
@@ -10,18 +9,24 @@ use crate::{Case, Only, value_of};
 
 /// The token as a word in shared memory.
 pub const FUTEX: Case = Case {
-    area: "switch",
-    name: "futex",
     operation: "One hand-over of a token to another task, which waits for it: one store to a word in shared memory, one \
                 FUTEX_WAKE, and FUTEX_WAIT on a second word until it holds a token, without spinning, per task and \
                 hand-over. Half of the way there and back.",
     comparable_to: "`perf bench futex wake` wakes many waiters and counts only the waking.",
     only: Only::Linux("exists only on Linux; see switch/wait-on-address for Windows"),
-    core_bound: false,
-    trials: None,
     params: EITHER,
     metrics: METRICS,
-    run,
+    run: |params, round| {
+        let processes = value_of(params, "as")? == "processes";
+        let sharing = if processes { Sharing::Processes } else { Sharing::Threads };
+        // Each in a page of its own.
+        let (there, back) =
+            (Shared::new(AtomicU32::new(NONE))?, Shared::new(AtomicU32::new(NONE))?);
+        let first = End { own: back, next: there, sharing };
+        let second = End { own: there, next: back, sharing };
+        measure_pair(params, round, [first, second], None)
+    },
+    ..Case::new("switch", "futex")
 };
 
 /// The same on Windows.
@@ -62,14 +67,4 @@ impl TokenEnd for End {
             wait_while(&self.own, NONE, self.sharing)?;
         }
     }
-}
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let processes = value_of(params, "as")? == "processes";
-    let sharing = if processes { Sharing::Processes } else { Sharing::Threads };
-    // Each in a page of its own.
-    let (there, back) = (Shared::new(AtomicU32::new(NONE))?, Shared::new(AtomicU32::new(NONE))?);
-    let first = End { own: back, next: there, sharing };
-    let second = End { own: there, next: back, sharing };
-    measure_pair(params, round, [first, second], None)
 }

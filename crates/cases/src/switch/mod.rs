@@ -23,11 +23,10 @@ use crate::{Area, Case, Finding, Select, SummaryRow};
 /// The area.
 pub const AREA: Area = Area {
     includes,
-    summary: &[SummaryRow {
-        label: "context switch (pipe, one CPU)",
-        point: Select::point("switch/pipe", ONE_CPU_POINT),
-        metric: &TIME,
-    }],
+    summary: &[SummaryRow::time(
+        "context switch (pipe, one CPU)",
+        Select::point("switch/pipe", ONE_CPU_POINT),
+    )],
     findings: &[
         Finding::Ratio {
             of: Select::point("switch/futex", AS_PROCESSES),

@@ -1,36 +1,30 @@
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, PipeWriter};
 
-use measure::{CaseError, Params, Round};
+use measure::CaseError;
 
-use super::{METRICS, TokenEnd, measure_pair};
+use super::{METRICS, TokenEnd, measure_pair, read_token, write_token};
+use crate::Case;
 use crate::partner::{AS_WHERE_POSSIBLE, PLACE};
-use crate::{Case, Only};
 
 /// The token as bytes in a pipe, the classic.
 pub const CASE: Case = Case {
-    area: "switch",
-    name: "pipe",
     operation: "One hand-over of a token of 4 bytes to another task, which waits for it: one write to a pipe and one read \
                 from a second one per task and hand-over. place=same: a context switch; other: a wake-up on another CPU. \
                 Half of the way there and back.",
     comparable_to: "lmbench's `lat_pipe`, `perf bench sched pipe` and UnixBench's `context1` make the same calls and count \
             the way there and back, twice this; stress-ng's `switch` stressor sends in one direction; lmbench's \
             `lat_ctx` subtracts the calls (see switch/ring).",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
     params: &[AS_WHERE_POSSIBLE, PLACE],
     metrics: METRICS,
-    run,
+    run: |params, round| {
+        let mut ends = ring_of_pipes(2)?.into_iter();
+        let (Some(first), Some(second)) = (ends.next(), ends.next()) else {
+            return Err(CaseError::Failed("two pipes have two ends".into()));
+        };
+        measure_pair(params, round, [first, second], platform::process::CAN_FORK.then_some(1.0))
+    },
+    ..Case::new("switch", "pipe")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let mut ends = ring_of_pipes(2)?.into_iter();
-    let (Some(first), Some(second)) = (ends.next(), ends.next()) else {
-        return Err(CaseError::Failed("two pipes have two ends".into()));
-    };
-    measure_pair(params, round, [first, second], platform::process::CAN_FORK.then_some(1.0))
-}
 
 /// One task's end of a ring of pipes.
 pub struct PipeEnd {
@@ -55,18 +49,11 @@ pub fn ring_of_pipes(tasks: usize) -> Result<Vec<PipeEnd>, CaseError> {
 impl TokenEnd for PipeEnd {
     #[inline(always)]
     fn pass(&mut self, token: u32) -> io::Result<()> {
-        match self.writer.write(&token.to_le_bytes())? {
-            4 => Ok(()),
-            _ => Err(io::ErrorKind::WriteZero.into()),
-        }
+        write_token(&mut self.writer, token)
     }
 
     #[inline(always)]
     fn take(&mut self) -> io::Result<u32> {
-        let mut token = [0; 4];
-        match self.reader.read(&mut token)? {
-            4 => Ok(u32::from_le_bytes(token)),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
+        read_token(&mut self.reader)
     }
 }

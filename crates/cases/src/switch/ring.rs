@@ -1,27 +1,23 @@
-use measure::{CaseError, Metric, Params, Round};
+use measure::{CaseError, Metric};
 
 use super::pipe::ring_of_pipes;
 use super::{SAME, SAME_CPU, WorkingSet, measure_ring};
 use crate::partner::{AS_PROCESSES_WHERE_POSSIBLE, Tasks};
-use crate::{Case, Only, Param, Takes, count_of, size_of};
+use crate::{Case, Param, Takes, count_of, size_of};
 
 /// Number of tasks.
-const TASKS: Param = Param {
-    name: "tasks",
-    meaning: "how many tasks pass the token around",
-    default: &["2", "16"],
-    full: &["2", "4", "8", "16", "32", "64"],
-    takes: Takes::Count(1024),
-};
+const TASKS: Param = Param::new("tasks", "how many tasks pass the token around", &["2", "16"])
+    .full(&["2", "4", "8", "16", "32", "64"])
+    .takes(Takes::Count(1024));
 
 /// What each of them uses.
-const WORKING_SET: Param = Param {
-    name: "working-set",
-    meaning: "bytes of its own memory that a task changes when it has the token: 8 bytes in each 64",
-    default: &["0", "64k"],
-    full: &["0", "4k", "16k", "64k", "256k"],
-    takes: Takes::Size(64 << 20),
-};
+const WORKING_SET: Param = Param::new(
+    "working-set",
+    "bytes of its own memory that a task changes when it has the token: 8 bytes in each 64",
+    &["0", "64k"],
+)
+.full(&["0", "4k", "16k", "64k", "256k"])
+.takes(Takes::Size(64 << 20));
 
 /// The price of the caches that a switch leaves cold.
 const TOUCH: Metric = Metric::lower(
@@ -37,41 +33,35 @@ const NET: Metric = Metric::lower(
 
 /// A token that goes around many tasks.
 pub const CASE: Case = Case {
-    area: "switch",
-    name: "ring",
     operation: "One hand-over of a token of 4 bytes to the next of a ring of tasks on one CPU: one write to a pipe, one \
                 read from another, a context switch, and an addition to a word in each 64 bytes of the task's working \
                 set. Nothing is subtracted; the metric net is without the time that the same additions take when the \
                 working set is cached.",
     comparable_to: "lmbench's `lat_ctx` is net without the pipe calls too, and sums its working set up instead of \
             changing it.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
     params: &[TASKS, WORKING_SET, AS_PROCESSES_WHERE_POSSIBLE, PLACE],
     metrics: &[SAME_CPU, TOUCH, NET],
-    run,
+    run: |params, round| {
+        let (tasks, bytes) = (count_of(params, "tasks")?, size_of(params, "working-set")?);
+        if tasks < 2 {
+            return Err(CaseError::Unsupported("a ring has at least two tasks".into()));
+        }
+        platform::limits::raise_descriptors();
+        let placed = Tasks::of(params, round)?;
+        if platform::process::CAN_FORK {
+            round.expect_syscalls(2.0 / tasks as f64);
+        }
+        measure_ring(&placed, round, ring_of_pipes(tasks)?, bytes)?;
+        if bytes > 0 {
+            let touch = WorkingSet::cached_ns(bytes);
+            round.metric(&TOUCH, touch);
+            if let Some(time) = round.median_time() {
+                round.metric(&NET, (time.get() - touch).max(0.0));
+            }
+        }
+        Ok(())
+    },
+    ..Case::new("switch", "ring")
 };
 
 const PLACE: Param = Param { full: &["same", "unpinned"], ..SAME };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let (tasks, bytes) = (count_of(params, "tasks")?, size_of(params, "working-set")?);
-    if tasks < 2 {
-        return Err(CaseError::Unsupported("a ring has at least two tasks".into()));
-    }
-    platform::limits::raise_descriptors();
-    let placed = Tasks::of(params, round)?;
-    if platform::process::CAN_FORK {
-        round.expect_syscalls(2.0 / tasks as f64);
-    }
-    measure_ring(&placed, round, ring_of_pipes(tasks)?, bytes)?;
-    if bytes > 0 {
-        let touch = WorkingSet::cached_ns(bytes);
-        round.metric(&TOUCH, touch);
-        if let Some(time) = round.median_time() {
-            round.metric(&NET, (time.get() - touch).max(0.0));
-        }
-    }
-    Ok(())
-}

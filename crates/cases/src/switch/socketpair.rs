@@ -1,55 +1,38 @@
-use measure::{CaseError, Params, Round};
-use platform::on_unix;
-
 use super::{EITHER, METRICS};
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// The token as bytes in a Unix-domain stream.
 pub const CASE: Case = Case {
-    area: "switch",
-    name: "socketpair",
     operation: "One hand-over of a token of 4 bytes to another task, which waits for it: one write and one read on a pair \
                 of Unix-domain stream sockets per task and hand-over. Half of the way there and back.",
     comparable_to: "lmbench's `lat_unix` reports the way there and back; `perf bench sched messaging` sends among many \
             tasks at once.",
-    only: Only::Unix("measured on Unix-like systems only"),
-    core_bound: false,
-    trials: None,
     params: EITHER,
     metrics: METRICS,
-    run,
-};
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    on_unix!(params, round, {
-        use std::io::{self, Read, Write};
+    run: on_unix!(|params, round| {
+        use measure::CaseError;
+        use std::io;
         use std::os::unix::net::UnixStream;
 
-        use super::{TokenEnd, measure_pair};
+        use super::{TokenEnd, measure_pair, read_token, write_token};
 
         struct End(UnixStream);
 
         impl TokenEnd for End {
             #[inline(always)]
             fn pass(&mut self, token: u32) -> io::Result<()> {
-                match self.0.write(&token.to_le_bytes())? {
-                    4 => Ok(()),
-                    _ => Err(io::ErrorKind::WriteZero.into()),
-                }
+                write_token(&mut self.0, token)
             }
 
             #[inline(always)]
             fn take(&mut self) -> io::Result<u32> {
-                let mut token = [0; 4];
-                match self.0.read(&mut token)? {
-                    4 => Ok(u32::from_le_bytes(token)),
-                    _ => Err(io::ErrorKind::UnexpectedEof.into()),
-                }
+                read_token(&mut self.0)
             }
         }
 
         let (first, second) =
             UnixStream::pair().map_err(|e| CaseError::from_io("socketpair", &e))?;
         measure_pair(params, round, [End(first), End(second)], Some(1.0))
-    })
-}
+    }),
+    ..Case::new("switch", "socketpair").on_unix()
+};

@@ -3,11 +3,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use measure::{CaseError, Metric, Params, Round};
 use platform::address_wait::{Sharing, wait_while, wake_one};
 use platform::shared::Shared;
-use platform::{on_unix, on_windows};
 
 use super::{AS_THREADS, ONE_CPU, SAME};
 use crate::partner::Tasks;
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix, on_windows};
 
 /// Hand-overs of one call: the partner is woken at its begin and blocks at its end, because a task that yields between
 /// batches would share the CPU with the sentinel.
@@ -19,25 +18,20 @@ const YIELDS: Metric =
 
 /// A task gives up the CPU, and the other has it.
 pub const SCHED_YIELD: Case = Case {
-    area: "switch",
-    name: "sched-yield",
     operation: "One hand-over of the CPU between two tasks pinned to it, neither of which blocks: a task calls sched_yield \
                 until the other one has run. Half of the way there and back; a 256th of waking and blocking the other \
                 task is included.",
     comparable_to: "syscall/sched-yield has no other task; stress-ng's `yield` stressor counts calls, not hand-overs.",
     only: Only::Unix("Windows has SwitchToThread: see switch/switch-to-thread"),
-    core_bound: false,
-    trials: None,
     params: ONE_CPU,
     metrics: &[YIELDS],
-    run: |params, round| {
-        on_unix!(params, round, {
-            run(params, round, || {
-                // SAFETY: takes nothing.
-                unsafe { libc::sched_yield() };
-            })
+    run: on_unix!(|params, round| {
+        run(params, round, || {
+            // SAFETY: takes nothing.
+            unsafe { libc::sched_yield() };
         })
-    },
+    }),
+    ..Case::new("switch", "sched-yield")
 };
 
 /// The same on Windows.
@@ -49,14 +43,12 @@ pub const SWITCH_TO_THREAD: Case = Case {
     comparable_to: "The counterpart of switch/sched-yield.",
     only: Only::Windows("exists only on Windows"),
     params: &[AS_THREADS, SAME],
-    run: |params, round| {
-        on_windows!(params, round, {
-            run(params, round, || {
-                // SAFETY: takes nothing. Its answer, whether another thread ran, is no failure.
-                unsafe { windows_sys::Win32::System::Threading::SwitchToThread() };
-            })
+    run: on_windows!(|params, round| {
+        run(params, round, || {
+            // SAFETY: takes nothing. Its answer, whether another thread ran, is no failure.
+            unsafe { windows_sys::Win32::System::Threading::SwitchToThread() };
         })
-    },
+    }),
     ..SCHED_YIELD
 };
 

@@ -1,25 +1,17 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// The way along a path, and a permission.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "access",
     operation: "One access that asks whether this program's own file may be read, by its absolute path.",
     comparable_to: "libMicro's `access` is the same with another path; the difference to syscall/stat is that nothing is \
                     copied.",
     only: Only::Unix("Windows has GetFileAttributes: see syscall/get-file-attributes"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            let path = super::path_of_own_program()?;
-            round.expect_syscalls(1.0);
-            // SAFETY: the path ends with NUL.
-            super::time(round, "access", || unsafe { libc::access(path.as_ptr(), libc::R_OK) == 0 })
-        })
-    },
+    run: on_unix!(|_, round| {
+        let path = super::path_of_own_program()?;
+        round.expect_syscalls(1.0);
+        // SAFETY: the path ends with NUL.
+        super::time(round, "access", || unsafe { libc::access(path.as_ptr(), libc::R_OK) == 0 })
+    }),
+    ..Case::new("syscall", "access")
 };

@@ -1,28 +1,18 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// The way along a path to a directory.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "chdir",
     operation: "One chdir to the working directory by its absolute path, so that it does not change; the longer the path, \
                 the dearer.",
     comparable_to: "libMicro's `chdir` changes between two directories.",
-    only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            let here = std::env::current_dir();
-            let here =
-                here.map_err(|e| measure::CaseError::from_io("the working directory", &e))?;
-            let path = super::named_files::c_path(&here)?;
-            round.expect_syscalls(1.0);
-            // SAFETY: the path ends with NUL.
-            super::time(round, "chdir", || unsafe { libc::chdir(path.as_ptr()) == 0 })
-        })
-    },
+    run: on_unix!(|_, round| {
+        let here = std::env::current_dir();
+        let here = here.map_err(|e| measure::CaseError::from_io("the working directory", &e))?;
+        let path = super::named_files::c_path(&here)?;
+        round.expect_syscalls(1.0);
+        // SAFETY: the path ends with NUL.
+        super::time(round, "chdir", || unsafe { libc::chdir(path.as_ptr()) == 0 })
+    }),
+    ..Case::new("syscall", "chdir").on_unix()
 };

@@ -1,27 +1,17 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// A change of a file that every file system stores.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "chmod",
     operation: "One chmod of a temporary file, by its absolute path, to the permissions that it has.",
     comparable_to: "libMicro's `chmod` is the same with another path.",
-    only: Only::Unix("measured on Unix-like systems only"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use super::named_files::{NamedFiles, c_path};
+    run: on_unix!(|_, round| {
+        use super::named_files::{NamedFiles, c_path};
 
-            let files = NamedFiles::new()?;
-            let path = c_path(&files.create(1, b"x")?)?;
-            round.expect_syscalls(1.0);
-            // SAFETY: the path ends with NUL.
-            super::time(round, "chmod", || unsafe { libc::chmod(path.as_ptr(), 0o600) == 0 })
-        })
-    },
+        let files = NamedFiles::new()?;
+        let path = c_path(&files.create(1, b"x")?)?;
+        round.expect_syscalls(1.0);
+        // SAFETY: the path ends with NUL.
+        super::time(round, "chmod", || unsafe { libc::chmod(path.as_ptr(), 0o600) == 0 })
+    }),
+    ..Case::new("syscall", "chmod").on_unix()
 };

@@ -1,46 +1,35 @@
-use platform::on_windows;
-
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// Path lookup, allocation of a handle, and its release.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "create-file-close",
     operation: "One CreateFileW that opens this program's own file for reading by its absolute \
                 path, and one CloseHandle of the handle.",
     comparable_to: "The Windows counterpart of syscall/open-close. osbench's `create_files` also \
                 creates, writes and deletes the file.",
-    only: Only::Windows("exists only on Windows"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_windows!(round, {
-            use std::os::windows::ffi::OsStrExt;
-            use windows_sys::Win32::Foundation::{CloseHandle, GENERIC_READ, INVALID_HANDLE_VALUE};
-            use windows_sys::Win32::Storage::FileSystem::{
-                CreateFileW, FILE_ATTRIBUTE_NORMAL, FILE_SHARE_READ, OPEN_EXISTING,
-            };
+    run: on_windows!(|_, round| {
+        use std::os::windows::ffi::OsStrExt;
+        use windows_sys::Win32::Foundation::{CloseHandle, GENERIC_READ, INVALID_HANDLE_VALUE};
+        use windows_sys::Win32::Storage::FileSystem::{
+            CreateFileW, FILE_ATTRIBUTE_NORMAL, FILE_SHARE_READ, OPEN_EXISTING,
+        };
 
-            let path = std::env::current_exe()
-                .map_err(|e| measure::CaseError::from_io("finding this program's own file", &e))?;
-            let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
-            super::time(round, "CreateFileW", || {
-                // SAFETY: the path ends with NUL; a handle that was opened is closed.
-                unsafe {
-                    let handle = CreateFileW(
-                        path.as_ptr(),
-                        GENERIC_READ,
-                        FILE_SHARE_READ,
-                        std::ptr::null(),
-                        OPEN_EXISTING,
-                        FILE_ATTRIBUTE_NORMAL,
-                        std::ptr::null_mut(),
-                    );
-                    handle != INVALID_HANDLE_VALUE && CloseHandle(handle) != 0
-                }
-            })
+        let path = std::env::current_exe()
+            .map_err(|e| measure::CaseError::from_io("finding this program's own file", &e))?;
+        let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
+        // SAFETY: the path ends with NUL; a handle that was opened is closed.
+        super::time(round, "CreateFileW", || unsafe {
+            let handle = CreateFileW(
+                path.as_ptr(),
+                GENERIC_READ,
+                FILE_SHARE_READ,
+                std::ptr::null(),
+                OPEN_EXISTING,
+                FILE_ATTRIBUTE_NORMAL,
+                std::ptr::null_mut(),
+            );
+            handle != INVALID_HANDLE_VALUE && CloseHandle(handle) != 0
         })
-    },
+    }),
+    ..Case::new("syscall", "create-file-close").on_windows()
 };

@@ -1,28 +1,19 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// A descriptor put in the place of another.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "dup2",
     operation: "One dup2 of a regular file's descriptor to a number that is in use: it closes what was there.",
     comparable_to: "libMicro's `dup` has no dup2; lmbench and will-it-scale neither. The difference to syscall/dup-close is \
                     one way into the kernel.",
-    only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|_, round| {
+        use std::os::fd::AsRawFd;
 
-            let (file, other) = (super::own_program()?, super::own_program()?);
-            let (fd, target) = (file.as_raw_fd(), other.as_raw_fd());
-            round.expect_syscalls(1.0);
-            // SAFETY: both descriptors are open and ours.
-            super::time(round, "dup2", || unsafe { libc::dup2(fd, target) == target })
-        })
-    },
+        let (file, other) = (super::own_program()?, super::own_program()?);
+        let (fd, target) = (file.as_raw_fd(), other.as_raw_fd());
+        round.expect_syscalls(1.0);
+        // SAFETY: both descriptors are open and ours.
+        super::time(round, "dup2", || unsafe { libc::dup2(fd, target) == target })
+    }),
+    ..Case::new("syscall", "dup2").on_unix()
 };

@@ -1,33 +1,23 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Allocating and releasing a descriptor, without a path lookup.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "dup-close",
     operation: "One dup of the descriptor of a regular file and one close of the copy.",
     comparable_to: "will-it-scale's `dup1` also counts the pair; libMicro's `dup` does not time \
                 the close.",
     only: Only::Unix("Windows has DuplicateHandle; see syscall/duplicate-handle-close"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|params, round| {
+        use crate::scale::alone_or_scaled;
+        use std::os::fd::AsRawFd;
 
-            let file = super::own_program()?;
-            let fd = file.as_raw_fd();
-            round.expect_syscalls(2.0);
-            super::time(round, "dup", || {
-                // SAFETY: the descriptor is open; a copy that was made is closed.
-                unsafe {
-                    let copy = libc::dup(fd);
-                    copy >= 0 && libc::close(copy) == 0
-                }
-            })
+        let file = |_| super::unnamed_file::unless_alone(params);
+        round.expect_syscalls(2.0);
+        // SAFETY: the descriptor is open; a copy that was made is closed.
+        alone_or_scaled(params, round, "dup", file, |file| unsafe {
+            let copy = libc::dup(file.as_raw_fd());
+            copy >= 0 && libc::close(copy) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "dup-close")
 };

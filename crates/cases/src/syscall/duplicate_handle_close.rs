@@ -1,39 +1,26 @@
-use platform::on_windows;
-
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// Allocating and releasing a handle, without a path lookup.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "duplicate-handle-close",
     operation: "One DuplicateHandle of the handle of a regular file within the process and one \
                 CloseHandle of the copy.",
     comparable_to: "The Windows counterpart of syscall/dup-close.",
-    only: Only::Windows("exists only on Windows"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_windows!(round, {
-            use std::os::windows::io::AsRawHandle;
-            use windows_sys::Win32::Foundation::{
-                CloseHandle, DUPLICATE_SAME_ACCESS, DuplicateHandle,
-            };
-            use windows_sys::Win32::System::Threading::GetCurrentProcess;
+    run: on_windows!(|_, round| {
+        use std::os::windows::io::AsRawHandle;
+        use windows_sys::Win32::Foundation::{CloseHandle, DUPLICATE_SAME_ACCESS, DuplicateHandle};
+        use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
-            let file = super::own_program()?;
-            let (handle, mut copy) = (file.as_raw_handle(), std::ptr::null_mut());
-            super::time(round, "DuplicateHandle", || {
-                // SAFETY: the handle is open; the pseudo handle needs no closing; a copy that was
-                // made is closed.
-                unsafe {
-                    let this = GetCurrentProcess();
-                    let options = DUPLICATE_SAME_ACCESS;
-                    DuplicateHandle(this, handle, this, &mut copy, 0, 0, options) != 0
-                        && CloseHandle(copy) != 0
-                }
-            })
+        let file = super::own_program()?;
+        let (handle, mut copy) = (file.as_raw_handle(), std::ptr::null_mut());
+        // SAFETY: the handle is open; the pseudo handle needs no closing; a copy that was
+        // made is closed.
+        super::time(round, "DuplicateHandle", || unsafe {
+            let this = GetCurrentProcess();
+            let options = DUPLICATE_SAME_ACCESS;
+            DuplicateHandle(this, handle, this, &mut copy, 0, 0, options) != 0
+                && CloseHandle(copy) != 0
         })
-    },
+    }),
+    ..Case::new("syscall", "duplicate-handle-close").on_windows()
 };

@@ -1,49 +1,35 @@
-use platform::on_linux;
-
 use super::idle_sockets::FDS;
-use crate::{Case, Only};
+use crate::{Case, on_linux};
 
 /// Polling descriptors that were registered before the call.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "epoll-wait",
     operation: "One epoll_wait with timeout 0 on an epoll instance that watches `fds` idle \
                 Unix-domain sockets for reading; none is readable.",
     comparable_to: "`perf bench epoll wait` counts events that did occur. syscall/poll and \
                 syscall/select check the same sockets without an epoll instance.",
-    only: Only::Linux("measured on Linux only"),
     core_bound: true,
-    trials: None,
     params: &[FDS],
-    metrics: &[],
-    run: |params, round| {
-        on_linux!(params, round, {
-            use measure::CaseError;
-            use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    run: on_linux!(|params, round| {
+        use measure::CaseError;
+        use std::os::fd::AsRawFd;
 
-            let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
-            // SAFETY: takes a number.
-            let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-            if fd < 0 {
-                return Err(CaseError::last_os_error("epoll_create1"));
+        let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
+        let epoll = platform::owned::epoll()?;
+        let fd = epoll.as_raw_fd();
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
+        for &watched in &sockets.fds {
+            // SAFETY: both descriptors are open, and the event is valid.
+            let done = unsafe { libc::epoll_ctl(fd, libc::EPOLL_CTL_ADD, watched, &mut event) };
+            if done != 0 {
+                return Err(CaseError::last_os_error("epoll_ctl"));
             }
-            // SAFETY: the descriptor was just opened and is ours alone.
-            let epoll = unsafe { OwnedFd::from_raw_fd(fd) };
-            let fd = epoll.as_raw_fd();
-            let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
-            for &watched in &sockets.fds {
-                // SAFETY: both descriptors are open, and the event is valid.
-                let done = unsafe { libc::epoll_ctl(fd, libc::EPOLL_CTL_ADD, watched, &mut event) };
-                if done != 0 {
-                    return Err(CaseError::last_os_error("epoll_ctl"));
-                }
-            }
-            let mut ready = [event; 64];
-            round.expect_syscalls(1.0);
-            super::time(round, "epoll_wait", || {
-                // SAFETY: the pointer and count describe `ready`.
-                unsafe { libc::epoll_wait(fd, ready.as_mut_ptr(), 64, 0) == 0 }
-            })
+        }
+        let mut ready = [event; 64];
+        round.expect_syscalls(1.0);
+        // SAFETY: the pointer and count describe `ready`.
+        super::time(round, "epoll_wait", || unsafe {
+            libc::epoll_wait(fd, ready.as_mut_ptr(), 64, 0) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "epoll-wait").on_linux()
 };

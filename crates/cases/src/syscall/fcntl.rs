@@ -1,27 +1,18 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// Asking about an open file.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "fcntl",
     operation: "One fcntl that asks for the flags of a regular file's descriptor (F_GETFL).",
     comparable_to: "libMicro's `fcntl_ndelay` sets and clears a flag: two calls for each of its operations.",
-    only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|_, round| {
+        use std::os::fd::AsRawFd;
 
-            let file = super::own_program()?;
-            let fd = file.as_raw_fd();
-            round.expect_syscalls(1.0);
-            // SAFETY: the descriptor is open.
-            super::time(round, "fcntl", || unsafe { libc::fcntl(fd, libc::F_GETFL) >= 0 })
-        })
-    },
+        let file = super::own_program()?;
+        let fd = file.as_raw_fd();
+        round.expect_syscalls(1.0);
+        // SAFETY: the descriptor is open.
+        super::time(round, "fcntl", || unsafe { libc::fcntl(fd, libc::F_GETFL) >= 0 })
+    }),
+    ..Case::new("syscall", "fcntl").on_unix()
 };

@@ -1,30 +1,20 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Reading the metadata of an open file.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "fstat",
     operation: "One fstat of an open regular file, which is this program's own.",
     comparable_to: "lmbench's `lat_syscall fstat` and will-it-scale's `fstat1` make the same call.",
     only: Only::Unix("Windows has GetFileSizeEx; see syscall/query-file-size"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|_, round| {
+        use std::os::fd::AsRawFd;
 
-            let file = super::own_program()?;
-            // SAFETY: an all-zero stat is valid.
-            let (fd, mut facts) = (file.as_raw_fd(), unsafe { std::mem::zeroed() });
-            round.expect_syscalls(1.0);
-            super::time(round, "fstat", || {
-                // SAFETY: the descriptor is open, and `facts` is a valid buffer for the result.
-                unsafe { libc::fstat(fd, &mut facts) == 0 }
-            })
-        })
-    },
+        let file = super::own_program()?;
+        // SAFETY: an all-zero stat is valid.
+        let (fd, mut facts) = (file.as_raw_fd(), unsafe { std::mem::zeroed() });
+        round.expect_syscalls(1.0);
+        // SAFETY: the descriptor is open, and `facts` is a valid buffer for the result.
+        super::time(round, "fstat", || unsafe { libc::fstat(fd, &mut facts) == 0 })
+    }),
+    ..Case::new("syscall", "fstat")
 };

@@ -1,33 +1,24 @@
-use platform::on_windows;
-
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// The way along a path, and a few facts about its end.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "get-file-attributes",
     operation: "One GetFileAttributesW of this program's own file by its absolute path.",
     comparable_to: "The counterpart of syscall/access and syscall/stat.",
-    only: Only::Windows("exists only on Windows"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_windows!(round, {
-            use std::os::windows::ffi::OsStrExt;
-            use windows_sys::Win32::Storage::FileSystem::{
-                GetFileAttributesW, INVALID_FILE_ATTRIBUTES,
-            };
+    run: on_windows!(|_, round| {
+        use std::os::windows::ffi::OsStrExt;
+        use windows_sys::Win32::Storage::FileSystem::{
+            GetFileAttributesW, INVALID_FILE_ATTRIBUTES,
+        };
 
-            let path = std::env::current_exe();
-            let path = path
-                .map_err(|e| measure::CaseError::from_io("finding this program's own file", &e))?;
-            let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
-            super::time(round, "GetFileAttributesW", || {
-                // SAFETY: the path ends with a zero.
-                unsafe { GetFileAttributesW(path.as_ptr()) != INVALID_FILE_ATTRIBUTES }
-            })
+        let path = std::env::current_exe();
+        let path =
+            path.map_err(|e| measure::CaseError::from_io("finding this program's own file", &e))?;
+        let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
+        // SAFETY: the path ends with a zero.
+        super::time(round, "GetFileAttributesW", || unsafe {
+            GetFileAttributesW(path.as_ptr()) != INVALID_FILE_ATTRIBUTES
         })
-    },
+    }),
+    ..Case::new("syscall", "get-file-attributes").on_windows()
 };

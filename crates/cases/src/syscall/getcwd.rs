@@ -1,30 +1,20 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// A path from a directory upwards.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "getcwd",
     operation: "One getcwd of the C library into a buffer of 4,096 bytes; the deeper the working directory, the dearer.",
     comparable_to: "libMicro's `getcwd` is the same; on Linux it is one system call.",
-    only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            let mut path = [0u8; 4096];
-            if cfg!(target_os = "linux") {
-                round.expect_syscalls(1.0);
-            }
-            super::time(round, "getcwd", || {
-                // SAFETY: the pointer and length describe `path`.
-                let found =
-                    unsafe { !libc::getcwd(path.as_mut_ptr().cast(), path.len()).is_null() };
-                found && path[0] == b'/'
-            })
+    run: on_unix!(|_, round| {
+        let mut path = [0u8; 4096];
+        if cfg!(target_os = "linux") {
+            round.expect_syscalls(1.0);
+        }
+        super::time(round, "getcwd", || {
+            // SAFETY: the pointer and length describe `path`.
+            let found = unsafe { !libc::getcwd(path.as_mut_ptr().cast(), path.len()).is_null() };
+            found && path[0] == b'/'
         })
-    },
+    }),
+    ..Case::new("syscall", "getcwd").on_unix()
 };

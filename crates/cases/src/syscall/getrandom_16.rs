@@ -1,29 +1,20 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, on_linux};
 
 /// The random bytes for a hash seed or an identifier.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "getrandom-16",
     operation: "One getrandom system call for 16 bytes. The C library's getrandom is not used, \
                 since glibc 2.41 and later answer it in user space through the vDSO.",
     comparable_to: "The kernel's `vdso_test_getrandom` compares this call with the vDSO's. \
                 stress-ng's `--getrandom` reads blocks of other sizes, and lmbench and libMicro \
                 have no such test.",
-    only: Only::Linux("measured on Linux only"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            let mut bytes = [0u8; 16];
-            round.expect_syscalls(1.0);
-            super::time(round, "getrandom", || {
-                // SAFETY: the pointer and count describe `bytes`.
-                unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), 16, 0) == 16 }
-            })
+    run: on_linux!(|_, round| {
+        let mut bytes = [0u8; 16];
+        round.expect_syscalls(1.0);
+        // SAFETY: the pointer and count describe `bytes`.
+        super::time(round, "getrandom", || unsafe {
+            libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), 16, 0) == 16
         })
-    },
+    }),
+    ..Case::new("syscall", "getrandom-16").on_linux()
 };

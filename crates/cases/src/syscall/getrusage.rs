@@ -1,27 +1,19 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Reading the resource usage of the calling process.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "getrusage",
     operation: "One getrusage of the calling process (RUSAGE_SELF), which has one thread.",
     comparable_to: "libMicro's `getrusage` makes the same call.",
     only: Only::Unix("Windows has GetProcessTimes; see syscall/get-process-times"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            // SAFETY: an all-zero rusage is valid.
-            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-            round.expect_syscalls(1.0);
-            super::time(round, "getrusage", || {
-                // SAFETY: `usage` is a valid buffer for the result.
-                unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) == 0 }
-            })
+    run: on_unix!(|_, round| {
+        // SAFETY: an all-zero rusage is valid.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        round.expect_syscalls(1.0);
+        // SAFETY: `usage` is a valid buffer for the result.
+        super::time(round, "getrusage", || unsafe {
+            libc::getrusage(libc::RUSAGE_SELF, &mut usage) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "getrusage")
 };

@@ -1,38 +1,28 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, on_linux};
 
 /// A named attribute of a file.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "getxattr",
     operation: "One getxattr of 16 bytes of a temporary file, by its absolute path.",
     comparable_to: "Access control lists and SELinux labels are stored so; the measured peers have no such case.",
-    only: Only::Linux("measured on Linux only"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            use super::named_files::{NamedFiles, c_path};
+    run: on_linux!(|_, round| {
+        use super::named_files::{NamedFiles, c_path};
 
-            let files = NamedFiles::new()?;
-            let path = c_path(&files.create(1, b"x")?)?;
-            let (name, value) = (c"user.oscost".as_ptr(), [7u8; 16]);
-            // SAFETY: both strings end with NUL; the pointer and length describe `value`.
-            let set = unsafe { libc::setxattr(path.as_ptr(), name, value.as_ptr().cast(), 16, 0) };
-            if set != 0 {
-                return Err(measure::CaseError::last_os_error("setxattr"));
-            }
-            let mut found = [0u8; 16];
-            round.expect_syscalls(1.0);
-            super::time(round, "getxattr", || {
-                // SAFETY: as above, of `found`.
-                let length =
-                    unsafe { libc::getxattr(path.as_ptr(), name, found.as_mut_ptr().cast(), 16) };
-                length == 16 && found[15] == 7
-            })
+        let files = NamedFiles::new()?;
+        let path = c_path(&files.create(1, b"x")?)?;
+        let (name, value) = (c"user.oscost".as_ptr(), [7u8; 16]);
+        // SAFETY: both strings end with NUL; the pointer and length describe `value`.
+        let set = unsafe { libc::setxattr(path.as_ptr(), name, value.as_ptr().cast(), 16, 0) };
+        if set != 0 {
+            return Err(measure::CaseError::last_os_error("setxattr"));
+        }
+        let mut found = [0u8; 16];
+        round.expect_syscalls(1.0);
+        super::time(round, "getxattr", || {
+            // SAFETY: as above, of `found`.
+            let length =
+                unsafe { libc::getxattr(path.as_ptr(), name, found.as_mut_ptr().cast(), 16) };
+            length == 16 && found[15] == 7
         })
-    },
+    }),
+    ..Case::new("syscall", "getxattr").on_linux()
 };

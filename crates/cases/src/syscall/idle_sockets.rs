@@ -1,39 +1,34 @@
 //! Descriptors to watch that never become ready.
 
 use measure::{CaseError, Params};
-use platform::on_unix;
 
-use crate::{Param, Takes};
+use crate::{Param, Takes, on_unix};
 
 /// The number of descriptors that a case watches.
-pub const FDS: Param = Param {
-    name: "fds",
-    meaning: "the number of descriptors watched",
-    default: &["10", "100", "500"],
-    full: &["1", "10", "100", "500", "1000"],
-    takes: Takes::Count(1 << 20),
-};
+pub const FDS: Param =
+    Param::new("fds", "the number of descriptors watched", &["10", "100", "500"])
+        .full(&["1", "10", "100", "500", "1000"])
+        .takes(Takes::Count(1 << 20));
 
 /// How many descriptors a case watches of which some are ready.
 pub const WATCHED: Param = Param { default: &["100"], full: &["10", "100", "500"], ..FDS };
 
 /// How many of them are ready.
-pub const ACTIVE: Param = Param {
-    name: "active",
-    meaning: "how many of 100 watched descriptors are readable",
-    default: &["50"],
-    full: &["1", "10", "50", "100"],
-    takes: Takes::Count(100),
-};
+pub const ACTIVE: Param =
+    Param::new("active", "how many of 100 watched descriptors are readable", &["50"])
+        .full(&["1", "10", "50", "100"])
+        .takes(Takes::Count(100));
 
-/// How many descriptors are watched, and how many of them are ready: at least one.
+/// The sockets that `params` ask for, and how many of them are readable: none without the parameter, else at least one.
 ///
 /// # Errors
-/// `Failed` if a parameter is missing.
-pub fn counts(params: &Params) -> Result<(usize, usize), CaseError> {
-    let fds = crate::count_of(params, WATCHED.name)?;
-    let share = crate::count_of(params, ACTIVE.name)?;
-    Ok((fds, (fds * share).div_ceil(100).min(fds)))
+/// As of [`open`].
+pub fn asked_for(params: &Params) -> Result<(IdleSockets, usize), CaseError> {
+    let fds = crate::count_of(params, FDS.name)?;
+    let is_partly = params.contains_key(ACTIVE.name);
+    let share = if is_partly { crate::count_of(params, ACTIVE.name)? } else { 0 };
+    let active = (fds * share).div_ceil(100).min(fds);
+    Ok((open_partly_active(fds, active)?, active))
 }
 
 /// Sockets on which nothing happens, closed when dropped.

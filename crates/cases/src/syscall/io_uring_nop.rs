@@ -1,11 +1,7 @@
-use platform::on_linux;
-
-use crate::{Case, Only, Param, Takes};
+use crate::{Case, Only, Param, Takes, on_linux};
 
 /// The cost of a request when several share one system call.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "io-uring-nop",
     operation: "One no-op request through io_uring. Each io_uring_enter submits `batch` such \
                 requests and waits for their completions.",
     comparable_to: "fio's `t/io_uring -N1` also measures no-op requests, but keeps several batches \
@@ -13,34 +9,31 @@ pub const CASE: Case = Case {
                 are complete.",
     only: Only::Linux("io_uring exists only on Linux"),
     core_bound: true,
-    trials: None,
-    params: &[Param {
-        name: "batch",
-        meaning: "the number of requests that share one system call",
-        default: &["1", "8", "64"],
-        full: &["1", "2", "4", "8", "16", "32", "64", "128"],
-        takes: Takes::Count(1 << 20),
-    }],
-    metrics: &[],
-    run: |params, round| {
-        on_linux!(params, round, {
-            use io_uring::{IoUring, opcode::Nop};
+    params: &[Param::new(
+        "batch",
+        "the number of requests that share one system call",
+        &["1", "8", "64"],
+    )
+    .full(&["1", "2", "4", "8", "16", "32", "64", "128"])
+    .takes(Takes::Count(1 << 20))],
+    run: on_linux!(|params, round| {
+        use io_uring::{IoUring, opcode::Nop};
 
-            let batch = crate::count_of(params, "batch")?.clamp(1, 1024);
-            let ring = IoUring::new(batch.next_power_of_two() as u32);
-            let mut ring = ring.map_err(|e| measure::CaseError::from_io("io_uring_setup", &e))?;
-            round.operations_per_call(batch as u64);
-            round.expect_syscalls(1.0 / batch as f64);
-            super::time(round, "io_uring_enter", || {
-                for _ in 0..batch {
-                    // SAFETY: a no-op refers to no memory.
-                    let queued = unsafe { ring.submission().push(&Nop::new().build()) };
-                    debug_assert!(queued.is_ok());
-                }
-                let submitted = ring.submit_and_wait(batch);
-                let done = ring.completion().filter(|entry| entry.result() == 0).count();
-                submitted.is_ok_and(|count| count == batch) && done == batch
-            })
+        let batch = crate::count_of(params, "batch")?.clamp(1, 1024);
+        let ring = IoUring::new(batch.next_power_of_two() as u32);
+        let mut ring = ring.map_err(|e| measure::CaseError::from_io("io_uring_setup", &e))?;
+        round.operations_per_call(batch as u64);
+        round.expect_syscalls(1.0 / batch as f64);
+        super::time(round, "io_uring_enter", || {
+            for _ in 0..batch {
+                // SAFETY: a no-op refers to no memory.
+                let queued = unsafe { ring.submission().push(&Nop::new().build()) };
+                debug_assert!(queued.is_ok());
+            }
+            let submitted = ring.submit_and_wait(batch);
+            let done = ring.completion().filter(|entry| entry.result() == 0).count();
+            submitted.is_ok_and(|count| count == batch) && done == batch
         })
-    },
+    }),
+    ..Case::new("syscall", "io-uring-nop")
 };

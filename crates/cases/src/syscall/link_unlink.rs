@@ -1,31 +1,20 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// A second name for a file.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "link-unlink",
     operation: "One link that gives a temporary file a second name in its directory, and one unlink of that name.",
     comparable_to: "libMicro's `link` and `unlink` are measured one by one, on many files in turn.",
-    only: Only::Unix("measured on Unix-like systems only"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use super::named_files::{NamedFiles, c_path};
+    run: on_unix!(|_, round| {
+        use super::named_files::{NamedFiles, c_path};
 
-            let files = NamedFiles::new()?;
-            let first = c_path(&files.create(1, b"x")?)?;
-            let second = c_path(&files.file(2))?;
-            round.expect_syscalls(2.0);
-            // SAFETY: both paths end with NUL.
-            super::time(round, "link", || unsafe {
-                libc::link(first.as_ptr(), second.as_ptr()) == 0
-                    && libc::unlink(second.as_ptr()) == 0
-            })
+        let files = NamedFiles::new()?;
+        let first = c_path(&files.create(1, b"x")?)?;
+        let second = c_path(&files.file(2))?;
+        round.expect_syscalls(2.0);
+        // SAFETY: both paths end with NUL.
+        super::time(round, "link", || unsafe {
+            libc::link(first.as_ptr(), second.as_ptr()) == 0 && libc::unlink(second.as_ptr()) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "link-unlink").on_unix()
 };

@@ -1,29 +1,20 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// The shortest call that looks up a descriptor.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "lseek",
     operation: "One lseek to the start of a regular file.",
     comparable_to: "will-it-scale's `lseek1` makes the same call.",
-    only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|params, round| {
+        use crate::scale::alone_or_scaled;
+        use std::os::fd::AsRawFd;
 
-            let file = super::own_program()?;
-            let fd = file.as_raw_fd();
-            round.expect_syscalls(1.0);
-            super::time(round, "lseek", || {
-                // SAFETY: the descriptor is open.
-                unsafe { libc::lseek(fd, 0, libc::SEEK_SET) == 0 }
-            })
+        let file = |_| super::unnamed_file::unless_alone(params);
+        round.expect_syscalls(1.0);
+        // SAFETY: the descriptor is open.
+        alone_or_scaled(params, round, "lseek", file, |file| unsafe {
+            libc::lseek(file.as_raw_fd(), 0, libc::SEEK_SET) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "lseek").on_unix()
 };

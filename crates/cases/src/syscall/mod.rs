@@ -6,11 +6,11 @@ mod chmod;
 mod common;
 mod create_file_close;
 mod dup2;
-mod dup_close;
+pub(crate) mod dup_close;
 mod duplicate_handle_close;
 mod epoll_ctl;
 mod epoll_wait;
-mod eventfd;
+pub(crate) mod eventfd;
 mod fcntl;
 mod fstat;
 mod get_file_attributes;
@@ -24,17 +24,16 @@ pub mod idle_sockets;
 mod inotify;
 mod io_uring_nop;
 mod link_unlink;
-mod lseek;
+pub(crate) mod lseek;
 pub mod named_files;
 mod nt_get_current_processor;
-mod open_close;
+pub(crate) mod open_close;
 mod poll;
-mod poll_active;
 mod pread;
 mod pread_4k;
 mod proc_read;
 mod pwrite;
-mod pwrite_4k;
+pub(crate) mod pwrite_4k;
 mod query_file_size;
 mod read_0;
 mod read_1;
@@ -44,11 +43,10 @@ mod read_whole;
 mod readv;
 #[cfg(test)]
 pub(crate) mod rehearsal;
-mod sched_yield;
+pub(crate) mod sched_yield;
 mod seccomp;
 mod select;
-mod select_active;
-mod set_event;
+pub(crate) mod set_event;
 mod setxattr;
 mod sigaction;
 mod sigprocmask;
@@ -69,7 +67,7 @@ mod writev;
 
 pub(crate) use common::*;
 
-use measure::{Params, TIME};
+use measure::Params;
 
 use crate::{Area, Case, Extent, Need, Select, SummaryRow};
 
@@ -106,16 +104,11 @@ pub const AREA: Area = Area {
         "syscall/writev",
     ],
     summary: &[
-        SummaryRow {
-            label: "system call (getppid)",
-            point: Select::case("syscall/getppid"),
-            metric: &TIME,
-        },
-        SummaryRow {
-            label: "system call (NtGetCurrentProcessorNumber)",
-            point: Select::case("syscall/nt-get-current-processor"),
-            metric: &TIME,
-        },
+        SummaryRow::time("system call (getppid)", Select::case("syscall/getppid")),
+        SummaryRow::time(
+            "system call (NtGetCurrentProcessorNumber)",
+            Select::case("syscall/nt-get-current-processor"),
+        ),
     ],
     ..Area::new("syscall", CASES)
 };
@@ -163,9 +156,9 @@ const CASES: &[&Case] = &[
     &getcwd::CASE,
     &eventfd::CASE,
     &select::CASE,
-    &select_active::CASE,
+    &select::PARTLY_ACTIVE,
     &poll::CASE,
-    &poll_active::CASE,
+    &poll::PARTLY_ACTIVE,
     &epoll_wait::CASE,
     &epoll_ctl::CASE,
     &inotify::CASE,

@@ -1,31 +1,29 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Path lookup, allocation of a descriptor, and its release.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "open-close",
     operation: "One open of this program's own file for reading by its absolute path, and one \
                 close of the descriptor.",
     comparable_to: "lmbench's `lat_syscall open` also counts the pair; will-it-scale's `open1` \
                 opens a temporary file for writing.",
     only: Only::Unix("Windows has CreateFile; see syscall/create-file-close"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            let path = super::path_of_own_program()?;
-            round.expect_syscalls(2.0);
-            super::time(round, "open", || {
-                // SAFETY: the path ends with NUL; a descriptor that was opened is closed.
-                unsafe {
-                    let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-                    fd >= 0 && libc::close(fd) == 0
-                }
-            })
+    run: on_unix!(|params, round| {
+        use super::named_files::{NamedFiles, c_path};
+        use crate::scale::{alone_or_scaled, is_scaled};
+
+        // A file for each of several workers.
+        let files = if is_scaled(params) { Some(NamedFiles::new()?) } else { None };
+        let path = |number| match &files {
+            Some(files) => files.create(number, b"x").and_then(|path| c_path(&path)),
+            None => super::path_of_own_program(),
+        };
+        round.expect_syscalls(2.0);
+        // SAFETY: the path ends with NUL; a descriptor that was opened is closed.
+        alone_or_scaled(params, round, "open", path, |path| unsafe {
+            let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+            fd >= 0 && libc::close(fd) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "open-close")
 };

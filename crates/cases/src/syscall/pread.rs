@@ -1,41 +1,30 @@
-use platform::on_unix;
-
 use super::transfer::BYTES;
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Reading from a cached file: with its length, the copy becomes more than the call.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "pread",
     operation: "One pread of a number of bytes from the beginning of a temporary file, which is cached.",
     comparable_to: "libMicro's `read` with 1 to 100 KiB from a file in a memory file system; syscall/pread-4k reads this \
                     program's own file.",
     only: Only::Unix("Windows has ReadFile: see syscall/read-file-4k"),
-    core_bound: false,
-    trials: None,
     params: &[BYTES],
-    metrics: &[],
-    run: |params, round| {
-        on_unix!(params, round, {
-            use std::os::fd::AsRawFd;
-            use std::os::unix::fs::FileExt;
+    run: on_unix!(|params, round| {
+        use std::os::fd::AsRawFd;
 
-            use measure::CaseError;
+        use measure::CaseError;
 
-            let bytes = crate::size_of(params, "bytes")?;
-            let file = super::unnamed_file::open()?;
-            let written = file.write_all_at(&vec![7; bytes], 0);
-            written.map_err(|e| CaseError::from_io("a temporary file", &e))?;
-            let (fd, mut buffer) = (file.as_raw_fd(), vec![0u8; bytes]);
-            round.expect_syscalls(1.0);
-            super::time(round, "pread", || {
-                // SAFETY: the descriptor is open; the pointer and length describe `buffer`.
-                unsafe { libc::pread(fd, buffer.as_mut_ptr().cast(), bytes, 0) == bytes as isize }
-            })?;
-            match buffer.iter().all(|&byte| byte == 7) {
-                true => Ok(()),
-                false => Err(CaseError::Failed("pread gave other bytes than those written".into())),
-            }
-        })
-    },
+        let bytes = crate::size_of(params, "bytes")?;
+        let file = super::unnamed_file::containing(&vec![7; bytes])?;
+        let (fd, mut buffer) = (file.as_raw_fd(), vec![0u8; bytes]);
+        round.expect_syscalls(1.0);
+        // SAFETY: the descriptor is open; the pointer and length describe `buffer`.
+        super::time(round, "pread", || unsafe {
+            libc::pread(fd, buffer.as_mut_ptr().cast(), bytes, 0) == bytes as isize
+        })?;
+        match buffer.iter().all(|&byte| byte == 7) {
+            true => Ok(()),
+            false => Err(CaseError::Failed("pread gave other bytes than those written".into())),
+        }
+    }),
+    ..Case::new("syscall", "pread")
 };

@@ -1,30 +1,22 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Reading 4 KiB from the page cache.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "pread-4k",
     operation: "One pread of the first 4,096 bytes of this program's own file, which is in the \
                 page cache.",
     comparable_to: "will-it-scale's `pread1` reads as many bytes from a temporary file.",
     only: Only::Unix("Windows has ReadFile; see syscall/read-file-4k"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|_, round| {
+        use std::os::fd::AsRawFd;
 
-            let file = super::own_program()?;
-            let (fd, mut page) = (file.as_raw_fd(), [0u8; 4096]);
-            round.expect_syscalls(1.0);
-            super::time(round, "pread", || {
-                // SAFETY: the descriptor is open; the pointer and count describe `page`.
-                unsafe { libc::pread(fd, page.as_mut_ptr().cast(), 4096, 0) == 4096 }
-            })
+        let file = super::own_program()?;
+        let (fd, mut page) = (file.as_raw_fd(), [0u8; 4096]);
+        round.expect_syscalls(1.0);
+        // SAFETY: the descriptor is open; the pointer and count describe `page`.
+        super::time(round, "pread", || unsafe {
+            libc::pread(fd, page.as_mut_ptr().cast(), 4096, 0) == 4096
         })
-    },
+    }),
+    ..Case::new("syscall", "pread-4k")
 };

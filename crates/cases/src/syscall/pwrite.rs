@@ -1,44 +1,33 @@
-use platform::on_unix;
-
 use super::transfer::BYTES;
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// Writing to a cached file: with its length, the copy becomes more than the call.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "pwrite",
     operation: "One pwrite of a number of bytes to the beginning of a temporary file, which is cached.",
     comparable_to: "libMicro's `write` with 1 to 100 KiB to a file in a memory file system; syscall/pwrite-4k is the same \
                     with 4,096 bytes.",
-    only: Only::Unix("measured on Unix-like systems only"),
-    core_bound: false,
-    trials: None,
     params: &[BYTES],
-    metrics: &[],
-    run: |params, round| {
-        on_unix!(params, round, {
-            use std::os::fd::AsRawFd;
-            use std::os::unix::fs::FileExt;
+    run: on_unix!(|params, round| {
+        use std::os::fd::AsRawFd;
+        use std::os::unix::fs::FileExt;
 
-            use measure::CaseError;
+        use measure::CaseError;
 
-            let bytes = crate::size_of(params, "bytes")?;
-            let file = super::unnamed_file::open()?;
-            let (fd, buffer) = (file.as_raw_fd(), vec![7u8; bytes]);
-            round.expect_syscalls(1.0);
-            super::time(round, "pwrite", || {
-                // SAFETY: the descriptor is open; the pointer and length describe `buffer`.
-                unsafe { libc::pwrite(fd, buffer.as_ptr().cast(), bytes, 0) == bytes as isize }
-            })?;
-            let mut written = vec![0; bytes];
-            let read = file.read_exact_at(&mut written, 0);
-            read.map_err(|e| CaseError::from_io("reading the temporary file", &e))?;
-            match written == buffer {
-                true => Ok(()),
-                false => {
-                    Err(CaseError::Failed("the file has other bytes than those written".into()))
-                }
-            }
-        })
-    },
+        let bytes = crate::size_of(params, "bytes")?;
+        let file = super::unnamed_file::open()?;
+        let (fd, buffer) = (file.as_raw_fd(), vec![7u8; bytes]);
+        round.expect_syscalls(1.0);
+        // SAFETY: the descriptor is open; the pointer and length describe `buffer`.
+        super::time(round, "pwrite", || unsafe {
+            libc::pwrite(fd, buffer.as_ptr().cast(), bytes, 0) == bytes as isize
+        })?;
+        let mut written = vec![0; bytes];
+        let read = file.read_exact_at(&mut written, 0);
+        read.map_err(|e| CaseError::from_io("reading the temporary file", &e))?;
+        match written == buffer {
+            true => Ok(()),
+            false => Err(CaseError::Failed("the file has other bytes than those written".into())),
+        }
+    }),
+    ..Case::new("syscall", "pwrite").on_unix()
 };

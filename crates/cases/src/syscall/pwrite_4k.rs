@@ -1,30 +1,22 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// Writing 4 KiB into the page cache.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "pwrite-4k",
     operation: "One pwrite that overwrites the same 4,096 bytes of an unnamed file in the \
                 temporary directory; nothing is synced.",
     comparable_to: "will-it-scale's `pwrite1` makes the same call on a temporary file.",
-    only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|params, round| {
+        use crate::scale::alone_or_scaled;
+        use std::os::fd::AsRawFd;
 
-            let file = super::unnamed_file::open()?;
-            let (fd, page) = (file.as_raw_fd(), [7u8; 4096]);
-            round.expect_syscalls(1.0);
-            super::time(round, "pwrite", || {
-                // SAFETY: the descriptor is open; the pointer and count describe `page`.
-                unsafe { libc::pwrite(fd, page.as_ptr().cast(), 4096, 0) == 4096 }
-            })
+        let file = |_| super::unnamed_file::open();
+        let page = [7u8; 4096];
+        round.expect_syscalls(1.0);
+        // SAFETY: the descriptor is open; the pointer and count describe `page`.
+        alone_or_scaled(params, round, "pwrite", file, |file| unsafe {
+            libc::pwrite(file.as_raw_fd(), page.as_ptr().cast(), 4096, 0) == 4096
         })
-    },
+    }),
+    ..Case::new("syscall", "pwrite-4k").on_unix()
 };

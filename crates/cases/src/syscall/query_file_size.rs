@@ -1,29 +1,18 @@
-use platform::on_windows;
-
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// Reading the size of an open file.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "query-file-size",
     operation: "One GetFileSizeEx of an open regular file, which is this program's own.",
     comparable_to: "The Windows counterpart of syscall/fstat.",
-    only: Only::Windows("exists only on Windows"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_windows!(round, {
-            use std::os::windows::io::AsRawHandle;
-            use windows_sys::Win32::Storage::FileSystem::GetFileSizeEx;
+    run: on_windows!(|_, round| {
+        use std::os::windows::io::AsRawHandle;
+        use windows_sys::Win32::Storage::FileSystem::GetFileSizeEx;
 
-            let file = super::own_program()?;
-            let (handle, mut size) = (file.as_raw_handle(), 0i64);
-            super::time(round, "GetFileSizeEx", || {
-                // SAFETY: the handle is open, and `size` is a valid buffer for the result.
-                unsafe { GetFileSizeEx(handle, &mut size) != 0 }
-            })
-        })
-    },
+        let file = super::own_program()?;
+        let (handle, mut size) = (file.as_raw_handle(), 0i64);
+        // SAFETY: the handle is open, and `size` is a valid buffer for the result.
+        super::time(round, "GetFileSizeEx", || unsafe { GetFileSizeEx(handle, &mut size) != 0 })
+    }),
+    ..Case::new("syscall", "query-file-size").on_windows()
 };

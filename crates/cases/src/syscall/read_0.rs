@@ -1,29 +1,21 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// A read without its data transfer.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "read-0",
     operation: "One read of 0 bytes from a regular file, which is this program's own.",
     comparable_to: "lmbench's `lat_syscall read` reads 1 byte; see syscall/read-1.",
     only: Only::Unix("Windows has ReadFile; see syscall/read-file-0"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|_, round| {
+        use std::os::fd::AsRawFd;
 
-            let file = super::own_program()?;
-            let (fd, mut nothing) = (file.as_raw_fd(), [0u8; 1]);
-            round.expect_syscalls(1.0);
-            super::time(round, "read", || {
-                // SAFETY: the descriptor is open, and nothing is written for a count of 0.
-                unsafe { libc::read(fd, nothing.as_mut_ptr().cast(), 0) == 0 }
-            })
+        let file = super::own_program()?;
+        let (fd, mut nothing) = (file.as_raw_fd(), [0u8; 1]);
+        round.expect_syscalls(1.0);
+        // SAFETY: the descriptor is open, and nothing is written for a count of 0.
+        super::time(round, "read", || unsafe {
+            libc::read(fd, nothing.as_mut_ptr().cast(), 0) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "read-0")
 };

@@ -1,30 +1,20 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// The shortest read that transfers data.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "read-1",
     operation: "One read of 1 byte from /dev/zero.",
     comparable_to: "lmbench's `lat_syscall read` makes the same call.",
     only: Only::Unix("Windows has ReadFile; see syscall/read-file-0 and syscall/read-file-4k"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|_, round| {
+        use std::os::fd::AsRawFd;
 
-            let opened = std::fs::File::open("/dev/zero");
-            let zero = opened.map_err(|e| measure::CaseError::from_io("/dev/zero", &e))?;
-            let (fd, mut byte) = (zero.as_raw_fd(), [0u8; 1]);
-            round.expect_syscalls(1.0);
-            super::time(round, "read", || {
-                // SAFETY: the descriptor is open; the pointer and count describe `byte`.
-                unsafe { libc::read(fd, byte.as_mut_ptr().cast(), 1) == 1 }
-            })
-        })
-    },
+        let opened = std::fs::File::open("/dev/zero");
+        let zero = opened.map_err(|e| measure::CaseError::from_io("/dev/zero", &e))?;
+        let (fd, mut byte) = (zero.as_raw_fd(), [0u8; 1]);
+        round.expect_syscalls(1.0);
+        // SAFETY: the descriptor is open; the pointer and count describe `byte`.
+        super::time(round, "read", || unsafe { libc::read(fd, byte.as_mut_ptr().cast(), 1) == 1 })
+    }),
+    ..Case::new("syscall", "read-1")
 };

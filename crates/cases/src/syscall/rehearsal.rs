@@ -8,6 +8,7 @@ use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
 use platform::counters::syscall_tracepoint;
+
 use platform::on_linux;
 
 use crate::{Case, Param, Takes};

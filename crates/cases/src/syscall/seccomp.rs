@@ -1,48 +1,41 @@
-use platform::on_linux;
-
-use crate::{Case, Only, Param, Takes};
+use crate::{Case, Only, Param, Takes, on_linux};
 
 /// What a filter adds to each system call, as containers and browsers have one.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "seccomp",
     operation: "One getppid in a process whose system calls pass a seccomp filter of a number of rules, none of which applies \
                 to it.",
     comparable_to: "Without rules there is no filter, and it is syscall/getppid. The kernel's own seccomp_benchmark compares \
                     the same with rules for the number only, for which newer kernels remember the answer.",
     only: Only::Linux("seccomp exists only on Linux"),
     core_bound: true,
-    trials: None,
     params: &[
-        Param {
-            name: "rules",
-            meaning: "how many other system calls the filter compares the number with",
-            default: &["0", "10", "300"],
-            full: &["0", "1", "10", "30", "100", "300", "1000"],
-            takes: Takes::Size(platform::seccomp::RULES_AT_MOST as u64),
-        },
-        Param {
-            name: "reads",
-            meaning: "whether the filter reads only the call's number, so that the kernel (from Linux 5.11) may remember that \
-                      the call is allowed, or also an argument, so that it is run for each call",
-            default: &["argument"],
-            full: &["number", "argument"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(
+            "rules",
+            "how many other system calls the filter compares the number with",
+            &["0", "10", "300"],
+        )
+        .full(&["0", "1", "10", "30", "100", "300", "1000"])
+        .takes(Takes::Size(platform::seccomp::RULES_AT_MOST as u64)),
+        Param::new(
+            "reads",
+            "whether the filter reads only the call's number, so that the kernel (from Linux 5.11) \
+             may remember that the call is allowed, or also an argument, so that it is run for \
+             each call",
+            &["argument"],
+        )
+        .full(&["number", "argument"]),
     ],
-    metrics: &[],
-    run: |params, round| {
-        on_linux!(params, round, {
-            let rules = crate::count_of(params, "rules")?;
-            let reads_argument = crate::value_of(params, "reads")? == "argument";
-            if rules > 0 {
-                platform::seccomp::install(rules, reads_argument)?;
-            }
-            // SAFETY: takes nothing and cannot fail.
-            let parent = unsafe { libc::getppid() };
-            round.expect_syscalls(1.0);
-            // SAFETY: as above.
-            super::time(round, "getppid", || unsafe { libc::getppid() } == parent)
-        })
-    },
+    run: on_linux!(|params, round| {
+        let rules = crate::count_of(params, "rules")?;
+        let reads_argument = crate::value_of(params, "reads")? == "argument";
+        if rules > 0 {
+            platform::seccomp::install(rules, reads_argument)?;
+        }
+        // SAFETY: takes nothing and cannot fail.
+        let parent = unsafe { libc::getppid() };
+        round.expect_syscalls(1.0);
+        // SAFETY: as above.
+        super::time(round, "getppid", || unsafe { libc::getppid() } == parent)
+    }),
+    ..Case::new("syscall", "seccomp")
 };

@@ -1,46 +1,49 @@
-use platform::on_unix;
-
-use super::idle_sockets::FDS;
-use crate::{Case, Only};
+use super::idle_sockets::{ACTIVE, FDS, WATCHED};
+use crate::{Case, on_unix};
 
 /// Polling descriptors that are passed in a bit set.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "select",
     operation: "One select with timeout 0 on `fds` idle Unix-domain sockets for reading, none of \
                 which is readable, and one copy of the descriptor set, which select overwrites.",
     comparable_to: "libMicro's `select` does the same with 256 socket pairs; lmbench's \
                 `lat_select` watches duplicates of one descriptor for writing.",
-    only: Only::Unix("measured on Unix-like systems only"),
     // Hundreds of sockets do not fit into the L1 cache.
     core_bound: false,
-    trials: None,
     params: &[FDS],
-    metrics: &[],
-    run: |params, round| {
-        on_unix!(params, round, {
-            let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
-            let highest = sockets.fds.iter().copied().max().unwrap_or(0);
-            if i64::from(highest) >= libc::FD_SETSIZE as i64 {
-                return Err(measure::CaseError::Unsupported(format!(
-                    "descriptor {highest} does not fit a set of {}",
-                    libc::FD_SETSIZE
-                )));
-            }
-            // SAFETY: an all-zero set is empty, and every descriptor fits it.
-            let watched = unsafe {
-                let mut set: libc::fd_set = std::mem::zeroed();
-                sockets.fds.iter().for_each(|&fd| libc::FD_SET(fd, &mut set));
-                set
-            };
-            let none = std::ptr::null_mut();
-            round.expect_syscalls(1.0);
-            super::time(round, "select", || {
-                let mut ready = watched;
-                let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
-                // SAFETY: the set holds open descriptors up to `highest`; the others are absent.
-                unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) == 0 }
-            })
+    run: on_unix!(|params, round| {
+        let (sockets, active) = super::idle_sockets::asked_for(params)?;
+        let highest = sockets.fds.iter().copied().max().unwrap_or(0);
+        if i64::from(highest) >= libc::FD_SETSIZE as i64 {
+            return Err(measure::CaseError::Unsupported(format!(
+                "descriptor {highest} does not fit a set of {}",
+                libc::FD_SETSIZE
+            )));
+        }
+        // SAFETY: an all-zero set is empty, and every descriptor fits it.
+        let watched = unsafe {
+            let mut set: libc::fd_set = std::mem::zeroed();
+            sockets.fds.iter().for_each(|&fd| libc::FD_SET(fd, &mut set));
+            set
+        };
+        let none = std::ptr::null_mut();
+        round.expect_syscalls(1.0);
+        super::time(round, "select", || {
+            let mut ready = watched;
+            let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
+            // SAFETY: the set holds open descriptors up to `highest`; the others are absent.
+            let found = unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) };
+            found == active as libc::c_int
         })
-    },
+    }),
+    ..Case::new("syscall", "select").on_unix()
+};
+
+/// Watching with the oldest of the three calls, where some are ready.
+pub const PARTLY_ACTIVE: Case = Case {
+    operation: "One copy of the set and one select with timeout 0 of a number of Unix-domain sockets, a share of which is \
+                readable.",
+    comparable_to: "libMicro's `select` has such a share too; syscall/select is the same with none.",
+    params: &[WATCHED, ACTIVE],
+    run: CASE.run,
+    ..Case::new("syscall", "select-active").on_linux()
 };

@@ -1,30 +1,20 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, on_linux};
 
 /// A change of a named attribute of a file.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "setxattr",
     operation: "One setxattr that replaces 16 bytes of a temporary file by as many, by its absolute path.",
     comparable_to: "The measured peers have no such case; what it costs depends on the file system.",
-    only: Only::Linux("measured on Linux only"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            use super::named_files::{NamedFiles, c_path};
+    run: on_linux!(|_, round| {
+        use super::named_files::{NamedFiles, c_path};
 
-            let files = NamedFiles::new()?;
-            let path = c_path(&files.create(1, b"x")?)?;
-            let (name, value) = (c"user.oscost".as_ptr(), [7u8; 16]);
-            round.expect_syscalls(1.0);
-            // SAFETY: both strings end with NUL; the pointer and length describe `value`.
-            super::time(round, "setxattr", || unsafe {
-                libc::setxattr(path.as_ptr(), name, value.as_ptr().cast(), 16, 0) == 0
-            })
+        let files = NamedFiles::new()?;
+        let path = c_path(&files.create(1, b"x")?)?;
+        let (name, value) = (c"user.oscost".as_ptr(), [7u8; 16]);
+        round.expect_syscalls(1.0);
+        // SAFETY: both strings end with NUL; the pointer and length describe `value`.
+        super::time(round, "setxattr", || unsafe {
+            libc::setxattr(path.as_ptr(), name, value.as_ptr().cast(), 16, 0) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "setxattr").on_linux()
 };

@@ -1,28 +1,20 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Reading the disposition of a signal.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "sigaction",
     operation: "One sigaction that reads the handler of SIGUSR1 and changes nothing.",
     comparable_to: "libMicro's `sigaction` and lmbench's `lat_sig install` install a handler with \
                 each call.",
     only: Only::Unix("Windows has no such signals"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            // SAFETY: an all-zero sigaction is valid.
-            let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-            round.expect_syscalls(1.0);
-            super::time(round, "sigaction", || {
-                // SAFETY: a null new action changes nothing; `action` is a valid buffer for the old.
-                unsafe { libc::sigaction(libc::SIGUSR1, std::ptr::null(), &mut action) == 0 }
-            })
+    run: on_unix!(|_, round| {
+        // SAFETY: an all-zero sigaction is valid.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        round.expect_syscalls(1.0);
+        // SAFETY: a null new action changes nothing; `action` is a valid buffer for the old.
+        super::time(round, "sigaction", || unsafe {
+            libc::sigaction(libc::SIGUSR1, std::ptr::null(), &mut action) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "sigaction")
 };

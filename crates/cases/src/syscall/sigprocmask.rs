@@ -1,33 +1,25 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// The call by which a runtime blocks signals around a critical section.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "sigprocmask",
     operation: "One sigprocmask that sets the signal mask which the thread already has, and \
                 returns it as the old one.",
     comparable_to: "libMicro's `sigprocmask` alternates between two masks.",
     only: Only::Unix("Windows has no such signals"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            // SAFETY: an all-zero set is valid, and with a null new set the call only reads the present one.
-            let present = unsafe {
-                let mut present: libc::sigset_t = std::mem::zeroed();
-                libc::sigprocmask(libc::SIG_SETMASK, std::ptr::null(), &mut present);
-                present
-            };
-            let mut old = present;
-            round.expect_syscalls(1.0);
-            super::time(round, "sigprocmask", || {
-                // SAFETY: both sets are valid, and the new one is the present one.
-                unsafe { libc::sigprocmask(libc::SIG_SETMASK, &present, &mut old) == 0 }
-            })
+    run: on_unix!(|_, round| {
+        // SAFETY: an all-zero set is valid, and with a null new set the call only reads the present one.
+        let present = unsafe {
+            let mut present: libc::sigset_t = std::mem::zeroed();
+            libc::sigprocmask(libc::SIG_SETMASK, std::ptr::null(), &mut present);
+            present
+        };
+        let mut old = present;
+        round.expect_syscalls(1.0);
+        // SAFETY: both sets are valid, and the new one is the present one.
+        super::time(round, "sigprocmask", || unsafe {
+            libc::sigprocmask(libc::SIG_SETMASK, &present, &mut old) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "sigprocmask")
 };

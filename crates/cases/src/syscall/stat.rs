@@ -1,30 +1,20 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// Path lookup, and reading the metadata of the file.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "stat",
     operation: "One stat of this program's own file by its absolute path; its cost grows with the \
                 number of path components.",
     comparable_to: "lmbench's `lat_syscall stat` and will-it-scale's `stat1` make the same call on \
                 other paths.",
     only: Only::Unix("Windows must open the file first; see syscall/create-file-close"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            let path = super::path_of_own_program()?;
-            // SAFETY: an all-zero stat is valid.
-            let mut facts = unsafe { std::mem::zeroed() };
-            round.expect_syscalls(1.0);
-            super::time(round, "stat", || {
-                // SAFETY: the path ends with NUL, and `facts` is a valid buffer for the result.
-                unsafe { libc::stat(path.as_ptr(), &mut facts) == 0 }
-            })
-        })
-    },
+    run: on_unix!(|_, round| {
+        let path = super::path_of_own_program()?;
+        // SAFETY: an all-zero stat is valid.
+        let mut facts = unsafe { std::mem::zeroed() };
+        round.expect_syscalls(1.0);
+        // SAFETY: the path ends with NUL, and `facts` is a valid buffer for the result.
+        super::time(round, "stat", || unsafe { libc::stat(path.as_ptr(), &mut facts) == 0 })
+    }),
+    ..Case::new("syscall", "stat")
 };

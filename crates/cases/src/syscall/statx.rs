@@ -1,32 +1,23 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, on_linux};
 
 /// What is known about a file, by the newer call.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "statx",
     operation: "One statx of this program's own file by its absolute path, of the facts that stat gives.",
     comparable_to: "syscall/stat makes the older call for the same path; the measured peers have no such case.",
-    only: Only::Linux("measured on Linux only"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            let path = super::path_of_own_program()?;
-            let (here, wanted) = (libc::AT_FDCWD, libc::STATX_BASIC_STATS);
-            // SAFETY: all zero is a valid place for the answer.
-            let mut facts: libc::statx = unsafe { std::mem::zeroed() };
-            round.expect_syscalls(1.0);
-            super::time(round, "statx", || {
-                // SAFETY: the path ends with NUL; the structure is valid for writes.
-                let done = unsafe {
-                    libc::syscall(libc::SYS_statx, here, path.as_ptr(), 0, wanted, &raw mut facts)
-                };
-                done == 0 && facts.stx_size > 0
-            })
+    run: on_linux!(|_, round| {
+        let path = super::path_of_own_program()?;
+        let (here, wanted) = (libc::AT_FDCWD, libc::STATX_BASIC_STATS);
+        // SAFETY: all zero is a valid place for the answer.
+        let mut facts: libc::statx = unsafe { std::mem::zeroed() };
+        round.expect_syscalls(1.0);
+        super::time(round, "statx", || {
+            // SAFETY: the path ends with NUL; the structure is valid for writes.
+            let done = unsafe {
+                libc::syscall(libc::SYS_statx, here, path.as_ptr(), 0, wanted, &raw mut facts)
+            };
+            done == 0 && facts.stx_size > 0
         })
-    },
+    }),
+    ..Case::new("syscall", "statx").on_linux()
 };

@@ -3,10 +3,6 @@
 use crate::{Param, Takes};
 
 /// The number of bytes.
-pub const BYTES: Param = Param {
-    name: "bytes",
-    meaning: "how many bytes one call transfers",
-    default: &["1k", "100k"],
-    full: &["1k", "2k", "5k", "10k", "20k", "50k", "100k"],
-    takes: Takes::Size(1 << 30),
-};
+pub const BYTES: Param = Param::new("bytes", "how many bytes one call transfers", &["1k", "100k"])
+    .full(&["1k", "2k", "5k", "10k", "20k", "50k", "100k"])
+    .takes(Takes::Size(1 << 30));

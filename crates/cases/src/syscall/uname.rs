@@ -1,28 +1,18 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// A call that copies a few hundred bytes out of the kernel.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "uname",
     operation: "One uname, which copies 390 bytes of names out of the kernel.",
     comparable_to: "UnixBench's `syscall` makes only calls that copy no data; stress-ng's `--get` \
                 calls uname among many other calls.",
     only: Only::Linux("elsewhere uname is a library function over several sysctl calls"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            // SAFETY: an all-zero utsname is valid.
-            let mut names: libc::utsname = unsafe { std::mem::zeroed() };
-            round.expect_syscalls(1.0);
-            super::time(round, "uname", || {
-                // SAFETY: `names` is a valid buffer for the result.
-                unsafe { libc::uname(&mut names) == 0 }
-            })
-        })
-    },
+    run: on_linux!(|_, round| {
+        // SAFETY: an all-zero utsname is valid.
+        let mut names: libc::utsname = unsafe { std::mem::zeroed() };
+        round.expect_syscalls(1.0);
+        // SAFETY: `names` is a valid buffer for the result.
+        super::time(round, "uname", || unsafe { libc::uname(&mut names) == 0 })
+    }),
+    ..Case::new("syscall", "uname")
 };

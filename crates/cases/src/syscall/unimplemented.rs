@@ -1,11 +1,7 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// Entering and leaving the kernel, without a system call function.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "unimplemented",
     operation: "One system call with a number that no kernel assigns (65,535), which fails with \
                 ENOSYS.",
     comparable_to: "stress-ng's `--enosys` calls random unassigned numbers; lmbench and libMicro \
@@ -13,23 +9,18 @@ pub const CASE: Case = Case {
                 system call function.",
     only: Only::Linux("elsewhere an unknown system call ends the process with SIGSYS"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            // SAFETY: the kernel reads nothing but the number.
-            let call = || unsafe { libc::syscall(65_535) } == -1;
-            call();
-            let refused = std::io::Error::last_os_error();
-            if refused.raw_os_error() != Some(libc::ENOSYS) {
-                let reason = format!(
-                    "an unknown system call fails with another error than ENOSYS: {refused}"
-                );
-                return Err(measure::CaseError::Unsupported(reason));
-            }
-            round.expect_syscalls(1.0);
-            super::time(round, "system call 65535", call)
-        })
-    },
+    run: on_linux!(|_, round| {
+        // SAFETY: the kernel reads nothing but the number.
+        let call = || unsafe { libc::syscall(65_535) } == -1;
+        call();
+        let refused = std::io::Error::last_os_error();
+        if refused.raw_os_error() != Some(libc::ENOSYS) {
+            let reason =
+                format!("an unknown system call fails with another error than ENOSYS: {refused}");
+            return Err(measure::CaseError::Unsupported(reason));
+        }
+        round.expect_syscalls(1.0);
+        super::time(round, "system call 65535", call)
+    }),
+    ..Case::new("syscall", "unimplemented")
 };

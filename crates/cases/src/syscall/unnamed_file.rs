@@ -1,12 +1,15 @@
 //! An unnamed file to write to, which disappears when it is closed.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use measure::CaseError;
+use measure::{CaseError, Params};
 use platform::cleanup::temp_path;
 use platform::{on_linux, on_unix};
+
+use crate::scale::is_scaled;
 
 /// Opens a file without a name in the temporary directory for reading and writing.
 ///
@@ -21,6 +24,24 @@ pub fn open() -> Result<File, CaseError> {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         named_no_longer(&temp_path())
     })
+}
+
+/// As [`open`], a file that contains these bytes.
+///
+/// # Errors
+/// As of [`open`], and those of write(2).
+pub fn containing(bytes: &[u8]) -> Result<File, CaseError> {
+    let mut file = open()?;
+    let written = file.write_all(bytes);
+    written.map_err(|e| CaseError::from_io("a temporary file", &e)).map(|()| file)
+}
+
+/// A file that is only looked at: this program's own, or an unnamed one where several workers have one each.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn unless_alone(params: &Params) -> Result<File, CaseError> {
+    if is_scaled(params) { open() } else { super::own_program() }
 }
 
 /// Opens a file that never had a name (O_TMPFILE), which not every file system supports.
@@ -47,8 +68,6 @@ fn named_no_longer(path: &Path) -> Result<File, CaseError> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     #[test]

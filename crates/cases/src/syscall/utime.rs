@@ -1,29 +1,19 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, on_unix};
 
 /// Setting the times of a file.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "utime",
     operation: "One utimes that sets the times of a temporary file to the present one, by its absolute path.",
     comparable_to: "Tar, rsync and compilers' caches do it for each file; the measured peers have no such case.",
-    only: Only::Unix("measured on Unix-like systems only"),
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use super::named_files::{NamedFiles, c_path};
+    run: on_unix!(|_, round| {
+        use super::named_files::{NamedFiles, c_path};
 
-            let files = NamedFiles::new()?;
-            let path = c_path(&files.create(1, b"x")?)?;
-            round.expect_syscalls(1.0);
-            // SAFETY: the path ends with NUL; no times means now.
-            super::time(round, "utimes", || unsafe {
-                libc::utimes(path.as_ptr(), std::ptr::null()) == 0
-            })
+        let files = NamedFiles::new()?;
+        let path = c_path(&files.create(1, b"x")?)?;
+        round.expect_syscalls(1.0);
+        // SAFETY: the path ends with NUL; no times means now.
+        super::time(round, "utimes", || unsafe {
+            libc::utimes(path.as_ptr(), std::ptr::null()) == 0
         })
-    },
+    }),
+    ..Case::new("syscall", "utime").on_unix()
 };

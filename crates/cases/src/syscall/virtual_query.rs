@@ -1,31 +1,22 @@
-use platform::on_windows;
-
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// Looking up a region of the process's own address space.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "virtual-query",
     operation: "One VirtualQuery of the region that holds a local variable.",
     comparable_to: "Linux has no such call: a program reads /proc/self/maps, or calls mincore for \
                 the residency of pages.",
-    only: Only::Windows("exists only on Windows"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_windows!(round, {
-            use windows_sys::Win32::System::Memory::{MEMORY_BASIC_INFORMATION, VirtualQuery};
+    run: on_windows!(|_, round| {
+        use windows_sys::Win32::System::Memory::{MEMORY_BASIC_INFORMATION, VirtualQuery};
 
-            let size = size_of::<MEMORY_BASIC_INFORMATION>();
-            // SAFETY: an all-zero structure is valid.
-            let mut region: MEMORY_BASIC_INFORMATION = unsafe { std::mem::zeroed() };
-            let place = (&raw const size).cast();
-            super::time(round, "VirtualQuery", || {
-                // SAFETY: `region` has the size passed; the address is only looked up.
-                unsafe { VirtualQuery(place, &mut region, size) == size }
-            })
+        let size = size_of::<MEMORY_BASIC_INFORMATION>();
+        // SAFETY: an all-zero structure is valid.
+        let mut region: MEMORY_BASIC_INFORMATION = unsafe { std::mem::zeroed() };
+        let place = (&raw const size).cast();
+        // SAFETY: `region` has the size passed; the address is only looked up.
+        super::time(round, "VirtualQuery", || unsafe {
+            VirtualQuery(place, &mut region, size) == size
         })
-    },
+    }),
+    ..Case::new("syscall", "virtual-query").on_windows()
 };

@@ -1,31 +1,21 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// The shortest write that transfers data.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "write-1",
     operation: "One write of 1 byte to /dev/null.",
     comparable_to: "lmbench's `lat_syscall write` makes the same call; will-it-scale's `write1` \
                 writes 4 KiB to a file.",
     only: Only::Unix("Windows has WriteFile; see syscall/write-file-nul"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use std::os::fd::AsRawFd;
+    run: on_unix!(|_, round| {
+        use std::os::fd::AsRawFd;
 
-            let opened = std::fs::File::options().write(true).open("/dev/null");
-            let null = opened.map_err(|e| measure::CaseError::from_io("/dev/null", &e))?;
-            let (fd, byte) = (null.as_raw_fd(), [0u8; 1]);
-            round.expect_syscalls(1.0);
-            super::time(round, "write", || {
-                // SAFETY: the descriptor is open; the pointer and count describe `byte`.
-                unsafe { libc::write(fd, byte.as_ptr().cast(), 1) == 1 }
-            })
-        })
-    },
+        let opened = std::fs::File::options().write(true).open("/dev/null");
+        let null = opened.map_err(|e| measure::CaseError::from_io("/dev/null", &e))?;
+        let (fd, byte) = (null.as_raw_fd(), [0u8; 1]);
+        round.expect_syscalls(1.0);
+        // SAFETY: the descriptor is open; the pointer and count describe `byte`.
+        super::time(round, "write", || unsafe { libc::write(fd, byte.as_ptr().cast(), 1) == 1 })
+    }),
+    ..Case::new("syscall", "write-1")
 };

@@ -1,32 +1,23 @@
-use platform::on_windows;
-
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// The shortest write that transfers data.
 pub const CASE: Case = Case {
-    area: "syscall",
-    name: "write-file-nul",
     operation: "One WriteFile of 1 byte to the device NUL.",
     comparable_to: "The Windows counterpart of syscall/write-1.",
-    only: Only::Windows("exists only on Windows"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_windows!(round, {
-            use std::os::windows::io::AsRawHandle;
-            use windows_sys::Win32::Storage::FileSystem::WriteFile;
+    run: on_windows!(|_, round| {
+        use std::os::windows::io::AsRawHandle;
+        use windows_sys::Win32::Storage::FileSystem::WriteFile;
 
-            let opened = std::fs::File::options().write(true).open("NUL");
-            let nul = opened.map_err(|e| measure::CaseError::from_io("NUL", &e))?;
-            let (handle, byte, mut put) = (nul.as_raw_handle(), [0u8; 1], 0);
-            let none = std::ptr::null_mut();
-            super::time(round, "WriteFile", || {
-                // SAFETY: the handle is open; the pointer and count describe `byte`.
-                let done = unsafe { WriteFile(handle, byte.as_ptr(), 1, &mut put, none) };
-                done != 0 && put == 1
-            })
+        let opened = std::fs::File::options().write(true).open("NUL");
+        let nul = opened.map_err(|e| measure::CaseError::from_io("NUL", &e))?;
+        let (handle, byte, mut put) = (nul.as_raw_handle(), [0u8; 1], 0);
+        let none = std::ptr::null_mut();
+        super::time(round, "WriteFile", || {
+            // SAFETY: the handle is open; the pointer and count describe `byte`.
+            let done = unsafe { WriteFile(handle, byte.as_ptr(), 1, &mut put, none) };
+            done != 0 && put == 1
         })
-    },
+    }),
+    ..Case::new("syscall", "write-file-nul").on_windows()
 };

@@ -1,13 +1,8 @@
-use measure::{CaseError, Params, Round};
-use platform::on_windows;
-
 use super::THREADS;
-use crate::{Case, Only};
+use crate::{Case, Only, on_windows};
 
 /// What every runtime builds its threads on, on Windows.
 pub const CASE: Case = Case {
-    area: "thread",
-    name: "create-thread",
     operation: "One CreateThread of a thread that returns a number at once, one \
                 WaitForSingleObject for its end, one GetExitCodeThread that gets the number, and \
                 one CloseHandle; the creator stays on one CPU, the thread may run on any.",
@@ -15,15 +10,8 @@ pub const CASE: Case = Case {
             _beginthreadex, which adds the C library's data of a thread, and creates 100 threads \
             before it waits for the first.",
     only: Only::Windows("exists only on Windows; see thread/pthread-create"),
-    core_bound: false,
-    trials: None,
     params: &[THREADS],
-    metrics: &[],
-    run,
-};
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    on_windows!(params, round, {
+    run: on_windows!(|params, round| {
         use std::ffi::c_void;
         use std::ptr::{null, null_mut, without_provenance};
 
@@ -56,5 +44,6 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
                 CloseHandle(thread) != 0 && ended && code == number.addr() as u32 + 1
             }
         })
-    })
-}
+    }),
+    ..Case::new("thread", "create-thread")
+};

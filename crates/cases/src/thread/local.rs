@@ -1,10 +1,10 @@
 use std::cell::Cell;
 use std::hint::black_box;
 
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Round};
 use platform::thread_key::ThreadKey;
 
-use crate::{Case, Only, Param, Takes, value_of};
+use crate::{Case, Param, value_of};
 
 /// Reads in one call of the closure on the clock: its own loop is a small share.
 const READS: usize = 16;
@@ -13,41 +13,21 @@ const VALUE: usize = 3;
 
 /// A variable of which each thread has its own.
 pub const CASE: Case = Case {
-    area: "thread",
-    name: "local",
     operation: "One call, through a pointer that the compiler cannot follow, of a function that \
                 returns the calling thread's value of a variable, and one addition of it; 16 of \
                 them in a row.",
     comparable_to: "lmbench, libMicro and the others have nothing like it. A read that is compiled \
             into its caller, as most are, saves the call: a bare load remains.",
-    only: Only::Everywhere,
     core_bound: true,
-    trials: None,
-    params: &[Param {
-        name: "by",
-        meaning: "whether the variable has a constant initial value, so that its address is fixed \
-                  relative to the thread; is initialised at its first use, which each read checks; \
-                  or is found by a key (pthread_getspecific, TlsGetValue)",
-        default: &["address", "key"],
-        full: &["address", "checked", "key"],
-        takes: Takes::Words(&[]),
-    }],
-    metrics: &[],
-    run,
-};
-
-thread_local! {
-    static CONSTANT: Cell<usize> = const { Cell::new(0) };
-    static CHECKED: Cell<usize> = Cell::new(unset());
-}
-
-/// A value that is computed when it is first needed.
-fn unset() -> usize {
-    black_box(0)
-}
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    match value_of(params, "by")? {
+    params: &[Param::new(
+        "by",
+        "whether the variable has a constant initial value, so that its address is fixed relative \
+         to the thread; is initialised at its first use, which each read checks; or is found by a \
+         key (pthread_getspecific, TlsGetValue)",
+        &["address", "key"],
+    )
+    .full(&["address", "checked", "key"])],
+    run: |params, round| match value_of(params, "by")? {
         "address" => {
             CONSTANT.set(VALUE);
             measure(round, |()| CONSTANT.get(), ())
@@ -61,7 +41,18 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             key.set(VALUE)?;
             measure(round, ThreadKey::get, &key)
         }
-    }
+    },
+    ..Case::new("thread", "local")
+};
+
+thread_local! {
+    static CONSTANT: Cell<usize> = const { Cell::new(0) };
+    static CHECKED: Cell<usize> = Cell::new(unset());
+}
+
+/// A value that is computed when it is first needed.
+fn unset() -> usize {
+    black_box(0)
 }
 
 /// Times calls of `read`.
@@ -85,6 +76,7 @@ fn measure<A: Copy>(round: &mut Round, read: fn(A) -> usize, argument: A) -> Res
 
 #[cfg(test)]
 mod tests {
+    use measure::Params;
     use measure::round::Mode;
 
     use super::*;

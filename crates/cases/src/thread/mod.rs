@@ -15,8 +15,6 @@ mod wake_srw_condvar;
 
 pub(crate) use common::*;
 
-use measure::TIME;
-
 use crate::{Area, Case, Need, Select, SummaryRow};
 
 /// The area.
@@ -40,16 +38,14 @@ pub const AREA: Area = Area {
     ],
     includes: common::includes,
     summary: &[
-        SummaryRow {
-            label: "thread (create and join)",
-            point: Select::point("thread/pthread-create", &[("threads", "1")]),
-            metric: &TIME,
-        },
-        SummaryRow {
-            label: "thread (create and join)",
-            point: Select::point("thread/create-thread", &[("threads", "1")]),
-            metric: &TIME,
-        },
+        SummaryRow::time(
+            "thread (create and join)",
+            Select::point("thread/pthread-create", &[("threads", "1")]),
+        ),
+        SummaryRow::time(
+            "thread (create and join)",
+            Select::point("thread/create-thread", &[("threads", "1")]),
+        ),
     ],
     ..Area::new("thread", CASES)
 };

@@ -1,28 +1,16 @@
-use measure::{CaseError, Params, Round};
-use platform::on_unix;
-
 use super::THREADS;
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// What every runtime builds its threads on.
 pub const CASE: Case = Case {
-    area: "thread",
-    name: "pthread-create",
     operation: "One pthread_create without attributes of a thread that returns a number at once, \
                 and one pthread_join that gets the number; both threads on one CPU.",
     comparable_to: "osbench's create_threads creates 100 threads before it joins the first, \
             unpinned; libMicro's `pthread_create` leaves out the joins; will-it-scale's \
             threadspawn1 is the same pair.",
     only: Only::Unix("Windows has CreateThread: see thread/create-thread"),
-    core_bound: false,
-    trials: None,
     params: &[THREADS],
-    metrics: &[],
-    run,
-};
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    on_unix!(params, round, {
+    run: on_unix!(|params, round| {
         use std::ffi::c_void;
         use std::ptr::{null, null_mut, without_provenance_mut};
 
@@ -51,5 +39,6 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             };
             error == 0 && result.addr() == number + 1
         })
-    })
-}
+    }),
+    ..Case::new("thread", "pthread-create")
+};

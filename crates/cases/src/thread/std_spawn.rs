@@ -1,32 +1,22 @@
 use std::hint::black_box;
 
-use measure::{CaseError, Params, Round};
-
-use crate::{Case, Only};
+use crate::Case;
 
 /// A thread as programs in Rust start it.
 pub const CASE: Case = Case {
-    area: "thread",
-    name: "std-spawn",
     operation: "One std::thread::Builder::spawn of a thread that returns a number at once, and one \
                 join that gets the number; on systems whose threads inherit it, both on one CPU.",
     comparable_to: "The difference to thread/pthread-create is what Rust's standard library adds: \
             memory for the result and the handle, and on Unix a signal stack that detects the \
             overflow of the thread's own.",
-    only: Only::Everywhere,
-    core_bound: false,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run,
+    run: |_, round| {
+        let mut number = 0u64;
+        crate::syscall::time(round, "a thread", || {
+            number += 1;
+            let argument = black_box(number);
+            let thread = std::thread::Builder::new().spawn(move || argument + 1);
+            thread.is_ok_and(|thread| thread.join().is_ok_and(|result| result == number + 1))
+        })
+    },
+    ..Case::new("thread", "std-spawn")
 };
-
-fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let mut number = 0u64;
-    crate::syscall::time(round, "a thread", || {
-        number += 1;
-        let argument = black_box(number);
-        let thread = std::thread::Builder::new().spawn(move || argument + 1);
-        thread.is_ok_and(|thread| thread.join().is_ok_and(|result| result == number + 1))
-    })
-}

@@ -18,7 +18,7 @@ use measure::{CaseError, Metric, Params, Round};
 use platform::counters::voluntary_switches;
 use platform::cpu::pin_thread;
 
-use crate::{Param, Takes, Trials, length_of, value_of};
+use crate::{Case, Param, Takes, Trials, length_of, value_of};
 
 /// Number of wake-ups of a trial.
 const WAKE_UPS: u32 = 400;
@@ -34,29 +34,33 @@ const P99: Metric = Metric::lower(
 );
 
 /// The metrics of every wake-up.
-pub const METRICS: &[Metric] = &[P90, P99];
+const METRICS: &[Metric] = &[P90, P99];
 
 /// The parameters of every wake-up.
-pub const PARAMS: &[Param] = &[
-    Param {
-        name: "place",
-        meaning: "whether the sleeper has a CPU of its own, or the one of the thread that wakes it",
-        default: &["spread", "same"],
-        full: &["spread", "same"],
-        takes: Takes::Words(&[]),
-    },
-    Param {
-        name: "asleep",
-        meaning: "how long the thread has been asleep at least: an idle CPU sleeps deeper with \
-                  time",
-        default: &["50us"],
-        full: &["50us", "1ms", "10ms"],
-        takes: Takes::Length,
-    },
+const PARAMS: &[Param] = &[
+    Param::new(
+        "place",
+        "whether the sleeper has a CPU of its own, or the one of the thread that wakes it",
+        &["spread", "same"],
+    ),
+    Param::new(
+        "asleep",
+        "how long the thread has been asleep at least: an idle CPU sleeps deeper with time",
+        &["50us"],
+    )
+    .full(&["50us", "1ms", "10ms"])
+    .takes(Takes::Length),
 ];
 
-/// How wake-ups are measured.
-pub const TRIALS: Trials = Trials::new(takes);
+/// What all wake-ups have in common.
+pub const fn wake_up(name: &'static str) -> Case {
+    Case {
+        trials: Some(Trials::new(takes)),
+        params: PARAMS,
+        metrics: METRICS,
+        ..Case::new("thread", name)
+    }
+}
 
 fn takes(params: &Params) -> Duration {
     const AROUND_ONE: Duration = Duration::from_micros(40);
@@ -68,16 +72,6 @@ fn wake_ups(params: &Params) -> u32 {
     const SHORT: Duration = Duration::from_micros(500);
     let is_short = length_of(params, "asleep").is_ok_and(|asleep| asleep <= SHORT);
     if is_short { WAKE_UPS } else { WAKE_UPS / 8 }
-}
-
-/// A way in which one thread sleeps until another wakes it. A call of `wake` lets one call of `sleep` return, also one that
-/// begins later.
-pub trait Sleep: Sync {
-    /// Sleeps until woken.
-    fn sleep(&self);
-
-    /// Wakes the sleeper: this whole call is on the clock.
-    fn wake(&self);
 }
 
 /// What the two threads exchange.
@@ -94,11 +88,17 @@ struct State {
     stop: AtomicBool,
 }
 
-/// Measures wake-ups by `way`, with the parameters of [`PARAMS`].
+/// Measures wake-ups of a thread that sleeps in `sleep` by `wake`: a call of `wake`, all of which is on the clock, lets one
+/// call of `sleep` return, also one that begins later.
 ///
 /// # Errors
 /// `Implausible` if the thread did not sleep, as far as the system counts that; `TimedOut` if a wake-up was missed.
-pub fn measure(params: &Params, round: &mut Round, way: &impl Sleep) -> Result<(), CaseError> {
+pub fn measure(
+    params: &Params,
+    round: &mut Round,
+    sleep: impl Fn() + Sync,
+    wake: impl Fn(),
+) -> Result<(), CaseError> {
     let cpus = &round.order().cpus;
     let own = cpus.last().copied().unwrap_or_default();
     let other = match value_of(params, "place")? {
@@ -112,7 +112,7 @@ pub fn measure(params: &Params, round: &mut Round, way: &impl Sleep) -> Result<(
     let (asleep, count) = (length_of(params, "asleep")?, wake_ups(params));
     let trial = round.trial_of(&context, || {
         pin_thread(own)?;
-        let wake_ups = wake_repeatedly(way, other, asleep, count)?;
+        let wake_ups = wake_repeatedly(&sleep, &wake, other, asleep, count)?;
         let took = Duration::from_nanos((wake_ups.median() * f64::from(count)) as u64);
         Ok(Timed { value: wake_ups, operations: u64::from(count), took })
     })?;
@@ -137,7 +137,8 @@ impl WakeUps {
 }
 
 fn wake_repeatedly(
-    way: &impl Sleep,
+    sleep: &(impl Fn() + Sync),
+    wake: &impl Fn(),
     cpu: usize,
     asleep: Duration,
     count: u32,
@@ -146,11 +147,11 @@ fn wake_repeatedly(
     let clock_cost = cost_of(clock).get();
     let waking = std::thread::current();
     std::thread::scope(|scope| {
-        let sleeper = scope.spawn(|| sleep_repeatedly(way, cpu, clock, &state, &waking));
+        let sleeper = scope.spawn(|| sleep_repeatedly(sleep, cpu, clock, &state, &waking));
         let mut slept_ns = Vec::with_capacity(count as usize);
         let mut missed = None;
         for number in 1..=count {
-            let Some(ns) = wake_once(way, number, asleep, clock, &state) else {
+            let Some(ns) = wake_once(wake, number, asleep, clock, &state) else {
                 missed = Some(number);
                 break;
             };
@@ -160,7 +161,7 @@ fn wake_repeatedly(
         }
         // Once more for a thread that sleeps, and once for one that is about to.
         state.stop.store(true, Ordering::Release);
-        way.wake();
+        wake();
         sleeper.join().map_err(|_| CaseError::Failed("the sleeping thread panicked".into()))??;
         if let Some(number) = missed {
             return Err(CaseError::TimedOut(format!("wake-up {number} of {count} was missed")));
@@ -178,7 +179,7 @@ fn wake_repeatedly(
 
 /// The sleeping thread.
 fn sleep_repeatedly(
-    way: &impl Sleep,
+    sleep: &impl Fn(),
     cpu: usize,
     clock: Clock,
     state: &State,
@@ -190,7 +191,7 @@ fn sleep_repeatedly(
     for number in 1.. {
         let before = voluntary_switches();
         state.ready.store(number, Ordering::Release);
-        way.sleep();
+        sleep();
         let awake_at = clock.now();
         if state.stop.load(Ordering::Acquire) {
             break;
@@ -207,7 +208,7 @@ fn sleep_repeatedly(
 /// Wakes the sleeper when it has been asleep long enough, and waits for its answer; returns the time in ns, `None` if there
 /// was no answer.
 fn wake_once(
-    way: &impl Sleep,
+    wake: &impl Fn(),
     number: u32,
     asleep: Duration,
     clock: Clock,
@@ -227,7 +228,7 @@ fn wake_once(
         std::thread::yield_now();
     }
     let begin = clock.now();
-    way.wake();
+    wake();
     while state.answered.load(Ordering::Acquire) < number {
         if is_over() {
             return None;
@@ -244,54 +245,25 @@ mod tests {
 
     const SHORT: Duration = Duration::from_micros(20);
 
-    /// One that sleeps as it should, for as long as `wakes` says.
-    struct Parked {
-        woken: AtomicBool,
-        wakes: u32,
-        called: AtomicU32,
-    }
-
-    impl Sleep for Parked {
-        fn sleep(&self) {
-            while !self.woken.swap(false, Ordering::AcqRel) {
-                std::thread::sleep(Duration::from_micros(100));
-            }
-        }
-
-        fn wake(&self) {
-            if self.called.fetch_add(1, Ordering::AcqRel) < self.wakes {
-                self.woken.store(true, Ordering::Release);
-            }
-        }
-    }
-
-    /// One that waits without sleeping.
-    #[derive(Default)]
-    struct Spinning(AtomicBool);
-
-    impl Sleep for Spinning {
-        fn sleep(&self) {
-            while !self.0.swap(false, Ordering::AcqRel) {
-                std::hint::spin_loop();
-            }
-        }
-
-        fn wake(&self) {
-            self.0.store(true, Ordering::Release);
-        }
-    }
-
     #[test]
     fn each_wake_up_of_a_thread_that_slept_counts() {
-        let way =
-            Parked { woken: AtomicBool::new(false), wakes: u32::MAX, called: AtomicU32::new(0) };
+        let (woken, wakes) = (AtomicBool::new(false), AtomicU32::new(0));
+        let sleep = || {
+            while !woken.swap(false, Ordering::AcqRel) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        };
+        let wake = || {
+            wakes.fetch_add(1, Ordering::AcqRel);
+            woken.store(true, Ordering::Release);
+        };
         let cpu = platform::cpu::allowed()[0];
-        let wake_ups = wake_repeatedly(&way, cpu, SHORT, 20).unwrap();
+        let wake_ups = wake_repeatedly(&sleep, &wake, cpu, SHORT, 20).unwrap();
         let times = &wake_ups.ascending_ns;
         assert!((10..=20).contains(&times.len()), "{}", times.len());
         assert!(times.iter().all(|ns| *ns >= 0.0) && times.is_sorted());
         // Each wake-up, and one for the end.
-        assert_eq!(way.called.into_inner(), 21);
+        assert_eq!(wakes.into_inner(), 21);
     }
 
     #[test]
@@ -300,7 +272,14 @@ mod tests {
         if voluntary_switches().is_none() {
             return testing::not_applicable("switches are not counted on this system");
         }
-        let result = wake_repeatedly(&Spinning::default(), cpu, SHORT, 20);
+        let woken = AtomicBool::new(false);
+        let spin = || {
+            while !woken.swap(false, Ordering::AcqRel) {
+                std::hint::spin_loop();
+            }
+        };
+        let wake = || woken.store(true, Ordering::Release);
+        let result = wake_repeatedly(&spin, &wake, cpu, SHORT, 20);
         assert!(matches!(result.err(), Some(CaseError::Implausible(_))));
     }
 }

@@ -8,7 +8,7 @@ use platform::command::{Finished, run as run_command};
 use platform::counters::{Counts, SyscallCounting};
 
 use super::metrics;
-use crate::{Case, Only, Param, Takes, Trials};
+use crate::{Case, Param, Trials};
 
 /// The case, as runs and orders name it.
 pub const CASE_NAME: &str = "time/command";
@@ -20,38 +20,22 @@ pub const PREPARE: &str = "prepare";
 pub const SHELL: &str = "shell";
 
 pub const CASE: Case = Case {
-    area: "time",
-    name: "command",
     operation: "The command from before its process is started until it has ended and been waited for.",
     comparable_to: "hyperfine's time includes the same, but it subtracts the mean time of starting the shell.",
-    only: Only::Everywhere,
-    core_bound: false,
     trials: Some(Trials { counted: true, ..Trials::new(takes) }),
     params: &[
-        Param {
-            name: COMMAND,
-            meaning: "the command",
-            default: &["true"],
-            full: &["true"],
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: PREPARE,
-            meaning: "a command that is run before each run of it, off the clock",
-            default: &["true"],
-            full: &["true"],
-            takes: Takes::Words(&[]),
-        },
-        Param {
-            name: SHELL,
-            meaning: "the shell that runs it, which is part of the time",
-            default: &["sh"],
-            full: &["sh", "none"],
-            takes: Takes::Words(&[]),
-        },
+        Param::new(COMMAND, "the command", &["true"]),
+        Param::new(
+            PREPARE,
+            "a command that is run before each run of it, off the clock",
+            &["true"],
+        ),
+        Param::new(SHELL, "the shell that runs it, which is part of the time", &["sh"])
+            .full(&["sh", "none"]),
     ],
     metrics: metrics::COMMAND,
     run,
+    ..Case::new("time", "command")
 };
 
 /// How long the user's command takes is unknown: `oscost time` plans its runs by their number.

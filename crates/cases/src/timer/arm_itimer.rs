@@ -1,41 +1,33 @@
-use platform::on_unix;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_unix};
 
 /// The timeout of a process.
 pub const CASE: Case = Case {
-    area: "timer",
-    name: "arm-itimer",
     operation: "One setitimer that arms ITIMER_REAL again, to expire in an hour, and returns what was left of the hour \
                 before.",
     comparable_to: "alarm(2) arms the same timer, in whole seconds.",
     only: Only::Unix("Windows has no such timer; timer/arm-waitable-timer is like it"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_unix!(round, {
-            use measure::CaseError;
+    run: on_unix!(|_, round| {
+        use measure::CaseError;
 
-            fn set(time: &libc::itimerval, left: &mut libc::itimerval) -> bool {
-                // SAFETY: both places are valid.
-                unsafe { libc::setitimer(libc::ITIMER_REAL, time, left) == 0 }
-            }
+        fn set(time: &libc::itimerval, left: &mut libc::itimerval) -> bool {
+            // SAFETY: both places are valid.
+            unsafe { libc::setitimer(libc::ITIMER_REAL, time, left) == 0 }
+        }
 
-            // SAFETY: all-zero times are valid, and disarm the timer.
-            let disarmed: libc::itimerval = unsafe { std::mem::zeroed() };
-            let (mut time, mut left) = (disarmed, disarmed);
-            time.it_value.tv_sec = super::AN_HOUR_S;
-            if !set(&time, &mut left) {
-                return Err(CaseError::last_os_error("setitimer"));
-            }
-            round.expect_syscalls(1.0);
-            let result = crate::syscall::time(round, "setitimer", || {
-                set(&time, &mut left) && left.it_value.tv_sec > 0
-            });
-            set(&disarmed, &mut left);
-            result
-        })
-    },
+        // SAFETY: all-zero times are valid, and disarm the timer.
+        let disarmed: libc::itimerval = unsafe { std::mem::zeroed() };
+        let (mut time, mut left) = (disarmed, disarmed);
+        time.it_value.tv_sec = super::AN_HOUR_S;
+        if !set(&time, &mut left) {
+            return Err(CaseError::last_os_error("setitimer"));
+        }
+        round.expect_syscalls(1.0);
+        let result = crate::syscall::time(round, "setitimer", || {
+            set(&time, &mut left) && left.it_value.tv_sec > 0
+        });
+        set(&disarmed, &mut left);
+        result
+    }),
+    ..Case::new("timer", "arm-itimer")
 };

@@ -1,47 +1,39 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// What an event loop does whenever its next timeout changes.
 pub const CASE: Case = Case {
-    area: "timer",
-    name: "arm-timerfd",
     operation: "One timerfd_settime that arms a timer again, to expire in an hour, and returns what was left of the \
                 hour before.",
     comparable_to: "stress-ng's `timerfd` counts expiries.",
     only: Only::Linux("measured on Linux only; macOS and Windows have no timerfd"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    run: on_linux!(|_, round| {
+        use std::os::fd::AsRawFd;
 
-            use measure::CaseError;
+        use measure::CaseError;
 
-            // SAFETY: a returned descriptor is owned by nothing else.
-            let timer = unsafe {
-                match libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) {
-                    -1 => return Err(CaseError::last_os_error("timerfd_create")),
-                    fd => OwnedFd::from_raw_fd(fd),
-                }
-            };
-            // SAFETY: all-zero times are valid.
-            let mut time: libc::itimerspec = unsafe { std::mem::zeroed() };
-            time.it_value.tv_sec = super::AN_HOUR_S;
-            let mut left = time;
-            let arm = |left: &mut libc::itimerspec| {
-                // SAFETY: the descriptor is an open timer, and both places are valid.
-                unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &time, left) == 0 }
-            };
-            if !arm(&mut left) {
-                return Err(CaseError::last_os_error("timerfd_settime"));
-            }
-            round.expect_syscalls(1.0);
-            crate::syscall::time(round, "timerfd_settime", || {
-                arm(&mut left) && left.it_value.tv_sec > 0
-            })
+        // SAFETY: no memory is passed; the descriptor is new.
+        let timer = unsafe {
+            platform::owned::descriptor(
+                libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC),
+                "timerfd_create",
+            )
+        }?;
+        // SAFETY: all-zero times are valid.
+        let mut time: libc::itimerspec = unsafe { std::mem::zeroed() };
+        time.it_value.tv_sec = super::AN_HOUR_S;
+        let mut left = time;
+        let arm = |left: &mut libc::itimerspec| {
+            // SAFETY: the descriptor is an open timer, and both places are valid.
+            unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &time, left) == 0 }
+        };
+        if !arm(&mut left) {
+            return Err(CaseError::last_os_error("timerfd_settime"));
+        }
+        round.expect_syscalls(1.0);
+        crate::syscall::time(round, "timerfd_settime", || {
+            arm(&mut left) && left.it_value.tv_sec > 0
         })
-    },
+    }),
+    ..Case::new("timer", "arm-timerfd")
 };

@@ -1,48 +1,34 @@
-use platform::on_linux;
-
-use super::{PARAMS, SOME_LENGTHS, metrics};
-use crate::{Case, Only};
+use super::sleep;
+use crate::{Case, Only, on_linux};
 
 /// How a periodic task sleeps without drift.
 pub const CASE: Case = Case {
-    area: "timer",
-    name: "clock-nanosleep",
     operation: "One clock_nanosleep until an absolute time of CLOCK_MONOTONIC (TIMER_ABSTIME), computed from a \
                 reading just before; it may end later by the thread's timer slack.",
     comparable_to: "cyclictest measures the same, usually with a real-time priority, for which there is no slack.",
     only: Only::Linux("measured on Linux only; macOS has no clock_nanosleep"),
-    core_bound: false,
-    trials: Some(SOME_LENGTHS),
-    params: PARAMS,
-    metrics: metrics::EXACT,
-    run: |params, round| {
-        on_linux!(params, round, {
-            use measure::CaseError;
+    run: on_linux!(|params, round| {
+        use measure::CaseError;
 
-            const NS_PER_S: u64 = 1_000_000_000;
-            super::measure(
-                params,
-                round,
-                super::Sleeper { name: "clock_nanosleep", syscalls: 1.0, may_end_early: false },
-                |length, began_ns| {
-                    let end_ns = began_ns + length.as_nanos() as u64;
-                    let end = libc::timespec {
-                        tv_sec: (end_ns / NS_PER_S) as libc::time_t,
-                        tv_nsec: (end_ns % NS_PER_S) as libc::c_long,
-                    };
-                    let (clock, absolute) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
-                    // SAFETY: the time is valid; nothing remains of an absolute time.
-                    match unsafe {
-                        libc::clock_nanosleep(clock, absolute, &end, std::ptr::null_mut())
-                    } {
-                        0 => Ok(()),
-                        error => {
-                            let error = std::io::Error::from_raw_os_error(error);
-                            Err(CaseError::from_io("clock_nanosleep", &error))
-                        }
-                    }
-                },
-            )
+        const NS_PER_S: u64 = 1_000_000_000;
+        let sleeper =
+            super::Sleeper { name: "clock_nanosleep", syscalls: 1.0, may_end_early: false };
+        super::measure(params, round, sleeper, |length, began_ns| {
+            let end_ns = began_ns + length.as_nanos() as u64;
+            let end = libc::timespec {
+                tv_sec: (end_ns / NS_PER_S) as libc::time_t,
+                tv_nsec: (end_ns % NS_PER_S) as libc::c_long,
+            };
+            let (clock, absolute) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
+            // SAFETY: the time is valid; nothing remains of an absolute time.
+            match unsafe { libc::clock_nanosleep(clock, absolute, &end, std::ptr::null_mut()) } {
+                0 => Ok(()),
+                error => {
+                    let error = std::io::Error::from_raw_os_error(error);
+                    Err(CaseError::from_io("clock_nanosleep", &error))
+                }
+            }
         })
-    },
+    }),
+    ..sleep("clock-nanosleep")
 };

@@ -1,36 +1,26 @@
-use platform::on_linux;
-
-use crate::{Case, Only};
+use crate::{Case, Only, on_linux};
 
 /// A timer of its own for each timeout.
 pub const CASE: Case = Case {
-    area: "timer",
-    name: "create-timer",
     operation: "One timer_create (CLOCK_MONOTONIC, without notification), one timer_settime that arms it to expire in \
                 an hour, and one timer_delete.",
     comparable_to: "stress-ng's `timer` counts the signals of one periodic timer.",
     only: Only::Linux("measured on Linux only; macOS has no POSIX timers"),
     core_bound: true,
-    trials: None,
-    params: &[],
-    metrics: &[],
-    run: |_, round| {
-        on_linux!(round, {
-            // SAFETY: all-zero values of both types are valid.
-            let (mut notification, mut time): (libc::sigevent, libc::itimerspec) =
-                unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-            notification.sigev_notify = libc::SIGEV_NONE;
-            time.it_value.tv_sec = super::AN_HOUR_S;
-            round.expect_syscalls(3.0);
-            crate::syscall::time(round, "timer_create", || {
-                // SAFETY: all places are valid, the old time is not asked for, and the timer is deleted once.
-                unsafe {
-                    let mut timer: libc::timer_t = std::mem::zeroed();
-                    libc::timer_create(libc::CLOCK_MONOTONIC, &mut notification, &mut timer) == 0
-                        && libc::timer_settime(timer, 0, &time, std::ptr::null_mut()) == 0
-                        && libc::timer_delete(timer) == 0
-                }
-            })
+    run: on_linux!(|_, round| {
+        // SAFETY: all-zero values of both types are valid.
+        let (mut notification, mut time): (libc::sigevent, libc::itimerspec) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        notification.sigev_notify = libc::SIGEV_NONE;
+        time.it_value.tv_sec = super::AN_HOUR_S;
+        round.expect_syscalls(3.0);
+        // SAFETY: all places are valid, the old time is not asked for, and the timer is deleted once.
+        crate::syscall::time(round, "timer_create", || unsafe {
+            let mut timer: libc::timer_t = std::mem::zeroed();
+            libc::timer_create(libc::CLOCK_MONOTONIC, &mut notification, &mut timer) == 0
+                && libc::timer_settime(timer, 0, &time, std::ptr::null_mut()) == 0
+                && libc::timer_delete(timer) == 0
         })
-    },
+    }),
+    ..Case::new("timer", "create-timer")
 };

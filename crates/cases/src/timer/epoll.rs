@@ -1,70 +1,50 @@
-use platform::on_linux;
-
-use super::{PARAMS, SOME_LENGTHS, metrics};
-use crate::{Case, Only};
+use super::sleep;
+use crate::{Case, Only, on_linux};
 
 /// The timeout of an event loop of many connections.
 pub const CASE: Case = Case {
-    area: "timer",
-    name: "epoll",
     operation: "One epoll_wait on an epoll without descriptors that times out; epoll_pwait2 (Linux 5.11) where the \
                 length is not a whole number of ms. It may end later by the thread's timer slack.",
     comparable_to: "No other tool measures it; timer/poll is the same with poll.",
     only: Only::Linux("epoll exists only on Linux"),
-    core_bound: false,
-    trials: Some(SOME_LENGTHS),
-    params: PARAMS,
-    metrics: metrics::EXACT,
-    run: |params, round| {
-        on_linux!(params, round, {
-            use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    run: on_linux!(|params, round| {
+        use std::os::fd::AsRawFd;
 
-            use measure::CaseError;
+        use measure::CaseError;
 
-            // SAFETY: a returned descriptor is owned by nothing else.
-            let epoll = unsafe {
-                match libc::epoll_create1(libc::EPOLL_CLOEXEC) {
-                    -1 => return Err(CaseError::last_os_error("epoll_create1")),
-                    fd => OwnedFd::from_raw_fd(fd),
+        let epoll = platform::owned::epoll()?;
+        let fd = epoll.as_raw_fd();
+        let length = crate::length_of(params, "length")?;
+        let ms = super::in_ms(length, "epoll").ok().and_then(|ms| libc::c_int::try_from(ms).ok());
+        let sleeper = super::Sleeper { name: "epoll_wait", syscalls: 1.0, may_end_early: false };
+        super::measure(params, round, sleeper, |length, _| {
+            let mut event = libc::epoll_event { events: 0, u64: 0 };
+            let time = libc::timespec {
+                tv_sec: length.as_secs() as libc::time_t,
+                tv_nsec: length.subsec_nanos().into(),
+            };
+            let (no_mask, no_size) = (std::ptr::null::<libc::sigset_t>(), 0usize);
+            // SAFETY: there is place for one event; the time is valid, and there is no mask. Not every C
+            // library has a function for epoll_pwait2.
+            let events = unsafe {
+                match ms {
+                    Some(ms) => libc::epoll_wait(fd, &mut event, 1, ms).into(),
+                    None => libc::syscall(
+                        libc::SYS_epoll_pwait2,
+                        fd,
+                        &raw mut event,
+                        1,
+                        &raw const time,
+                        no_mask,
+                        no_size,
+                    ),
                 }
             };
-            let fd = epoll.as_raw_fd();
-            let length = crate::length_of(params, "length")?;
-            let ms =
-                super::in_ms(length, "epoll").ok().and_then(|ms| libc::c_int::try_from(ms).ok());
-            super::measure(
-                params,
-                round,
-                super::Sleeper { name: "epoll_wait", syscalls: 1.0, may_end_early: false },
-                |length, _| {
-                    let mut event = libc::epoll_event { events: 0, u64: 0 };
-                    let time = libc::timespec {
-                        tv_sec: length.as_secs() as libc::time_t,
-                        tv_nsec: length.subsec_nanos().into(),
-                    };
-                    let (no_mask, no_size) = (std::ptr::null::<libc::sigset_t>(), 0usize);
-                    // SAFETY: there is place for one event; the time is valid, and there is no mask. Not every C
-                    // library has a function for epoll_pwait2.
-                    let events = unsafe {
-                        match ms {
-                            Some(ms) => libc::epoll_wait(fd, &mut event, 1, ms).into(),
-                            None => libc::syscall(
-                                libc::SYS_epoll_pwait2,
-                                fd,
-                                &raw mut event,
-                                1,
-                                &raw const time,
-                                no_mask,
-                                no_size,
-                            ),
-                        }
-                    };
-                    match events {
-                        0 => Ok(()),
-                        _ => Err(CaseError::last_os_error("epoll_wait")),
-                    }
-                },
-            )
+            match events {
+                0 => Ok(()),
+                _ => Err(CaseError::last_os_error("epoll_wait")),
+            }
         })
-    },
+    }),
+    ..sleep("epoll")
 };

@@ -1,40 +1,28 @@
-use platform::on_unix;
-
-use super::{ALL_LENGTHS, PARAMS, metrics};
-use crate::{Case, Only};
+use super::{ALL_LENGTHS, sleep};
+use crate::{Case, Only, on_unix};
 
 /// The usual way to sleep.
 pub const CASE: Case = Case {
-    area: "timer",
-    name: "nanosleep",
     operation: "One nanosleep; it may end later by the thread's timer slack.",
     comparable_to: "lmbench's `lat_usleep` reports the mean time of usleep, nanosleep and others; timer/clock-nanosleep \
                     is what cyclictest measures.",
     only: Only::Unix("Windows has no such call; timer/sleep is like it"),
-    core_bound: false,
     trials: Some(ALL_LENGTHS),
-    params: PARAMS,
-    metrics: metrics::EXACT,
-    run: |params, round| {
-        on_unix!(params, round, {
-            use measure::CaseError;
+    run: on_unix!(|params, round| {
+        use measure::CaseError;
 
-            super::measure(
-                params,
-                round,
-                super::Sleeper { name: "nanosleep", syscalls: 1.0, may_end_early: false },
-                |length, _| {
-                    let time = libc::timespec {
-                        tv_sec: length.as_secs() as libc::time_t,
-                        tv_nsec: length.subsec_nanos().into(),
-                    };
-                    // SAFETY: the time is valid; what remains is not asked for.
-                    match unsafe { libc::nanosleep(&time, std::ptr::null_mut()) } {
-                        0 => Ok(()),
-                        _ => Err(CaseError::last_os_error("nanosleep")),
-                    }
-                },
-            )
+        let sleeper = super::Sleeper { name: "nanosleep", syscalls: 1.0, may_end_early: false };
+        super::measure(params, round, sleeper, |length, _| {
+            let time = libc::timespec {
+                tv_sec: length.as_secs() as libc::time_t,
+                tv_nsec: length.subsec_nanos().into(),
+            };
+            // SAFETY: the time is valid; what remains is not asked for.
+            match unsafe { libc::nanosleep(&time, std::ptr::null_mut()) } {
+                0 => Ok(()),
+                _ => Err(CaseError::last_os_error("nanosleep")),
+            }
         })
-    },
+    }),
+    ..sleep("nanosleep")
 };

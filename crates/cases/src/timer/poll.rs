@@ -1,50 +1,36 @@
-use platform::on_unix;
-
-use super::{PARAMS, SOME_LENGTHS, metrics};
-use crate::{Case, Only};
+use super::sleep;
+use crate::{Case, Only, on_unix};
 
 /// The timeout of an event loop.
 pub const CASE: Case = Case {
-    area: "timer",
-    name: "poll",
     operation: "One poll without descriptors that times out; ppoll (Linux only) where the length is not a whole \
                 number of ms. It may end later by the thread's timer slack.",
     comparable_to: "lmbench's `lat_usleep -u select` waits in select, whose time is handled in the same way on Linux.",
     only: Only::Unix("WSAPoll needs a socket; timer/sleep is like it"),
-    core_bound: false,
-    trials: Some(SOME_LENGTHS),
-    params: PARAMS,
-    metrics: metrics::EXACT,
-    run: |params, round| {
-        on_unix!(params, round, {
-            use measure::CaseError;
-            use platform::on_linux;
+    run: on_unix!(|params, round| {
+        use measure::CaseError;
+        use platform::on_linux;
 
-            let length = crate::length_of(params, "length")?;
-            let ms =
-                super::in_ms(length, "poll").ok().and_then(|ms| libc::c_int::try_from(ms).ok());
-            let timed_out = |events: libc::c_int| match events {
-                0 => Ok(()),
-                _ => Err(CaseError::last_os_error("poll")),
-            };
-            super::measure(
-                params,
-                round,
-                super::Sleeper { name: "poll", syscalls: 1.0, may_end_early: false },
-                |length, _| match ms {
-                    // SAFETY: there are no descriptors.
-                    Some(ms) => timed_out(unsafe { libc::poll(std::ptr::null_mut(), 0, ms) }),
-                    None => on_linux!(length, timed_out, {
-                        let time = libc::timespec {
-                            tv_sec: length.as_secs() as libc::time_t,
-                            tv_nsec: length.subsec_nanos().into(),
-                        };
-                        let (none, no_mask) = (std::ptr::null_mut(), std::ptr::null());
-                        // SAFETY: there are no descriptors and no mask; the time is valid.
-                        timed_out(unsafe { libc::ppoll(none, 0, &time, no_mask) })
-                    }),
-                },
-            )
+        let length = crate::length_of(params, "length")?;
+        let ms = super::in_ms(length, "poll").ok().and_then(|ms| libc::c_int::try_from(ms).ok());
+        let timed_out = |events: libc::c_int| match events {
+            0 => Ok(()),
+            _ => Err(CaseError::last_os_error("poll")),
+        };
+        let sleeper = super::Sleeper { name: "poll", syscalls: 1.0, may_end_early: false };
+        super::measure(params, round, sleeper, |length, _| match ms {
+            // SAFETY: there are no descriptors.
+            Some(ms) => timed_out(unsafe { libc::poll(std::ptr::null_mut(), 0, ms) }),
+            None => on_linux!(length, timed_out, {
+                let time = libc::timespec {
+                    tv_sec: length.as_secs() as libc::time_t,
+                    tv_nsec: length.subsec_nanos().into(),
+                };
+                let (none, no_mask) = (std::ptr::null_mut(), std::ptr::null());
+                // SAFETY: there are no descriptors and no mask; the time is valid.
+                timed_out(unsafe { libc::ppoll(none, 0, &time, no_mask) })
+            }),
         })
-    },
+    }),
+    ..sleep("poll")
 };

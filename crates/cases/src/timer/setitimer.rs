@@ -1,60 +1,51 @@
-use platform::on_unix;
-
-use super::{PARAMS, SOME_LENGTHS, metrics};
-use crate::{Case, Only};
+use super::sleep;
+use crate::{Case, Only, on_unix};
 
 /// The oldest interval timer, whose signal wakes the process.
 pub const CASE: Case = Case {
-    area: "timer",
-    name: "setitimer",
     operation: "One setitimer that arms ITIMER_REAL once, in whole microseconds, and one sigsuspend, which waits until \
                 SIGALRM has been handled. On Linux this timer has no slack.",
     comparable_to: "lmbench's `lat_usleep -u itimer` is like it. stress-ng's `itimer` counts signals of ITIMER_PROF.",
     only: Only::Unix("Windows has no such timer"),
-    core_bound: false,
-    trials: Some(SOME_LENGTHS),
-    params: PARAMS,
-    metrics: metrics::EXACT,
-    run: |params, round| {
-        on_unix!(params, round, {
-            use measure::CaseError;
-            use platform::signal::{Blocked, Installed, count, handled};
+    run: on_unix!(|params, round| {
+        use measure::CaseError;
+        use platform::signal::{Blocked, Installed, count, handled};
 
-            let _installed = Installed::handler(libc::SIGALRM, count)
-                .map_err(|e| CaseError::from_io("sigaction", &e))?;
-            // Before any busy thread is started, which would take the signal otherwise.
-            let blocked = Blocked::new(&[libc::SIGALRM]);
-            super::measure(
-                params,
-                round,
-                super::Sleeper {
-                    name: "setitimer",
-                    // setitimer, sigsuspend, and the return from the handler.
-                    syscalls: 3.0,
-                    may_end_early: false,
-                },
-                |length, _| {
-                    let us = length.as_nanos().div_ceil(1_000);
-                    let once = libc::itimerval {
-                        it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
-                        it_value: libc::timeval {
-                            tv_sec: (us / 1_000_000) as libc::time_t,
-                            tv_usec: (us % 1_000_000) as libc::suseconds_t,
-                        },
-                    };
-                    let before = handled(libc::SIGALRM);
-                    let (timer, old) = (libc::ITIMER_REAL, std::ptr::null_mut());
-                    // SAFETY: the times are valid; the old ones are not asked for.
-                    if unsafe { libc::setitimer(timer, &once, old) } != 0 {
-                        return Err(CaseError::last_os_error("setitimer"));
-                    }
-                    blocked.wait();
-                    match handled(libc::SIGALRM) - before {
-                        1 => Ok(()),
-                        n => Err(CaseError::Failed(format!("SIGALRM was handled {n} times"))),
-                    }
-                },
-            )
-        })
-    },
+        let _installed = Installed::handler(libc::SIGALRM, count)
+            .map_err(|e| CaseError::from_io("sigaction", &e))?;
+        // Before any busy thread is started, which would take the signal otherwise.
+        let blocked = Blocked::new(&[libc::SIGALRM]);
+        super::measure(
+            params,
+            round,
+            super::Sleeper {
+                name: "setitimer",
+                // setitimer, sigsuspend, and the return from the handler.
+                syscalls: 3.0,
+                may_end_early: false,
+            },
+            |length, _| {
+                let us = length.as_nanos().div_ceil(1_000);
+                let once = libc::itimerval {
+                    it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
+                    it_value: libc::timeval {
+                        tv_sec: (us / 1_000_000) as libc::time_t,
+                        tv_usec: (us % 1_000_000) as libc::suseconds_t,
+                    },
+                };
+                let before = handled(libc::SIGALRM);
+                let (timer, old) = (libc::ITIMER_REAL, std::ptr::null_mut());
+                // SAFETY: the times are valid; the old ones are not asked for.
+                if unsafe { libc::setitimer(timer, &once, old) } != 0 {
+                    return Err(CaseError::last_os_error("setitimer"));
+                }
+                blocked.wait();
+                match handled(libc::SIGALRM) - before {
+                    1 => Ok(()),
+                    n => Err(CaseError::Failed(format!("SIGALRM was handled {n} times"))),
+                }
+            },
+        )
+    }),
+    ..sleep("setitimer")
 };

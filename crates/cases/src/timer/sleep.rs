@@ -1,36 +1,25 @@
-use platform::on_windows;
-
 use super::{BY_TICKS, PARAMS, metrics};
-use crate::{Case, Only, Param};
+use crate::{Case, Param, on_windows};
 
 /// The usual way to sleep on Windows.
 pub const CASE: Case = Case {
-    area: "timer",
-    name: "sleep",
     operation: "One Sleep, in whole ms. It ends at a tick of the system's timer, which may be early, as documented.",
     comparable_to: "The counterpart of timer/nanosleep.",
-    only: Only::Windows("exists only on Windows"),
-    core_bound: false,
     trials: Some(BY_TICKS),
     params: IN_MS,
     metrics: metrics::BY_TICKS,
-    run: |params, round| {
-        on_windows!(params, round, {
-            use windows_sys::Win32::System::Threading::Sleep;
+    run: on_windows!(|params, round| {
+        use windows_sys::Win32::System::Threading::Sleep;
 
-            let ms = super::in_ms(crate::length_of(params, "length")?, "Sleep")?;
-            super::measure(
-                params,
-                round,
-                super::Sleeper { name: "Sleep", syscalls: 1.0, may_end_early: true },
-                |_, _| {
-                    // SAFETY: takes a number only.
-                    unsafe { Sleep(ms) };
-                    Ok(())
-                },
-            )
+        let ms = super::in_ms(crate::length_of(params, "length")?, "Sleep")?;
+        let sleeper = super::Sleeper { name: "Sleep", syscalls: 1.0, may_end_early: true };
+        super::measure(params, round, sleeper, |_, _| {
+            // SAFETY: takes a number only.
+            unsafe { Sleep(ms) };
+            Ok(())
         })
-    },
+    }),
+    ..Case::new("timer", "sleep").on_windows()
 };
 
 /// Without the lengths below 1 ms.

@@ -12,25 +12,24 @@ use platform::cpu::pin_thread;
 
 use super::busy_threads::BusyThreads;
 use super::metrics;
-use crate::{Extent, Param, Takes, Trials, length_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, length_of, value_of};
 
 /// The parameters of every sleep.
 pub const PARAMS: &[Param] = &[
-    Param {
-        name: "length",
-        meaning: "how long a sleep is asked for; a round has 300 sleeps, or 100 of 500 us and more, but only as many \
-                  as fit into 150 ms, and ends early after 300 ms; its time of one sleep is their median",
-        default: &["10us", "100us", "1ms", "10ms"],
-        full: &["10us", "100us", "1ms", "10ms"],
-        takes: Takes::Length,
-    },
-    Param {
-        name: "load",
-        meaning: "whether the CPUs are idle otherwise, or each has a busy thread, also that of the thread that sleeps",
-        default: &["none", "busy"],
-        full: &["none", "busy"],
-        takes: Takes::Words(&[]),
-    },
+    Param::new(
+        "length",
+        "how long a sleep is asked for; a round has 300 sleeps, or 100 of 500 us and more, but \
+         only as many as fit into 150 ms, and ends early after 300 ms; its time of one sleep is \
+         their median",
+        &["10us", "100us", "1ms", "10ms"],
+    )
+    .takes(Takes::Length),
+    Param::new(
+        "load",
+        "whether the CPUs are idle otherwise, or each has a busy thread, also that of the thread \
+         that sleeps",
+        &["none", "busy"],
+    ),
 ];
 
 /// The rounds of nanosleep, in which the effect of the length and of load is shown.
@@ -42,6 +41,16 @@ pub const SOME_LENGTHS: Trials =
 
 /// The rounds of sleeps that end at a tick of the system's timer.
 pub const BY_TICKS: Trials = Trials { includes: by_ticks, ..SOME_LENGTHS };
+
+/// What most sleeps have in common.
+pub const fn sleep(name: &'static str) -> Case {
+    Case {
+        trials: Some(SOME_LENGTHS),
+        params: PARAMS,
+        metrics: metrics::EXACT,
+        ..Case::new("timer", name)
+    }
+}
 
 /// How long the sleeps of a round take together, if there are that many.
 const ALL: Duration = Duration::from_millis(150);

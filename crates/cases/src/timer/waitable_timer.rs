@@ -1,23 +1,19 @@
 use measure::{CaseError, Params, Round};
-use platform::on_windows;
 
 use super::sleep::IN_MS;
 use super::{ALL_LENGTHS, BY_TICKS, PARAMS, metrics};
-use crate::{Case, Only};
+use crate::{Case, on_windows};
 
 /// A timer that a thread waits for like for any object.
 pub const CASE: Case = Case {
-    area: "timer",
-    name: "waitable-timer",
     operation: "One SetWaitableTimer that arms a timer once, and one WaitForSingleObject until it is signalled. It \
                 is signalled at a tick of the system's timer, which may be early.",
     comparable_to: "The counterpart of timer/timerfd.",
-    only: Only::Windows("exists only on Windows"),
-    core_bound: false,
     trials: Some(BY_TICKS),
     params: IN_MS,
     metrics: metrics::BY_TICKS,
     run: |params, round| run(params, round, Resolution::Ordinary),
+    ..Case::new("timer", "waitable-timer").on_windows()
 };
 
 /// The most exact timer of Windows.
@@ -63,25 +59,22 @@ fn run(params: &Params, round: &mut Round, resolution: Resolution) -> Result<(),
         // SAFETY: the handle was just opened and is owned by nothing else.
         let timer = unsafe { OwnedHandle::from_raw_handle(handle) };
         let handle = timer.as_raw_handle();
-        super::measure(
-            params,
-            round,
-            super::Sleeper { name: "a waitable timer", syscalls: 2.0, may_end_early: true },
-            |length, _| {
-                // In units of 100 ns; negative times are relative.
-                let due = -(length.as_nanos().div_ceil(100) as i64);
-                // SAFETY: the handle is an open timer; there is no completion routine.
-                let waited = unsafe {
-                    if SetWaitableTimer(handle, &due, 0, None, null(), 0) == 0 {
-                        return Err(CaseError::last_os_error("SetWaitableTimer"));
-                    }
-                    WaitForSingleObject(handle, INFINITE)
-                };
-                match waited {
-                    WAIT_OBJECT_0 => Ok(()),
-                    _ => Err(CaseError::last_os_error("WaitForSingleObject")),
+        let sleeper =
+            super::Sleeper { name: "a waitable timer", syscalls: 2.0, may_end_early: true };
+        super::measure(params, round, sleeper, |length, _| {
+            // In units of 100 ns; negative times are relative.
+            let due = -(length.as_nanos().div_ceil(100) as i64);
+            // SAFETY: the handle is an open timer; there is no completion routine.
+            let waited = unsafe {
+                if SetWaitableTimer(handle, &due, 0, None, null(), 0) == 0 {
+                    return Err(CaseError::last_os_error("SetWaitableTimer"));
                 }
-            },
-        )
+                WaitForSingleObject(handle, INFINITE)
+            };
+            match waited {
+                WAIT_OBJECT_0 => Ok(()),
+                _ => Err(CaseError::last_os_error("WaitForSingleObject")),
+            }
+        })
     })
 }

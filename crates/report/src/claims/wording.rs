@@ -1,7 +1,7 @@
 //! Parts of claims in words.
 
 use analysis::claim::{
-    ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Scope, Shown, Statement,
+    ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Scope, SideFigure, Statement,
 };
 
 use crate::quantity::{figure, format_interval, half_width};
@@ -60,12 +60,12 @@ pub(super) fn most_telling(judged: &JudgedClaim) -> Vec<&JudgedComparison> {
 }
 
 /// A side with its figure: `lock/futex{workers=2}: 41.3 ns ±1.2 %`.
-pub(super) fn side(shown: &Shown, comparison: &JudgedComparison) -> String {
+pub(super) fn side(shown: &SideFigure, comparison: &JudgedComparison) -> String {
     format!("{}: {}", name_of_side(shown, comparison), figure_of(shown))
 }
 
 /// The point of a side, with its metric and its system where these must be named.
-pub(super) fn name_of_side(shown: &Shown, comparison: &JudgedComparison) -> String {
+pub(super) fn name_of_side(shown: &SideFigure, comparison: &JudgedComparison) -> String {
     let is_time = shown.metric == measure::TIME.name;
     let metric = if is_time { String::new() } else { format!(", {}", shown.metric) };
     let several = comparison.b.as_ref().is_some_and(|b| b.system != comparison.a.system);
@@ -74,7 +74,7 @@ pub(super) fn name_of_side(shown: &Shown, comparison: &JudgedComparison) -> Stri
 }
 
 /// The figure of a side.
-pub(super) fn figure_of(shown: &Shown) -> String {
+pub(super) fn figure_of(shown: &SideFigure) -> String {
     let estimate = &shown.estimate;
     let half = half_width(estimate.median, estimate.low, estimate.high);
     let figure = figure(estimate.median, half, &shown.unit);
@@ -94,13 +94,11 @@ pub(super) fn figure_of(shown: &Shown) -> String {
 pub(super) fn quantity(comparison: &JudgedComparison) -> Option<String> {
     let interval = comparison.interval?;
     let number = |value: f64| number(value, &interval, &comparison.unit);
-    let what = match &comparison.over {
-        Some((over, values)) => match (values.first(), values.last()) {
-            (Some(first), Some(last)) => {
-                format!("{} over {over} {first} to {last}", comparison.quantity)
-            }
-            _ => comparison.quantity.to_owned(),
-        },
+    let ends = comparison.values.as_ref().and_then(|values| values.first().zip(values.last()));
+    let what = match comparison.over.as_ref().zip(ends) {
+        Some((over, (first, last))) => {
+            format!("{} over {over} {first} to {last}", comparison.quantity)
+        }
         None => comparison.quantity.to_owned(),
     };
     let QuantityInterval { mid, low, high } = interval;

@@ -122,7 +122,7 @@ fn mistake(text: &str) -> String {
 fn mistakes_in_relations_have_a_column() {
     let over = "over = \"workers\"\n";
     for (relation, more, message) in [
-        ("", TWO, "line 4, column 12: relation is empty"),
+        ("", TWO, "line 4, column 12: the text is empty in `claim.relation`"),
         ("ratio", TWO, "line 4, column 18: a condition is missing"),
         ("ratio ~ 3", TWO, "line 4, column 19: a condition is missing"),
         ("ratio <= ", TWO, "line 4, column 22: a number is missing"),
@@ -172,34 +172,78 @@ fn other_mistakes_have_a_line_and_a_column() {
         (String::new(), "line 1, column 1: the file has no claim"),
         ("x = ".to_owned(), "line 1, column 5: "),
         ("[[claim]\n".to_owned(), "line 1, column "),
-        ("claim = 3".to_owned(), "line 1, column 9: claim must be tables: [[claim]]"),
-        ("claim = [3]".to_owned(), "line 1, column 10: claim must be tables"),
-        ("colour = 1\n".to_owned() + &good, "line 1, column 1: unknown key \"colour\" in the file"),
-        ("[[claim]]\n".to_owned(), "line 1, column 1: name is missing in [[claim]]"),
+        ("claim = 3".to_owned(), "line 1, column 9: invalid type: integer `3`, expected an array"),
+        (
+            "claim = [3]".to_owned(),
+            "line 1, column 10: invalid type: integer `3`, expected a table: [[claim]]",
+        ),
+        (
+            "colour = 1\n".to_owned() + &good,
+            "line 1, column 1: unknown key `colour`, expected `title` or `claim`",
+        ),
+        ("[[claim]]\n".to_owned(), "line 1, column 1: missing key `name` in `claim`"),
         (good.clone() + &good, "line 7, column 8: a second claim named \"x\""),
-        (good.clone() + "colour = 1\n", "line 6, column 1: unknown key \"colour\" in [[claim]]"),
+        (
+            good.clone() + "colour = 1\n",
+            "line 6, column 1: unknown key `colour`, expected one of `name`, ",
+        ),
         (good.replace("\"x\"", "\"a b\""), "line 2, column 8: a name consists of"),
-        (good.replace("\"x\"", "7"), "line 2, column 8: name is no text"),
-        (good.replace("A sentence.", " "), "line 3, column 12: sentence is empty"),
-        (good.replace("relation", "relative"), "line 1, column 1: relation is missing"),
-        (good.replace("a.case", "c.case"), "line 1, column 1: side a is missing"),
-        (good.clone() + "b = 3\n", "line 6, column 5: b is no table"),
+        (
+            good.replace("\"x\"", "7"),
+            "line 2, column 8: invalid type: integer `7`, expected a string in `claim.name`",
+        ),
+        (
+            good.replace("A sentence.", " "),
+            "line 3, column 12: the text is empty in `claim.sentence`",
+        ),
+        (good.replace("relation", "relative"), "line 4, column 1: unknown key `relative`"),
+        (
+            good.replace("relation = \"< 2 us\"\n", ""),
+            "line 1, column 1: missing key `relation` in [[claim]]",
+        ),
+        (good.replace("a.case", "c.case"), "line 5, column 1: unknown key `c`"),
+        (good.replace(ONE, ""), "line 1, column 1: missing key `a`, a = { case = \"...\" },"),
+        (
+            good.clone() + "b = 3\n",
+            "line 6, column 5: invalid type: integer `3`, expected a table: { case = ",
+        ),
         (good.clone() + "missing = \"x\"\n", "a claim with `missing` has only"),
-        (good.clone() + "missing = \"\"\n", "line 6, column 11: missing is empty"),
-        (good.clone() + "scope = \"for each\"\n", "line 6, column 9: scope is `at`, `for all`"),
+        (
+            good.clone() + "missing = \"\"\n",
+            "line 6, column 11: the text is empty in `claim.missing`",
+        ),
+        (
+            good.clone() + "scope = \"for each\"\n",
+            "line 6, column 9: unknown variant `for each`, expected one of `at`, `for all`, ",
+        ),
         (good.clone() + "a.metric = \"x\"\n", "line 6, column 12: lock/futex has no metric \"x\""),
-        (good.clone() + "a.colour = \"x\"\n", "line 6, column 3: unknown key \"colour\" in side a"),
+        (
+            good.clone() + "a.colour = \"x\"\n",
+            "line 6, column 3: unknown key `colour`, expected one of `case`, `params`, ",
+        ),
         (good.replace("lock/futex", "lock/futx"), "(did you mean lock/futex?)"),
         (good.replace("lock/futex", "lock/futx"), "line 5, column 10: no case is named"),
-        (params("params = 3"), "line 5, column 37: params is no table"),
+        (
+            params("params = 3"),
+            "line 5, column 37: invalid type: integer `3`, expected a map in `claim.a.params`",
+        ),
         (
             params("params = { colour = 1 }"),
             "line 5, column 39: lock/futex has no parameter \"colour\"",
         ),
         (params("params = { workers = [] }"), "line 5, column 39: workers has no value"),
-        (params("params = { workers = [[1]] }"), "line 5, column 50: workers has an array within"),
-        (params("params = { workers = 1.5 }"), "line 5, column 49: workers is no text"),
-        (params("params = { workers = \"\" }"), "line 5, column 49: workers has an empty value"),
+        (
+            params("params = { workers = [[1]] }"),
+            "line 5, column 49: an array within an array in `claim.a.params.workers`",
+        ),
+        (
+            params("params = { workers = 1.5 }"),
+            "line 5, column 49: invalid type: floating point `1.5`, expected a text in quotation",
+        ),
+        (
+            params("params = { workers = \"\" }"),
+            "line 5, column 49: the value is empty in `claim.a.params.workers`",
+        ),
         (params("params = { workers = \"x\" }"), "workers cannot be \"x\": it is not a count"),
         (params("params = { as = \"x\" }"), "as cannot be \"x\": choose among "),
         (
@@ -236,7 +280,7 @@ fn a_missing_thing_needs_no_sides() {
     check(missing).unwrap();
     assert!(
         mistake(&format!("{missing}relation = \"< 2\"\n"))
-            .contains("line 5, column 1: a claim with `missing`")
+            .contains("line 5, column 12: a claim with `missing`")
     );
 }
 

@@ -1,7 +1,7 @@
 //! The verdicts as a JSON document.
 
-use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison, Shown};
-use results::{Document, Estimate};
+use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison, Scope};
+use results::Document;
 use serde::Serialize;
 
 /// The schema number of the document.
@@ -22,41 +22,11 @@ pub struct ClaimJson<'a> {
     sentence: &'a str,
     source: Option<&'a str>,
     relation: Option<&'a str>,
-    scope: Option<&'static str>,
+    scope: Option<Scope>,
     verdict: ClaimVerdict,
     note: &'a str,
     left_out: &'a [String],
-    comparisons: Vec<ComparisonJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct ComparisonJson<'a> {
-    a: SideJson<'a>,
-    b: Option<SideJson<'a>>,
-    over: Option<&'a str>,
-    values: Option<&'a [String]>,
-    quantity: &'static str,
-    unit: &'a str,
-    interval: Option<IntervalJson>,
-    verdict: ClaimVerdict,
-    note: &'a str,
-}
-
-#[derive(Serialize)]
-struct SideJson<'a> {
-    case: &'a str,
-    metric: &'a str,
-    system: &'a str,
-    unit: &'a str,
-    estimate: Estimate,
-}
-
-/// An end that is open is null.
-#[derive(Serialize)]
-struct IntervalJson {
-    mid: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
+    comparisons: &'a [JudgedComparison],
 }
 
 /// The JSON document of verdicts on these runs.
@@ -87,41 +57,10 @@ pub fn claim_json(judged: &JudgedClaim) -> ClaimJson<'_> {
         sentence: &judged.claim.sentence,
         source: judged.claim.source.as_deref(),
         relation: statement.map(|statement| statement.relation.value.text.as_str()),
-        scope: statement.map(|statement| statement.scope.word()),
+        scope: statement.map(|statement| statement.scope),
         verdict: judged.verdict,
         note: &judged.note,
         left_out: &judged.left_out,
-        comparisons: judged.comparisons.iter().map(comparison_json).collect(),
-    }
-}
-
-fn comparison_json(comparison: &JudgedComparison) -> ComparisonJson<'_> {
-    // JSON has no infinity.
-    let finite = |end: f64| Some(end).filter(|end| end.is_finite());
-    let interval = comparison.interval.map(|interval| IntervalJson {
-        mid: finite(interval.mid),
-        low: finite(interval.low),
-        high: finite(interval.high),
-    });
-    ComparisonJson {
-        a: side_json(&comparison.a),
-        b: comparison.b.as_ref().map(side_json),
-        over: comparison.over.as_ref().map(|(over, _)| over.as_str()),
-        values: comparison.over.as_ref().map(|(_, values)| values.as_slice()),
-        quantity: comparison.quantity,
-        unit: &comparison.unit,
-        interval,
-        verdict: comparison.verdict,
-        note: &comparison.note,
-    }
-}
-
-fn side_json(shown: &Shown) -> SideJson<'_> {
-    SideJson {
-        case: &shown.label,
-        metric: &shown.metric,
-        system: &shown.system,
-        unit: &shown.unit,
-        estimate: shown.estimate,
+        comparisons: &judged.comparisons,
     }
 }

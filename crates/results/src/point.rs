@@ -1,0 +1,60 @@
+//! A point as a value: what results are matched by. Its text is for printing only.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A case with a value for each of its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PointKey {
+    /// `area/name`.
+    pub case: String,
+    /// The values of its parameters, by name.
+    pub params: BTreeMap<String, String>,
+}
+
+impl PointKey {
+    /// `lock` of `lock/sysv-sem`; empty if the case has no area.
+    pub fn area(&self) -> &str {
+        self.case.split_once('/').map_or("", |(area, _)| area)
+    }
+
+    /// `sysv-sem` of `lock/sysv-sem`.
+    pub fn name(&self) -> &str {
+        self.case.split_once('/').map_or(&self.case, |(_, name)| name)
+    }
+}
+
+/// The usual notation: `lock/sysv-sem{as=threads,workers=4}`.
+impl fmt::Display for PointKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&label(&self.case, &self.params))
+    }
+}
+
+/// `area/name` with its parameters in the usual notation: `lock/sysv-sem{as=threads,workers=4}`.
+pub fn label(case: &str, params: &BTreeMap<String, String>) -> String {
+    if params.is_empty() {
+        return case.to_owned();
+    }
+    let list: Vec<String> = params.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    format!("{case}{{{}}}", list.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_printed_in_the_usual_notation() {
+        let params = [("workers", "4"), ("as", "threads")];
+        let params = params.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let point = PointKey { case: "lock/sysv-sem".to_owned(), params };
+        assert_eq!(point.to_string(), "lock/sysv-sem{as=threads,workers=4}");
+        assert_eq!((point.area(), point.name()), ("lock", "sysv-sem"));
+        let loose = PointKey { case: "loose".to_owned(), params: BTreeMap::new() };
+        assert_eq!(loose.to_string(), "loose");
+        assert_eq!((loose.area(), loose.name()), ("", "loose"));
+    }
+}

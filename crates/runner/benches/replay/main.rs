@@ -1,0 +1,379 @@
+//! Replays runs with a virtual clock: on machines with different noise, by the present schedule and by the rule before it.
+//!
+//!     cargo bench -p runner --bench replay -- [--noise NAME] [--former] [--quick] [--seeds N] [--budgets] [AREA...]
+//!
+//! Without options: the present rule and the one before it on each machine, a line for each area. `--former`: the rule before it,
+//! whole and without each of its parts. `--budgets`: runs of the default points within times from 100 ms to 10 minutes.
+
+mod former;
+mod noise;
+mod points;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use measure::stats::{RoundValue, faster_of_pairs, interval_of, median};
+
+use former::{Former, Made, Part, Plan, Rounds};
+use noise::{Machine, Noise};
+use points::{Point, points_of};
+use rules::{Present, Rule, Todo};
+
+/// The parts of the former rule.
+const PARTS: [Part; 15] = [
+    Part::FirstRoundAtAnyTime,
+    Part::Patience,
+    Part::MoreForWaiting,
+    Part::Waiting,
+    Part::CheapestFirst,
+    Part::ThreeRoundsAPass,
+    Part::Rest,
+    Part::Spread,
+    Part::Margin,
+    Part::Confirmation,
+    Part::Comparisons,
+    Part::LongSampling,
+    Part::FewContended,
+    Part::DisturbedOnTop,
+    Part::ManyObservations,
+];
+
+/// The precisions that a plan asks for.
+const PRECISION: f64 = 0.005;
+const WAITING_PRECISION: f64 = 0.03;
+const TRIAL_PRECISION: f64 = 0.15;
+
+struct Args {
+    noises: Vec<Noise>,
+    former: bool,
+    quick: bool,
+    budgets: bool,
+    seeds: u64,
+    areas: Vec<String>,
+}
+
+fn args() -> Args {
+    let mut args = Args {
+        noises: Noise::ALL.to_vec(),
+        former: false,
+        quick: false,
+        budgets: false,
+        seeds: 5,
+        areas: Vec::new(),
+    };
+    let mut given = std::env::args().skip(1);
+    while let Some(word) = given.next() {
+        match word.as_str() {
+            "--bench" => {} // given by cargo
+            "--former" => args.former = true,
+            "--quick" => args.quick = true,
+            "--budgets" => args.budgets = true,
+            "--seeds" => {
+                let count = given.next().and_then(|count| count.parse().ok());
+                args.seeds = count.unwrap_or_else(|| panic!("--seeds takes a number"));
+            }
+            "--noise" => {
+                let name = given.next().unwrap_or_default();
+                args.noises.retain(|noise| noise.name() == name);
+                assert!(!args.noises.is_empty(), "there is no noise {name:?}");
+            }
+            area => args.areas.push(area.to_owned()),
+        }
+    }
+    args
+}
+
+fn main() {
+    let args = args();
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/replay/runs");
+    let run = |name: &str| folder.join(format!("zen4-{name}.csv.gz"));
+    let further: Vec<PathBuf> = (1..=4).map(|n| run(&format!("quick-{n}"))).collect();
+    let mut points = points_of(&run("default"), &further);
+    points.retain(|point| {
+        args.areas.is_empty() || args.areas.iter().any(|area| area == point.area())
+    });
+    if args.budgets {
+        return budgets(&points, &args);
+    }
+    for &noise in &args.noises {
+        if args.former {
+            of_parts(&points, noise, &args);
+        } else {
+            by_area(&points, noise, &args);
+        }
+    }
+}
+
+/// The plan of a run of these points.
+fn plan_of(points: &[Point], quick: bool, seed: u64) -> Plan {
+    let sampled = points.iter().filter(|point| point.rounds != Rounds::Trials).count() as u64;
+    let sampling_ms = match (sampled, quick) {
+        (0, _) => 0,
+        (count, true) => (count * 160).clamp(5_000, 20_000),
+        (count, false) => (count * 600).clamp(12_000, 115_000),
+    };
+    let trials = points.iter().filter(|point| point.rounds == Rounds::Trials);
+    let trying: Duration = trials.map(|point| point.took * 6).sum();
+    let budget = Duration::from_millis(sampling_ms) + trying + trying / if quick { 5 } else { 4 };
+    Plan {
+        precision: PRECISION,
+        waiting_precision: WAITING_PRECISION,
+        trial_precision: TRIAL_PRECISION,
+        tolerance: if quick { 4.0 } else { 1.0 },
+        budget,
+        patience: Duration::from_secs(if quick { 8 } else { 20 }),
+        rounds_at_least: if quick { 6 } else { 16 },
+        trials: 6,
+        spread: Duration::from_secs(if quick { 1 } else { 4 }),
+        seed,
+    }
+}
+
+/// What a replayed run has come to.
+struct Replayed {
+    points: Vec<Figure>,
+    took: Duration,
+    waited: Duration,
+}
+
+/// What it has come to for one point.
+#[derive(Clone)]
+struct Figure {
+    rounds: usize,
+    disturbed: Duration,
+    took: Duration,
+    /// The half-width that was wanted.
+    wanted: f64,
+    /// Its interval, if it has one.
+    interval: Option<measure::stats::Interval>,
+}
+
+fn replay(rule: &mut dyn Rule, points: &[Point], noise: Noise, seed: u64) -> Replayed {
+    let mut machine = Machine::new(noise, seed);
+    let (mut now, mut waited) = (Duration::ZERO, Duration::ZERO);
+    let mut made: Vec<Vec<Made>> = vec![Vec::new(); points.len()];
+    loop {
+        let groups = match rule.next(now) {
+            Todo::Done => break,
+            Todo::WaitUntil(moment) => {
+                now = now.max(moment);
+                continue;
+            }
+            Todo::Rounds(groups) => groups,
+        };
+        for group in groups {
+            if !rule.may_begin(group[0], now) {
+                continue;
+            }
+            for which in group {
+                let wait = rule.may_wait(now).min(machine.quiet_in(now));
+                rule.waited(wait);
+                (now, waited) = (now + wait, waited + wait);
+                let point = &points[which];
+                let seen = machine.round(point, now);
+                let value = RoundValue::exact(seen.value);
+                let round = Made { value, is_quiet: seen.is_quiet, began: now, took: seen.took };
+                made[which].push(round.clone());
+                rule.made(which, round);
+                now += seen.took;
+            }
+        }
+    }
+    let figures = points.iter().zip(&made).map(|(point, made)| figure(point, made, seed));
+    Replayed { points: figures.collect(), took: now, waited }
+}
+
+/// The interval of a point, of its quiet rounds: a figure of fewer than three is marked as disturbed.
+fn figure(point: &Point, made: &[Made], seed: u64) -> Figure {
+    let quiet = made.iter().filter(|made| made.is_quiet);
+    let values = observed(point, quiet.map(|made| made.value.clone()).collect());
+    let disturbed = made.iter().filter(|made| !made.is_quiet).map(|made| made.took);
+    Figure {
+        rounds: made.len(),
+        disturbed: disturbed.sum(),
+        took: made.iter().map(|made| made.took).sum(),
+        wanted: match point.rounds {
+            Rounds::Pairs => PRECISION,
+            Rounds::Single => WAITING_PRECISION,
+            Rounds::Contended | Rounds::Trials => TRIAL_PRECISION,
+        },
+        interval: (values.len() >= 3).then(|| interval_of(&values, seed)),
+    }
+}
+
+fn observed(point: &Point, rounds: Vec<RoundValue>) -> Vec<RoundValue> {
+    if point.rounds == Rounds::Pairs { faster_of_pairs(rounds) } else { rounds }
+}
+
+/// What each point's figure should be on such a machine: from rounds far apart, of which those that were quiet.
+fn truths(points: &[Point], noise: Noise) -> Vec<f64> {
+    let mut machine = Machine::new(noise, 99);
+    let mut all: Vec<Vec<f64>> = vec![Vec::new(); points.len()];
+    for n in 0..1_200_u64 {
+        for (point, values) in points.iter().zip(&mut all) {
+            // Undisturbed as they should be: a machine's own course, without what others do to it.
+            let calm = match noise {
+                Noise::Neighbour | Noise::Load(_) => Noise::Idle,
+                other => other,
+            };
+            machine = if n == 0 && calm != noise { Machine::new(calm, 99) } else { machine };
+            values.push(machine.round(point, Duration::from_millis(n * 7_919)).value);
+        }
+    }
+    let figures = points.iter().zip(all).map(|(point, values)| {
+        let rounds = values.into_iter().map(RoundValue::exact).collect();
+        let mut values: Vec<f64> =
+            observed(point, rounds).iter().map(|round| round.value).collect();
+        median(&mut values)
+    });
+    figures.collect()
+}
+
+/// What several runs have come to, of the points of one area or of all.
+#[derive(Default)]
+struct Sum {
+    widths: Vec<f64>,
+    covered: usize,
+    judged: usize,
+    points: usize,
+    rounds: usize,
+    took: Duration,
+    disturbed: Duration,
+    without: usize,
+    wide: usize,
+}
+
+impl Sum {
+    fn add(&mut self, figure: &Figure, truth: f64) {
+        let width = figure.interval.map_or(f64::INFINITY, |interval| interval.half_width());
+        self.wide += usize::from(width > figure.wanted);
+        self.points += 1;
+        self.rounds += figure.rounds;
+        self.took += figure.took;
+        self.disturbed += figure.disturbed;
+        self.without += usize::from(figure.rounds == 0);
+        if let Some(interval) = figure.interval {
+            self.widths.push(interval.half_width());
+            self.judged += 1;
+            self.covered += usize::from(interval.low <= truth && truth <= interval.high);
+        }
+    }
+
+    fn row(&mut self, name: &str, seeds: u64) -> String {
+        self.widths.sort_unstable_by(f64::total_cmp);
+        let at = |p: f64| {
+            let at = (self.widths.len() as f64 * p) as usize;
+            self.widths.get(at).map_or("-".to_owned(), |width| format!("{:.2} %", width * 100.0))
+        };
+        format!(
+            "{name:<20}{:>6}{:>8.1}{:>9}{:>9}{:>6.1} %{:>8.1}{:>7.1}{:>7.1} %{:>8}",
+            self.points as u64 / seeds,
+            self.rounds as f64 / self.points.max(1) as f64,
+            at(0.5),
+            at(0.9),
+            100.0 * self.wide as f64 / self.points.max(1) as f64,
+            self.took.as_secs_f64() / seeds as f64,
+            self.disturbed.as_secs_f64() / seeds as f64,
+            100.0 * self.covered as f64 / self.judged.max(1) as f64,
+            self.without as u64 / seeds,
+        )
+    }
+}
+
+const HEAD: &str = "                         points   rounds   median±      90%±    time s   lost s   coverage  no round";
+
+/// The present rule beside the former one.
+fn by_area(points: &[Point], noise: Noise, args: &Args) {
+    let truths = truths(points, noise);
+    let kinds: Vec<Rounds> = points.iter().map(|point| point.rounds).collect();
+    let mut sums: [(BTreeMap<&str, Sum>, Sum); 2] = Default::default();
+    let (mut took, mut waited) = ([Duration::ZERO; 2], [Duration::ZERO; 2]);
+    let began = Instant::now();
+    for seed in 0..args.seeds {
+        let plan = plan_of(points, args.quick, seed);
+        let rules: [Box<dyn Rule>; 2] =
+            [Box::new(Present::new(plan, &kinds)), Box::new(Former::new(plan, &kinds, &[]))];
+        for (at, mut rule) in rules.into_iter().enumerate() {
+            let replayed = replay(rule.as_mut(), points, noise, seed);
+            (took[at], waited[at]) = (took[at] + replayed.took, waited[at] + replayed.waited);
+            let (areas, all) = &mut sums[at];
+            for ((point, figure), truth) in points.iter().zip(&replayed.points).zip(&truths) {
+                areas.entry(point.area()).or_default().add(figure, *truth);
+                all.add(figure, *truth);
+            }
+        }
+    }
+    let each = |time: Duration| time.as_secs_f64() / args.seeds as f64;
+    println!(
+        "\n{}: {:.0} s a run, {:.1} s of them waiting (former rule: {:.0} s, {:.1} s); a replay takes {:.2} s",
+        noise.name(),
+        each(took[0]),
+        each(waited[0]),
+        each(took[1]),
+        each(waited[1]),
+        began.elapsed().as_secs_f64() / args.seeds as f64 / 2.0,
+    );
+    println!(
+        "{HEAD}    former: rounds   median±      90%±    time s   lost s   coverage  no round"
+    );
+    let [(present, mut all), (mut former, mut former_all)] = sums;
+    for (area, mut sum) in present {
+        let beside = former.get_mut(area).expect("the same areas").row("", args.seeds);
+        println!("{} |{}", sum.row(area, args.seeds), &beside[26..]);
+    }
+    let beside = former_all.row("", args.seeds);
+    println!("{} |{}", all.row("all", args.seeds), &beside[26..]);
+}
+
+/// The former rule, without each of its parts; and the present one.
+fn of_parts(points: &[Point], noise: Noise, args: &Args) {
+    let truths = truths(points, noise);
+    println!("\n{}\n{HEAD}   run s  wait s", noise.name());
+    let kinds: Vec<Rounds> = points.iter().map(|point| point.rounds).collect();
+    let line = |name: &str, make: &dyn Fn(Plan) -> Box<dyn Rule>| {
+        let (mut sum, mut took, mut waited) = (Sum::default(), Duration::ZERO, Duration::ZERO);
+        for seed in 0..args.seeds {
+            let mut rule = make(plan_of(points, args.quick, seed));
+            let replayed = replay(rule.as_mut(), points, noise, seed);
+            (took, waited) = (took + replayed.took, waited + replayed.waited);
+            replayed.points.iter().zip(&truths).for_each(|(figure, truth)| sum.add(figure, *truth));
+        }
+        let each = |time: Duration| time.as_secs_f64() / args.seeds as f64;
+        println!("{}{:>8.1}{:>8.1}", sum.row(name, args.seeds), each(took), each(waited));
+    };
+    line("former rule", &|plan| Box::new(Former::new(plan, &kinds, &[])));
+    for part in PARTS {
+        let name = format!("- {part:?}");
+        line(&name, &|plan| Box::new(Former::new(plan, &kinds, &[part])));
+    }
+    line("present rule", &|plan| Box::new(Present::new(plan, &kinds)));
+}
+
+/// Runs within given times: whether a point is left out, and what intervals there are.
+fn budgets(points: &[Point], args: &Args) {
+    let kinds: Vec<Rounds> = points.iter().map(|point| point.rounds).collect();
+    for &noise in &args.noises {
+        let truths = truths(points, noise);
+        println!("\n{}\n{HEAD}   run s  wait s", noise.name());
+        for ms in [100, 300, 1_000, 3_000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000] {
+            let budget = Duration::from_millis(ms);
+            let (mut sum, mut took, mut waited) = (Sum::default(), Duration::ZERO, Duration::ZERO);
+            for seed in 0..args.seeds {
+                let plan = Plan { budget, ..plan_of(points, args.quick, seed) };
+                let mut rule = Present::new(plan, &kinds);
+                let replayed = replay(&mut rule, points, noise, seed);
+                (took, waited) = (took + replayed.took, waited + replayed.waited);
+                replayed
+                    .points
+                    .iter()
+                    .zip(&truths)
+                    .for_each(|(figure, truth)| sum.add(figure, *truth));
+            }
+            let each = |time: Duration| time.as_secs_f64() / args.seeds as f64;
+            let name = format!("{:.1} s", budget.as_secs_f64());
+            println!("{}{:>8.1}{:>8.1}", sum.row(&name, args.seeds), each(took), each(waited));
+        }
+    }
+}

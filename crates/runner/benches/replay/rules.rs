@@ -1,0 +1,164 @@
+//! What the simulation asks of a rule, and the two rules.
+
+use std::time::Duration;
+
+use measure::stats::RoundValue;
+use runner::schedule::{
+    Allowed, Cost, Next, PointState, RunTime, State, Waited, Wanted, is_precise, may_wait, schedule,
+};
+
+use crate::former::{Former, Made, Plan, Rounds, Step};
+
+/// What is next: groups of rounds, which begin before a moment.
+pub enum Todo {
+    Rounds(Vec<Vec<usize>>),
+    WaitUntil(Duration),
+    Done,
+}
+
+/// A rule by which rounds are made.
+pub trait Rule {
+    fn next(&mut self, now: Duration) -> Todo;
+    /// Whether the next group, which begins with this point, may begin.
+    fn may_begin(&self, which: usize, now: Duration) -> bool;
+    fn may_wait(&self, now: Duration) -> Duration;
+    fn waited(&mut self, time: Duration);
+    fn made(&mut self, which: usize, made: Made);
+}
+
+impl Rule for Former {
+    fn next(&mut self, now: Duration) -> Todo {
+        match Former::next(self, now) {
+            Step::Rounds(rounds) => {
+                Todo::Rounds(rounds.into_iter().map(|which| vec![which]).collect())
+            }
+            Step::WaitUntil(moment) => Todo::WaitUntil(moment),
+            Step::Done => Todo::Done,
+        }
+    }
+
+    fn may_begin(&self, which: usize, now: Duration) -> bool {
+        self.wants_round(which, now)
+    }
+
+    fn may_wait(&self, _now: Duration) -> Duration {
+        Former::may_wait(self)
+    }
+
+    fn waited(&mut self, time: Duration) {
+        Former::waited(self, time);
+    }
+
+    fn made(&mut self, which: usize, made: Made) {
+        Former::made(self, which, made);
+    }
+}
+
+/// The present rule.
+pub struct Present {
+    state: State,
+    wanted: Vec<Wanted>,
+    quiet: Vec<Vec<RoundValue>>,
+    /// The points with rounds since it was determined whether they are precise.
+    changed: Vec<usize>,
+    until: RunTime,
+    waited: Waited,
+}
+
+impl Present {
+    pub fn new(plan: Plan, points: &[Rounds]) -> Self {
+        let until = RunTime(plan.budget);
+        let allowed = Allowed { counts: until, host_counts: until, planned: until, more: until };
+        let state_of = |(group, rounds): (usize, &Rounds)| {
+            let (planned, at_most) = match rounds {
+                Rounds::Trials => (plan.trials, plan.trials * 4),
+                Rounds::Pairs => (plan.rounds_at_least.max(12), 200),
+                Rounds::Single | Rounds::Contended => (plan.rounds_at_least, 200),
+            };
+            PointState {
+                system: 0,
+                group,
+                planned,
+                planned_per_boot: planned,
+                at_most,
+                made: 0,
+                began: None,
+                cost: Cost::default(),
+                is_over: false,
+                is_precise: false,
+                needs_counts: false,
+                host_pairs: None,
+            }
+        };
+        let wanted = |rounds: &Rounds| Wanted {
+            precision: match rounds {
+                Rounds::Pairs => plan.precision,
+                Rounds::Single => plan.waiting_precision,
+                Rounds::Contended | Rounds::Trials => plan.trial_precision,
+            },
+            in_pairs: *rounds == Rounds::Pairs,
+            trials: (*rounds == Rounds::Trials).then_some(plan.trials),
+            is_compared: false,
+        };
+        Self {
+            state: State {
+                seed: plan.seed,
+                allowed,
+                points: points.iter().enumerate().map(state_of).collect(),
+                boots_done: vec![0],
+                rounds: 0,
+            },
+            wanted: points.iter().map(wanted).collect(),
+            quiet: vec![Vec::new(); points.len()],
+            changed: Vec::new(),
+            until,
+            waited: Waited::default(),
+        }
+    }
+}
+
+impl Rule for Present {
+    fn next(&mut self, now: Duration) -> Todo {
+        for which in std::mem::take(&mut self.changed) {
+            if self.state.points[which].made >= self.state.points[which].planned {
+                let quiet = self.quiet[which].clone();
+                self.state.points[which].is_precise =
+                    is_precise(quiet, self.wanted[which], self.state.seed);
+            }
+        }
+        match schedule(&self.state, RunTime(now)) {
+            Next::Rounds { groups, until, .. } => {
+                self.until = until;
+                Todo::Rounds(groups)
+            }
+            Next::WaitUntil(moment) => Todo::WaitUntil(moment.0),
+            Next::Restart(_) | Next::Done => Todo::Done,
+        }
+    }
+
+    fn may_begin(&self, _which: usize, now: Duration) -> bool {
+        RunTime(now) < self.until
+    }
+
+    fn may_wait(&self, now: Duration) -> Duration {
+        may_wait(self.waited, RunTime(now))
+    }
+
+    fn waited(&mut self, time: Duration) {
+        self.waited.0 += time;
+    }
+
+    fn made(&mut self, which: usize, made: Made) {
+        let point = &mut self.state.points[which];
+        point.made += 1;
+        point.began = Some(RunTime(made.began));
+        point.cost.0 += made.took;
+        self.state.rounds += 1;
+        if made.is_quiet {
+            self.quiet[which].push(made.value);
+        }
+        if !self.changed.contains(&which) {
+            self.changed.push(which);
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The schedule of a run: what is measured next, as a function of what has been measured and of the time. It reads no clock, starts
+//! nothing, and orders rounds by the run's seed alone. `benches/replay` drives it with a virtual clock, and shows what each rule
+//! brings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use analysis::compared_half_width;
+use measure::stats::{RoundValue, faster_of_pairs, interval_of};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+/// The least time between the beginnings of two planned rounds of one point. The state of a machine rarely changes within a fifth
+/// of a second: rounds in one state would agree more closely than the figure deserves.
+const APART: Duration = Duration::from_millis(200);
+/// How long one round may wait for a quiet moment: a neighbour on the core mostly pauses within this time.
+const WAIT_AT_MOST: Duration = Duration::from_millis(250);
+/// The share of a run's time that rounds may wait in all. Waiting for more costs more rounds than it makes quiet ones.
+const WAITING_SHARE: f64 = 0.1;
+/// Observations from which an interval is what it claims to be. The median of six is between the least and the greatest with a
+/// probability of 97 %.
+const OBSERVATIONS: usize = 6;
+/// Quiet trials that are enough if they agree. With fewer, those that agree by chance would end a point too early (coverage of the
+/// interval 92 instead of 93 to 96 % in a simulation).
+const QUIET_TRIALS: usize = 5;
+/// The share of the wanted half-width at which a point is done. Samples are classified again at the end of the run, when an
+/// interval that was just narrow enough could be too wide.
+const DONE_BELOW: f64 = 0.8;
+
+/// A moment of a run: the time spent on measuring since it began, without pauses before it was resumed and without starts of
+/// systems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct RunTime(pub Duration);
+
+/// The moments until which rounds of each purpose may begin. None begins later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowed {
+    /// Counts of what operations do in their own system, before anything is timed.
+    pub counts: RunTime,
+    /// Counts of what they make the host do, likewise.
+    pub host_counts: RunTime,
+    /// Planned rounds, and counts for which there was no time before: later than `more` where a system may be slow.
+    pub planned: RunTime,
+    /// Rounds beyond the planned ones, of points that are not precise.
+    pub more: RunTime,
+}
+
+/// The time that the rounds of a point have taken, with starting and ending their processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Cost(pub Duration);
+
+/// The time that rounds have waited for quiet moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Waited(pub Duration);
+
+/// What the schedule knows of a run, or of several runs on systems in turn.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// Decides the order of rounds.
+    pub seed: u64,
+    /// The time limits.
+    pub allowed: Allowed,
+    /// The points of all systems.
+    pub points: Vec<PointState>,
+    /// How many starts of its system each system's rounds have had so far, less one; by the number of the system.
+    pub boots_done: Vec<usize>,
+    /// The number of all rounds made.
+    pub rounds: u64,
+}
+
+/// What the schedule knows of one point on one system.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointState {
+    /// The number of its system.
+    pub system: usize,
+    /// Points of one group are measured next to each other, and until all are done: they will be compared.
+    pub group: usize,
+    /// Rounds that it gets.
+    pub planned: usize,
+    /// The part of them that comes from one start of its system: all, unless several starts are measured.
+    pub planned_per_boot: usize,
+    /// The maximum number of rounds.
+    pub at_most: usize,
+    /// Rounds that gave a figure.
+    pub made: usize,
+    /// When the latest round began.
+    pub began: Option<RunTime>,
+    /// The time that its rounds took.
+    pub cost: Cost,
+    /// Whether no more rounds can be made: it is unsupported or has failed.
+    pub is_over: bool,
+    /// Whether its figure is precise enough.
+    pub is_precise: bool,
+    /// Whether what its operations do is still to be counted.
+    pub needs_counts: bool,
+    /// The pairs of rounds that have counted what its operations make the host do, if another pair is needed.
+    pub host_pairs: Option<usize>,
+}
+
+/// What a round is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Samples.
+    Times,
+    /// Counts of what an operation does in its own system.
+    Counts,
+    /// Counts of what it makes the host do: a pair of rounds.
+    HostCounts,
+}
+
+/// Rounds to be made one directly after the other: one for each of these points.
+pub type Group = Vec<usize>;
+
+/// What is next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// Make the rounds of these groups, in this order, as long as it is not later than `until` when a group begins.
+    Rounds {
+        /// What they are for.
+        purpose: Purpose,
+        /// The groups.
+        groups: Vec<Group>,
+        /// The end of the time allowed for them.
+        until: RunTime,
+    },
+    /// Measure nothing before this moment.
+    WaitUntil(RunTime),
+    /// Start these systems anew.
+    Restart(Vec<usize>),
+    /// Nothing is left to measure, or no time.
+    Done,
+}
+
+/// What is next.
+pub fn schedule(state: &State, now: RunTime) -> Next {
+    let rounds = |purpose, groups, until| Next::Rounds { purpose, groups, until };
+    let allowed = state.allowed;
+
+    // 1. Counts come first, since they verify that the operations took place; within limits, so that there is time to measure.
+    let counts = state.alone(|point| point.needs_counts);
+    if now < allowed.counts && !counts.is_empty() {
+        return rounds(Purpose::Counts, counts, allowed.counts);
+    }
+    // 2. Each point is counted on the host in one pair of rounds before one gets its next pair.
+    let host_counts = state.fewest_host_pairs();
+    if now < allowed.host_counts && !host_counts.is_empty() {
+        return rounds(Purpose::HostCounts, host_counts, allowed.host_counts);
+    }
+
+    if now < allowed.planned {
+        // 3. All points get their planned rounds, in passes over all points, so that each has some if time is short. A point's
+        // rounds are spread over time.
+        let pass = state.planned_pass();
+        let (ready, early): (Vec<Group>, Vec<Group>) =
+            pass.into_iter().partition(|group| state.ready_at(group) <= now);
+        if !ready.is_empty() {
+            return rounds(Purpose::Times, ready, allowed.planned);
+        }
+        if let Some(moment) = early.iter().map(|group| state.ready_at(group)).min() {
+            return Next::WaitUntil(moment);
+        }
+        // 4. Where rounds come from several starts of a system, the next start is due when all points have their part.
+        let systems = state.systems_to_restart();
+        if !systems.is_empty() {
+            return Next::Restart(systems);
+        }
+    }
+
+    // 5. Points that are not precise get more rounds, those first on which least time was spent: a trial of a second costs as much
+    // as thirty rounds of another point, which needs them as badly.
+    let more = state.cheapest(state.grouped(PointState::wants_more));
+    if now < allowed.more && !more.is_empty() {
+        return rounds(Purpose::Times, more, allowed.more);
+    }
+
+    // 6. Counts for which there was no time before.
+    if now < allowed.planned {
+        for (purpose, groups) in [(Purpose::Counts, counts), (Purpose::HostCounts, host_counts)] {
+            if !groups.is_empty() {
+                return rounds(purpose, groups, allowed.planned);
+            }
+        }
+    }
+    Next::Done
+}
+
+/// How long the next round may wait for a quiet moment.
+pub fn may_wait(waited: Waited, now: RunTime) -> Duration {
+    let all = now.0.mul_f64(WAITING_SHARE).saturating_sub(waited.0);
+    WAIT_AT_MOST.min(all)
+}
+
+/// How precise a point is to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wanted {
+    /// Half-width of the interval, as a share.
+    pub precision: f64,
+    /// Whether of each two rounds the faster one counts; see [`faster_of_pairs`].
+    pub in_pairs: bool,
+    /// Whether rounds are trials, of which this many are planned.
+    pub trials: Option<usize>,
+    /// Whether it is compared with other points of its group: a difference is less certain than either figure.
+    pub is_compared: bool,
+}
+
+/// Whether a point with these quiet rounds is precise enough.
+pub fn is_precise(quiet: Vec<RoundValue>, wanted: Wanted, seed: u64) -> bool {
+    let observed = if wanted.in_pairs { faster_of_pairs(quiet) } else { quiet };
+    let enough = wanted.trials.map_or(OBSERVATIONS, |planned| planned.min(QUIET_TRIALS));
+    if observed.len() < enough {
+        return false;
+    }
+    if wanted.is_compared {
+        let values: Vec<f64> = observed.iter().map(|round| round.value).collect();
+        return compared_half_width(&values).is_some_and(|half| half <= wanted.precision / 2.0);
+    }
+    let margin = if wanted.trials.is_some() { 1.0 } else { DONE_BELOW };
+    interval_of(&observed, seed).half_width() <= wanted.precision * margin
+}
+
+impl PointState {
+    /// Whether it lacks rounds that are planned for so many starts of its system.
+    fn lacks_planned(&self, boots: usize) -> bool {
+        !self.is_over && self.made < self.planned.min(self.planned_per_boot * boots)
+    }
+
+    fn wants_more(&self) -> bool {
+        !self.is_over && !self.is_precise && self.made < self.at_most
+    }
+}
+
+impl State {
+    /// All groups with a point that is `wanted`, whole: without points that can have no rounds.
+    fn grouped(&self, wanted: impl Fn(&PointState) -> bool) -> Vec<Group> {
+        let mut groups: BTreeMap<usize, (Group, bool)> = BTreeMap::new();
+        for (at, point) in self.points.iter().enumerate().filter(|(_, point)| !point.is_over) {
+            let (group, is_wanted) = groups.entry(point.group).or_default();
+            group.push(at);
+            *is_wanted |= wanted(point);
+        }
+        let groups = groups.into_values().filter(|(_, is_wanted)| *is_wanted);
+        self.shuffled(groups.map(|(group, _)| group).collect())
+    }
+
+    /// Each point that is `wanted` by itself, in the order of the points: what is counted is compared with nothing.
+    fn alone(&self, wanted: impl Fn(&PointState) -> bool) -> Vec<Group> {
+        let points = self.points.iter().enumerate();
+        points
+            .filter(|(_, point)| !point.is_over && wanted(point))
+            .map(|(at, _)| vec![at])
+            .collect()
+    }
+
+    /// The points that need another pair of counts on the host, and have the fewest.
+    fn fewest_host_pairs(&self) -> Vec<Group> {
+        let wanting = self.points.iter().filter(|point| !point.is_over);
+        let fewest = wanting.filter_map(|point| point.host_pairs).min();
+        self.alone(|point| point.host_pairs.is_some() && point.host_pairs == fewest)
+    }
+
+    /// The groups that have the smallest part of their planned rounds. Where one has more planned rounds than another, it is in
+    /// more passes.
+    fn planned_pass(&self) -> Vec<Group> {
+        let boots =
+            |point: &PointState| self.boots_done.get(point.system).map_or(1, |done| done + 1);
+        let lacks = |point: &PointState| point.lacks_planned(boots(point));
+        let passes = self.points.iter().map(|point| point.planned).max().unwrap_or(1);
+        let passes_of = |group: &Group| {
+            let lacking = group.iter().map(|&at| &self.points[at]).filter(|point| lacks(point));
+            lacking.map(|point| point.made * passes / point.planned.max(1)).min()
+        };
+        let mut groups = self.grouped(lacks);
+        let fewest = groups.iter().filter_map(passes_of).min();
+        groups.retain(|group| passes_of(group) == fewest);
+        groups
+    }
+
+    /// When the next planned round of each point of a group may begin.
+    fn ready_at(&self, group: &Group) -> RunTime {
+        let began = group.iter().filter_map(|&at| self.points[at].began).max();
+        began.map_or(RunTime::default(), |began| RunTime(began.0 + APART))
+    }
+
+    /// The systems with points that lack rounds of a later start.
+    fn systems_to_restart(&self) -> Vec<usize> {
+        let lacking = |point: &&PointState| point.lacks_planned(usize::MAX / point.planned.max(1));
+        let systems: BTreeSet<usize> =
+            self.points.iter().filter(lacking).map(|point| point.system).collect();
+        systems.into_iter().collect()
+    }
+
+    /// The quarter of these groups on which least time was spent.
+    fn cheapest(&self, mut groups: Vec<Group>) -> Vec<Group> {
+        let cost = |group: &Group| group.iter().map(|&at| self.points[at].cost).max();
+        let mut costs: Vec<Option<Cost>> = groups.iter().map(cost).collect();
+        costs.sort_unstable();
+        let quarter = costs.get(costs.len() / 4).copied().flatten();
+        groups.retain(|group| cost(group) <= quarter);
+        groups
+    }
+
+    fn shuffled(&self, mut groups: Vec<Group>) -> Vec<Group> {
+        let mut rng = StdRng::seed_from_u64(self.seed.wrapping_add(self.rounds));
+        groups.shuffle(&mut rng);
+        groups.iter_mut().for_each(|group| group.shuffle(&mut rng));
+        groups
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,398 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::run_clock::RunClock;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn until(seconds: u64) -> RunTime {
+    RunTime(Duration::from_secs(seconds))
+}
+
+/// Points of one system, with this number of planned rounds each.
+fn state_of(planned: &[usize], seconds: u64) -> State {
+    let all = until(seconds);
+    State {
+        seed: 7,
+        allowed: Allowed { counts: all, host_counts: all, planned: all, more: all },
+        points: planned
+            .iter()
+            .enumerate()
+            .map(|(group, &planned)| point(0, group, planned))
+            .collect(),
+        boots_done: vec![0],
+        rounds: 0,
+    }
+}
+
+fn point(system: usize, group: usize, planned: usize) -> PointState {
+    PointState {
+        system,
+        group,
+        planned,
+        planned_per_boot: planned,
+        at_most: planned * 4,
+        made: 0,
+        began: None,
+        cost: Cost::default(),
+        is_over: false,
+        is_precise: false,
+        needs_counts: false,
+        host_pairs: None,
+    }
+}
+
+/// A run that is measured by a virtual clock.
+struct Simulation {
+    state: State,
+    clock: RunClock,
+    /// What the process's clock says.
+    elapsed: Duration,
+    /// What a round takes.
+    takes: fn(usize) -> Duration,
+    /// From which round on a point is precise.
+    precise_from: fn(usize) -> usize,
+    /// All rounds: purpose, point, when it began, by the run's time.
+    made: Vec<(Purpose, usize, RunTime)>,
+    restarts: usize,
+}
+
+impl Simulation {
+    fn of(state: State) -> Self {
+        Self {
+            state,
+            clock: RunClock::starting_at(Duration::ZERO),
+            elapsed: Duration::ZERO,
+            takes: |_| 20 * MS,
+            precise_from: |_| usize::MAX,
+            made: Vec::new(),
+            restarts: 0,
+        }
+    }
+
+    fn now(&mut self) -> RunTime {
+        self.clock.at(self.elapsed)
+    }
+
+    /// One decision, and what follows from it; at most `rounds` of them. False at the end.
+    fn step(&mut self, rounds: usize) -> bool {
+        let now = self.now();
+        match schedule(&self.state, now) {
+            Next::Done => return false,
+            Next::WaitUntil(moment) => {
+                assert!(moment > now, "it would wait for ever");
+                self.elapsed += moment.0 - now.0;
+                self.clock.has_reached(moment);
+            }
+            Next::Restart(systems) => {
+                systems.iter().for_each(|&system| self.state.boots_done[system] += 1);
+                self.restarts += systems.len();
+            }
+            Next::Rounds { purpose, groups, until } => {
+                let mut left = rounds;
+                for group in groups {
+                    if self.now() >= until || left == 0 {
+                        break;
+                    }
+                    left -= 1;
+                    group.iter().for_each(|&at| self.round(purpose, at));
+                }
+            }
+        }
+        true
+    }
+
+    fn round(&mut self, purpose: Purpose, at: usize) {
+        let began = self.now();
+        self.made.push((purpose, at, began));
+        self.elapsed += (self.takes)(at);
+        self.state.rounds += 1;
+        let point = &mut self.state.points[at];
+        point.cost.0 += (self.takes)(at);
+        match purpose {
+            Purpose::Counts => point.needs_counts = false,
+            Purpose::HostCounts => {
+                point.host_pairs =
+                    point.host_pairs.map(|pairs| pairs + 1).filter(|&pairs| pairs < 2);
+            }
+            Purpose::Times => {
+                point.made += 1;
+                point.began = Some(began);
+                point.is_precise = point.made >= (self.precise_from)(at);
+            }
+        }
+    }
+
+    /// Until the end; how many decisions that took.
+    fn run(&mut self) -> usize {
+        (0..1_000_000).take_while(|_| self.step(usize::MAX)).count()
+    }
+
+    fn rounds_of(&self, at: usize) -> usize {
+        self.state.points[at].made
+    }
+}
+
+#[test]
+fn nothing_begins_beyond_the_time_allowed() {
+    for (planned, seconds) in [(vec![16; 300], 3), (vec![6; 20], 1), (vec![16], 1)] {
+        let mut run = Simulation::of(state_of(&planned, seconds));
+        run.state.points.iter_mut().for_each(|point| point.needs_counts = true);
+        run.run();
+        let latest = run.made.iter().map(|(_, _, began)| *began).max();
+        assert!(latest < Some(until(seconds)), "{latest:?}");
+        assert!(run.elapsed <= Duration::from_secs(seconds) + 20 * MS);
+    }
+}
+
+#[test]
+fn planned_rounds_may_take_longer_than_further_ones() {
+    let mut run = Simulation::of(state_of(&[16; 10], 60));
+    run.state.allowed.more = until(2);
+    run.run();
+    assert!((0..10).all(|at| run.rounds_of(at) == 16));
+    assert!(run.elapsed > Duration::from_secs(3), "ten rounds take 200 ms, and 16 are planned");
+}
+
+#[test]
+fn each_point_gets_its_first_rounds_before_any_gets_its_tenth() {
+    // Trials of a second beside sampled rounds.
+    let planned: Vec<usize> = (0..60).map(|at| if at % 3 == 0 { 6 } else { 16 }).collect();
+    let mut run = Simulation::of(state_of(&planned, 10_000));
+    run.takes = |at| if at % 3 == 0 { Duration::from_secs(1) } else { 20 * MS };
+    run.run();
+    let mut rounds = vec![0; planned.len()];
+    for (_, at, _) in &run.made {
+        rounds[*at] += 1;
+        let fewest = rounds.iter().min().copied().unwrap();
+        let has_tenth = rounds.iter().any(|&made| made >= 10);
+        assert!(!has_tenth || fewest >= 3, "{rounds:?}");
+        // The parts of the planned rounds that two points have differ by one round at most.
+        let lead = |at: usize| rounds[at] as f64 / planned[at] as f64;
+        let (first, last) = (lead(1), lead(0));
+        assert!(first >= 1.0 || (first - last).abs() <= 1.0 / 6.0 + 1.0 / 16.0, "{first} {last}");
+    }
+}
+
+#[test]
+fn planned_rounds_of_a_point_are_apart_in_time() {
+    let mut run = Simulation::of(state_of(&[16, 16], 60));
+    run.precise_from = |_| 16;
+    run.run();
+    for at in 0..2 {
+        let began = run.made.iter().filter(|made| made.1 == at).map(|made| made.2.0);
+        let began: Vec<Duration> = began.collect();
+        assert_eq!(began.len(), 16);
+        assert!(began.windows(2).all(|two| two[1] - two[0] >= APART), "{began:?}");
+    }
+}
+
+#[test]
+fn points_that_are_precise_or_over_get_no_more_rounds_and_the_cheapest_others_come_first() {
+    let mut run = Simulation::of(state_of(&[6; 5], 600));
+    run.takes = |at| if at == 4 { Duration::from_secs(2) } else { 20 * MS };
+    run.precise_from = |at| [0, 9, usize::MAX, usize::MAX, usize::MAX][at];
+    run.state.points[3].is_over = true;
+    run.run();
+    assert_eq!([0, 1, 2, 3].map(|at| run.rounds_of(at)), [6, 9, 24, 0]);
+    let of_last = run.made.iter().skip_while(|made| made.2 < until(20)).map(|made| made.1);
+    assert!(of_last.collect::<Vec<_>>().ends_with(&[4, 4, 4]), "the long one comes last");
+}
+
+/// With the same rounds made, the order of the remaining ones may differ, but not which they are.
+#[test]
+fn a_run_that_was_killed_and_resumed_ends_as_an_unbroken_one() {
+    let planned: Vec<usize> = (0..40).map(|at| if at % 4 == 0 { 6 } else { 16 }).collect();
+    let fresh = || {
+        let mut run = Simulation::of(state_of(&planned, 10_000));
+        run.precise_from = |at| 16 + at % 9;
+        run
+    };
+    let mut unbroken = fresh();
+    unbroken.run();
+    for killed_after in [1, 17, 200, 431] {
+        let mut killed = fresh();
+        while killed.made.len() < killed_after && killed.step(7) {}
+        // What the store has: rounds and their times.
+        let mut resumed = fresh();
+        resumed.state = killed.state.clone();
+        resumed.clock = RunClock::starting_at(killed.clock.at(killed.elapsed).0);
+        resumed.run();
+        for at in 0..planned.len() {
+            assert_eq!(resumed.rounds_of(at), unbroken.rounds_of(at), "point {at}");
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_points_are_scheduled_soon() {
+    let mut run = Simulation::of(state_of(&vec![6; 10_000], 1_000_000));
+    run.precise_from = |at| if at < 9_000 { 6 } else { 8 };
+    let decisions = run.run();
+    assert_eq!(run.made.len(), 9_000 * 6 + 1_000 * 8);
+    assert!(decisions < 100, "{decisions} passes");
+}
+
+/// Rounds that seem to take no time, a clock that goes back, and one that jumps.
+#[test]
+fn clocks_that_stand_still_or_jump_end_no_run_too_late() {
+    let mut still = Simulation::of(state_of(&[6; 4], 60));
+    still.takes = |_| Duration::ZERO;
+    still.run();
+    assert!((0..4).all(|at| still.rounds_of(at) == 24));
+
+    let mut back = Simulation::of(state_of(&[6; 4], 60));
+    back.elapsed = Duration::from_secs(5);
+    back.now();
+    back.elapsed = Duration::ZERO;
+    back.run();
+    assert!((0..4).all(|at| back.rounds_of(at) == 24));
+
+    let mut ahead = Simulation::of(state_of(&[6; 4], 60));
+    (0..3).for_each(|_| assert!(ahead.step(usize::MAX)));
+    ahead.elapsed += Duration::from_secs(1_000_000);
+    assert!(!ahead.step(usize::MAX), "time is up");
+}
+
+/// Two systems, of which the second lacks a point.
+fn in_turn() -> State {
+    let mut state = state_of(&[20; 3], 600);
+    state.points.extend([point(1, 0, 20), point(1, 2, 20)]);
+    state.boots_done = vec![0, 0];
+    state
+}
+
+#[test]
+fn all_rounds_of_a_group_are_next_to_each_other() {
+    let mut run = Simulation::of(in_turn());
+    // The figure of one side is precise long before that of the other.
+    run.precise_from = |at| if at == 0 { 20 } else { 30 };
+    run.run();
+    let group = |made: &(Purpose, usize, RunTime)| run.state.points[made.1].group;
+    for together in run.made.chunk_by(|a, b| group(a) == group(b) && a.1 != b.1) {
+        let wanted = if group(&together[0]) == 1 { 1 } else { 2 };
+        assert_eq!(together.len(), wanted, "{together:?}");
+    }
+    assert_eq!(run.rounds_of(0), run.rounds_of(3), "pairs have both sides");
+    let firsts = run.made.chunk_by(|a, b| group(a) == group(b)).map(|two| two[0].1);
+    let of_second = firsts.clone().filter(|&at| at >= 3).count();
+    assert!((10..50).contains(&of_second), "the sides are in a random order: {of_second}");
+}
+
+#[test]
+fn a_side_that_has_failed_does_not_stop_the_other() {
+    let mut run = Simulation::of(in_turn());
+    run.state.points[3].is_over = true;
+    run.precise_from = |_| 20;
+    run.run();
+    assert_eq!([0, 2, 3, 4].map(|at| run.rounds_of(at)), [20, 20, 0, 20]);
+}
+
+#[test]
+fn counts_come_first_within_their_time_and_the_rest_of_them_last() {
+    let mut state = state_of(&[6; 4], 60);
+    state.allowed.counts = RunTime(50 * MS);
+    state.allowed.host_counts = RunTime(150 * MS);
+    for point in &mut state.points {
+        (point.needs_counts, point.host_pairs) = (true, Some(0));
+    }
+    let mut run = Simulation::of(state);
+    run.precise_from = |_| 6;
+    run.run();
+    let purposes: Vec<Purpose> = run.made.iter().map(|made| made.0).collect();
+    let order: Vec<(Purpose, usize)> =
+        purposes.chunk_by(|a, b| a == b).map(|some| (some[0], some.len())).collect();
+    use Purpose::{Counts, HostCounts, Times};
+    assert_eq!(order, [(Counts, 3), (HostCounts, 5), (Times, 24), (Counts, 1), (HostCounts, 3)]);
+    // Each had its first pair before one had its second.
+    let on_host = run.made.iter().filter(|made| made.0 == HostCounts).map(|made| made.1);
+    assert_eq!(on_host.collect::<Vec<_>>(), [0, 1, 2, 3, 0, 1, 2, 3]);
+}
+
+#[test]
+fn rounds_come_from_as_many_starts_as_planned() {
+    let mut state = in_turn();
+    for point in &mut state.points {
+        (point.planned, point.planned_per_boot, point.at_most) = (6, 2, 6);
+    }
+    let mut run = Simulation::of(state);
+    // No system has a third round before it was started anew.
+    while run.step(usize::MAX) {
+        for point in &run.state.points {
+            assert!(point.made <= 2 * (run.state.boots_done[point.system] + 1));
+        }
+    }
+    assert_eq!((run.restarts, run.state.boots_done.clone()), (4, vec![2, 2]));
+    assert!(run.state.points.iter().all(|point| point.made == 6));
+}
+
+#[test]
+fn rounds_wait_for_a_share_of_the_time_and_never_long() {
+    let at = |seconds| RunTime(Duration::from_secs(seconds));
+    assert_eq!(may_wait(Waited(Duration::ZERO), at(0)), Duration::ZERO);
+    assert_eq!(may_wait(Waited(Duration::ZERO), at(100)), WAIT_AT_MOST);
+    let nearly_all = at(100).0.mul_f64(WAITING_SHARE) - MS;
+    assert_eq!(may_wait(Waited(nearly_all), at(100)), MS);
+    assert_eq!(may_wait(Waited(nearly_all + 5 * MS), at(100)), Duration::ZERO);
+}
+
+fn values(of: &[f64]) -> Vec<RoundValue> {
+    of.iter().copied().map(RoundValue::exact).collect()
+}
+
+#[test]
+fn a_point_is_precise_with_enough_quiet_rounds_that_agree() {
+    let wanted =
+        |precision| Wanted { precision, in_pairs: false, trials: None, is_compared: false };
+    let apart = |share: f64, count: usize| -> Vec<f64> {
+        (0..count)
+            .map(|n| 100.0 * (1.0 + share * ((n * 7 % count) as f64 / count as f64 - 0.5)))
+            .collect()
+    };
+    assert!(!is_precise(values(&[100.0; 5]), wanted(0.03), 7), "too few");
+    assert!(is_precise(values(&apart(0.02, 16)), wanted(0.03), 7));
+    assert!(!is_precise(values(&apart(0.2, 16)), wanted(0.03), 7));
+    // Five quiet trials of six are enough; of two planned, two.
+    let trials = |planned| Wanted { trials: Some(planned), ..wanted(0.15) };
+    assert!(is_precise(values(&apart(0.05, 5)), trials(6), 7));
+    assert!(!is_precise(values(&apart(0.05, 4)), trials(6), 7));
+    assert!(is_precise(values(&[100.0, 100.1]), trials(2), 7));
+    // Of pairs the faster round counts.
+    let slow_half: Vec<f64> = (0..16).map(|n| if n % 2 == 0 { 100.0 } else { 120.0 }).collect();
+    assert!(!is_precise(values(&slow_half), wanted(0.03), 7));
+    assert!(is_precise(values(&slow_half), Wanted { in_pairs: true, ..wanted(0.03) }, 7));
+    // A difference is less certain than a figure.
+    let compared = Wanted { is_compared: true, ..wanted(0.03) };
+    let rounds = values(&apart(0.08, 24));
+    assert!(is_precise(rounds.clone(), wanted(0.03), 7) && !is_precise(rounds, compared, 7));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever fails, ends or is precise at any time, a run ends, within its time, without more rounds than allowed.
+    #[test]
+    fn every_run_ends(
+        planned in prop::collection::vec(1_usize..20, 1..30),
+        groups in prop::collection::vec(0_usize..30, 30),
+        over in prop::collection::vec(any::<bool>(), 30),
+        seconds in 0_u64..20,
+        counted in any::<bool>(),
+    ) {
+        let mut state = state_of(&planned, seconds);
+        for (at, point) in state.points.iter_mut().enumerate() {
+            (point.group, point.is_over, point.needs_counts) = (groups[at], over[at], counted);
+        }
+        let mut run = Simulation::of(state);
+        run.precise_from = |at| at * 3;
+        run.run();
+        prop_assert_eq!(schedule(&run.state, run.clock.at(run.elapsed)), Next::Done);
+        let most_in_group = planned.iter().max().unwrap() * 4;
+        for point in &run.state.points {
+            prop_assert!(point.made <= most_in_group);
+            prop_assert!(!point.is_over || point.made == 0);
+        }
+        let latest = run.made.iter().map(|made| made.2).max().unwrap_or_default();
+        prop_assert!(latest <= until(seconds));
+    }
+}
