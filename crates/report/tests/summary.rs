@@ -181,8 +181,8 @@ fn a_machine_that_was_seldom_quiet_is_said_to_be_disturbed() {
 /// The finding for the rates of two architectures.
 fn said(epoll: [f64; 3], threads: [f64; 3], saturated: &str) -> Vec<String> {
     let arch = |name: &'static str| match name {
-        "epoll" => &[("arch", "epoll"), ("connections", "100")][..],
-        _ => &[("arch", "threads"), ("connections", "100")],
+        "epoll" => &[("arch", "epoll"), ("connections", "100"), ("work", "none")][..],
+        _ => &[("arch", "threads"), ("connections", "100"), ("work", "none")],
     };
     let results = [("epoll", epoll), ("threads", threads)].map(|(name, values)| {
         let mut rate = result(&Select::point("net/answer", arch(name)), "rate", values);
