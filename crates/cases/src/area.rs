@@ -173,7 +173,7 @@ impl Area {
         let mut at = 0;
         while at < cases.len() {
             let case = cases[at];
-            assert!(!case.operation.is_empty() && !case.comparable_to.is_empty());
+            assert!(!case.operation.is_empty() && !case.comparable_to.is_empty(), "{}", case.name);
             at += 1;
         }
         Self {
