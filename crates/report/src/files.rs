@@ -210,7 +210,8 @@ impl<'a, 'r> Tables<'a, 'r> {
             keys.iter().chain(kept).cloned().collect()
         };
         let fits = |columns: &Vec<Column>| grid::total_width(columns) <= page.table_width();
-        let shown = (0..=4).rev().map(fitting).find(fits).unwrap_or_else(|| fitting(0));
+        let close = || fitting(0).into_iter().map(Column::close).collect();
+        let shown = (0..=4).rev().map(fitting).find(fits).unwrap_or_else(close);
         grid::table(give_way(shown), page)
     }
 

@@ -21,9 +21,9 @@ pub fn claims_junit(
     let mut suite = BytesStart::new("testsuite");
     suite.push_attribute(("name", legal(title.unwrap_or("claims")).as_str()));
     suite.push_attribute(("tests", claims.len().to_string().as_str()));
-    suite.push_attribute(("failures", count(Kind::Failure).to_string().as_str()));
+    suite.push_attribute(("failures", count(TestOutcome::Failure).to_string().as_str()));
     suite.push_attribute(("errors", "0"));
-    suite.push_attribute(("skipped", count(Kind::Skipped).to_string().as_str()));
+    suite.push_attribute(("skipped", count(TestOutcome::Skipped).to_string().as_str()));
     let seconds: f64 = runs.iter().flat_map(|run| run.run.area_seconds.values()).sum();
     suite.push_attribute(("time", format!("{seconds:.3}").as_str()));
     if let Some(began) = runs.iter().map(|run| run.run.started.as_str()).min() {
@@ -42,18 +42,18 @@ pub fn claims_junit(
 
 /// How a test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TestOutcome {
     Passed,
     Failure,
     Skipped,
 }
 
-fn kind(claim: &JudgedClaim, strict: bool) -> Kind {
+fn kind(claim: &JudgedClaim, strict: bool) -> TestOutcome {
     match claim.verdict {
-        ClaimVerdict::Holds => Kind::Passed,
-        ClaimVerdict::Fails => Kind::Failure,
-        ClaimVerdict::Undecided if strict => Kind::Failure,
-        ClaimVerdict::Undecided | ClaimVerdict::NotMeasurable => Kind::Skipped,
+        ClaimVerdict::Holds => TestOutcome::Passed,
+        ClaimVerdict::Fails => TestOutcome::Failure,
+        ClaimVerdict::Undecided if strict => TestOutcome::Failure,
+        ClaimVerdict::Undecided | ClaimVerdict::NotMeasurable => TestOutcome::Skipped,
     }
 }
 
@@ -64,9 +64,9 @@ fn test_case(writer: &mut Writer<Vec<u8>>, judged: &JudgedClaim, strict: bool) {
     case.push_attribute(("time", "0"));
     write(writer, Event::Start(case));
     let name = match kind(judged, strict) {
-        Kind::Passed => None,
-        Kind::Failure => Some("failure"),
-        Kind::Skipped => Some("skipped"),
+        TestOutcome::Passed => None,
+        TestOutcome::Failure => Some("failure"),
+        TestOutcome::Skipped => Some("skipped"),
     };
     if let Some(name) = name {
         let said = match judged.note.is_empty() {

@@ -15,13 +15,13 @@ use crate::rows::{COST, Row, word};
 
 /// The figures of several executors for the same jobs, one line per list of jobs.
 pub(crate) struct SideBySide<'a, 'r> {
-    lines: Vec<Line<'a, 'r>>,
+    lines: Vec<JobsLine<'a, 'r>>,
     executors: Vec<Executor<'a, 'r>>,
     notes: Footnotes,
 }
 
 /// A list of jobs that all executors carried out.
-struct Line<'a, 'r> {
+struct JobsLine<'a, 'r> {
     /// The parameters in which lines differ.
     keys: Vec<&'r str>,
     rows: Vec<&'a Row<'r>>,
@@ -86,7 +86,7 @@ impl<'a, 'r> SideBySide<'a, 'r> {
             (keys.iter().map(|key| param(row, key)).collect::<Vec<&str>>(), row)
         };
         let lines = grouped(rows.iter().map(keyed)).into_iter();
-        let mut lines: Vec<Line> = lines.map(|(keys, rows)| Line { keys, rows }).collect();
+        let mut lines: Vec<JobsLine> = lines.map(|(keys, rows)| JobsLine { keys, rows }).collect();
         lines.sort_by(|a, b| by_keys(&a.keys, &b.keys));
         let reasons: Vec<Vec<Reason>> = lines
             .iter()
@@ -225,7 +225,7 @@ impl<'a, 'r> SideBySide<'a, 'r> {
     }
 }
 
-impl<'a, 'r> Line<'a, 'r> {
+impl<'a, 'r> JobsLine<'a, 'r> {
     fn of(&self, executor: &str) -> Option<&'a Row<'r>> {
         self.rows.iter().copied().find(|row| param(row, "executor") == executor)
     }

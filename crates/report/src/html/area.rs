@@ -5,10 +5,10 @@ use measure::Metric;
 
 use crate::comparison::Comparison;
 use crate::first_seen::distinct;
-use crate::html::chart::{Axis, Chart, Line, Point, Ticks};
+use crate::html::chart::{Axis, Chart, Series, Ticks};
 use crate::html::comparing;
 use crate::html::families::{percentiles, phases};
-use crate::html::points::{AreaPoint, AreaPoints, estimate, in_words, is_derived, notes};
+use crate::html::points::{AreaPoint, AreaPoints, At, chart_point, estimate, is_derived, notes};
 use crate::html::sweeps::{Named, sweeps};
 use crate::html::table::tables;
 use crate::html::text::{Ids, Text};
@@ -95,27 +95,15 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
     let mut charts = Vec::new();
     for (part, rows) in parts(&rows).into_iter().enumerate() {
         let line = |(look, (view, area)): (usize, &(&View, &AreaPoints))| {
+            let run = if areas.len() > 1 { view.name.as_str() } else { "" };
             let points = area.points.iter().filter_map(|point| {
                 let row = rows.iter().position(|row| row.key == point.key)?;
-                let time = point.time()?;
-                let e = estimate(time)?;
-                let shown = if areas.len() > 1 {
-                    format!("{}, {}", point.short, view.name)
-                } else {
-                    point.short.clone()
-                };
-                Some(Point {
-                    x: e.median,
-                    y: row as f64,
-                    low: e.low,
-                    high: e.high,
-                    text: in_words(&shown, &e, time),
-                    point: Some(point.key.clone()),
-                })
+                let at = At { run, place: row as f64, in_rows: true };
+                chart_point(point.time()?, at, &area.shared)
             });
-            Line { name: view.name.clone(), look, points: points.collect(), joined: false }
+            Series { name: view.name.clone(), look, points: points.collect(), joined: false }
         };
-        let lines: Vec<Line> = areas.iter().enumerate().map(line).collect();
+        let lines: Vec<Series> = areas.iter().enumerate().map(line).collect();
         let of_rows = areas.iter().flat_map(|(_, area)| &area.points);
         let of_rows = of_rows.filter(|point| rows.iter().any(|row| row.key == point.key));
         let about = if part == 0 { String::new() } else { format!(" ({})", part + 1) };

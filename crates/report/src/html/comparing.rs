@@ -4,7 +4,7 @@ use analysis::Verdict;
 use maud::{Markup, html};
 
 use crate::comparison::{CompareCell, CompareRow, Comparison};
-use crate::html::chart::{Axis, Chart, Kind, Line, Point, Shade, Ticks};
+use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series, Shade, Ticks};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs, visible};
 use crate::labels::Label;
@@ -177,7 +177,7 @@ fn chart(
                 bound(ratio.high),
                 cell.verdict.word()
             );
-            Some(Point {
+            Some(ChartPoint {
                 x: ratio.mid,
                 y: at as f64,
                 low: ratio.low,
@@ -188,7 +188,7 @@ fn chart(
         };
         let points = rows.iter().enumerate().filter_map(point).collect();
         let name = others(comparison).get(new).cloned().unwrap_or_default();
-        Line { name, look: new, points, joined: false }
+        Series { name, look: new, points, joined: false }
     };
     let shade = |(row, of_row): (usize, &&CompareRow)| {
         let cells = of_row.news.iter().flatten().filter(|cell| drawn(cell).is_some());
@@ -206,7 +206,7 @@ fn chart(
         notes: vec!["Ratio to the base with its interval; 1 means equal. Within the shaded range lie differences \
                      that this machine cannot resolve.".to_owned()],
         x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)),
-            kind: Some(Kind::Logarithmic),
+            kind: Some(ScaleKind::Logarithmic),
             floats: true, ..Axis::figures("ratio to the base", "x") },
         y: Axis { ticks: Ticks::Rows(rows.iter().map(|row| name(row)).collect()), ..Axis::default() },
         lines: (0..others(comparison).len()).map(line).collect(),

@@ -3,9 +3,9 @@
 use results::CaseResult;
 
 use crate::first_seen::distinct;
-use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
+use crate::html::chart::{Axis, Chart, ScaleKind, Series, Ticks};
 use crate::html::facets::{Item, facets};
-use crate::html::points::{estimate, in_words, is_derived, notes, short_name};
+use crate::html::points::{At, chart_point, estimate, is_derived, notes};
 use crate::html::sweeps::{Named, axis_title, percentile};
 use crate::html::text::Ids;
 use crate::labels::Param;
@@ -57,7 +57,7 @@ pub(super) fn percentiles(results: &[Named], shared: &[Param], ids: &mut Ids) ->
                 notes,
                 x: Axis {
                     title: "percentile".to_owned(),
-                    kind: Some(Kind::Linear),
+                    kind: Some(ScaleKind::Linear),
                     floats: true,
                     ticks: Ticks::Named(ticks.collect()),
                     ..Axis::default()
@@ -99,25 +99,17 @@ pub(super) fn phases(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<
     charts
 }
 
-fn lines(lines: Vec<(String, Vec<Member>)>, in_rows: bool, shared: &[Param]) -> Vec<Line> {
+fn lines(lines: Vec<(String, Vec<Member>)>, in_rows: bool, shared: &[Param]) -> Vec<Series> {
     let line = |(look, (name, mut members)): (usize, (String, Vec<Member>))| {
         members.sort_by_key(|member| member.at);
-        let points = members.iter().filter_map(|member| point(member, in_rows, shared)).collect();
-        Line { name, look, points, joined: !in_rows }
+        let point = |member: &Member| {
+            let at = At { run: member.run, place: member.at as f64, in_rows };
+            chart_point(member.result, at, shared)
+        };
+        let points = members.iter().filter_map(point).collect();
+        Series { name, look, points, joined: !in_rows }
     };
     lines.into_iter().enumerate().map(line).collect()
-}
-
-fn point(member: &Member, in_rows: bool, shared: &[Param]) -> Option<Point> {
-    let e = estimate(member.result)?;
-    let mut shown = short_name(member.result, shared);
-    if !member.run.is_empty() {
-        shown = format!("{shown}, {}", member.run);
-    }
-    let (x, y) = (member.at as f64, e.median);
-    let (x, y) = if in_rows { (y, x) } else { (x, y) };
-    let text = in_words(&shown, &e, member.result);
-    Some(Point { x, y, low: e.low, high: e.high, text, point: Some(member.result.point()) })
 }
 
 /// The measured results of `case` whose metric has a place on the axis.

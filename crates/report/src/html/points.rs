@@ -3,6 +3,7 @@
 use measure::{Metric, Role, TIME};
 use results::{CaseResult, Estimate, Outcome, PointKey};
 
+use crate::html::chart::ChartPoint;
 use crate::html::text::{Ids, visible};
 use crate::labels::{self, Label, Param};
 use crate::quantity::{figure, half_width, measured_half_width};
@@ -135,7 +136,7 @@ fn with_unit(figure: String, unit: &str) -> String {
 }
 
 /// The point and its figure in words: `spin workers=4, time: 164.9 ns (164.1 ns to 165.3 ns)`.
-pub(super) fn in_words(name: &str, e: &Estimate, result: &CaseResult) -> String {
+fn in_words(name: &str, e: &Estimate, result: &CaseResult) -> String {
     let figure = figure_of(e, result);
     let doubts = if result.doubts.is_empty() { "" } else { "; doubtful" };
     match e.low == e.high {
@@ -145,6 +146,25 @@ pub(super) fn in_words(name: &str, e: &Estimate, result: &CaseResult) -> String 
             format!("{name}, {}: {figure} ({interval}){doubts}", result.metric)
         }
     }
+}
+
+/// The place of a result in a chart.
+#[derive(Clone, Copy)]
+pub(super) struct At<'r> {
+    /// The name of its run, empty if there is only one.
+    pub run: &'r str,
+    /// The value of x, or the row if the chart has rows.
+    pub place: f64,
+    pub in_rows: bool,
+}
+
+/// The figure of a result in a chart; `None` if it has none. Its name omits the `shared` parameters.
+pub(super) fn chart_point(result: &CaseResult, at: At, shared: &[Param]) -> Option<ChartPoint> {
+    let e = estimate(result)?;
+    let run = if at.run.is_empty() { String::new() } else { format!(", {}", at.run) };
+    let text = in_words(&(short_name(result, shared) + &run), &e, result);
+    let (x, y) = if at.in_rows { (e.median, at.place) } else { (at.place, e.median) };
+    Some(ChartPoint { x, y, low: e.low, high: e.high, text, point: Some(result.point()) })
 }
 
 /// What one operation of the cases is, and the command that measures them again.

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use results::Outcome;
 use serde_json::Value;
 
-use crate::html::chart::{Axis, Chart, Kind, Line, Point};
+use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series};
 use crate::html::points::{estimate, figure_of, interval_of};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text};
@@ -81,22 +81,22 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
                 crate::quantity::figure(value, value.abs() * 0.01, unit)
             );
             let x = moment.seconds;
-            Some(Point { x, y: value, low: value, high: value, text, point: None })
+            Some(ChartPoint { x, y: value, low: value, high: value, text, point: None })
         });
-        let points: Vec<Point> = points.collect();
+        let points: Vec<ChartPoint> = points.collect();
         Chart {
             title: format!("{what} during the run"),
             x: Axis {
-                kind: Some(Kind::Linear),
+                kind: Some(ScaleKind::Linear),
                 floats: true,
                 ..Axis::figures("time since the run began", "s")
             },
             y: Axis {
-                kind: Some(Kind::Linear),
+                kind: Some(ScaleKind::Linear),
                 floats: *unit == "GHz",
                 ..Axis::figures(if *unit == "GHz" { "GHz" } else { *what }, unit)
             },
-            lines: vec![Line { name: (*what).to_owned(), look: 0, points, joined: true }],
+            lines: vec![Series { name: (*what).to_owned(), look: 0, points, joined: true }],
             ..Chart::default()
         }
     };

@@ -5,7 +5,7 @@ use analysis::{ColumnStanding, CountRow, Ladder, Overview, Standing, Step, Verdi
 use maud::{Markup, html};
 use measure::TIME;
 
-use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
+use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series, Ticks};
 use crate::html::comparing::{bound, class};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs};
@@ -135,7 +135,7 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
                 [ratio.low, ratio.mid, ratio.high].iter().all(|r| r.is_finite() && *r > 0.0);
             let name = name(standing);
             let (low, high) = (ratio.low, bound(ratio.high));
-            is_drawn.then(|| Point {
+            is_drawn.then(|| ChartPoint {
                 x: ratio.mid,
                 y: row as f64,
                 low: ratio.low,
@@ -148,7 +148,7 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
             })
         };
         let points = standings.iter().enumerate().filter_map(point).collect();
-        Line { name: column.clone(), look: at, points, joined: false }
+        Series { name: column.clone(), look: at, points, joined: false }
     };
     let base = columns.first().map_or("the base", String::as_str);
     Chart {
@@ -156,7 +156,7 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
         title: format!("{title}: mean ratio to {base}"),
         notes: vec!["Geometric mean over the points with its interval; 1 means equal.".to_owned()],
         x: Axis {
-            kind: Some(Kind::Logarithmic),
+            kind: Some(ScaleKind::Logarithmic),
             floats: true,
             ..Axis::figures(format!("ratio to {base}"), "x")
         },

@@ -5,7 +5,7 @@ use analysis::study::{CellFigure, MeasuredTable};
 use maud::{Markup, html};
 
 use crate::claims::{counts, figure_lines};
-use crate::html::chart::{Axis, Chart, Line, Point, Ticks};
+use crate::html::chart::{Axis, Chart, ChartPoint, Series, Ticks};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text};
 use crate::quantity::{figure, half_width};
@@ -67,7 +67,7 @@ fn rows(table: &MeasuredTable) -> Vec<(String, &CellFigure)> {
 fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
     let rows = rows(table);
     let of_unit = if table.unit.is_empty() { String::new() } else { format!(" {}", table.unit) };
-    let point = |at: usize, [value, low, high]: [f64; 3], text: String| Point {
+    let point = |at: usize, [value, low, high]: [f64; 3], text: String| ChartPoint {
         x: value,
         y: at as f64,
         low,
@@ -90,11 +90,14 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
         Some(point(at, [here.value, here.low, here.high], text))
     };
     let lines = [
-        ("published", rows.iter().enumerate().filter_map(of_published).collect::<Vec<Point>>()),
+        (
+            "published",
+            rows.iter().enumerate().filter_map(of_published).collect::<Vec<ChartPoint>>(),
+        ),
         ("measured here", rows.iter().enumerate().filter_map(here).collect()),
     ];
-    let line = |(look, (name, points)): (usize, (&str, Vec<Point>))| {
-        (!points.is_empty()).then(|| Line { name: name.to_owned(), look, points, joined: false })
+    let line = |(look, (name, points)): (usize, (&str, Vec<ChartPoint>))| {
+        (!points.is_empty()).then(|| Series { name: name.to_owned(), look, points, joined: false })
     };
     Chart {
         id: ids.chart(),

@@ -7,10 +7,10 @@ use measure::{Direction, Role, TIME};
 use results::{CaseResult, Outcome};
 
 use crate::first_seen::distinct;
-use crate::html::chart::{Axis, Chart, Kind, LOOKS, Line, Mark, Point, Ticks};
+use crate::html::chart::{Axis, Chart, LOOKS, Mark, ScaleKind, Series, Ticks};
 use crate::html::facets::{Facet, Item, facets};
 use crate::html::points::{
-    described, estimate, figure_of, in_words, interval_of, is_derived, notes, short_name,
+    At, chart_point, described, estimate, figure_of, interval_of, is_derived, notes, short_name,
 };
 use crate::html::text::Ids;
 use crate::labels::Param;
@@ -32,7 +32,7 @@ pub(super) type Named<'r> = (&'r str, &'r CaseResult);
 
 /// One point of a chart over a parameter.
 #[derive(Clone, Copy)]
-struct Place<'r> {
+struct SweptPoint<'r> {
     x: f64,
     shown: &'r str,
     run: &'r str,
@@ -73,14 +73,14 @@ fn swept<'r>(results: &[Named<'r>]) -> Vec<&'r str> {
     keys
 }
 
-fn any_items<'r>(results: &[Named<'r>], key: &str) -> Vec<Item<'r, Place<'r>>> {
+fn any_items<'r>(results: &[Named<'r>], key: &str) -> Vec<Item<'r, SweptPoint<'r>>> {
     let metric =
         results.iter().find(|(_, r)| r.params.contains_key(key) && r.outcome == Outcome::Measured);
     metric.map(|(_, r)| items(results, key, &r.metric)).unwrap_or_default()
 }
 
-fn is_sweep(facet: &Facet<Place>) -> bool {
-    let enough = |places: &[Place]| {
+fn is_sweep(facet: &Facet<SweptPoint>) -> bool {
+    let enough = |places: &[SweptPoint]| {
         let mut values: Vec<f64> = places.iter().map(|place| place.x).collect();
         values.sort_by(f64::total_cmp);
         values.dedup();
@@ -90,14 +90,14 @@ fn is_sweep(facet: &Facet<Place>) -> bool {
 }
 
 /// The measured results of `metric` by the value of `key`.
-fn items<'r>(results: &[Named<'r>], key: &str, metric: &str) -> Vec<Item<'r, Place<'r>>> {
+fn items<'r>(results: &[Named<'r>], key: &str, metric: &str) -> Vec<Item<'r, SweptPoint<'r>>> {
     let item = |(run, result): &Named<'r>| {
         if result.metric != metric || is_derived(result) {
             return None;
         }
         estimate(result)?;
         let shown = result.params.get(key)?;
-        let place = Place { x: number(result, key, shown)?, shown, run, result };
+        let place = SweptPoint { x: number(result, key, shown)?, shown, run, result };
         let others = result.params.iter().filter(|(other, _)| *other != key);
         let keys = [("case", result.case.as_str())].into_iter();
         let keys = keys.chain(others.map(|(k, v)| (k.as_str(), v.as_str()))).chain([("run", *run)]);
@@ -160,11 +160,12 @@ fn chart(
     results: &[Named],
     key: &str,
     metric: &str,
-    facet: Facet<Place>,
+    facet: Facet<SweptPoint>,
     shared: &[Param],
     ids: &mut Ids,
 ) -> Chart {
-    let places: Vec<Place> = facet.lines.iter().flat_map(|(_, places)| places).copied().collect();
+    let places: Vec<SweptPoint> =
+        facet.lines.iter().flat_map(|(_, places)| places).copied().collect();
     let mut ticks: Vec<(f64, String)> =
         places.iter().map(|place| (place.x, place.shown.to_owned())).collect();
     ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -173,10 +174,14 @@ fn chart(
     let what = title(&facet, &places, shared);
     let wide = ticks.first().zip(ticks.last()).is_some_and(|(a, b)| a.0 > 0.0 && b.0 / a.0 > 8.0);
     let marks = marks(results, key, &facet, &places);
-    let line = |(look, (name, mut places)): (usize, (String, Vec<Place>))| {
+    let line = |(look, (name, mut places)): (usize, (String, Vec<SweptPoint>))| {
         places.sort_by(|a, b| a.x.total_cmp(&b.x));
-        let points = places.iter().filter_map(|place| point(place, shared)).collect();
-        Line { name, look: look % (2 * LOOKS), points, joined: true }
+        let point = |place: &SweptPoint| {
+            let at = At { run: place.run, place: place.x, in_rows: false };
+            chart_point(place.result, at, shared)
+        };
+        let points = places.iter().filter_map(point).collect();
+        Series { name, look: look % (2 * LOOKS), points, joined: true }
     };
     let mut notes = notes(places.iter().map(|place| place.result));
     notes.extend(marks.iter().map(|mark| mark.text.clone()));
@@ -186,7 +191,7 @@ fn chart(
         notes,
         x: Axis {
             title: key.to_owned(),
-            kind: Some(if wide { Kind::Logarithmic } else { Kind::Linear }),
+            kind: Some(if wide { ScaleKind::Logarithmic } else { ScaleKind::Linear }),
             floats: true,
             ticks: Ticks::Named(ticks),
             ..Axis::default()
@@ -208,9 +213,9 @@ pub(super) fn axis_title(metric: &str, unit: &str) -> String {
 }
 
 /// The cases and parameters that all points of a chart share: `net/answer, place=apart`.
-fn title(facet: &Facet<Place>, places: &[Place], shared: &[Param]) -> String {
+fn title(facet: &Facet<SweptPoint>, places: &[SweptPoint], shared: &[Param]) -> String {
     let Some(first) = places.first() else { return String::new() };
-    let same = |value: &dyn Fn(&Place) -> Option<String>| {
+    let same = |value: &dyn Fn(&SweptPoint) -> Option<String>| {
         let of_first = value(first);
         of_first
             .filter(|of_first| places.iter().all(|place| value(place).as_ref() == Some(of_first)))
@@ -235,24 +240,13 @@ fn title(facet: &Facet<Place>, places: &[Place], shared: &[Param]) -> String {
     parts.join(", ")
 }
 
-fn point(place: &Place, shared: &[Param]) -> Option<Point> {
-    let e = estimate(place.result)?;
-    let mut shown = short_name(place.result, shared);
-    if !place.run.is_empty() {
-        shown = format!("{shown}, {}", place.run);
-    }
-    Some(Point {
-        x: place.x,
-        y: e.median,
-        low: e.low,
-        high: e.high,
-        text: in_words(&shown, &e, place.result),
-        point: Some(place.result.point()),
-    })
-}
-
 /// Derived results that are values of `key`: crossings and knees of the lines of this chart.
-fn marks(results: &[Named], key: &str, facet: &Facet<Place>, places: &[Place]) -> Vec<Mark> {
+fn marks(
+    results: &[Named],
+    key: &str,
+    facet: &Facet<SweptPoint>,
+    places: &[SweptPoint],
+) -> Vec<Mark> {
     let takes = places.first().and_then(|place| {
         let case = cases::find(&place.result.case)?;
         case.params.iter().find(|param| param.name == key).map(|param| param.takes)

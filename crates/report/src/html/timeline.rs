@@ -3,7 +3,7 @@
 use results::CaseResult;
 
 use crate::first_seen::{distinct, grouped};
-use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
+use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series, Ticks};
 use crate::html::points::notes;
 use crate::html::sweeps::{Named, number};
 use crate::html::text::Ids;
@@ -77,7 +77,7 @@ fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
         let job = |(at, [from, to]): (usize, &[u64; 2])| {
             let [low, high] = [*from as f64, *to as f64];
             let shown = |ns: f64| figure(ns, ns * 1e-3, "ns").to_string();
-            Point {
+            ChartPoint {
                 x: low,
                 y: at as f64,
                 low,
@@ -87,7 +87,7 @@ fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
             }
         };
         let points = result.timeline.iter().enumerate().map(job).collect();
-        Line { name: name.clone(), look, points, joined: false }
+        Series { name: name.clone(), look, points, joined: false }
     };
     let mut notes = notes(group.lines.iter().map(|(_, result)| *result));
     notes.push(
@@ -99,7 +99,10 @@ fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
         id: ids.chart(),
         title: format!("{case}{}: jobs of one trial", about.collect::<String>()),
         notes,
-        x: Axis { kind: Some(Kind::Linear), ..Axis::figures("time since the trial began", "ns") },
+        x: Axis {
+            kind: Some(ScaleKind::Linear),
+            ..Axis::figures("time since the trial began", "ns")
+        },
         y: Axis {
             ticks: Ticks::Rows((1..=rows).map(|job| format!("job {job}")).collect()),
             ..Axis::default()

@@ -5,7 +5,6 @@ use crate::grid::Column;
 use crate::net::latency::pairs;
 use crate::net::levels::{self, Block};
 use crate::net::sweep::Sweep;
-use crate::net::wording::heading;
 use crate::page::Page;
 use cases::mail::metrics::{
     EHLO_P50, EHLO_P99, GREETING_P50, GREETING_P99, QUIT_P50, QUIT_P99, RSET_P50, RSET_P99,
@@ -27,9 +26,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     if blocks.is_empty() {
         return String::new();
     }
-    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
-    let title = sweep.title("time until the reply (p50 / p99)");
-    heading(&title, page) + &levels::laid_out(&names, vec![blocks], page)
+    levels::titled(sweep, "time until the reply (p50 / p99)", vec![blocks], page)
 }
 
 /// The columns of a level stay together.

@@ -9,7 +9,7 @@ use crate::grid::{Cell, Column};
 use crate::net::levels::{self, Block, Entry, three_digits};
 use crate::net::rates::{rate_intervals, scale, scale_words, spaced};
 use crate::net::sweep::{Arch, Point, Sweep};
-use crate::net::wording::{faint, heading};
+use crate::net::wording::faint;
 use crate::page::{Ink, Page};
 
 /// A process that uses at least this share of its CPU is saturated, as in the case.
@@ -103,10 +103,7 @@ pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
         }
         vec![Block::new("maximum number of connections", parts)]
     };
-    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
-    heading(&sweep.title(&text), page)
-        + &levels::laid_out(&names, LAYOUTS.iter().map(layout).collect(), page)
-        + &legend(sweep, page)
+    levels::titled(sweep, &text, LAYOUTS.iter().map(layout).collect(), page) + &legend(sweep, page)
 }
 
 /// The rates at a level, with their intervals if the layout has them, and the multiples.

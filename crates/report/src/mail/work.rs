@@ -4,7 +4,7 @@ use super::levels::shown_levels;
 use crate::net::costs::{block, count, count_of, size, text_block};
 use crate::net::levels::{self, Block, Entry};
 use crate::net::sweep::{Point, Sweep};
-use crate::net::wording::{faint, heading};
+use crate::net::wording::faint;
 use crate::page::Page;
 use cases::mail::metrics::{
     CONNECTIONS, MEMORY, OPEN, ROUND_TRIPS, SENDER_CPU, TRANSACTIONS, VOLUNTARY_SWITCHES,
@@ -66,6 +66,5 @@ fn laid_out(
     if layouts.iter().all(Vec::is_empty) {
         return String::new();
     }
-    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
-    heading(&sweep.title(title), page) + &levels::laid_out(&names, layouts, page)
+    levels::titled(sweep, title, layouts, page)
 }

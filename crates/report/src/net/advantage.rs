@@ -28,7 +28,7 @@ enum By {
 }
 
 /// One line of the table.
-struct Line<'a, 'r> {
+struct AdvantageLine<'a, 'r> {
     than: &'a Arch<'r>,
     by: By,
 }
@@ -39,8 +39,8 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
         return String::new();
     };
     let others = OTHERS.iter().filter_map(|name| sweep.arch(name));
-    let lines: Vec<Line> =
-        others.flat_map(|than| [By::Rate, By::Cpu].map(|by| Line { than, by })).collect();
+    let lines: Vec<AdvantageLine> =
+        others.flat_map(|than| [By::Rate, By::Cpu].map(|by| AdvantageLine { than, by })).collect();
     let has = |at: &usize| lines.iter().any(|line| ratio(event_loop, line, *at).is_some());
     let shown: Vec<usize> = (0..sweep.levels.len()).filter(has).collect();
     if shown.is_empty() {
@@ -64,7 +64,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let title = format!("how many times better {} is than others", event_loop.name);
     let mut text =
         heading(&sweep.title(&title), page) + &levels::laid_out(&names, vec![blocks], page);
-    let is_bound = |line: &Line| {
+    let is_bound = |line: &AdvantageLine| {
         line.by == By::Rate
             && shown.iter().any(|at| {
                 event_loop.points[*at].is_saturated() || line.than.points[*at].is_saturated()
@@ -78,7 +78,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
 }
 
 /// The rate of the event loop by that of the other, or the other's CPU time by that of the event loop.
-fn ratio(event_loop: &Arch, line: &Line, at: usize) -> Option<Ratio> {
+fn ratio(event_loop: &Arch, line: &AdvantageLine, at: usize) -> Option<Ratio> {
     let values = |point: &Point, metric: &Metric| point.round_values(metric).map(<[f64]>::to_vec);
     let (a, b) = (&event_loop.points[at], &line.than.points[at]);
     let (a, b) = match line.by {
@@ -88,7 +88,7 @@ fn ratio(event_loop: &Arch, line: &Line, at: usize) -> Option<Ratio> {
     multiple(&[&a], &[&b], SEED)
 }
 
-fn cell(event_loop: &Arch, line: &Line, at: usize) -> Cell {
+fn cell(event_loop: &Arch, line: &AdvantageLine, at: usize) -> Cell {
     let Some(ratio) = ratio(event_loop, line, at) else { return Cell::text("-") };
     let mark = match (event_loop.points[at].is_saturated(), line.than.points[at].is_saturated()) {
         _ if line.by == By::Cpu => "",
@@ -109,7 +109,7 @@ fn in_brackets(Ratio { mid, low, high }: Ratio, mark: &str) -> String {
 }
 
 /// The factor by which the ratio grows with ten times the connections.
-fn growth(sweep: &Sweep, event_loop: &Arch, line: &Line) -> Cell {
+fn growth(sweep: &Sweep, event_loop: &Arch, line: &AdvantageLine) -> Cell {
     let metric = if line.by == By::Rate { &FASTER_GROWTH } else { &CHEAPER_GROWTH };
     let is_of_line = |result: &&&CaseResult| {
         result.metric == metric.name

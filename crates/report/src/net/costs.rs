@@ -12,7 +12,7 @@ use crate::grid::{Cell, Column};
 use crate::net::levels::{self, Block, Entry};
 use crate::net::rates::per_cpu_second;
 use crate::net::sweep::{ANSWER, Point, Sweep};
-use crate::net::wording::{faint, heading};
+use crate::net::wording::faint;
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, format_per_op_briefly, half_width};
 
@@ -32,7 +32,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
         ("k/CPU s", |point| Some(Entry::estimate(&per_cpu_second(point)?, 1e3, ""))),
     ];
     let one = if sweep.case == ANSWER { "connection" } else { "request" };
-    let title = sweep.title(&format!("cost of one {one} for the server, by connections in flight"));
+    let title = format!("cost of one {one} for the server, by connections in flight");
     let layout = |(count, shown): (usize, &[(&str, EntryOf)])| {
         let at = levels::shown_levels(sweep, count);
         shown.iter().filter_map(|(heading, cell_of)| block(sweep, heading, &at, *cell_of)).collect()
@@ -46,9 +46,8 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     if layouts.iter().all(Vec::is_empty) {
         return String::new();
     }
-    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
     let note = "waits: blocking context switches; preempted: involuntary ones; k/CPU s: thousands per CPU second";
-    heading(&title, page) + &levels::laid_out(&names, layouts, page) + &faint(note, page)
+    levels::titled(sweep, &title, layouts, page) + &faint(note, page)
 }
 
 /// How much of what slow clients sent was answered, in percent; nothing if there were none.
@@ -56,10 +55,8 @@ pub(crate) fn slow_served(sweep: &Sweep, page: &Page) -> String {
     let share = |point: &Point| Some(Entry::estimate(&point.estimate(&SLOW_SERVED)?, 0.01, ""));
     let at: Vec<usize> = (0..sweep.levels.len()).collect();
     let Some(block) = block(sweep, "%", &at, share) else { return String::new() };
-    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
-    let title =
-        sweep.title("requests of slow clients answered, % of those sent, by fast connections");
-    heading(&title, page) + &levels::laid_out(&names, vec![vec![block]], page)
+    let title = "requests of slow clients answered, % of those sent, by fast connections";
+    levels::titled(sweep, title, vec![vec![block]], page)
 }
 
 /// Memory, processes and threads per connection held open, and the time to open it.
@@ -83,9 +80,7 @@ pub(crate) fn held(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
         }
         blocks.into_iter().flatten().collect()
     };
-    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
-    let layouts = (1..=sweep.levels.len()).rev().map(layout).collect();
-    heading(&sweep.title(&title), page) + &levels::laid_out(&names, layouts, page)
+    levels::titled(sweep, &title, (1..=sweep.levels.len()).rev().map(layout).collect(), page)
 }
 
 pub(crate) fn count(times: f64) -> Entry {

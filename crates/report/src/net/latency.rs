@@ -3,7 +3,6 @@
 use crate::grid::{Cell, Column};
 use crate::net::levels::{self, Block, Entry, three_digits};
 use crate::net::sweep::{ANSWER, Point, Sweep};
-use crate::net::wording::heading;
 use crate::page::Page;
 use crate::quantity::half_width;
 use crate::text;
@@ -22,15 +21,13 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
         return String::new();
     }
     let connecting = if sweep.case == ANSWER { ", including connect" } else { "" };
-    let title = sweep.title(&format!("time until the reply (p50 / p99){connecting}"));
+    let title = format!("time until the reply (p50 / p99){connecting}");
     let layout = |count: usize| {
         let parts =
             levels::shown_levels(sweep, count).into_iter().map(|at| vec![column(sweep, at)]);
         vec![Block::new("connections in flight", parts.collect())]
     };
-    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
-    let layouts = (1..=sweep.levels.len()).rev().map(layout).collect();
-    heading(&title, page) + &levels::laid_out(&names, layouts, page)
+    levels::titled(sweep, &title, (1..=sweep.levels.len()).rev().map(layout).collect(), page)
 }
 
 fn column(sweep: &Sweep, at: usize) -> Column {

@@ -4,6 +4,7 @@ use results::{Estimate, Outcome};
 
 use crate::grid::{self, Column, Group};
 use crate::net::sweep::{Point, Sweep};
+use crate::net::wording::heading;
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, half_width};
 
@@ -99,6 +100,12 @@ pub(crate) fn shown_levels_of(sweep: &Sweep, count: usize, order: &[u32]) -> Vec
     all.truncate(count);
     all.sort_unstable();
     all
+}
+
+/// A titled table of a sweep, a row for each architecture, in the first of `layouts` that fits the page.
+pub(crate) fn titled(sweep: &Sweep, what: &str, layouts: Vec<Vec<Block>>, page: &Page) -> String {
+    let names = names(sweep.archs.iter().map(|arch| arch.name));
+    heading(&sweep.title(what), page) + &laid_out(&names, layouts, page)
 }
 
 /// Columns that stay together, under a common heading with the adjacent ones.

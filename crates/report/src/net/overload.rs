@@ -40,13 +40,13 @@ pub(crate) fn is_known(result: &CaseResult) -> bool {
 }
 
 /// One architecture with one load.
-struct Line<'r> {
+struct OverloadLine<'r> {
     arch: &'r str,
     load: &'r str,
     results: Vec<&'r CaseResult>,
 }
 
-impl<'r> Line<'r> {
+impl<'r> OverloadLine<'r> {
     fn estimate(&self, metric: &Metric) -> Option<Estimate> {
         measured(self.results.iter().find(|result| result.metric == metric.name)?)
     }
@@ -88,14 +88,14 @@ pub(crate) fn tables<'r>(results: &[&'r CaseResult], page: &Page) -> String {
     type Points<'r> = Vec<((&'r str, &'r str), &'r CaseResult)>;
     let of_group = |(setting, results): ([(&str, &str); 6], Points<'r>)| {
         let lines = grouped(results).into_iter();
-        let lines = lines.map(|((arch, load), results)| Line { arch, load, results });
-        of_setting(&setting, &lines.collect::<Vec<Line>>(), page)
+        let lines = lines.map(|((arch, load), results)| OverloadLine { arch, load, results });
+        of_setting(&setting, &lines.collect::<Vec<OverloadLine>>(), page)
     };
     let groups = grouped(results.iter().map(named)).into_iter();
     groups.map(of_group).collect::<Vec<_>>().join("\n")
 }
 
-fn of_setting(setting: &[(&str, &str)], lines: &[Line], page: &Page) -> String {
+fn of_setting(setting: &[(&str, &str)], lines: &[OverloadLine], page: &Page) -> String {
     let usual = [("cpus", "1"), ("network", "loopback"), ("place", "apart")];
     let odd = setting.iter().filter(|param| !usual.contains(param));
     let odd: Vec<String> = odd.map(|(key, value)| format!("{key}={value}")).collect();
@@ -104,8 +104,9 @@ fn of_setting(setting: &[(&str, &str)], lines: &[Line], page: &Page) -> String {
         odd.join(", ")
     );
     let is_missing =
-        |line: &&Line| line.ending().is_some_and(|end| end.outcome == Outcome::Unsupported);
-    let (missing, shown): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(is_missing);
+        |line: &&OverloadLine| line.ending().is_some_and(|end| end.outcome == Outcome::Unsupported);
+    let (missing, shown): (Vec<&OverloadLine>, Vec<&OverloadLine>) =
+        lines.iter().partition(is_missing);
     let mut text = heading(&title, page);
     if !shown.is_empty() {
         text.push_str(&figures(&shown, page));
@@ -119,11 +120,11 @@ fn of_setting(setting: &[(&str, &str)], lines: &[Line], page: &Page) -> String {
 }
 
 /// The table, and which architectures collapse.
-fn figures(lines: &[&Line], page: &Page) -> String {
+fn figures(lines: &[&OverloadLine], page: &Page) -> String {
     let reasons: Vec<Vec<Reason>> = lines.iter().map(|line| line.reasons()).collect();
     let notes = Footnotes::of(&reasons);
     let number = |heading: &str, metric: &Metric, scale: f64| {
-        let cell = |line: &&Line| match (line.estimate(metric), line.ending()) {
+        let cell = |line: &&OverloadLine| match (line.estimate(metric), line.ending()) {
             (Some(e), _) => {
                 let half = half_width(e.median, e.low, e.high) / scale;
                 Cell::text(three_digits(e.median / scale, half))
@@ -136,7 +137,7 @@ fn figures(lines: &[&Line], page: &Page) -> String {
         Column::figures(heading, lines.iter().map(cell).collect())
     };
     let time = |heading: &str, metric: &Metric| {
-        let cell = |line: &&Line| match line.estimate(metric) {
+        let cell = |line: &&OverloadLine| match line.estimate(metric) {
             Some(e) => Cell::text(format_time(e.median, half_width(e.median, e.low, e.high))),
             None => Cell::text("-"),
         };
@@ -181,12 +182,12 @@ fn figures(lines: &[&Line], page: &Page) -> String {
 }
 
 /// Which architectures collapse at the highest load, and which do not.
-fn conclusions(lines: &[&Line]) -> Vec<String> {
-    let load_of = |line: &Line| line.load.parse::<f64>().unwrap_or(0.0);
+fn conclusions(lines: &[&OverloadLine]) -> Vec<String> {
+    let load_of = |line: &OverloadLine| line.load.parse::<f64>().unwrap_or(0.0);
     let highest = lines.iter().map(|line| load_of(line)).fold(0.0, f64::max);
     let at_highest = || lines.iter().filter(|line| load_of(line) == highest && highest > 1.0);
     let names = |wanted: Option<bool>| {
-        let has_figure = |line: &&&Line| line.estimate(&KEPT).is_some();
+        let has_figure = |line: &&&OverloadLine| line.estimate(&KEPT).is_some();
         let matching = at_highest().filter(has_figure).filter(|line| line.collapses() == wanted);
         matching.map(|line| line.arch).collect::<Vec<_>>().join(", ")
     };

@@ -66,10 +66,7 @@ pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
         }
         vec![Block::new(IN_FLIGHT, of_levels), Block::new("", of_means)]
     };
-    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
-    heading(&sweep.title(&text), page)
-        + &levels::laid_out(&names, LAYOUTS.iter().map(layout).collect(), page)
-        + &legend(sweep, page)
+    levels::titled(sweep, &text, LAYOUTS.iter().map(layout).collect(), page) + &legend(sweep, page)
 }
 
 /// For architectures limited by the generator: replies per CPU second of the server.

@@ -9,7 +9,7 @@ use rust_xlsxwriter::{
 
 use crate::first_seen::grouped;
 use crate::workbook::curves::{Plot, plots};
-use crate::workbook::pages::{Names, Value, WHOLE, fitting, heading};
+use crate::workbook::pages::{CellValue, Names, WHOLE, fitting, heading};
 
 /// The sheet with the figures of the charts.
 const DATA: &str = "charts-data";
@@ -95,10 +95,10 @@ fn write_block(data: &mut Worksheet, row: RowNum, plot: &Plot) -> Result<Block, 
     for ((row, at), x) in (first..).zip(0..).zip(&plot.x) {
         last = row;
         let format = if x.fract() == 0.0 { WHOLE } else { "0.###" };
-        Value::number(*x, format).write(data, row, 0)?;
+        CellValue::number(*x, format).write(data, row, 0)?;
         for (line, points) in plot.lines.iter().map(|line| &line.points).enumerate() {
-            let values = points[at].map_or([const { Value::Missing }; 3], |point| {
-                [point.mid, point.below, point.above].map(|value| Value::measured(value, ""))
+            let values = points[at].map_or([const { CellValue::Missing }; 3], |point| {
+                [point.mid, point.below, point.above].map(|value| CellValue::measured(value, ""))
             });
             for (column, value) in (column_of(line)..).zip(values) {
                 value.write(data, row, column)?;

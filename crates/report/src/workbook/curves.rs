@@ -20,32 +20,32 @@ pub(super) struct Plot {
     pub x_title: String,
     pub y_title: String,
     pub x: Vec<f64>,
-    pub lines: Vec<Line>,
+    pub lines: Vec<Curve>,
     /// Whether both axes are logarithmic.
     pub logarithmic: bool,
 }
 
 /// A line of a chart, with a point per x that has a figure.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Line {
+pub(super) struct Curve {
     pub name: String,
     /// The index of its style; an executor has the same style in all charts.
     pub look: usize,
-    pub points: Vec<Option<Point>>,
+    pub points: Vec<Option<CurvePoint>>,
 }
 
 /// A figure, and the distances of the ends of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Point {
+pub(super) struct CurvePoint {
     pub mid: f64,
     pub below: f64,
     pub above: f64,
 }
 
-impl Point {
+impl CurvePoint {
     /// `estimate` in units of `unit`.
-    fn of(estimate: &Estimate, unit: f64) -> Point {
-        Point {
+    fn of(estimate: &Estimate, unit: f64) -> CurvePoint {
+        CurvePoint {
             mid: estimate.median / unit,
             below: (estimate.median - estimate.low).max(0.0) / unit,
             above: (estimate.high - estimate.median).max(0.0) / unit,
@@ -77,18 +77,18 @@ fn jobs_plots(group: &Group) -> Vec<Plot> {
     let base = length_words(of("base"));
     let of_what = concurrency::jobs_title(group, "");
     let jobs = values(&group.rows, "jobs");
-    let lines = |metric: &str, unit: f64| -> Vec<Line> {
+    let lines = |metric: &str, unit: f64| -> Vec<Curve> {
         let line = |executor: &str| {
             let point = |jobs: &&str| {
                 let keys = [("executor", executor), ("jobs", *jobs)];
-                Some(Point::of(&estimate(&group.rows, &keys, metric)?, unit))
+                Some(CurvePoint::of(&estimate(&group.rows, &keys, metric)?, unit))
             };
             of_executor(executor, jobs.iter().map(point).collect())
         };
         values(&group.rows, "executor").into_iter().map(line).collect()
     };
     let (unit_name, unit) = time_unit(&lines(COST, 1.0));
-    let plot = |what: &str, y_title: String, lines: Vec<Line>| Plot {
+    let plot = |what: &str, y_title: String, lines: Vec<Curve>| Plot {
         sheet: format!("{} {}", of("kind"), cpus_words(of("cpus"))),
         title: format!("{what}, base {base}: {of_what}"),
         x_title: "jobs".to_owned(),
@@ -109,13 +109,13 @@ fn degree_plot(rows: &[&Row]) -> Option<Plot> {
     let degrees = values(rows, "degree");
     let line = |(look, group): (usize, &Group)| {
         let point = |degree: &&str| {
-            Some(Point::of(&estimate(&group.rows, &[("degree", degree)], RATE.name)?, 1.0))
+            Some(CurvePoint::of(&estimate(&group.rows, &[("degree", degree)], RATE.name)?, 1.0))
         };
         let points = degrees.iter().map(point).collect();
-        Line { name: concurrency::degree_title(group), look, points }
+        Curve { name: concurrency::degree_title(group), look, points }
     };
     let groups = grouped(rows.iter().copied(), &["degree"]);
-    let lines: Vec<Line> = groups.iter().enumerate().map(line).collect();
+    let lines: Vec<Curve> = groups.iter().enumerate().map(line).collect();
     (!lines.is_empty()).then(|| Plot {
         sheet: "degree".to_owned(),
         title: "Jobs per second, by degree of concurrency".to_owned(),
@@ -137,7 +137,7 @@ fn worth_plot(group: &Group) -> Option<Plot> {
     let line = |executor: &str| {
         let point = |length: &&str| {
             let serial = figure(SERIAL, length).filter(|serial| serial.median > 0.0)?;
-            Some(Point::of(&figure(executor, length)?, serial.median))
+            Some(CurvePoint::of(&figure(executor, length)?, serial.median))
         };
         of_executor(executor, lengths.iter().map(point).collect())
     };
@@ -155,8 +155,8 @@ fn worth_plot(group: &Group) -> Option<Plot> {
     })
 }
 
-fn of_executor(executor: &str, points: Vec<Option<Point>>) -> Line {
-    Line { name: executor.to_owned(), look: place(executor), points }
+fn of_executor(executor: &str, points: Vec<Option<CurvePoint>>) -> Curve {
+    Curve { name: executor.to_owned(), look: place(executor), points }
 }
 
 /// The estimate of `metric` for the row with these parameters.
@@ -166,7 +166,7 @@ fn estimate(rows: &[&Row], keys: &[(&str, &str)], metric: &str) -> Option<Estima
 }
 
 /// A unit for all times of a chart, and its length in ns.
-fn time_unit(lines: &[Line]) -> (&'static str, f64) {
+fn time_unit(lines: &[Curve]) -> (&'static str, f64) {
     let points = lines.iter().flat_map(|line| &line.points).flatten();
     let most = points.map(|point| point.mid).fold(0.0, f64::max);
     match most {

@@ -21,7 +21,7 @@ const WIDEST: usize = 48;
 
 /// The content of a cell.
 #[derive(Debug, Clone)]
-pub(super) enum Value {
+pub(super) enum CellValue {
     Empty,
     Text(String),
     /// A number and its format.
@@ -36,43 +36,43 @@ pub(super) const WHOLE: &str = "0";
 /// The format of values with an unknown unit.
 const MEASURED: &str = "#,##0.0##";
 
-impl Value {
-    pub(super) fn text(text: &str) -> Value {
-        Value::Text(text.to_owned())
+impl CellValue {
+    pub(super) fn text(text: &str) -> CellValue {
+        CellValue::Text(text.to_owned())
     }
 
     /// A value in `unit`. Infinity and NaN become text, since Excel has no cells for them.
-    pub(super) fn measured(value: f64, unit: &str) -> Value {
+    pub(super) fn measured(value: f64, unit: &str) -> CellValue {
         let format = match unit {
             "share" => "0.0##%",
             _ => MEASURED,
         };
-        Value::number(value, format)
+        CellValue::number(value, format)
     }
 
-    pub(super) fn number(value: f64, format: &'static str) -> Value {
+    pub(super) fn number(value: f64, format: &'static str) -> CellValue {
         if value.is_finite() {
-            Value::Number(value, format)
+            CellValue::Number(value, format)
         } else {
-            Value::Text(value.to_string())
+            CellValue::Text(value.to_string())
         }
     }
 
     /// The value of a parameter: a number if that loses no information.
-    pub(super) fn param(text: &str) -> Value {
+    pub(super) fn param(text: &str) -> CellValue {
         match text.parse::<u32>() {
-            Ok(number) if number.to_string() == text => Value::Number(f64::from(number), WHOLE),
-            _ => Value::text(text),
+            Ok(number) if number.to_string() == text => CellValue::Number(f64::from(number), WHOLE),
+            _ => CellValue::text(text),
         }
     }
 
     /// Its approximate number of characters.
     fn width(&self) -> usize {
         match self {
-            Value::Empty => 0,
-            Value::Text(text) => text.chars().take(WIDEST).count(),
-            Value::Number(value, _) => format!("{value:.3}").len() + 2,
-            Value::Missing => 4,
+            CellValue::Empty => 0,
+            CellValue::Text(text) => text.chars().take(WIDEST).count(),
+            CellValue::Number(value, _) => format!("{value:.3}").len() + 2,
+            CellValue::Missing => 4,
         }
     }
 
@@ -84,15 +84,15 @@ impl Value {
         column: ColNum,
     ) -> Result<(), XlsxError> {
         match self {
-            Value::Empty => {}
-            Value::Text(text) => {
+            CellValue::Empty => {}
+            CellValue::Text(text) => {
                 sheet.write_string(row, column, fitting(text))?;
             }
-            Value::Number(value, format) => {
+            CellValue::Number(value, format) => {
                 let format = Format::new().set_num_format(*format);
                 sheet.write_number_with_format(row, column, *value, &format)?;
             }
-            Value::Missing => {
+            CellValue::Missing => {
                 sheet.write_formula(row, column, Formula::new("=NA()").set_result("#N/A"))?;
             }
         }
@@ -167,7 +167,7 @@ impl<'a> Pages<'a> {
     }
 
     /// Adds a row, on the next sheet if this one is full.
-    pub(super) fn push(&mut self, values: &[Value]) -> Result<(), XlsxError> {
+    pub(super) fn push(&mut self, values: &[CellValue]) -> Result<(), XlsxError> {
         debug_assert_eq!(values.len(), self.headings.len());
         if self.row == self.rows_of_a_sheet {
             self.end()?;
@@ -251,10 +251,10 @@ mod tests {
 
     #[test]
     fn parameters_are_numbers_only_where_nothing_is_lost() {
-        assert!(matches!(Value::param("17"), Value::Number(_, WHOLE)));
+        assert!(matches!(CellValue::param("17"), CellValue::Number(_, WHOLE)));
         for text in ["017", "+17", "17 ", "450us", "99999999999", ""] {
-            assert!(matches!(Value::param(text), Value::Text(_)), "{text}");
+            assert!(matches!(CellValue::param(text), CellValue::Text(_)), "{text}");
         }
-        assert!(matches!(Value::measured(f64::NAN, "ns"), Value::Text(_)));
+        assert!(matches!(CellValue::measured(f64::NAN, "ns"), CellValue::Text(_)));
     }
 }

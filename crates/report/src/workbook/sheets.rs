@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use results::{CaseResult, Direction, Document, Outcome};
 use rust_xlsxwriter::{Workbook, XlsxError};
 
-use crate::workbook::pages::{Pages, ROWS_OF_A_SHEET, Value, WHOLE};
+use crate::workbook::pages::{CellValue, Pages, ROWS_OF_A_SHEET, WHOLE};
 
 /// The identity of the run, its options, and the facts about the machine.
 pub(super) fn run(workbook: &mut Workbook, document: &Document) -> Result<(), XlsxError> {
     let headings = ["of", "what", "value"].map(str::to_owned).to_vec();
     let mut pages = Pages::new(workbook, "run", headings, ROWS_OF_A_SHEET)?;
     let mut say =
-        |of: &str, what: &str, value: &str| pages.push(&[of, what, value].map(Value::text));
+        |of: &str, what: &str, value: &str| pages.push(&[of, what, value].map(CellValue::text));
     let run = &document.run;
     say("run", "id", &run.id)?;
     say("run", "started", &run.started)?;
@@ -72,27 +72,28 @@ pub(super) fn summary(
         Pages::new(workbook, "summary", headings(&params, &AFTER_PARAMS), rows_of_a_sheet)?;
     for result in results {
         let measured = |value: Option<f64>| {
-            value.map_or(Value::Empty, |value| Value::measured(value, &result.unit))
+            value.map_or(CellValue::Empty, |value| CellValue::measured(value, &result.unit))
         };
-        let share =
-            |value: Option<f64>| value.map_or(Value::Empty, |value| Value::number(value, "0.0%"));
+        let share = |value: Option<f64>| {
+            value.map_or(CellValue::Empty, |value| CellValue::number(value, "0.0%"))
+        };
         let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured);
         let mut row = identity(result, &params);
         row.extend([
-            Value::text(better_word(result.better)),
-            Value::text(result.outcome.word()),
-            Value::text(result.reason.as_deref().unwrap_or("")),
+            CellValue::text(better_word(result.better)),
+            CellValue::text(result.outcome.word()),
+            CellValue::text(result.reason.as_deref().unwrap_or("")),
             measured(estimate.map(|e| e.median)),
             measured(estimate.map(|e| e.low)),
             measured(estimate.map(|e| e.high)),
             share(estimate.map(|e| e.level)),
-            Value::number(f64::from(result.rounds), WHOLE),
+            CellValue::number(f64::from(result.rounds), WHOLE),
             share(result.quiet_share),
-            Value::text(&result.doubts.join("; ")),
+            CellValue::text(&result.doubts.join("; ")),
         ]);
         let cycles = result.cycles.filter(|_| result.outcome == Outcome::Measured);
         let in_cycles = |value: Option<f64>| {
-            value.map_or(Value::Empty, |value| Value::measured(value, "cycles/op"))
+            value.map_or(CellValue::Empty, |value| CellValue::measured(value, "cycles/op"))
         };
         row.extend([
             in_cycles(cycles.map(|c| c.median)),
@@ -117,10 +118,10 @@ pub(super) fn raw(
         let identity = identity(result, &params);
         for (round, value) in (1u32..).zip(&result.round_values) {
             let mut row = identity.clone();
-            row.push(Value::number(f64::from(round), WHOLE));
-            row.push(Value::measured(*value, &result.unit));
-            row.push(result.cycles_per_ns().map_or(Value::Empty, |cycles_per_ns| {
-                Value::measured(value * cycles_per_ns, "cycles/op")
+            row.push(CellValue::number(f64::from(round), WHOLE));
+            row.push(CellValue::measured(*value, &result.unit));
+            row.push(result.cycles_per_ns().map_or(CellValue::Empty, |cycles_per_ns| {
+                CellValue::measured(value * cycles_per_ns, "cycles/op")
             }));
             pages.push(&row)?;
         }
@@ -140,14 +141,12 @@ fn headings(params: &[&str], others: &[&str]) -> Vec<String> {
 }
 
 /// The cells before the figures, up to the unit.
-fn identity(result: &CaseResult, params: &[&str]) -> Vec<Value> {
-    let mut row = vec![Value::text(&result.case)];
-    row.extend(
-        params
-            .iter()
-            .map(|name| result.params.get(*name).map_or(Value::Empty, |value| Value::param(value))),
-    );
-    row.extend([Value::text(&result.metric), Value::text(&result.unit)]);
+fn identity(result: &CaseResult, params: &[&str]) -> Vec<CellValue> {
+    let mut row = vec![CellValue::text(&result.case)];
+    row.extend(params.iter().map(|name| {
+        result.params.get(*name).map_or(CellValue::Empty, |value| CellValue::param(value))
+    }));
+    row.extend([CellValue::text(&result.metric), CellValue::text(&result.unit)]);
     row
 }
 

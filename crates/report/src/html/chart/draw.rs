@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use maud::{Markup, Render, html};
 
-use super::scale::{Extent, Kind, Scale};
-use super::shape::{Axis, Chart, LOOKS, Line, Mark, Point, Shade, Ticks};
+use super::scale::{Extent, Scale, ScaleKind};
+use super::shape::{Axis, Chart, ChartPoint, LOOKS, Mark, Series, Shade, Ticks};
 use crate::html::text::{Text, path, shortened, written};
 use crate::quantity::figure;
 
@@ -86,9 +86,9 @@ fn rounded(value: f64) -> String {
 }
 
 /// A number with two decimals at most.
-struct Place(f64);
+struct Coordinate(f64);
 
-impl Render for Place {
+impl Render for Coordinate {
     fn render_to(&self, buffer: &mut String) {
         let text = format!("{:.1}", self.0);
         buffer.push_str(text.strip_suffix(".0").unwrap_or(&text));
@@ -97,13 +97,13 @@ impl Render for Place {
 
 fn place(value: f64) -> String {
     let mut text = String::new();
-    Place(value).render_to(&mut text);
+    Coordinate(value).render_to(&mut text);
     text
 }
 
 /// The rectangle in which points lie.
 #[derive(Debug, Clone, Copy)]
-struct Area {
+struct PlotArea {
     left: f64,
     right: f64,
     top: f64,
@@ -113,19 +113,19 @@ struct Area {
 /// An axis with its scales: the first one is shown at first.
 struct Scaled<'c> {
     axis: &'c Axis,
-    scales: Vec<(Kind, Scale)>,
+    scales: Vec<(ScaleKind, Scale)>,
 }
 
 impl<'c> Scaled<'c> {
     fn of(axis: &'c Axis, extent: Extent) -> Scaled<'c> {
         let kind = match axis.kind {
-            Some(Kind::Logarithmic) if !extent.has_logarithm() => Kind::Linear,
+            Some(ScaleKind::Logarithmic) if !extent.has_logarithm() => ScaleKind::Linear,
             Some(kind) => kind,
             None => extent.best(),
         };
         let other = match kind {
-            Kind::Linear => Kind::Logarithmic,
-            Kind::Logarithmic => Kind::Linear,
+            ScaleKind::Linear => ScaleKind::Logarithmic,
+            ScaleKind::Logarithmic => ScaleKind::Linear,
         };
         let kinds = std::iter::once(kind).chain(axis.has_choice(extent).then_some(other));
         let scale = |kind| (kind, Scale::of(extent, kind, !axis.floats && !axis.has_rows()));
@@ -153,8 +153,9 @@ impl<'c> Scaled<'c> {
 
     /// The ends of its scales for the script: `log 1 100 lin 0 104`.
     fn ends(&self) -> String {
-        let end =
-            |(kind, scale): &(Kind, Scale)| format!("{} {} {}", kind.word(), scale.low, scale.high);
+        let end = |(kind, scale): &(ScaleKind, Scale)| {
+            format!("{} {} {}", kind.word(), scale.low, scale.high)
+        };
         self.scales.iter().map(end).collect::<Vec<_>>().join(" ")
     }
 }
@@ -164,7 +165,7 @@ struct Drawing<'c> {
     chart: &'c Chart,
     x: Scaled<'c>,
     y: Scaled<'c>,
-    area: Area,
+    area: PlotArea,
     size: (f64, f64),
     subrows: usize,
 }
@@ -173,10 +174,10 @@ struct Drawing<'c> {
 pub(super) fn svg(chart: &Chart) -> Option<Markup> {
     let drawing = Drawing::of(chart)?;
     let (width, height) = drawing.size;
-    let Area { left, right, top, bottom } = drawing.area;
+    let PlotArea { left, right, top, bottom } = drawing.area;
     let place = [left, right, top, bottom].map(place).join(" ");
     Some(html! {
-        svg viewBox={ "0 0 " (Place(width)) " " (Place(height)) } role="group"
+        svg viewBox={ "0 0 " (Coordinate(width)) " " (Coordinate(height)) } role="group"
             aria-labelledby={ (chart.id) "-t" } data-area=(place)
             data-x=(drawing.x.ends()) data-y=(drawing.y.ends()) data-rows[chart.has_rows()] {
             (drawing.inner())
@@ -203,25 +204,25 @@ pub(in crate::html) fn standalone(chart: &Chart, style: &str) -> Option<String> 
     let total = tail + LINE * (named.len() + notes.len()) as f64 + 8.0;
     let row = |at: usize| LINE * at as f64 + 12.0;
     let markup = html! {
-        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (Place(width)) " " (Place(total)) }
-            width=(Place(width)) height=(Place(total)) class="file" {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (Coordinate(width)) " " (Coordinate(total)) }
+            width=(Coordinate(width)) height=(Coordinate(total)) class="file" {
             title { (Text(&chart.title)) }
             style { (written(style.to_owned())) }
             (definitions())
             rect.paper width="100%" height="100%" {}
             @for (at, line) in titles.iter().enumerate() {
-                text.head x="4" y=(Place(row(at) + 2.0)) { (Text(line)) }
+                text.head x="4" y=(Coordinate(row(at) + 2.0)) { (Text(line)) }
             }
-            g transform={ "translate(0 " (Place(head)) ")" } { (drawing.inner()) }
+            g transform={ "translate(0 " (Coordinate(head)) ")" } { (drawing.inner()) }
             @for (at, line) in named.iter().enumerate() {
-                g class=(class(line.look)) transform={ "translate(20 " (Place(tail + row(at))) ")" } {
+                g class=(class(line.look)) transform={ "translate(20 " (Coordinate(tail + row(at))) ")" } {
                     path.line d="M-8 0H8" {}
                     use.dot href={ "#m" (line.look % LOOKS) } {}
                     text x="16" dy="4" { (Text(&shortened(&line.name, letters))) }
                 }
             }
             @for (at, note) in notes.iter().enumerate() {
-                text.note x="4" y=(Place(tail + row(named.len() + at) + 4.0)) { (Text(note)) }
+                text.note x="4" y=(Coordinate(tail + row(named.len() + at) + 4.0)) { (Text(note)) }
             }
         }
     };
@@ -242,12 +243,16 @@ impl<'c> Drawing<'c> {
                 let height = TOP + row * rows.len() as f64;
                 let longest = rows.iter().map(|name| name.chars().count()).max().unwrap_or(0);
                 let left = (longest as f64 * CHARACTER + NAMES_GAP).clamp(LEFT, NAMES);
-                let area = Area { left, right: WIDE - RIGHT, top: TOP, bottom: height };
+                let area = PlotArea { left, right: WIDE - RIGHT, top: TOP, bottom: height };
                 ((WIDE, height + BOTTOM), area)
             }
             _ => {
-                let area =
-                    Area { left: LEFT, right: NARROW - RIGHT, top: TOP, bottom: HEIGHT - BOTTOM };
+                let area = PlotArea {
+                    left: LEFT,
+                    right: NARROW - RIGHT,
+                    top: TOP,
+                    bottom: HEIGHT - BOTTOM,
+                };
                 ((NARROW, HEIGHT), area)
             }
         };
@@ -260,7 +265,7 @@ impl<'c> Drawing<'c> {
 
     /// Rows are numbered from the top, figures grow from the bottom.
     fn py(&self, y: f64) -> f64 {
-        let Area { top, bottom, .. } = self.area;
+        let PlotArea { top, bottom, .. } = self.area;
         match self.chart.has_rows() {
             true => top + (y + 0.5) / self.rows() as f64 * (bottom - top),
             false => bottom - self.y.at(y) * (bottom - top),
@@ -275,7 +280,7 @@ impl<'c> Drawing<'c> {
     }
 
     fn inner(&self) -> Markup {
-        let Area { left, right, top, bottom } = self.area;
+        let PlotArea { left, right, top, bottom } = self.area;
         html! {
             @for shade in &self.chart.shades { (self.shade(shade)) }
             @for (at, (kind, scale)) in self.x.scales.iter().enumerate() {
@@ -285,25 +290,25 @@ impl<'c> Drawing<'c> {
                 (self.y_mesh(*kind, scale, at > 0))
             }
             (path("frame", &format!("M{} {}V{}H{}", place(left), place(top), place(bottom), place(right))))
-            text.axis x=(Place((left + right) / 2.0)) y=(Place(self.size.1 - 8.0)) {
+            text.axis x=(Coordinate((left + right) / 2.0)) y=(Coordinate(self.size.1 - 8.0)) {
                 (Text(&self.chart.x.title))
             }
             @if !self.chart.has_rows() {
-                text.axis transform={ "translate(12 " (Place((top + bottom) / 2.0)) ") rotate(-90)" } {
+                text.axis transform={ "translate(12 " (Coordinate((top + bottom) / 2.0)) ") rotate(-90)" } {
                     (Text(&self.chart.y.title))
                 }
             }
             (self.names())
             @if let Some(at) = self.chart.reference {
-                path.ref data-at=(at) d={ "M" (Place(self.px(at))) " " (Place(top)) "V" (Place(bottom)) } {}
+                path.ref data-at=(at) d={ "M" (Coordinate(self.px(at))) " " (Coordinate(top)) "V" (Coordinate(bottom)) } {}
             }
             @for mark in &self.chart.marks { (self.mark(mark)) }
             @for (at, line) in self.chart.lines.iter().enumerate() { (self.line(at, line)) }
         }
     }
 
-    fn x_mesh(&self, kind: Kind, scale: &Scale, hidden: bool) -> Markup {
-        let Area { left, right, top, bottom } = self.area;
+    fn x_mesh(&self, kind: ScaleKind, scale: &Scale, hidden: bool) -> Markup {
+        let PlotArea { left, right, top, bottom } = self.area;
         let mut free_from = f64::MIN;
         let mut mesh = String::new();
         let mut labels: Vec<(f64, String)> = Vec::new();
@@ -322,14 +327,14 @@ impl<'c> Drawing<'c> {
             g.mesh.x data-kind=(kind.word()) display=[hidden.then_some("none")] {
                 path d=(mesh) {}
                 @for (at, text) in &labels {
-                    text x=(Place(*at)) y=(Place(bottom + 16.0)) { (Text(text)) }
+                    text x=(Coordinate(*at)) y=(Coordinate(bottom + 16.0)) { (Text(text)) }
                 }
             }
         }
     }
 
-    fn y_mesh(&self, kind: Kind, scale: &Scale, hidden: bool) -> Markup {
-        let Area { left, right, top, bottom } = self.area;
+    fn y_mesh(&self, kind: ScaleKind, scale: &Scale, hidden: bool) -> Markup {
+        let PlotArea { left, right, top, bottom } = self.area;
         let mut mesh = String::new();
         let mut labels: Vec<(f64, String)> = Vec::new();
         for (at, text) in self.y.ticks(scale, Y_TICKS) {
@@ -354,7 +359,7 @@ impl<'c> Drawing<'c> {
             g.mesh.y data-kind=(kind.word()) display=[hidden.then_some("none")] {
                 path d=(mesh) {}
                 @for (at, text) in &labels {
-                    text x=(Place(left - 6.0)) y=(Place(at + 4.0)) { (Text(text)) }
+                    text x=(Coordinate(left - 6.0)) y=(Coordinate(at + 4.0)) { (Text(text)) }
                 }
             }
         }
@@ -367,7 +372,7 @@ impl<'c> Drawing<'c> {
         let most = ((NAMES - NAMES_GAP) / CHARACTER) as usize;
         html! {
             @for (at, name) in rows.iter().enumerate() {
-                text.name x=(Place(left - 8.0)) y=(Place(self.py(at as f64) + 4.0)) {
+                text.name x=(Coordinate(left - 8.0)) y=(Coordinate(self.py(at as f64) + 4.0)) {
                     (Text(&shortened(&crate::html::text::visible(name), most)))
                 }
             }
@@ -378,24 +383,24 @@ impl<'c> Drawing<'c> {
         let (low, high) = (self.px(shade.low), self.px(shade.high));
         let height = (self.area.bottom - self.area.top) / self.rows() as f64;
         html! {
-            rect.shade data-low=(shade.low) data-high=(shade.high) x=(Place(low)) width=(Place(high - low))
-                y=(Place(self.py(shade.row as f64) - height / 2.0)) height=(Place(height)) {}
+            rect.shade data-low=(shade.low) data-high=(shade.high) x=(Coordinate(low)) width=(Coordinate(high - low))
+                y=(Coordinate(self.py(shade.row as f64) - height / 2.0)) height=(Coordinate(height)) {}
         }
     }
 
     fn mark(&self, mark: &Mark) -> Markup {
-        let Area { top, bottom, .. } = self.area;
+        let PlotArea { top, bottom, .. } = self.area;
         let [at, low, high] = [mark.at, mark.low, mark.high].map(|x| self.px(x));
         html! {
             g.mark role="img" data-at=(mark.at) data-low=(mark.low) data-high=(mark.high) {
                 title { (Text(&mark.text)) }
-                rect x=(Place(low)) width=(Place((high - low).max(1.0))) y=(Place(top)) height=(Place(bottom - top)) {}
-                path d={ "M" (Place(at)) " " (Place(top)) "V" (Place(bottom)) } {}
+                rect x=(Coordinate(low)) width=(Coordinate((high - low).max(1.0))) y=(Coordinate(top)) height=(Coordinate(bottom - top)) {}
+                path d={ "M" (Coordinate(at)) " " (Coordinate(top)) "V" (Coordinate(bottom)) } {}
             }
         }
     }
 
-    fn line(&self, at: usize, line: &Line) -> Markup {
+    fn line(&self, at: usize, line: &Series) -> Markup {
         // Lines with a point in the same row lie below each other.
         let shift = match self.chart.has_rows() {
             true => SUBROW * (at as f64 - (self.subrows - 1) as f64 / 2.0),
@@ -412,13 +417,13 @@ impl<'c> Drawing<'c> {
         }
     }
 
-    fn path(&self, line: &Line) -> String {
+    fn path(&self, line: &Series) -> String {
         let places =
             line.points.iter().map(|p| format!("{} {}", place(self.px(p.x)), place(self.py(p.y))));
         format!("M{}", places.collect::<Vec<_>>().join("L"))
     }
 
-    fn band(&self, line: &Line) -> String {
+    fn band(&self, line: &Series) -> String {
         let there = line.points.iter().map(|p| (p.x, p.high));
         let back = line.points.iter().rev().map(|p| (p.x, p.low));
         let places =
@@ -427,7 +432,7 @@ impl<'c> Drawing<'c> {
     }
 
     /// A page has thousands of points: what they share is in the style and in `<defs>`.
-    fn point(&self, look: usize, shift: f64, point: &Point) -> Markup {
+    fn point(&self, look: usize, shift: f64, point: &ChartPoint) -> Markup {
         let (x, y) = (self.px(point.x), self.py(point.y) + shift);
         let ends = point.low != point.high || self.chart.bars;
         let whisker = match self.chart.has_rows() {
@@ -452,7 +457,7 @@ impl<'c> Drawing<'c> {
             let _ = write!(shapes, "<use href=\"#m{}\"/>", look % LOOKS);
         }
         html! {
-            g.p transform={ "translate(" (Place(x)) " " (Place(y)) ")" } data-v=(values) {
+            g.p transform={ "translate(" (Coordinate(x)) " " (Coordinate(y)) ")" } data-v=(values) {
                 title { (Text(&point.text)) }
                 (written(shapes))
             }
@@ -489,7 +494,7 @@ mod tests {
     use super::*;
 
     fn chart() -> Chart {
-        let point = |x: f64, y: f64| Point {
+        let point = |x: f64, y: f64| ChartPoint {
             x,
             y,
             low: y * 0.9,
@@ -503,7 +508,7 @@ mod tests {
             title: "Time by workers".into(),
             x: Axis { title: "workers".into(), ..Axis::default() },
             y: Axis::figures("time", "ns/op"),
-            lines: vec![Line { name: "spin".into(), look: 0, points, joined: true }],
+            lines: vec![Series { name: "spin".into(), look: 0, points, joined: true }],
             ..Chart::default()
         }
     }
@@ -522,11 +527,16 @@ mod tests {
 
     #[test]
     fn a_chart_without_points_is_left_out() {
-        let nothing = Chart { lines: vec![Line::default()], ..chart() };
+        let nothing = Chart { lines: vec![Series::default()], ..chart() };
         assert_eq!(nothing.figure().into_string(), "");
-        let unknown =
-            Point { x: f64::NAN, y: f64::NAN, low: f64::NAN, high: f64::NAN, ..Point::default() };
-        let unknown = vec![Line { points: vec![unknown], ..Line::default() }];
+        let unknown = ChartPoint {
+            x: f64::NAN,
+            y: f64::NAN,
+            low: f64::NAN,
+            high: f64::NAN,
+            ..ChartPoint::default()
+        };
+        let unknown = vec![Series { points: vec![unknown], ..Series::default() }];
         assert_eq!(Chart { lines: unknown, ..chart() }.figure().into_string(), "");
     }
 

@@ -5,6 +5,6 @@ mod scale;
 mod shape;
 
 pub(super) use draw::{markers, standalone};
-pub(super) use scale::Kind;
-pub(super) use shape::{Axis, Chart, LOOKS, Line, Mark, Point, Shade, Ticks};
+pub(super) use scale::ScaleKind;
+pub(super) use shape::{Axis, Chart, ChartPoint, LOOKS, Mark, Series, Shade, Ticks};
 pub(crate) use shape::{ScaledPoint, SweepPlot};

@@ -15,17 +15,17 @@ const WIDE: f64 = 20.0;
 
 /// The kind of a scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::html) enum Kind {
+pub(in crate::html) enum ScaleKind {
     Linear,
     Logarithmic,
 }
 
-impl Kind {
+impl ScaleKind {
     /// The word for it in classes and attributes.
     pub(in crate::html) fn word(self) -> &'static str {
         match self {
-            Kind::Linear => "lin",
-            Kind::Logarithmic => "log",
+            ScaleKind::Linear => "lin",
+            ScaleKind::Logarithmic => "log",
         }
     }
 }
@@ -52,10 +52,10 @@ impl Extent {
     }
 
     /// The scale that shows the values best.
-    pub(in crate::html) fn best(&self) -> Kind {
+    pub(in crate::html) fn best(&self) -> ScaleKind {
         match self.has_logarithm() && self.high / self.low > WIDE {
-            true => Kind::Logarithmic,
-            false => Kind::Linear,
+            true => ScaleKind::Logarithmic,
+            false => ScaleKind::Linear,
         }
     }
 }
@@ -75,10 +75,10 @@ pub(in crate::html) struct Scale {
 
 impl Scale {
     /// A scale with some room around `extent`; a linear one from zero on if `from_zero` and there is no negative value.
-    pub(in crate::html) fn of(extent: Extent, kind: Kind, from_zero: bool) -> Scale {
+    pub(in crate::html) fn of(extent: Extent, kind: ScaleKind, from_zero: bool) -> Scale {
         let Extent { low, high } = extent;
         match kind {
-            Kind::Logarithmic => {
+            ScaleKind::Logarithmic => {
                 let room = ((high / low).ln() * MARGIN).max(0.05).exp();
                 let (low, high) = (low / room, high * room);
                 Scale {
@@ -87,7 +87,7 @@ impl Scale {
                     coordinates: Coordinates::Logarithmic((low..high).log_scale().into()),
                 }
             }
-            Kind::Linear => {
+            ScaleKind::Linear => {
                 let least = high.abs().max(low.abs()).max(1e-9) * 0.02;
                 let room = ((high - low) * MARGIN).max(least);
                 let low = if from_zero && low >= 0.0 { 0.0 } else { low - room };
@@ -137,10 +137,10 @@ mod tests {
     #[test]
     fn positions_follow_the_scale() {
         let extent = Extent::of([1.0, 10.0, f64::NAN, 100.0].into_iter()).unwrap();
-        let scale = Scale::of(extent, Kind::Logarithmic, false);
+        let scale = Scale::of(extent, ScaleKind::Logarithmic, false);
         assert!((scale.at(10.0) - 0.5).abs() < 1e-3);
-        assert_eq!(extent.best(), Kind::Logarithmic);
-        let scale = Scale::of(Extent { low: 2.0, high: 8.0 }, Kind::Linear, true);
+        assert_eq!(extent.best(), ScaleKind::Logarithmic);
+        let scale = Scale::of(Extent { low: 2.0, high: 8.0 }, ScaleKind::Linear, true);
         assert_eq!((scale.low, scale.at(0.0)), (0.0, 0.0));
         assert_eq!(Extent::of([f64::NAN].into_iter()), None);
     }
@@ -151,7 +151,7 @@ mod tests {
             low in 1e-9f64..1e12, factor in 1.0f64..1e9, logarithmic: bool, from_zero: bool
         ) {
             let extent = Extent { low, high: low * factor };
-            let kind = if logarithmic { Kind::Logarithmic } else { Kind::Linear };
+            let kind = if logarithmic { ScaleKind::Logarithmic } else { ScaleKind::Linear };
             let scale = Scale::of(extent, kind, from_zero);
             for value in [extent.low, extent.high] {
                 prop_assert!((0.0..=1.0).contains(&scale.at(value)), "{value}");

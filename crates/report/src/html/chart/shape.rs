@@ -2,7 +2,7 @@
 
 use results::PointKey;
 
-use super::scale::{Extent, Kind, Scale};
+use super::scale::{Extent, Scale, ScaleKind};
 use crate::quantity::{figure, half_width};
 
 /// The number of distinct colours; further lines have the same ones and are dashed.
@@ -18,7 +18,7 @@ pub(in crate::html) struct Chart {
     pub notes: Vec<String>,
     pub x: Axis,
     pub y: Axis,
-    pub lines: Vec<Line>,
+    pub lines: Vec<Series>,
     /// Values of x that stand out, such as crossings.
     pub marks: Vec<Mark>,
     /// Ranges of x in which differences mean nothing, by row.
@@ -36,7 +36,7 @@ pub(in crate::html) struct Axis {
     /// The unit of its values, as in results.
     pub unit: String,
     /// The scale at first; the one that suits the values if `None`.
-    pub kind: Option<Kind>,
+    pub kind: Option<ScaleKind>,
     /// Whether a linear scale need not begin at zero.
     pub floats: bool,
     /// Values beyond these are drawn at the edges.
@@ -58,18 +58,18 @@ pub(in crate::html) enum Ticks {
 
 /// Points of one kind.
 #[derive(Debug, Clone, Default)]
-pub(in crate::html) struct Line {
+pub(in crate::html) struct Series {
     pub name: String,
     /// The index of its colour and marker.
     pub look: usize,
-    pub points: Vec<Point>,
+    pub points: Vec<ChartPoint>,
     /// Whether its points are connected, with a band between the ends of their intervals.
     pub joined: bool,
 }
 
 /// A figure with its interval, which is one of x where y has rows, else of y.
 #[derive(Debug, Clone, Default)]
-pub(in crate::html) struct Point {
+pub(in crate::html) struct ChartPoint {
     pub x: f64,
     pub y: f64,
     pub low: f64,
@@ -139,7 +139,7 @@ impl Chart {
             }
             _ => None,
         };
-        let point = |point: &Point| {
+        let point = |point: &ChartPoint| {
             let half = half_width(point.y, point.low, point.high);
             ScaledPoint {
                 at: at(point.x).unwrap_or_else(|| point.x.to_string()),
@@ -149,7 +149,7 @@ impl Chart {
         };
         let lines = self.lines.iter();
         let lines = lines.map(|line| (line.name.clone(), line.points.iter().map(point).collect()));
-        let is_logarithmic = kind == Kind::Logarithmic;
+        let is_logarithmic = kind == ScaleKind::Logarithmic;
         Some(SweepPlot { title: self.title.clone(), is_logarithmic, lines: lines.collect() })
     }
 
