@@ -26,12 +26,12 @@ mod recorded;
 mod resample;
 mod scaling;
 mod scope;
-#[cfg(test)]
-mod simulated;
 mod spawning;
 mod spread;
 pub mod study;
 mod table;
+#[cfg(test)]
+mod tests;
 mod verdict;
 mod workers;
 
@@ -56,3 +56,6 @@ pub use recorded::{Moment, Recorded, RoundState, Samples, moments};
 pub use spread::compared_half_width;
 pub use table::{Cell, Found, Question, Renaming, Row, Table, TableError, tabulate};
 pub use verdict::Verdict;
+
+#[cfg(test)]
+use tests::simulated;

@@ -306,22 +306,14 @@ fn rounds(levels: &[ComparedLevel]) -> usize {
 
 /// Such as `1, 100 to 5000`, where all of `levels` from 100 to 5000 are among `these`.
 fn listed(these: &[u32], levels: &[u32]) -> String {
-    let mut stretches: Vec<Vec<u32>> = Vec::new();
-    let mut goes_on = false;
-    for level in levels {
-        let is_one = these.contains(level);
-        match stretches.last_mut().filter(|_| goes_on && is_one) {
-            Some(stretch) => stretch.push(*level),
-            None if is_one => stretches.push(vec![*level]),
-            None => {}
-        }
-        goes_on = is_one;
-    }
-    let text_of = |stretch: &Vec<u32>| match stretch[..] {
+    let is_one = |level: &u32| these.contains(level);
+    let stretches = levels.chunk_by(|level, next| is_one(level) == is_one(next));
+    let text_of = |stretch: &[u32]| match *stretch {
         [first, _, .., last] => format!("{first} to {last}"),
         _ => stretch.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
     };
-    stretches.iter().map(text_of).collect::<Vec<_>>().join(", ")
+    let texts = stretches.filter(|stretch| is_one(&stretch[0])).map(text_of);
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

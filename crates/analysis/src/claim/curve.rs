@@ -51,27 +51,24 @@ impl Curve {
     /// The ratio at a place within the measured values, and those at all measured values after it.
     fn from(&self, place: f64) -> Vec<Contrast> {
         let after = self.ln_x.partition_point(|x| *x <= place);
-        let own = &self.logs[after - 1];
-        let at = match (after < self.ln_x.len(), own) {
-            (true, Ok(left)) if place > self.ln_x[after - 1] => match &self.logs[after] {
-                Ok(right) => {
-                    let (from, to) = (self.ln_x[after - 1], self.ln_x[after]);
-                    let share = (place - from) / (to - from);
-                    let scaled = |terms: &Terms, share: f64| {
-                        terms.iter().map(|(factor, it)| (factor * share, *it)).collect::<Terms>()
-                    };
-                    self.ratio(&[scaled(left, 1.0 - share), scaled(right, share)].concat())
-                }
-                Err(_) => Contrast::UNKNOWN,
-            },
-            (_, Ok(terms)) => self.ratio(terms),
-            (_, Err(_)) => Contrast::UNKNOWN,
+        let at = match (&self.logs[after - 1], self.logs.get(after)) {
+            (Ok(left), Some(Ok(right))) if place > self.ln_x[after - 1] => {
+                let (from, to) = (self.ln_x[after - 1], self.ln_x[after]);
+                let share = (place - from) / (to - from);
+                let scaled = |terms: &Terms, share: f64| {
+                    terms.iter().map(|(factor, it)| (factor * share, *it)).collect::<Terms>()
+                };
+                self.ratio(&[scaled(left, 1.0 - share), scaled(right, share)].concat())
+            }
+            (Ok(_), Some(Err(_))) if place > self.ln_x[after - 1] => Contrast::UNKNOWN,
+            (own, _) => self.ratio_if_known(own),
         };
-        let later = self.logs[after..].iter().map(|terms| match terms {
-            Ok(terms) => self.ratio(terms),
-            Err(_) => Contrast::UNKNOWN,
-        });
+        let later = self.logs[after..].iter().map(|terms| self.ratio_if_known(terms));
         std::iter::once(at).chain(later).collect()
+    }
+
+    fn ratio_if_known(&self, terms: &Result<Terms, String>) -> Contrast {
+        terms.as_ref().map_or(Contrast::UNKNOWN, |terms| self.ratio(terms))
     }
 
     fn ratio(&self, terms: &Terms) -> Contrast {
