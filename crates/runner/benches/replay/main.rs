@@ -1,9 +1,9 @@
 //! Replays runs with a virtual clock: on machines with different noise, by the present schedule and by the rule before it.
 //!
-//!     cargo bench -p runner --bench replay -- [--noise NAME] [--former] [--quick] [--seeds N] [--budgets] [AREA...]
+//!     cargo bench -p runner --bench replay -- [--noise NAME] [--parts] [--quick] [--seeds N] [--budgets] [AREA...]
 //!
-//! Without options: the present rule and the one before it on each machine, a line for each area. `--former`: the rule before it,
-//! whole and without each of its parts. `--budgets`: runs of the default points within times from 100 ms to 10 minutes.
+//! Without options: the present rule and the one before it on each machine, a line for each area. `--parts`: both
+//! rules, whole and without each of their parts. `--budgets`: runs of the default points within times from 100 ms to 10 minutes.
 
 mod former;
 mod noise;
@@ -19,7 +19,7 @@ use measure::stats::{RoundValue, faster_of_pairs, interval_of, median};
 use former::{Former, Made, Part, Plan, Rounds};
 use noise::{Machine, Noise};
 use points::{Point, points_of};
-use rules::{Present, Rule, Todo};
+use rules::{Present, PresentPart, Rule, Todo};
 
 /// The parts of the former rule.
 const PARTS: [Part; 15] = [
@@ -45,9 +45,18 @@ const PRECISION: f64 = 0.005;
 const WAITING_PRECISION: f64 = 0.03;
 const TRIAL_PRECISION: f64 = 0.15;
 
+/// The parts of the present rule.
+const PRESENT_PARTS: [PresentPart; 5] = [
+    PresentPart::Waiting,
+    PresentPart::MoreRounds,
+    PresentPart::CheapestFirst,
+    PresentPart::Margin,
+    PresentPart::Apart,
+];
+
 struct Args {
     noises: Vec<Noise>,
-    former: bool,
+    parts: bool,
     quick: bool,
     budgets: bool,
     seeds: u64,
@@ -57,7 +66,7 @@ struct Args {
 fn args() -> Args {
     let mut args = Args {
         noises: Noise::ALL.to_vec(),
-        former: false,
+        parts: false,
         quick: false,
         budgets: false,
         seeds: 5,
@@ -67,7 +76,7 @@ fn args() -> Args {
     while let Some(word) = given.next() {
         match word.as_str() {
             "--bench" => {} // given by cargo
-            "--former" => args.former = true,
+            "--parts" => args.parts = true,
             "--quick" => args.quick = true,
             "--budgets" => args.budgets = true,
             "--seeds" => {
@@ -98,7 +107,7 @@ fn main() {
         return budgets(&points, &args);
     }
     for &noise in &args.noises {
-        if args.former {
+        if args.parts {
             of_parts(&points, noise, &args);
         } else {
             by_area(&points, noise, &args);
@@ -268,7 +277,7 @@ impl Sum {
             self.widths.get(at).map_or("-".to_owned(), |width| format!("{:.2} %", width * 100.0))
         };
         format!(
-            "{name:<20}{:>6}{:>8.1}{:>9}{:>9}{:>6.1} %{:>8.1}{:>7.1}{:>7.1} %{:>8}",
+            "{name:<20}{:>6}{:>8.1}{:>9}{:>9}{:>6.1} %{:>8.1}{:>7.1}{:>9}{:>8}",
             self.points as u64 / seeds,
             self.rounds as f64 / self.points.max(1) as f64,
             at(0.5),
@@ -276,7 +285,10 @@ impl Sum {
             100.0 * self.wide as f64 / self.points.max(1) as f64,
             self.took.as_secs_f64() / seeds as f64,
             self.disturbed.as_secs_f64() / seeds as f64,
-            100.0 * self.covered as f64 / self.judged.max(1) as f64,
+            match self.judged {
+                0 => "-".to_owned(),
+                judged => format!("{:.1} %", 100.0 * self.covered as f64 / judged as f64),
+            },
             self.without as u64 / seeds,
         )
     }
@@ -294,7 +306,7 @@ fn by_area(points: &[Point], noise: Noise, args: &Args) {
     for seed in 0..args.seeds {
         let plan = plan_of(points, args.quick, seed);
         let rules: [Box<dyn Rule>; 2] =
-            [Box::new(Present::new(plan, &kinds)), Box::new(Former::new(plan, &kinds, &[]))];
+            [Box::new(Present::new(plan, &kinds, None)), Box::new(Former::new(plan, &kinds, &[]))];
         for (at, mut rule) in rules.into_iter().enumerate() {
             let replayed = replay(rule.as_mut(), points, noise, seed);
             (took[at], waited[at]) = (took[at] + replayed.took, waited[at] + replayed.waited);
@@ -327,7 +339,7 @@ fn by_area(points: &[Point], noise: Noise, args: &Args) {
     println!("{} |{}", all.row("all", args.seeds), &beside[26..]);
 }
 
-/// The former rule, without each of its parts; and the present one.
+/// Both rules, whole and without each of their parts.
 fn of_parts(points: &[Point], noise: Noise, args: &Args) {
     let truths = truths(points, noise);
     println!("\n{}\n{HEAD}   run s  wait s", noise.name());
@@ -348,7 +360,11 @@ fn of_parts(points: &[Point], noise: Noise, args: &Args) {
         let name = format!("- {part:?}");
         line(&name, &|plan| Box::new(Former::new(plan, &kinds, &[part])));
     }
-    line("present rule", &|plan| Box::new(Present::new(plan, &kinds)));
+    line("present rule", &|plan| Box::new(Present::new(plan, &kinds, None)));
+    for part in PRESENT_PARTS {
+        let name = format!("- {part:?}");
+        line(&name, &|plan| Box::new(Present::new(plan, &kinds, Some(part))));
+    }
 }
 
 /// Runs within given times: whether a point is left out, and what intervals there are.
@@ -362,7 +378,7 @@ fn budgets(points: &[Point], args: &Args) {
             let (mut sum, mut took, mut waited) = (Sum::default(), Duration::ZERO, Duration::ZERO);
             for seed in 0..args.seeds {
                 let plan = Plan { budget, ..plan_of(points, args.quick, seed) };
-                let mut rule = Present::new(plan, &kinds);
+                let mut rule = Present::new(plan, &kinds, None);
                 let replayed = replay(&mut rule, points, noise, seed);
                 (took, waited) = (took + replayed.took, waited + replayed.waited);
                 replayed

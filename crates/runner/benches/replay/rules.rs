@@ -54,8 +54,24 @@ impl Rule for Former {
     }
 }
 
+/// A part of the present rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PresentPart {
+    /// Rounds wait for quiet moments.
+    Waiting,
+    /// Points that are not precise get more rounds than planned.
+    MoreRounds,
+    /// Of these, the cheapest quarter comes first.
+    CheapestFirst,
+    /// A point is done at 80 % of the wanted half-width.
+    Margin,
+    /// Planned rounds of a point are apart in time.
+    Apart,
+}
+
 /// The present rule.
 pub struct Present {
+    without: Option<PresentPart>,
     state: State,
     wanted: Vec<Wanted>,
     quiet: Vec<Vec<RoundValue>>,
@@ -66,7 +82,7 @@ pub struct Present {
 }
 
 impl Present {
-    pub fn new(plan: Plan, points: &[Rounds]) -> Self {
+    pub fn new(plan: Plan, points: &[Rounds], without: Option<PresentPart>) -> Self {
         let until = RunTime(plan.budget);
         let allowed = Allowed { counts: until, host_counts: until, planned: until, more: until };
         let state_of = |(group, rounds): (usize, &Rounds)| {
@@ -74,6 +90,10 @@ impl Present {
                 Rounds::Trials => (plan.trials, plan.trials * 4),
                 Rounds::Pairs => (plan.rounds_at_least.max(12), 200),
                 Rounds::Single | Rounds::Contended => (plan.rounds_at_least, 200),
+            };
+            let at_most = match without {
+                Some(PresentPart::MoreRounds) => planned,
+                _ => at_most,
             };
             PointState {
                 system: 0,
@@ -100,7 +120,15 @@ impl Present {
             trials: (*rounds == Rounds::Trials).then_some(plan.trials),
             is_compared: false,
         };
+        // As many points are done at the wanted half-width then as otherwise at 80 % of it.
+        let margin = if without == Some(PresentPart::Margin) { 1.0 / 0.8 } else { 1.0 };
+        let wanted = |rounds: &Rounds| {
+            let wanted = wanted(rounds);
+            let margin = if wanted.trials.is_some() { 1.0 } else { margin };
+            Wanted { precision: wanted.precision * margin, ..wanted }
+        };
         Self {
+            without,
             state: State {
                 seed: plan.seed,
                 allowed,
@@ -141,7 +169,10 @@ impl Rule for Present {
     }
 
     fn may_wait(&self, now: Duration) -> Duration {
-        may_wait(self.waited, RunTime(now))
+        match self.without {
+            Some(PresentPart::Waiting) => Duration::ZERO,
+            _ => may_wait(self.waited, RunTime(now)),
+        }
     }
 
     fn waited(&mut self, time: Duration) {
@@ -151,8 +182,12 @@ impl Rule for Present {
     fn made(&mut self, which: usize, made: Made) {
         let point = &mut self.state.points[which];
         point.made += 1;
-        point.began = Some(RunTime(made.began));
-        point.cost.0 += made.took;
+        if self.without != Some(PresentPart::Apart) {
+            point.began = Some(RunTime(made.began));
+        }
+        if self.without != Some(PresentPart::CheapestFirst) {
+            point.cost.0 += made.took;
+        }
         self.state.rounds += 1;
         if made.is_quiet {
             self.quiet[which].push(made.value);
