@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use cases::concurrency::metrics::SHORTEST_JOB;
-use measure::TIME;
+use measure::doubt::Axis;
 use measure::stats::{Interval, LEVEL};
+use measure::{Doubt, TIME};
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::change::FLOOR_AT_LEAST;
@@ -138,6 +139,17 @@ pub fn crossovers(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
         .collect()
 }
 
+/// The doubts about a figure whose interval reaches the `lowest` or `highest` value measured.
+pub(crate) fn open_ends(
+    axis: Axis,
+    lowest: Option<impl ToString>,
+    highest: Option<impl ToString>,
+) -> impl Iterator<Item = Doubt> {
+    let below = lowest.map(|lowest| Doubt::MayLieBelow { axis, lowest: lowest.to_string() });
+    let above = highest.map(|highest| Doubt::MayLieAbove { axis, highest: highest.to_string() });
+    below.into_iter().chain(above)
+}
+
 /// The time for jobs of one length.
 struct Timed<'a> {
     ns: f64,
@@ -200,20 +212,18 @@ fn shortest_job(
             return without_figure(format!("sooner already at {shortest}, {first}{unsure}"));
         }
     };
-    let lost = times.iter().filter(|timed| !x.contains(&timed.ns)).map(|timed| timed.text.as_str());
-    let lost = lost.collect::<Vec<_>>().join(", ");
+    let lost = times.iter().filter(|timed| !x.contains(&timed.ns)).map(|timed| timed.text.clone());
+    let lengths: Vec<String> = lost.collect();
     let rounds = a.iter().chain(&b).map(Vec::len).min().unwrap_or(0);
-    let doubts = [
-        (!lost.is_empty()).then(|| format!("without {lost}, not measured")),
-        open_below.then(|| format!("it may lie below {shortest}, the shortest measured")),
-        open_above.then(|| format!("it may lie above {longest}, the longest measured")),
-        (rounds < 2).then(|| "one round has no interval".to_owned()),
-    ];
+    let lost = (!lengths.is_empty()).then_some(Doubt::LengthsNotMeasured { lengths });
+    let (lowest, highest) = (open_below.then_some(shortest), open_above.then_some(longest));
+    let open = open_ends(Axis::JobLength, lowest, highest);
+    let alone = (rounds < 2).then_some(Doubt::OneRound);
     CaseResult {
         estimate: Some(Estimate { median: at.median, low: at.low, high: at.high, level: LEVEL }),
         rounds: rounds as u32,
         round_values,
-        doubts: doubts.into_iter().flatten().collect(),
+        doubts: lost.into_iter().chain(open).chain(alone).collect(),
         ..row
     }
 }
@@ -423,7 +433,7 @@ mod tests {
         failed.reason = Some("it crashed".to_owned());
         failed.estimate = None;
         let row = crossovers(&results, 1).remove(0);
-        assert_eq!(row.doubts, ["without 20us, not measured"]);
+        assert_eq!(row.doubts, [Doubt::LengthsNotMeasured { lengths: vec!["20us".to_owned()] }]);
         let alone = crossovers(&worth("threads", "2", &threads), 1).remove(0);
         let reason = "fewer than two lengths were measured both with it and serially";
         assert_eq!(alone.reason.as_deref(), Some(reason));

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 
 use cases::net::metrics::{CHEAPER_GROWTH, COLLAPSES_FROM, FASTER_GROWTH, KEPT};
 use measure::Metric;
+use measure::doubt::Axis;
 use measure::stats::LEVEL;
 use results::{CaseResult, Estimate, Outcome};
 
+use crate::crossover::open_ends;
 use crate::overtaking::{By, Level, Sweep, sweeps};
 use crate::resample;
 
@@ -140,14 +142,12 @@ fn collapse(params: BTreeMap<String, String>, loads: &[(f64, &[f64])], seed: u64
                 draws.iter().map(|kept| falls_below(&x, kept).unwrap_or(most)).collect();
             let rounds = resample::rounds(&series);
             let (low, high) = resample::interval(rounds, at, figures);
-            let open = [
-                (low <= least).then(|| format!("it may lie below {least}, the lowest load")),
-                (high >= most).then(|| format!("it may lie above {most}, the highest load")),
-            ];
+            let (lowest, highest) =
+                ((low <= least).then_some(least), (high >= most).then_some(most));
             CaseResult {
                 estimate: Some(Estimate { median: at, low, high, level: LEVEL }),
                 rounds: rounds as u32,
-                doubts: open.into_iter().flatten().collect(),
+                doubts: open_ends(Axis::Load, lowest, highest).collect(),
                 ..row
             }
         }
@@ -207,7 +207,7 @@ mod tests {
         // A limited rate is not the server's: three levels are left, then two.
         for (limited, rows) in [("1", 1), ("1000", 0)] {
             let found = run.iter_mut().find(|r| r.params["connections"] == limited).unwrap();
-            found.doubts.push("client-saturated".to_owned());
+            found.doubts.push(measure::Doubt::ClientSaturated);
             assert_eq!(growths(&run, 1).len(), rows);
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cases::mail::metrics::{KNEE, RATE};
+use measure::Doubt;
 use measure::stats::{Interval, LEVEL};
 use results::{CaseResult, Estimate, Outcome};
 
@@ -103,7 +104,8 @@ fn row(
             ..row
         }),
         Knee::At { at, open_above } => {
-            let doubt = format!("it may lie higher: the rate still rises at {}", x[x.len() - 1]);
+            let most = rates.keys().next_back();
+            let doubt = most.map(|&connections| Doubt::StillRises { connections });
             Some(CaseResult {
                 estimate: Some(Estimate {
                     median: at.median,
@@ -112,7 +114,7 @@ fn row(
                     level: LEVEL,
                 }),
                 rounds: resample::rounds(&values) as u32,
-                doubts: open_above.then_some(doubt).into_iter().collect(),
+                doubts: doubt.filter(|_| open_above).into_iter().collect(),
                 ..row
             })
         }

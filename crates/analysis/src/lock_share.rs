@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use cases::lock::{HANDOVER, LOCK_SHARE, MILLION_PAIRS, WORK_FOR_HUNDREDTH, WORK_FOR_TENTH};
 use measure::count::parse_duration;
+use measure::doubt::Axis;
 use measure::stats::{LEVEL, median};
 use measure::worker_group::RATE;
 use measure::{Metric, TIME};
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::crossover::{Crossing, crossing};
+use crate::crossover::{Crossing, crossing, open_ends};
 use crate::resample;
 
 const AREA: &str = "lock/";
@@ -176,15 +177,12 @@ fn work_for(
     // The rest of that time is work.
     let work = |all_ns: f64| all_ns * (1.0 - share);
     let (median, low, high) = (work(at.median), work(at.low), work(at.high));
-    let doubts = [
-        open_below.then(|| format!("it may lie below {}, the least measured", first.work)),
-        open_above.then(|| format!("it may lie above {}, the most measured", last.work)),
-    ];
+    let (lowest, highest) = (open_below.then_some(first.work), open_above.then_some(last.work));
     CaseResult {
         estimate: Some(Estimate { median, low, high, level: LEVEL }),
         rounds: rest.iter().map(Vec::len).min().unwrap_or(0) as u32,
         round_values: round_values.into_iter().map(work).collect(),
-        doubts: doubts.into_iter().flatten().collect(),
+        doubts: open_ends(Axis::Work, lowest, highest).collect(),
         ..row
     }
 }

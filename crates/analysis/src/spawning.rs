@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use cases::process::metrics::{SPAWN, SPAWN_FROM};
-use measure::TIME;
 use measure::count::parse_count;
+use measure::doubt::Axis;
 use measure::stats::LEVEL;
+use measure::{Doubt, TIME};
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::crossover::{Crossing, crossing};
+use crate::crossover::{Crossing, crossing, open_ends};
 
 const CASE: &str = "process/memory";
 
@@ -81,16 +82,13 @@ fn row(params: &BTreeMap<String, String>, places: &[Place], seed: u64) -> CaseRe
         }
     };
     let rounds = spawns.iter().chain(&forks).map(Vec::len).min().unwrap_or(0);
-    let doubts = [
-        open_below.then(|| format!("it may lie below {}, the least measured", first.text)),
-        open_above.then(|| format!("it may lie above {}, the most measured", last.text)),
-        (rounds < 2).then(|| "one round has no interval".to_owned()),
-    ];
+    let (lowest, highest) = (open_below.then_some(first.text), open_above.then_some(last.text));
+    let alone = (rounds < 2).then_some(Doubt::OneRound);
     CaseResult {
         estimate: Some(Estimate { median: at.median, low: at.low, high: at.high, level: LEVEL }),
         rounds: rounds as u32,
         round_values,
-        doubts: doubts.into_iter().flatten().collect(),
+        doubts: open_ends(Axis::Memory, lowest, highest).chain(alone).collect(),
         ..row
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::concurrency::measured;
 use crate::concurrency::shape::{Group, grouped, param};
-use crate::footnotes::{Footnotes, Reason};
+use crate::footnotes::{Footnotes, Reason, once};
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, format_per_op_briefly, half_width, with_thousands};
@@ -320,17 +320,6 @@ fn widest(row: &Row) -> Option<String> {
         share if share < 0.0095 => format!("±{:.1} %", share * 100.0),
         share => format!("±{:.0} %", share * 100.0),
     })
-}
-
-/// Each reason once, since most apply to all figures of a row.
-fn once(reasons: Vec<Reason>) -> Vec<Reason> {
-    let mut kept: Vec<Reason> = Vec::new();
-    for reason in reasons {
-        if !kept.contains(&reason) {
-            kept.push(reason);
-        }
-    }
-    kept
 }
 
 /// A number in three digits or a little more: `0.98`, `12.3`, `987`, `1.23k`, `12.3M`.

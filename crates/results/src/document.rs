@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 pub use measure::Direction;
 pub use measure::stats::Interval;
-use measure::{CaseError, Metric};
+use measure::{CaseError, Doubt, Metric};
 use serde::{Deserialize, Serialize};
 
 /// The schema number this build reads and writes.
@@ -129,9 +129,9 @@ pub struct CaseResult {
     /// The sentinel's readings around the quiet samples: the machine's own speed. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
-    /// Reasons to doubt the figure, in words; may be empty.
+    /// Reasons to doubt the figure; may be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
     /// Each round's value, in the order measured; comparisons are computed from them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_values: Vec<f64>,
@@ -357,6 +357,11 @@ impl CaseResult {
     pub fn cycles_per_ns(&self) -> Option<f64> {
         let (cycles, estimate) = (self.cycles?, self.estimate?);
         Some(cycles.median / estimate.median)
+    }
+
+    /// The sentences of its doubts.
+    pub fn doubts_in_words(&self) -> String {
+        self.doubts.iter().map(Doubt::to_string).collect::<Vec<_>>().join("; ")
     }
 
     /// The case with its parameters in the usual notation: `lock/sysv-sem{as=threads,workers=4}`.

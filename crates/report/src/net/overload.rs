@@ -7,7 +7,7 @@ use measure::Metric;
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::measured;
-use crate::footnotes::{Footnotes, Reason};
+use crate::footnotes::{Footnotes, Reason, once};
 use crate::grid::{self, Cell, Column};
 use crate::net::levels::three_digits;
 use crate::net::sweep::{is_name, param};
@@ -57,13 +57,7 @@ impl<'r> Line<'r> {
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        let mut kept: Vec<Reason> = Vec::new();
-        for reason in self.results.iter().flat_map(|result| reasons(result)) {
-            if !kept.contains(&reason) {
-                kept.push(reason);
-            }
-        }
-        kept
+        once(self.results.iter().flat_map(|result| reasons(result)))
     }
 
     /// Whether it certainly collapses, or certainly does not.

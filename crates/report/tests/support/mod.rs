@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::Doubt;
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp, Seen};
 
 /// A result with only a name: `lock/spin{as=threads,workers=4}`.
@@ -115,8 +116,8 @@ pub fn without_figure(label: &str, outcome: Outcome, reason: &str) -> CaseResult
 }
 
 /// The same result with a doubt.
-pub fn doubtful(mut result: CaseResult, doubt: &str) -> CaseResult {
-    result.doubts.push(doubt.to_owned());
+pub fn doubtful(mut result: CaseResult, doubt: Doubt) -> CaseResult {
+    result.doubts.push(doubt);
     result
 }
 
@@ -145,7 +146,6 @@ fn clock() -> Vec<CaseResult> {
 }
 
 fn syscall() -> Vec<CaseResult> {
-    const FEW_QUIET: &str = "only 3 % of the samples were quiet";
     let unreached = CaseResult {
         converged: Some(false),
         ..cost("syscall/openat{path=deep}", 2874.0, 0.021, Shape::LongTail, 0.61, 2.0)
@@ -156,8 +156,8 @@ fn syscall() -> Vec<CaseResult> {
         cost("syscall/getppid", 164.93, 0.0018, Shape::TwoPeaks, 0.93, 1.0),
         cost("syscall/read{from=zero,size=1}", 201.4, 0.0021, Shape::Tight, 0.94, 1.0),
         cost("syscall/read{from=zero,size=65536}", 1904.0, 0.0043, Shape::Tight, 0.94, 1.0),
-        doubtful(also_few, FEW_QUIET),
-        doubtful(unreached, FEW_QUIET),
+        doubtful(also_few, Doubt::SeldomQuiet),
+        doubtful(unreached, Doubt::SeldomQuiet),
         cost("syscall/stat", 512.7, 0.0031, Shape::Skewed, 0.88, 1.0),
         without_figure(
             "syscall/io-uring-nop{batch=32}",
@@ -274,10 +274,9 @@ fn one_lock(lock: &str, kind: &str, workers: u32, ns: f64, calls: f64) -> Vec<Ca
         cost(&label, ns, relative, shape, 0.7 / f64::from(workers), calls + 0.0672 * contended);
     if workers > 1 {
         time.converged = Some(false);
-        time.doubts.push("interval wider than asked when time was up, and by far".to_owned());
     }
     if workers == 4 && lock.starts_with("sysv") {
-        time = doubtful(time, "never quiet: this is the median of disturbed samples");
+        time = doubtful(time, Doubt::Disturbed);
     }
     vec![
         time,
