@@ -88,7 +88,7 @@ pub(super) fn summary(
             share(estimate.map(|e| e.level)),
             Value::number(f64::from(result.rounds), WHOLE),
             share(result.quiet_share),
-            Value::text(&result.doubts.join("; ")),
+            Value::text(&result.doubts_in_words()),
         ]);
         let cycles = result.cycles.filter(|_| result.outcome == Outcome::Measured);
         let in_cycles = |value: Option<f64>| {
