@@ -9,7 +9,7 @@ mod gap;
 use std::collections::BTreeMap;
 
 use cases::concurrency::metrics::{FOREGROUND_DELAY_P90, TURNAROUND, TURNAROUND_WORST};
-use measure::TIME;
+use measure::{Doubt, TIME};
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::change::{FLOOR_AT_LEAST, Ratio};
@@ -67,7 +67,7 @@ pub struct Candidate {
     /// Its outcome and the reason, if it has no figure for the goal.
     pub ending: Option<(Outcome, String)>,
     /// Doubts about the figure for the goal.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
 }
 
 /// The candidates, and the recommended one.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use cases::concurrency::metrics::SHORTEST_JOB;
-use measure::TIME;
 use measure::count::parse_duration;
+use measure::doubt::Axis;
 use measure::stats::Interval;
+use measure::{Doubt, TIME};
 use results::{CaseResult, PointKey};
 
 use crate::change::FLOOR_AT_LEAST;
@@ -118,10 +119,8 @@ pub(crate) struct CrossingWords<'w> {
     pub(crate) never: &'w dyn Fn(&str) -> String,
     /// `a` is below `b` already at the smallest x.
     pub(crate) before: &'w dyn Fn(&str) -> String,
-    /// What the smallest x is called.
-    pub(crate) least: &'w str,
-    /// What the largest x is called.
-    pub(crate) most: &'w str,
+    /// What the x are.
+    pub(crate) axis: Axis,
 }
 
 /// The row with the x from which `a` stays below `b`, or with the reason why there is none. The steps ascend.
@@ -137,12 +136,9 @@ pub(crate) fn crossing_row(
     let reason = match crossing(&x, &a, &b, seed) {
         Crossing::At { at, open_below, open_above, rounds } => {
             let all = a.iter().chain(&b).map(|values| values.len()).min().unwrap_or(0);
-            let doubts = [
-                open_below.then(|| format!("it may lie below {}, {}", first.text, words.least)),
-                open_above.then(|| format!("it may lie above {}, {}", last.text, words.most)),
-                (all < 2).then(|| "one round has no interval".to_owned()),
-            ];
-            let doubts = doubts.into_iter().flatten().collect();
+            let lowest = open_below.then_some(first.text);
+            let open = open_ends(words.axis, lowest, open_above.then_some(last.text));
+            let doubts = open.chain((all < 2).then_some(Doubt::OneRound)).collect();
             return CaseResult { round_values: rounds, doubts, ..with_figure(row, at, all) };
         }
         Crossing::TooFew => words.without_rounds.to_owned(),
@@ -155,13 +151,23 @@ pub(crate) fn crossing_row(
     without_figure(row, reason)
 }
 
+/// The doubts about a figure whose interval reaches the `lowest` or `highest` value measured.
+pub(crate) fn open_ends(
+    axis: Axis,
+    lowest: Option<impl ToString>,
+    highest: Option<impl ToString>,
+) -> impl Iterator<Item = Doubt> {
+    let below = lowest.map(|lowest| Doubt::MayLieBelow { axis, lowest: lowest.to_string() });
+    let above = highest.map(|highest| Doubt::MayLieAbove { axis, highest: highest.to_string() });
+    below.into_iter().chain(above)
+}
+
 const WORDS: CrossingWords = CrossingWords {
     too_few: "fewer than two lengths were measured both with it and serially",
     without_rounds: "fewer than two lengths have rounds",
     never: &|longest| format!("never sooner by more than 1 %, up to {longest}"),
     before: &|shortest| format!("sooner already at {shortest}, the shortest measured"),
-    least: "the shortest measured",
-    most: "the longest measured",
+    axis: Axis::JobLength,
 };
 
 /// The rows derived from the times of `concurrency/worth`: `shortest-job`, for each executor other than `serial`, the
@@ -211,9 +217,9 @@ fn shortest_job(
     let steps: Vec<CrossingStep> = pairs.collect();
     let mut row = crossing_row(row, &steps, &WORDS, seed);
     let is_lost = |step: &&SweepStep| !steps.iter().any(|used| used.x == step.x);
-    let lost: Vec<&str> = times.iter().filter(is_lost).map(|step| step.text).collect();
+    let lost: Vec<String> = times.iter().filter(is_lost).map(|step| step.text.to_owned()).collect();
     if row.estimate.is_some() && !lost.is_empty() {
-        row.doubts.insert(0, format!("without {}, not measured", lost.join(", ")));
+        row.doubts.insert(0, Doubt::LengthsNotMeasured { lengths: lost });
     }
     row
 }
@@ -414,7 +420,7 @@ mod tests {
         failed.reason = Some("it crashed".to_owned());
         failed.estimate = None;
         let row = crossovers(&results, 1).remove(0);
-        assert_eq!(row.doubts, ["without 20us, not measured"]);
+        assert_eq!(row.doubts, [Doubt::LengthsNotMeasured { lengths: vec!["20us".to_owned()] }]);
         let alone = crossovers(&worth("threads", "2", &threads), 1).remove(0);
         let reason = "fewer than two lengths were measured both with it and serially";
         assert_eq!(alone.reason.as_deref(), Some(reason));

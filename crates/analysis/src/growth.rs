@@ -3,8 +3,10 @@
 
 use cases::net::metrics::{CHEAPER_GROWTH, COLLAPSES_FROM, FASTER_GROWTH, KEPT};
 use measure::Metric;
+use measure::doubt::Axis;
 use results::{CaseResult, PointKey};
 
+use crate::crossover::open_ends;
 use crate::derived::{SweepStep, is_measured, sweeps, with_figure, without_figure};
 use crate::overtaking::{By, ServerSweep, server_sweeps};
 use crate::resample::Bootstrap;
@@ -110,11 +112,8 @@ fn collapse(point: PointKey, loads: &[SweepStep], seed: u64) -> CaseResult {
         Some(at) if at <= least => without_figure(row, format!("collapsed already at {least}")),
         Some(_) => {
             let at = medians.interval(|kept| falls_below(&x, kept).unwrap_or(most));
-            let open = [
-                (at.low <= least).then(|| format!("it may lie below {least}, the lowest load")),
-                (at.high >= most).then(|| format!("it may lie above {most}, the highest load")),
-            ];
-            let doubts = open.into_iter().flatten().collect();
+            let lowest = (at.low <= least).then_some(least);
+            let doubts = open_ends(Axis::Load, lowest, (at.high >= most).then_some(most)).collect();
             CaseResult { doubts, ..with_figure(row, at, medians.rounds) }
         }
     }
@@ -174,7 +173,7 @@ mod tests {
         // A limited rate is not the server's: three levels are left, then two.
         for (limited, rows) in [("1", 1), ("1000", 0)] {
             let found = run.iter_mut().find(|r| r.params["connections"] == limited).unwrap();
-            found.doubts.push("client-saturated".to_owned());
+            found.doubts.push(measure::Doubt::ClientSaturated);
             assert_eq!(growths(&run, 1).len(), rows);
         }
     }

@@ -1,6 +1,7 @@
 //! The knee of a rate over the number of connections: where more of them hardly help.
 
 use cases::mail::metrics::{KNEE, RATE};
+use measure::Doubt;
 use measure::stats::Interval;
 use results::{CaseResult, Outcome, PointKey};
 
@@ -87,7 +88,8 @@ fn row(point: PointKey, sweep: &[SweepStep], seed: u64) -> Option<CaseResult> {
             Some(without_figure(row, reason))
         }
         Knee::At { at, open_above } => {
-            let doubt = format!("it may lie higher: the rate still rises at {}", x[x.len() - 1]);
+            // The number was read as a whole one.
+            let doubt = Doubt::StillRises { connections: x[x.len() - 1] as u32 };
             let rounds = rates.iter().map(|values| values.len()).min().unwrap_or(0);
             let doubts = open_above.then_some(doubt).into_iter().collect();
             Some(CaseResult { doubts, ..with_figure(row, at, rounds) })

@@ -2,6 +2,7 @@
 
 use cases::lock::{HANDOVER, LOCK_SHARE, MILLION_PAIRS, WORK_FOR_HUNDREDTH, WORK_FOR_TENTH};
 use measure::count::parse_duration;
+use measure::doubt::Axis;
 use measure::stats::median;
 use measure::worker_group::RATE;
 use measure::{Metric, TIME};
@@ -146,8 +147,7 @@ fn work_for(
         without_rounds: "fewer than two lengths have rounds",
         never: &|most| format!("more than {percent} % up to {most} of work"),
         before: &|least| format!("less than {percent} % already at {least} of work"),
-        least: "the least measured",
-        most: "the most measured",
+        axis: Axis::Work,
     };
     let row = CaseResult::of(&point.case, point.params.clone(), metric);
     let row = crossing_row(row, &steps, &words, seed);

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cases::doubt::is_client_saturated;
 use cases::net::metrics::{CHEAPER_FROM, FASTER_FROM, RATE, SERVER_CPU};
+use measure::doubt::{Axis, listed};
 use measure::stats::{Interval, median};
-use measure::{Metric, Params};
+use measure::{Doubt, Metric, Params};
 use results::{CaseResult, Outcome, PointKey};
 
 use crate::change::FLOOR_AT_LEAST;
-use crate::crossover::{Crossing, crossing};
+use crate::crossover::{Crossing, crossing, open_ends};
 use crate::derived::{has_positive_rounds, with_figure, without_figure};
 use crate::resample::Bootstrap;
 use crate::scope::SERVERS;
@@ -120,7 +120,7 @@ impl<'a> Level<'a> {
         } else if has_positive_rounds(result) && result.metric == SERVER_CPU.name {
             self.cpu = &result.round_values;
         }
-        self.saturated |= result.doubts.iter().any(|doubt| is_client_saturated(doubt));
+        self.saturated |= result.doubts.contains(&Doubt::ClientSaturated);
     }
 }
 
@@ -218,7 +218,7 @@ impl<'a> ArchitecturePair<'a> {
     }
 
     /// What was left out.
-    fn doubts(&self, levels: &[ComparedLevel], lost: &[u32]) -> Vec<String> {
+    fn doubts(&self, levels: &[ComparedLevel], lost: &[u32]) -> Vec<Doubt> {
         let tried = [self.arch, self.than].map(|arch| self.sweep.levels.get(arch));
         let all: BTreeSet<u32> =
             tried.into_iter().flatten().flat_map(|levels| levels.keys().copied()).collect();
@@ -226,12 +226,12 @@ impl<'a> ArchitecturePair<'a> {
         let is_told =
             |n: &u32| lost.contains(n) || levels.iter().any(|level| level.connections == *n);
         let unmeasured: Vec<u32> = all.iter().copied().filter(|n| !is_told(n)).collect();
-        let without = |these: &[u32], why: &str| {
-            (!these.is_empty()).then(|| format!("without {}, {why}", listed(these, &all)))
-        };
         let both = [
-            without(&unmeasured, "not measured with both"),
-            without(lost, "where the generator was the bottleneck"),
+            (!unmeasured.is_empty()).then(|| Doubt::ConnectionsNotMeasured {
+                connections: stretches(&unmeasured, &all),
+            }),
+            (!lost.is_empty())
+                .then(|| Doubt::ConnectionsSaturated { connections: stretches(lost, &all) }),
         ];
         both.into_iter().flatten().collect()
     }
@@ -242,7 +242,7 @@ fn crossing_of(
     levels: &[ComparedLevel],
     by: By,
     seed: u64,
-) -> Result<(Interval, Vec<String>), String> {
+) -> Result<(Interval, Vec<Doubt>), String> {
     let [first, .., last] = levels else {
         return Err(match by {
             By::Rate => {
@@ -271,16 +271,11 @@ fn crossing_of(
             let all: Vec<u32> = levels.iter().map(|level| level.connections).collect();
             let bounded = levels.iter().filter(|level| level.bounded);
             let bounded: Vec<u32> = bounded.map(|level| level.connections).collect();
-            let bound = || {
-                let these = listed(&bounded, &all);
-                format!("it may lie elsewhere: a rate at {these} is a lower bound")
-            };
-            let open = [
-                open_below.then(|| format!("it may lie below {fewest}, the lowest usable level")),
-                open_above.then(|| format!("it may lie above {most}, the highest usable level")),
-                (!bounded.is_empty()).then(bound),
-            ];
-            Ok((at, open.into_iter().flatten().collect()))
+            let bounded = (!bounded.is_empty())
+                .then(|| Doubt::BoundedRates { connections: stretches(&bounded, &all) });
+            let (lowest, highest) = (open_below.then_some(fewest), open_above.then_some(most));
+            let open = open_ends(Axis::Connections, lowest, highest);
+            Ok((at, open.chain(bounded).collect()))
         }
     }
 }
@@ -296,7 +291,7 @@ fn never(levels: &[ComparedLevel], seed: u64) -> Option<String> {
     let ahead: Vec<u32> = ahead.map(|level| level.connections).collect();
     Some(match ahead.is_empty() {
         true => format!("never within {first} to {}", last.connections),
-        false => format!("only at {}", listed(&ahead, &all)),
+        false => format!("only at {}", listed(&stretches(&ahead, &all))),
     })
 }
 
@@ -304,16 +299,11 @@ fn rounds(levels: &[ComparedLevel]) -> usize {
     levels.iter().map(|level| level.a.len().min(level.b.len())).min().unwrap_or(0)
 }
 
-/// Such as `1, 100 to 5000`, where all of `levels` from 100 to 5000 are among `these`.
-fn listed(these: &[u32], levels: &[u32]) -> String {
+/// The stretches of neighbouring `levels` that are among `these`.
+fn stretches(these: &[u32], levels: &[u32]) -> Vec<Vec<u32>> {
     let is_one = |level: &u32| these.contains(level);
     let stretches = levels.chunk_by(|level, next| is_one(level) == is_one(next));
-    let text_of = |stretch: &[u32]| match *stretch {
-        [first, _, .., last] => format!("{first} to {last}"),
-        _ => stretch.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
-    };
-    let texts = stretches.filter(|stretch| is_one(&stretch[0])).map(text_of);
-    texts.collect::<Vec<_>>().join(", ")
+    stretches.filter(|stretch| is_one(&stretch[0])).map(<[u32]>::to_vec).collect()
 }
 
 #[cfg(test)]
@@ -363,9 +353,7 @@ mod tests {
     fn saturate(results: &mut [CaseResult], arch: &str, connections: &[u32]) {
         for result in results.iter_mut().filter(|result| result.params["arch"] == arch) {
             if connections.iter().any(|n| result.params["connections"] == n.to_string()) {
-                result
-                    .doubts
-                    .push("client-saturated: the load generator was the bottleneck".to_owned());
+                result.doubts.push(Doubt::ClientSaturated);
             }
         }
     }
@@ -389,7 +377,7 @@ mod tests {
             assert!(!row.params.contains_key("connections") && row.params["place"] == "apart");
             let at = row.estimate.unwrap();
             assert!((at.median - 1000f64.sqrt()).abs() < 1e-6 && at.low == at.high, "{at:?}");
-            assert_eq!(row.doubts, Vec::<String>::new());
+            assert_eq!(row.doubts, []);
         }
         let rows = overtakings(&both([50e3, 92e3, 110e3, 120e3, 130e3], [100e3; 5], 0.02), 1);
         let at = rows[0].estimate.unwrap();
@@ -422,7 +410,7 @@ mod tests {
         let mut run = both([50e3, 100e3 / 1.1, 110e3, 120e3, 130e3], flat, 0.0);
         saturate(&mut run, "epoll", &[100, 1000, 5000]);
         let row = &overtakings(&run, 1)[0];
-        assert_eq!(row.doubts, ["it may lie elsewhere: a rate at 100 to 5000 is a lower bound"]);
+        assert_eq!(row.doubts, [Doubt::BoundedRates { connections: vec![vec![100, 1000, 5000]] }]);
         // The slower one may be the faster one, so that only the CPU time can be compared.
         let mut run = both(fast, flat, 0.01);
         saturate(&mut run, "threads", &LEVELS);
@@ -432,12 +420,15 @@ mod tests {
         let mut run = both(fast, flat, 0.01);
         saturate(&mut run, "threads", &[1000, 5000]);
         let row = &overtakings(&run, 1)[0];
-        assert_eq!(row.doubts, ["without 1000, 5000, where the generator was the bottleneck"]);
+        assert_eq!(
+            row.doubts,
+            [Doubt::ConnectionsSaturated { connections: vec![vec![1000, 5000]] }]
+        );
     }
 
     #[test]
     fn levels_are_listed_as_stretches() {
-        let listed = |these: &[u32]| super::listed(these, &LEVELS);
+        let listed = |these: &[u32]| listed(&stretches(these, &LEVELS));
         assert_eq!(listed(&LEVELS), "1 to 5000");
         assert_eq!(listed(&[1, 100, 1000, 5000]), "1, 100 to 5000");
         assert_eq!(listed(&[10, 100]), "10, 100");
@@ -448,7 +439,8 @@ mod tests {
     fn failed_levels_are_reported() {
         let mut run = both([50e3, 100e3 / 1.1, 110e3, 120e3, 130e3], [100e3; 5], 0.0);
         run.retain(|r| r.params["arch"] != "threads" || r.params["connections"] != "5000");
-        assert_eq!(overtakings(&run, 1)[0].doubts, ["without 5000, not measured with both"]);
+        let unmeasured = Doubt::ConnectionsNotMeasured { connections: vec![vec![5000]] };
+        assert_eq!(overtakings(&run, 1)[0].doubts, [unmeasured]);
     }
 
     /// Arbitrary rows, also impossible ones, with the parameters of this area.

@@ -12,7 +12,8 @@
 use cases::concurrency::metrics::{
     AMDAHL_SERIAL, RATE, RATE_ONE, USL_COHERENCE, USL_CONTENTION, USL_KNEE,
 };
-use measure::{Metric, Params};
+use measure::doubt::ScalingLaw;
+use measure::{Doubt, Metric, Params};
 use results::CaseResult;
 
 use crate::derived::{SweepStep, are_positive, sweeps, with_figure, without_figure};
@@ -32,33 +33,19 @@ struct Law {
     kappa: f64,
 }
 
-/// Which of the laws.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LawKind {
-    Amdahl,
-    Usl,
+/// The terms of `N / X(N)`, whose factors are fitted.
+fn terms(law: ScalingLaw, degree: f64) -> Vec<f64> {
+    match law {
+        ScalingLaw::Amdahl => vec![1.0, degree],
+        ScalingLaw::Usl => vec![1.0, degree, degree * (degree - 1.0)],
+    }
 }
 
-impl LawKind {
-    fn name(self) -> &'static str {
-        match self {
-            LawKind::Amdahl => "Amdahl's law",
-            LawKind::Usl => "the Universal Scalability Law",
-        }
-    }
-
-    /// Its terms of `N / X(N)`, whose factors are fitted.
-    fn terms(self, degree: f64) -> Vec<f64> {
-        match self {
-            LawKind::Amdahl => vec![1.0, degree],
-            LawKind::Usl => vec![1.0, degree, degree * (degree - 1.0)],
-        }
-    }
-
-    /// The law that fits best; `None` if none does.
-    fn fit(self, degrees: &[f64], rates: &[f64]) -> Option<Law> {
+impl Law {
+    /// The one that fits best; `None` if none does.
+    fn fit(law: ScalingLaw, degrees: &[f64], rates: &[f64]) -> Option<Law> {
         let rows = degrees.iter().zip(rates).map(|(&degree, &rate)| {
-            self.terms(degree).into_iter().map(|term| term * rate / degree).collect()
+            terms(law, degree).into_iter().map(|term| term * rate / degree).collect()
         });
         let factors = nonnegative_least_squares(&rows.collect::<Vec<_>>())?;
         let time_one = factors[0] + factors[1];
@@ -70,9 +57,7 @@ impl LawKind {
         let sound = law.rate_one.is_finite() && law.sigma.is_finite() && law.kappa.is_finite();
         sound.then_some(law)
     }
-}
 
-impl Law {
     fn rate(&self, degree: f64) -> f64 {
         let others = degree - 1.0;
         self.rate_one * degree / (1.0 + self.sigma * others + self.kappa * degree * others)
@@ -152,14 +137,14 @@ struct DegreeSweep<'a> {
     params: Params,
     degrees: Vec<f64>,
     rates: Vec<&'a [f64]>,
-    doubts: Vec<String>,
+    doubts: Vec<Doubt>,
 }
 
 /// One law, fitted to the rounds and to their resamples.
 struct Fits {
     laws: Bootstrap<Law>,
     passes: Vec<Law>,
-    doubts: Vec<String>,
+    doubts: Vec<Doubt>,
 }
 
 /// The rows derived from the rates of `concurrency/degree`: `amdahl-serial`, `rate-one`, `usl-contention`,
@@ -184,23 +169,19 @@ impl<'a> DegreeSweep<'a> {
             step.result.estimate.is_some() && are_positive(values) && values.len() * 2 >= most
         };
         let (used, left_out): (Vec<_>, Vec<_>) = steps.into_iter().partition(is_usable);
-        let names: Vec<String> = left_out.iter().map(|step| step.x.to_string()).collect();
-        let mut doubts = Vec::new();
-        if !names.is_empty() {
-            let these = if names.len() == 1 { "degree" } else { "degrees" };
-            doubts.push(format!("without {these} {}, not measured often enough", names.join(", ")));
-        }
+        let degrees: Vec<f64> = left_out.iter().map(|step| step.x).collect();
+        let doubt = (!degrees.is_empty()).then_some(Doubt::DegreesNotMeasured { degrees });
         Self {
             params,
             degrees: used.iter().map(|step| step.x).collect(),
             rates: used.iter().map(|step| &step.result.round_values[..]).collect(),
-            doubts,
+            doubts: doubt.into_iter().collect(),
         }
     }
 
     fn rows(&self, seed: u64) -> Vec<CaseResult> {
         let rates = Bootstrap::of(&self.rates, seed);
-        let (amdahl, usl) = (self.fits(LawKind::Amdahl, &rates), self.fits(LawKind::Usl, &rates));
+        let [amdahl, usl] = [ScalingLaw::Amdahl, ScalingLaw::Usl].map(|law| self.fits(law, &rates));
         vec![
             self.row(&AMDAHL_SERIAL, &amdahl, |law| law.sigma),
             self.row(&RATE_ONE, &usl, |law| law.rate_one),
@@ -211,19 +192,19 @@ impl<'a> DegreeSweep<'a> {
     }
 
     /// The law fitted to the medians, to their resamples, and to each pass; or why there is none.
-    fn fits(&self, kind: LawKind, rates: &Bootstrap<Vec<f64>>) -> Result<Fits, String> {
+    fn fits(&self, which: ScalingLaw, rates: &Bootstrap<Vec<f64>>) -> Result<Fits, String> {
         let had = self.degrees.len();
         if had < FEWEST_DEGREES {
             return Err(format!(
                 "a law needs rates at {FEWEST_DEGREES} degrees or more; {had} were measured"
             ));
         }
-        let fit = |rates: &Vec<f64>| kind.fit(&self.degrees, rates);
+        let fit = |rates: &Vec<f64>| Law::fit(which, &self.degrees, rates);
         let laws = rates.map(fit).ok_or("no law fits the rates")?;
         let passes = (0..rates.rounds)
             .map(|round| self.rates.iter().map(|rates| rates[round]).collect::<Vec<_>>());
         let passes = passes.filter_map(|rates| fit(&rates)).collect();
-        let doubts = self.doubts_about(kind, &laws.center, rates);
+        let doubts = self.doubts_about(which, &laws.center, rates);
         Ok(Fits { laws, passes, doubts })
     }
 
@@ -255,29 +236,31 @@ impl<'a> DegreeSweep<'a> {
         let mut doubts = row.doubts.clone();
         if estimate.high > highest {
             estimate.high = highest;
-            doubts.push(format!("the knee may lie beyond {highest}, the highest degree measured"));
+            doubts.push(Doubt::KneeBeyond { highest_degree: highest });
         }
         if estimate.low <= lowest {
-            doubts.push(format!("the rate may fall from degree {lowest} on"));
+            doubts.push(Doubt::FallsFrom { lowest_degree: lowest });
         }
         CaseResult { estimate: Some(estimate), doubts, ..row }
     }
 
-    fn doubts_about(&self, kind: LawKind, law: &Law, rates: &Bootstrap<Vec<f64>>) -> Vec<String> {
+    fn doubts_about(
+        &self,
+        which: ScalingLaw,
+        law: &Law,
+        rates: &Bootstrap<Vec<f64>>,
+    ) -> Vec<Doubt> {
         let mut doubts = self.doubts.clone();
         let (miss, degree) = law.worst_miss(&self.degrees, &rates.center);
         if miss > POOR_FIT {
-            let share = miss * 100.0;
-            doubts.push(format!(
-                "{} misses the rate at degree {degree} by {share:.0} %",
-                kind.name()
-            ));
+            let miss_percent = (miss * 100.0).round() as u64;
+            doubts.push(Doubt::PoorFit { law: which, degree, miss_percent });
         }
-        if kind == LawKind::Usl && self.degrees.len() == FEWEST_DEGREES {
-            doubts.push(format!("{FEWEST_DEGREES} degrees cannot show whether the law holds"));
+        if which == ScalingLaw::Usl && self.degrees.len() == FEWEST_DEGREES {
+            doubts.push(Doubt::FewDegrees { degrees: FEWEST_DEGREES });
         }
         if rates.rounds < 2 {
-            doubts.push("one round has no interval".to_owned());
+            doubts.push(Doubt::OneRound);
         }
         doubts
     }
@@ -302,7 +285,7 @@ mod tests {
     fn a_law_is_found_in_its_own_figures() {
         let degrees = [1.0, 2.0, 4.0, 6.0, 8.0, 10.0];
         let rates = [1.0, 1.8868, 3.0769, 3.5294, 3.5398, 3.3557];
-        let law = LawKind::Usl.fit(&degrees, &rates).unwrap();
+        let law = Law::fit(ScalingLaw::Usl, &degrees, &rates).unwrap();
         assert!((law.rate_one - 1.0).abs() < 1e-4, "{law:?}");
         assert!((law.sigma - 0.02).abs() < 1e-4 && (law.kappa - 0.02).abs() < 1e-4, "{law:?}");
         assert!((law.knee() - 7.0).abs() < 0.01, "{law:?}");
@@ -315,7 +298,7 @@ mod tests {
     fn a_published_fit_is_found_again() {
         let degrees = [1.0, 18.0, 36.0, 72.0, 108.0, 144.0, 216.0];
         let rates = [64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2];
-        let relative = LawKind::Usl.fit(&degrees, &rates).unwrap();
+        let relative = Law::fit(ScalingLaw::Usl, &degrees, &rates).unwrap();
         let mut law = relative;
         for _ in 0..200 {
             // With these weights the equations are those of least squares on the errors themselves.
@@ -332,14 +315,14 @@ mod tests {
         assert!((relative.rate_one - law.rate_one).abs() < 2.0 * 14.2, "{relative:?}");
     }
 
-    /// As [`Kind::fit`] of the Universal Scalability Law, each error times its weight.
+    /// As [`Law::fit`] of the Universal Scalability Law, each error times its weight.
     fn weighted(degrees: &[f64], rates: &[f64], weight: impl Fn(f64, f64) -> f64) -> Law {
         // A term for the right side too: rows of `weight * terms` that come near to `weight`.
         let rows: Vec<Vec<f64>> = degrees
             .iter()
             .zip(rates)
             .map(|(&degree, &rate)| {
-                let terms = LawKind::Usl.terms(degree).into_iter();
+                let terms = terms(ScalingLaw::Usl, degree).into_iter();
                 terms.map(|term| term * rate / degree * weight(degree, rate)).collect()
             })
             .collect();
@@ -424,9 +407,10 @@ mod tests {
         for row in &rows {
             assert_eq!(row.check(), Ok(()));
             assert_eq!(row.params.keys().collect::<Vec<_>>(), ["kind"]);
-            let law = if row.metric == "amdahl-serial" { "Amdahl's" } else { "the Universal" };
-            assert_eq!(row.doubts.len(), 1, "{:?}", row.doubts);
-            assert!(row.doubts[0].starts_with(law) && row.doubts[0].contains("at degree"));
+            let is_amdahl = row.metric == "amdahl-serial";
+            let expected = if is_amdahl { ScalingLaw::Amdahl } else { ScalingLaw::Usl };
+            let [Doubt::PoorFit { law, .. }] = row.doubts[..] else { panic!("{:?}", row.doubts) };
+            assert_eq!(law, expected);
         }
     }
 
@@ -465,7 +449,7 @@ mod tests {
         rows[4].round_values[3] = 0.0;
         rows[5].round_values.truncate(7);
         let found = find(&scaling_laws(&rows, 1), "usl-contention").clone();
-        assert_eq!(found.doubts, ["without degrees 3, 5, not measured often enough"]);
+        assert_eq!(found.doubts, [Doubt::DegreesNotMeasured { degrees: vec![3.0, 5.0] }]);
         assert_eq!((found.rounds, found.round_values.len()), (7, 7));
         let few = scaling_laws(&rows[..2], 1);
         let reason = "a law needs rates at 3 degrees or more; 2 were measured";

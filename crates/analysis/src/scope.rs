@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cases::doubt::{is_client_saturated, is_giving_way, is_saturated};
-use measure::Role;
+use measure::{Doubt, Role};
 use results::{CaseResult, Direction, Document, Outcome, Reference};
 
 /// The cases of servers under load.
@@ -57,9 +56,9 @@ struct PointFacts<'a> {
     /// In some run it was disturbed nearly throughout: the estimate is of disturbed rounds.
     disturbed: bool,
     /// In some run the other side limited the rate: the doubt about it.
-    saturated: Option<&'a str>,
+    saturated: Option<&'a Doubt>,
     /// In some run something failed under load: the doubt about it.
-    gave_way: Option<&'a str>,
+    gave_way: Option<&'a Doubt>,
 }
 
 impl<'a> Points<'a> {
@@ -68,11 +67,9 @@ impl<'a> Points<'a> {
         for result in runs.iter().flat_map(|run| &run.results) {
             let point = points.entry((result.case.as_str(), &result.params)).or_default();
             point.disturbed |= result.disturbed;
-            let doubt = |is_one: &dyn Fn(&str) -> bool| {
-                result.doubts.iter().map(String::as_str).find(|doubt| is_one(doubt))
-            };
-            point.saturated = point.saturated.or(doubt(&is_saturated));
-            point.gave_way = point.gave_way.or(doubt(&is_giving_way));
+            let doubt = |is_one: fn(&Doubt) -> bool| result.doubts.iter().find(|d| is_one(d));
+            point.saturated = point.saturated.or(doubt(Doubt::is_saturated));
+            point.gave_way = point.gave_way.or(doubt(Doubt::is_failure_under_load));
         }
         Self { points }
     }
@@ -113,9 +110,9 @@ impl<'a> Points<'a> {
 impl PointFacts<'_> {
     fn held_back(&self, result: &CaseResult) -> Option<String> {
         if let Some(doubt) = self.saturated.filter(|_| role(result) != Role::OwnCost) {
-            let bottleneck = match is_client_saturated(doubt) {
-                true => "the load generator",
-                false => "the receiver",
+            let bottleneck = match doubt {
+                Doubt::ClientSaturated => "the load generator",
+                _ => "the receiver",
             };
             let instead = metric_of(result, Role::OwnCost);
             let instead = instead.map(|metric| format!(": compare `{metric}` instead"));

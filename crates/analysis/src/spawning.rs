@@ -3,6 +3,7 @@
 use cases::process::metrics::{SPAWN, SPAWN_FROM};
 use measure::TIME;
 use measure::count::parse_count;
+use measure::doubt::Axis;
 use results::{CaseResult, PointKey};
 
 use crate::crossover::{CrossingStep, CrossingWords, crossing_row};
@@ -15,8 +16,7 @@ const WORDS: CrossingWords = CrossingWords {
     without_rounds: "fewer than two sizes have rounds",
     never: &|most| format!("never cheaper by more than 1 %, up to {most}"),
     before: &|least| format!("cheaper already at {least}, the least"),
-    least: "the least measured",
-    most: "the most measured",
+    axis: Axis::Memory,
 };
 
 /// The rows derived from `process/memory`, one for each kind of page: `spawn-cheaper-from`, the resident memory of a process

@@ -9,7 +9,6 @@ mod case;
 pub mod clock;
 pub mod concurrency;
 mod counterparts;
-pub mod doubt;
 pub mod file;
 pub mod ipc;
 pub mod lock;

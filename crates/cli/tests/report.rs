@@ -145,7 +145,7 @@ fn results(factor: f64) -> Vec<Value> {
     all.push(json!({"case": "lock/srw", "params": {}, "metric": "time", "unit": "ns/op", "better": "lower",
                     "outcome": "unsupported", "reason": "only on Windows"}));
     let mut doubtful = result("syscall/uname", json!({}), "time", "ns/op", 200.0);
-    doubtful["doubts"] = json!(["quiet for less than 1 % of the time"]);
+    doubtful["doubts"] = json!([{"code": "seldom-quiet"}]);
     all.push(doubtful);
     all
 }
@@ -177,7 +177,7 @@ fn hostile_run() -> Value {
         asked.insert(format!("option{nth} {text}"), json!(format!("asked {text}")));
         let mut doubtful =
             result("foreign/doubt", json!({text.clone(): nth.to_string()}), "time", "ns/op", 5.0);
-        doubtful["doubts"] = json!([format!("doubt {text}")]);
+        doubtful["doubts"] = json!([{"code": "emulated", "reason": format!("doubt {text}")}]);
         all.push(doubtful);
         // A metric's name has no control characters.
         let name: String = text.chars().filter(|c| !c.is_control()).collect();

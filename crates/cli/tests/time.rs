@@ -6,7 +6,7 @@ mod common;
 use std::process::Child;
 
 use common::linux::{denied, signal_group, until, users_of};
-use common::{Bench, Said, finish, said_by, times};
+use common::{Bench, Said, codes_of_doubts, finish, said_by, times};
 use serde_json::Value;
 
 /// `oscost time` with these options and then these arguments.
@@ -135,7 +135,7 @@ fn a_failing_command_is_an_error_unless_asked_otherwise() {
     let document = time(&bench, "--runs 3 -i --json", &["kill -9 $$"]).with(0).json();
     assert_eq!(median(metric(&document, "exit-code")), 137.0);
     assert_eq!(median(metric(&document, "failures")), 3.0);
-    assert!(times(&document)[0]["doubts"].to_string().contains("the command failed"), "{document}");
+    assert!(codes_of_doubts(times(&document)[0]).contains(&"command-failed"), "{document}");
     let missing = time(&bench, "--runs 1", &["--", "nosuch-program"]).with(3);
     assert!(missing.out.contains("nosuch-program: No such file"), "{}", missing.out);
 }

@@ -3,7 +3,7 @@
 //! Read in this order: [`time`] (clocks), [`survey`] (which clock is used, and the length of a batch), [`cycles`] (the
 //! core's frequency), [`sentinel`] (disturbances), [`round`] (sampling), [`worker_group`] (sampling with several
 //! workers), [`trial`] (a whole list of jobs as one operation), [`work`] (CPU-bound work of a known length), [`doubt`]
-//! (texts that reports recognise), [`record`] (a worker's output), [`estimate`] (from rounds to a figure with its
+//! (reasons to doubt a figure), [`record`] (a worker's output), [`estimate`] (from rounds to a figure with its
 //! interval), [`stats`].
 //!
 //! # As a crate of one's own programs
@@ -53,6 +53,7 @@
 
 pub mod count;
 pub mod cycles;
+pub mod doubt;
 pub mod estimate;
 pub mod frequency;
 pub mod metric;
@@ -70,6 +71,7 @@ pub mod watch;
 pub mod work;
 pub mod worker_group;
 
+pub use doubt::Doubt;
 pub use metric::{Metric, Role, TIME};
 pub use platform::CaseError;
 pub use record::{Combine, Direction, Params};

@@ -7,6 +7,7 @@ use platform::control_group::HostCounts;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::cycles::UNIT;
+use crate::doubt::Doubt;
 use crate::sentinel::{Ratios, Reading, TOLERANCE, TOLERANCE_BEYOND_CORE};
 
 /// The share of a trial's CPU time that may be stolen or throttled.
@@ -33,8 +34,8 @@ pub enum Line {
     Environment(RoundEnvironment),
     /// The start of the system that the round was made after, counted from 1: added by a coordinator that measures several.
     Boot(u32),
-    /// A reason to doubt the figures of this round, in words without numbers, so that it equals those of other rounds.
-    Doubt(String),
+    /// A reason to doubt the figures of this round.
+    Doubt(Doubt),
     /// When each job of a trial began and ended, in ns from the beginning of the trial, in the order of their list.
     Timeline(Vec<[u64; 2]>),
     /// The round is over; absent if the worker died.

@@ -9,6 +9,7 @@ use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::environment::Environment;
 use serde::{Deserialize, Serialize};
 
+use crate::doubt::Doubt;
 use crate::metric::Metric;
 use crate::record::{
     Line, MetricValue, OperationCounts, Params, Repeated, RoundEnvironment, Series,
@@ -235,11 +236,11 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Adds a reason to doubt the figures of this round, in words without numbers: it becomes a doubt of the point if
-    /// most of its rounds have it. Does nothing in the untimed pass.
-    pub fn doubt(&mut self, why: &str) {
+    /// Adds a reason to doubt the figures of this round: it becomes a doubt of the point if most of its rounds have it. Does
+    /// nothing in the untimed pass.
+    pub fn doubt(&mut self, why: Doubt) {
         if self.order.mode == Mode::Sample {
-            self.print(&Line::Doubt(why.to_owned()));
+            self.print(&Line::Doubt(why));
         }
     }
 

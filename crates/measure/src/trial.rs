@@ -317,6 +317,7 @@ impl Round<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doubt::Doubt;
     use crate::record::parse_lines;
     use crate::round::tests::order;
 
@@ -439,7 +440,7 @@ mod tests {
         round.count_trial(7, || Ok(())).unwrap();
         let counts = Counts { syscalls: Some(40), ..Counts::default() };
         round.report_counts(10, &[counts, counts]);
-        round.doubt("not said in this pass");
+        round.doubt(Doubt::CommandFailed);
         round.timeline([[0, 1]].into_iter());
         let mut prepared = 0;
         let prepare = || {

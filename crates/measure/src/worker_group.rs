@@ -28,6 +28,7 @@ use coordinator::{coordinate, verify_exclusion};
 use state::{SharedState, Slot, phase};
 use worker::Worker;
 
+use crate::doubt::Doubt;
 use crate::metric::{Metric, Role, TIME};
 use crate::oversubscription::{Seen, is_oversubscribed};
 use crate::record::{OperationCounts, Repeated, Series};
@@ -142,9 +143,7 @@ impl Round<'_> {
     fn report_hand_overs(&mut self, state: &SharedState) {
         match state.hand_overs.median() {
             Some(time) => self.metric(&HAND_OVER, time.get()),
-            None => {
-                self.doubt("no worker took the lock over from another while hand-overs were timed")
-            }
+            None => self.doubt(Doubt::NoHandOver),
         }
     }
 

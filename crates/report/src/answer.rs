@@ -367,8 +367,6 @@ fn standing(choice: &Choice, at: usize) -> Cell {
 
 /// The reasons why a candidate has no figure, or why its figure is doubtful.
 fn reasons(candidate: &Candidate) -> Vec<Reason> {
-    let ending = candidate.ending.iter().map(|(_, reason)| (reason, true));
-    let doubts = candidate.doubts.iter().map(|doubt| (doubt, false));
-    let all = ending.chain(doubts).map(|(text, grave)| Reason { text: text.clone(), grave });
-    all.collect()
+    let ending = candidate.ending.iter().map(|(_, reason)| Reason::Missing(reason.clone()));
+    ending.chain(candidate.doubts.iter().cloned().map(Reason::Doubt)).collect()
 }

@@ -304,8 +304,11 @@ fn one_below_the_other(
 
 /// The reason for an undecided verdict.
 fn reasons(cell: &CompareCell) -> Option<Reason> {
-    let grave = cell.verdict == Verdict::NotComparable;
-    (!cell.note.is_empty()).then(|| Reason { text: cell.note.clone(), grave })
+    let reason = match cell.verdict {
+        Verdict::NotComparable => Reason::Missing,
+        _ => Reason::Note,
+    };
+    (!cell.note.is_empty()).then(|| reason(cell.note.clone()))
 }
 
 /// The columns of ratios, verdicts and marks; the last only if any row has a mark.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::concurrency::measured;
 use crate::concurrency::shape::{Group, grouped, param};
+use crate::first_seen::distinct;
 use crate::folded::unsupported_lines;
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
@@ -119,7 +120,8 @@ impl<'a, 'r> Tables<'a, 'r> {
         let shown: Vec<&Row> = self.group.rows.iter().filter(is_there).copied().collect();
         let mut text = page.prose(Ink::Heading, &self.title());
         if !shown.is_empty() {
-            let reasons: Vec<Vec<Reason>> = shown.iter().map(|row| once(row.reasons())).collect();
+            let reasons: Vec<Vec<Reason>> =
+                shown.iter().map(|row| distinct(row.reasons())).collect();
             let notes = Footnotes::of(&reasons);
             text.push_str(&self.rates(&shown, &notes, page));
             text.push_str(&self.latencies(&shown, page));
@@ -201,7 +203,7 @@ impl<'a, 'r> Tables<'a, 'r> {
             columns.extend(bandwidth_columns(rows).into_iter().map(|column| (column, 4)));
         }
         let marks =
-            rows.iter().map(|row| Cell::inked(notes.mark(&once(row.reasons())), Ink::Doubt));
+            rows.iter().map(|row| Cell::inked(notes.mark(&distinct(row.reasons())), Ink::Doubt));
         columns.push((Column::words("", marks.collect()).close(), 0));
         columns.retain(|(column, _)| !column.is_blank());
         let keys = self.key_columns(rows);
@@ -306,17 +308,6 @@ fn widest(row: &Row) -> Option<String> {
         share if share < 0.0095 => format!("±{:.1} %", share * 100.0),
         share => format!("±{:.0} %", share * 100.0),
     })
-}
-
-/// Each reason once, since most apply to all figures of a row.
-fn once(reasons: Vec<Reason>) -> Vec<Reason> {
-    let mut kept: Vec<Reason> = Vec::new();
-    for reason in reasons {
-        if !kept.contains(&reason) {
-            kept.push(reason);
-        }
-    }
-    kept
 }
 
 /// A number in three digits or a little more: `0.98`, `12.3`, `987`, `1.23k`, `12.3M`.

@@ -1,5 +1,10 @@
 //! Footnotes of an area: each reason once, with a letter that marks the rows it applies to.
 
+use std::fmt;
+
+use measure::Doubt;
+
+use crate::first_seen::distinct;
 use crate::page::{Ink, Page};
 use crate::text;
 
@@ -7,11 +12,42 @@ use crate::text;
 const MOST_NOTES: usize = 6;
 
 /// Why a figure is missing or doubtful.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Reason {
-    pub text: String,
-    /// Whether it is the reason why there is no figure; such reasons are left out last.
-    pub grave: bool,
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reason {
+    /// There is no figure; such reasons are left out last.
+    Missing(String),
+    /// What else is to be known about a figure.
+    Note(String),
+    /// The interval did not become as narrow as asked.
+    TooWide,
+    /// The figure may be wrong.
+    Doubt(Doubt),
+}
+
+impl Reason {
+    fn is_missing(&self) -> bool {
+        matches!(self, Reason::Missing(_))
+    }
+
+    /// Whether the figure is a bound, since something other than the measured program limited it.
+    pub(crate) fn is_saturated(&self) -> bool {
+        matches!(self, Reason::Doubt(doubt) if doubt.is_saturated())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Reason::Missing(text) | Reason::Note(text) => f.write_str(text),
+            Reason::TooWide => f.write_str("interval wider than asked when time was up"),
+            Reason::Doubt(doubt) => doubt.fmt(f),
+        }
+    }
+}
+
+/// Each reason once, as one text.
+pub(crate) fn joined(reasons: impl IntoIterator<Item = Reason>) -> String {
+    distinct(reasons).iter().map(Reason::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// The reasons with a letter, those of most rows first.
@@ -33,14 +69,14 @@ impl Footnotes {
     pub(crate) fn of(rows: &[Vec<Reason>]) -> Footnotes {
         let mut notes: Vec<Note> = Vec::new();
         for reason in rows.iter().flatten() {
-            if !notes.iter().any(|note| note.reason.text == reason.text) {
-                let has = |row: &&Vec<Reason>| row.iter().any(|r| r.text == reason.text);
+            if position(&notes, reason).is_none() {
+                let has = |row: &&Vec<Reason>| row.contains(reason);
                 notes.push(Note { reason: reason.clone(), rows: rows.iter().filter(has).count() });
             }
         }
         // A single further reason takes no more room than the line about other reasons.
         if notes.len() > MOST_NOTES + 1 {
-            notes.sort_by_key(|note| std::cmp::Reverse((note.reason.grave, note.rows)));
+            notes.sort_by_key(|note| std::cmp::Reverse((note.reason.is_missing(), note.rows)));
             notes.truncate(MOST_NOTES);
         }
         notes.sort_by_key(|note| std::cmp::Reverse(note.rows));
@@ -60,11 +96,11 @@ impl Footnotes {
 
     /// The notes as lines below the table, each with its number of rows if it marks more than one.
     pub(crate) fn lines(&self, page: &Page) -> String {
-        let notes = self.notes.iter().map(|note| (note.reason.text.as_str(), note.rows));
-        let others = ("other reasons: see `--json`", self.rows_with_others);
+        let notes = self.notes.iter().map(|note| (note.reason.to_string(), note.rows));
+        let others = ("other reasons: see `--json`".to_owned(), self.rows_with_others);
         let others = Some(others).filter(|(_, rows)| *rows > 0);
         let numbered = notes.chain(others).enumerate();
-        numbered.map(|(number, (text, rows))| line(letter(number), text, rows, page)).collect()
+        numbered.map(|(number, (text, rows))| line(letter(number), &text, rows, page)).collect()
     }
 }
 
@@ -78,7 +114,7 @@ fn line(letter: char, text: &str, rows: usize, page: &Page) -> String {
 }
 
 fn position(notes: &[Note], reason: &Reason) -> Option<usize> {
-    notes.iter().position(|note| note.reason.text == reason.text)
+    notes.iter().position(|note| note.reason == *reason)
 }
 
 /// 0 is `a`; there are never more than a few.
@@ -93,8 +129,7 @@ mod tests {
     const PAGE: Page = Page { width: 80, colour: false, unicode: true };
 
     fn reasons(texts: &[&str]) -> Vec<Reason> {
-        let doubt = |text: &&str| Reason { text: (*text).to_owned(), grave: false };
-        texts.iter().map(doubt).collect()
+        texts.iter().map(|text| Reason::Note((*text).to_owned())).collect()
     }
 
     #[test]
@@ -111,7 +146,7 @@ mod tests {
     #[test]
     fn rare_reasons_share_a_letter_but_not_those_of_failures() {
         let mut rows: Vec<Vec<Reason>> = (0..9).map(|i| reasons(&[&format!("r{i}")])).collect();
-        rows[8][0].grave = true;
+        rows[8][0] = Reason::Missing("r8".to_owned());
         let notes = Footnotes::of(&rows);
         let marks: Vec<String> = rows.iter().map(|row| notes.mark(row)).collect();
         assert_eq!(marks, ["b", "c", "d", "e", "f", "g", "g", "g", "a"]);

@@ -84,8 +84,7 @@ pub fn load_table(lines: &[LoadLine], page: &Page) -> String {
 }
 
 fn reasons(line: &LoadLine) -> Vec<Reason> {
-    let reason = |text: &String| Reason { text: text.clone(), grave: false };
-    line.notes.iter().map(reason).collect()
+    line.notes.iter().cloned().map(Reason::Note).collect()
 }
 
 fn percentile(

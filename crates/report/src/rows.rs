@@ -7,9 +7,6 @@ use crate::first_seen::grouped;
 use crate::footnotes::Reason;
 use crate::labels::{self, Label, Param};
 
-/// The beginning of all doubts about an interval that remained too wide.
-const TOO_WIDE: &str = "interval wider than asked";
-
 /// The metric that is a row's cost.
 pub(crate) const COST: &str = TIME.name;
 
@@ -148,18 +145,15 @@ fn add<'a>(rows: &mut Vec<Row<'a>>, label: Label, result: &'a CaseResult) {
 
 /// The reasons why `result` has no figure, or why its figure is doubtful.
 pub(crate) fn reasons(result: &CaseResult) -> Vec<Reason> {
-    let doubt = |text: &str| Reason { text: text.to_owned(), grave: false };
     let mut reasons = Vec::new();
     if result.outcome != Outcome::Measured {
         let why = result.reason.as_deref().unwrap_or("no reason was given");
-        let text = format!("{}: {why}", word(result.outcome));
-        reasons.push(Reason { text, grave: true });
+        reasons.push(Reason::Missing(format!("{}: {why}", word(result.outcome))));
     }
-    let is_too_wide = |text: &String| text.starts_with(TOO_WIDE);
-    if result.converged == Some(false) || result.doubts.iter().any(is_too_wide) {
-        reasons.push(doubt(&format!("{TOO_WIDE} when time was up")));
+    if result.converged == Some(false) {
+        reasons.push(Reason::TooWide);
     }
-    reasons.extend(result.doubts.iter().filter(|text| !is_too_wide(text)).map(|text| doubt(text)));
+    reasons.extend(result.doubts.iter().cloned().map(Reason::Doubt));
     reasons
 }
 
@@ -187,6 +181,7 @@ pub(crate) fn word(outcome: Outcome) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use measure::Doubt;
     use results::Direction;
 
     fn result(case: &str, metric: &str, outcome: Outcome) -> CaseResult {
@@ -220,16 +215,11 @@ mod tests {
     #[test]
     fn reasons_name_what_went_wrong_and_every_doubt() {
         let mut doubtful = result("lock/spin", "time", Outcome::Measured);
-        doubtful.doubts.push("few quiet samples".to_owned());
+        doubtful.doubts.push(Doubt::FewRounds);
         doubtful.converged = Some(false);
-        doubtful.doubts.push("interval wider than asked, and by far".to_owned());
-        let texts = |result: &CaseResult| -> Vec<String> {
-            reasons(result).into_iter().map(|reason| reason.text).collect()
-        };
-        let doubts = ["interval wider than asked when time was up", "few quiet samples"];
-        assert_eq!(texts(&doubtful), doubts);
+        assert_eq!(reasons(&doubtful), [Reason::TooWide, Reason::Doubt(Doubt::FewRounds)]);
         let failed = result("lock/spin", "time", Outcome::TimedOut);
-        assert_eq!(texts(&failed), ["timed out: no reason was given"]);
+        assert_eq!(reasons(&failed), [Reason::Missing("timed out: no reason was given".into())]);
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use analysis::{Ratio, multiple};
-use cases::doubt::is_saturated;
 use cases::{Area, Finding, Select, SummaryRow};
 use measure::count::parse_count;
-use measure::{Metric, Role};
+use measure::{Doubt, Metric, Role};
 use results::{CaseResult, Document, Interval, Outcome};
 
+use crate::footnotes::Reason;
 use crate::grid::{self, Cell, Column};
 use crate::interval::interval_column;
 use crate::measured::value_cell;
@@ -128,7 +128,7 @@ pub(crate) fn is_doubtful(results: &[CaseResult], result: &CaseResult) -> bool {
         |r: &&CaseResult| r.metric == COST && r.case == result.case && r.params == result.params;
     let time = results.iter().find(of_point);
     let all = [Some(result), time].into_iter().flatten().flat_map(reasons);
-    all.into_iter().any(|reason| !is_saturated(&reason.text))
+    all.into_iter().any(|reason| !reason.is_saturated())
 }
 
 /// The findings whose figures were measured, in the order of the areas. If there is not enough room for all, the first one of
@@ -197,8 +197,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             let to = find_beside(results, to, of)?;
             let ratio = multiple(&[&of.round_values], &[&to.round_values], SEED)?;
             let doubtful = is_doubtful(results, of) || is_doubtful(results, to);
-            let [of_bound, to_bound] =
-                [of, to].map(|r| r.doubts.iter().any(|doubt| is_saturated(doubt)));
+            let [of_bound, to_bound] = [of, to].map(|r| r.doubts.iter().any(Doubt::is_saturated));
             // A rate limited by the other side is a lower bound, which can only be the greater one of the two.
             let (says, ratio, is_bound) = match ratio {
                 Ratio { low, .. } if low > 1.0 && !to_bound => (greater, ratio, of_bound),
@@ -270,7 +269,7 @@ fn ratio_at(results: &[CaseResult], of: &CaseResult, to: &CaseResult) -> Option<
     let [of_bound, to_bound] = [of, to].map(|r| {
         let role = cases::metric(&r.case, &r.metric).map(|metric| metric.role);
         // The own cost of the measured program does not depend on the other side.
-        role != Some(Role::OwnCost) && r.doubts.iter().any(|doubt| is_saturated(doubt))
+        role != Some(Role::OwnCost) && r.doubts.iter().any(Doubt::is_saturated)
     });
     if to_bound {
         return None;
@@ -370,14 +369,14 @@ pub(crate) fn disturbance_line(results: &[CaseResult]) -> Option<String> {
 
 /// The commonest reasons for doubt with the number of their points; `None` if no figure is doubtful.
 pub(crate) fn doubt_line(results: &[CaseResult]) -> Option<String> {
-    let mut by_reason: Vec<(String, Vec<(&str, &_)>)> = Vec::new();
+    let mut by_reason: Vec<(Reason, Vec<(&str, &_)>)> = Vec::new();
     for result in results.iter().filter(|r| r.outcome == Outcome::Measured) {
         let point = (result.case.as_str(), &result.params);
-        for reason in reasons(result).into_iter().filter(|r| !is_saturated(&r.text)) {
-            match by_reason.iter_mut().find(|(text, _)| *text == reason.text) {
+        for reason in reasons(result).into_iter().filter(|reason| !reason.is_saturated()) {
+            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, points)) if points.contains(&point) => {}
                 Some((_, points)) => points.push(point),
-                None => by_reason.push((reason.text, vec![point])),
+                None => by_reason.push((reason, vec![point])),
             }
         }
     }

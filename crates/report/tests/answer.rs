@@ -1,9 +1,13 @@
 //! The recommendation for the user's jobs, at usual widths.
 
+#[path = "support/doubts.rs"]
+mod doubts;
+
 use std::collections::BTreeMap;
 
 use analysis::{Answer, Candidate, Choice, Goal, Ratio, SettledBy, choose};
 use insta::assert_snapshot;
+use measure::Doubt;
 use proptest::prelude::*;
 use report::{Page, answer_text, within_text};
 use results::{CaseResult, Direction, Estimate, Outcome};
@@ -62,7 +66,7 @@ fn candidates(spread: f64) -> Vec<CaseResult> {
         measured(params("tokio", "2", "given"), [409.5, 4.31, 33.0], spread),
     ]
     .concat();
-    rows[6].doubts = vec!["its rounds drift".to_owned()];
+    rows[6].doubts = vec![Doubt::SeveralModes];
     rows.push(CaseResult {
         outcome: Outcome::TimedOut,
         reason: Some("not done within 60 s".to_owned()),
@@ -172,7 +176,7 @@ fn candidate() -> impl Strategy<Value = Candidate> {
     }));
     let executor = prop::sample::select(&["serial", "threads", "pool", "tokio", "rayon"][..]);
     let ending = prop::option::of("\\PC{1,60}".prop_map(|reason| (Outcome::Failed, reason)));
-    let doubts = prop::collection::vec("[a-z ]{1,90}", 0..3);
+    let doubts = prop::collection::vec(doubts::any_doubt(), 0..3);
     (
         (executor, 1u32..100, prop::bool::ANY),
         [figure.clone(), figure.clone(), figure],

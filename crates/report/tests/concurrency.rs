@@ -1,5 +1,7 @@
 //! The tables of the area `concurrency`, at usual widths.
 
+#[path = "support/doubts.rs"]
+mod doubts;
 #[allow(dead_code, reason = "the tests of the workbook use the rest")]
 #[path = "support/executors.rs"]
 mod executors;
@@ -7,6 +9,7 @@ mod executors;
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
+use measure::Doubt;
 use proptest::prelude::*;
 use report::{Page, closing_line, results_tables};
 use results::{CaseResult, Estimate, Outcome};
@@ -25,7 +28,7 @@ fn odd_jobs() -> Vec<CaseResult> {
     for result in &mut results {
         let is = |key: &str, value: &str| result.params[key] == value;
         if is("executor", "tokio") && is("base", "2430ms") && is("jobs", "17") {
-            result.doubts.push("two rounds took 9 times the median".to_owned());
+            result.doubts.push(Doubt::FewRounds);
         }
     }
     let ended = |executor: &str, base: &str, outcome: Outcome, why: &str| -> Vec<CaseResult> {
@@ -177,7 +180,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
     let estimate = (-3.0f64..12.0, 0.0f64..2.0, 0.0f64..2.0);
     let figure =
         (prop::sample::select(&METRICS[..]), estimate, prop::sample::select(&OUTCOMES[..]));
-    let doubts = prop::collection::vec("[a-z ]{1,120}", 0..3);
+    let doubts = prop::collection::vec(doubts::any_doubt(), 0..3);
     (named(), figure, doubts, "\\PC{0,90}").prop_map(
         |((case, params), (named, (exponent, below, above), outcome), doubts, reason)| {
             let measured = outcome == Outcome::Measured;

@@ -6,6 +6,7 @@ mod widths;
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
+use measure::Doubt;
 use proptest::prelude::*;
 use report::{Page, file_systems, results_tables};
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
@@ -113,9 +114,8 @@ fn odd() -> Vec<CaseResult> {
             let of = [("dir", dir), ("files", "100"), ("size", "4k"), ("sync", sync)];
             let mut point = point("file/sync", &of, 4.0, more);
             if dir == "/dev/shm" && sync == "file" {
-                point[0]
-                    .doubts
-                    .push("tmpfs stores files in memory only: there is nothing to sync".to_owned());
+                let file_system = "tmpfs".to_owned();
+                point[0].doubts.push(Doubt::NothingToSync { file_system });
             }
             results.extend(point);
         }

@@ -62,10 +62,7 @@ fn of_point(case: &Case, params: &Params, nth: usize) -> Vec<CaseResult> {
         }),
         quiet_share: Some(0.734_567),
         per_op: Some(PerOp { syscalls: Some(1.0), ..PerOp::default() }),
-        doubts: match nth % 2 {
-            0 => vec!["interval wider than asked when time was up".to_owned()],
-            _ => Vec::new(),
-        },
+        converged: Some(nth % 2 != 0),
         timeline: match label.as_str() {
             "concurrency/jobs" => {
                 (0..17).map(|job| [job * 123_457, job * 133_457 + 810_123]).collect()

@@ -1,5 +1,7 @@
 //! The tables of the area `net`, at usual widths.
 
+#[path = "support/doubts.rs"]
+mod doubts;
 #[path = "support/servers.rs"]
 mod servers;
 #[path = "support/widths.rs"]
@@ -105,39 +107,34 @@ fn result() -> impl Strategy<Value = CaseResult> {
         values(&["1", "10", "100", "500", "1000", "5000", "999999", "1500", "2", "many"]),
         values(&["apart", "same"]),
     );
-    let doubt = prop_oneof![
-        Just("client-saturated: the load generator was the bottleneck".to_owned()),
-        Just("connections were reset".to_owned()),
-        "[a-z ]{1,120}",
-    ];
-    let doubts = prop::collection::vec(doubt, 0..3);
-    (named, prop::sample::select(&METRICS[..]), figure, prop::sample::select(&OUTCOMES[..]), doubts)
-        .prop_map(
-            |(
-                (case, arch, connections, place),
-                named,
-                (exponent, below, above),
+    let doubts = prop::collection::vec(doubts::any_doubt(), 0..3);
+    let ending = (prop::sample::select(&OUTCOMES[..]), "[a-z ]{1,120}");
+    (named, prop::sample::select(&METRICS[..]), figure, ending, doubts).prop_map(
+        |(
+            (case, arch, connections, place),
+            named,
+            (exponent, below, above),
+            (outcome, reason),
+            doubts,
+        )| {
+            let (metric, unit) = named;
+            let derived = unit == "connections";
+            let other = if derived { ("than", arch) } else { ("connections", connections) };
+            let params = [("arch", arch), other, ("network", "loopback"), ("place", place)];
+            let params = params.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+            let median = 10f64.powf(exponent);
+            let (low, high) = (median * (1.0 - below), median * (1.0 + above));
+            let measured = outcome == Outcome::Measured;
+            CaseResult {
                 outcome,
+                reason: (!measured).then_some(reason),
+                estimate: measured.then_some(Estimate { median, low, high, level: 0.95 }),
+                round_values: if measured { vec![median, low] } else { Vec::new() },
                 doubts,
-            )| {
-                let (metric, unit) = named;
-                let derived = unit == "connections";
-                let other = if derived { ("than", arch) } else { ("connections", connections) };
-                let params = [("arch", arch), other, ("network", "loopback"), ("place", place)];
-                let params = params.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-                let median = 10f64.powf(exponent);
-                let (low, high) = (median * (1.0 - below), median * (1.0 + above));
-                let measured = outcome == Outcome::Measured;
-                CaseResult {
-                    outcome,
-                    reason: (!measured).then(|| doubts.join(" ")),
-                    estimate: measured.then_some(Estimate { median, low, high, level: 0.95 }),
-                    round_values: if measured { vec![median, low] } else { Vec::new() },
-                    doubts,
-                    ..CaseResult::blank(case, params, metric, unit, Direction::Lower)
-                }
-            },
-        )
+                ..CaseResult::blank(case, params, metric, unit, Direction::Lower)
+            }
+        },
+    )
 }
 
 proptest! {

@@ -1,5 +1,7 @@
 //! Properties of the output for arbitrary results on arbitrary pages.
 
+#[path = "support/doubts.rs"]
+mod doubts;
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +62,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
         params(),
     );
     let figure = (metric(), estimate(), prop::sample::select(&OUTCOMES[..]), 0.0f64..1.0);
-    let doubts = prop::collection::vec("[a-z ]{1,120}", 0..3);
+    let doubts = prop::collection::vec(doubts::any_doubt(), 0..3);
     (name, figure, doubts, any::<Option<bool>>(), "\\PC{0,90}").prop_map(
         |(
             (area, name, params),
@@ -244,7 +246,7 @@ fn card() -> impl Strategy<Value = Card> {
                 name,
                 meaning: words.clone(),
                 default: vec![value],
-                full: result.doubts.clone(),
+                full: result.doubts.iter().map(|doubt| doubt.to_string()).collect(),
             })
             .collect(),
         metrics: vec![CardMetric { name: result.metric, meaning: words.clone() }],

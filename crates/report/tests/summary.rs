@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cases::{AREAS, Area, Finding, Only, Select, SummaryRow};
 use insta::assert_snapshot;
+use measure::Doubt;
 use report::{Page, summary};
 use results::{CaseResult, Document, Estimate, Interval, Outcome, SCHEMA};
 
@@ -108,8 +109,15 @@ fn a_page_has_room_for_all_that_areas_can_say_of_a_system() {
 }
 
 fn assert_has_room(mut results: Vec<CaseResult>) {
+    let several = [
+        Doubt::Disturbed,
+        Doubt::SeldomQuiet,
+        Doubt::FewRounds,
+        Doubt::SeveralModes,
+        Doubt::OwnProcess,
+    ];
     for (nth, result) in results.iter_mut().enumerate() {
-        result.doubts.push(format!("one of several reasons to doubt, number {}", nth % 5));
+        result.doubts.push(several[nth % 5].clone());
         result.quiet_share = Some(0.1);
         if result.metric == "time" {
             let Estimate { median, low, high, .. } = result.estimate.expect("a figure");
@@ -154,7 +162,7 @@ fn a_usual_run() {
     }));
     results.extend(of("lock/std-mutex"));
     let contended = results.last_mut().expect("a mutex of two threads");
-    contended.doubts.push("hardly ever quiet: this figure is of disturbed samples too".to_owned());
+    contended.doubts.push(Doubt::Disturbed);
     results.extend(of("concurrency/worth"));
     results.extend(of("net/answer"));
     assert_snapshot!("summary_80", summary(&document(results), AREAS, None, &NARROW));
@@ -187,7 +195,7 @@ fn said(epoll: [f64; 3], threads: [f64; 3], saturated: &str) -> Vec<String> {
     let results = [("epoll", epoll), ("threads", threads)].map(|(name, values)| {
         let mut rate = result(&Select::point("net/answer", arch(name)), "rate", values);
         if saturated.contains(name) {
-            rate.doubts.push(cases::doubt::CLIENT_SATURATED.to_owned());
+            rate.doubts.push(Doubt::ClientSaturated);
         }
         rate
     });

@@ -8,6 +8,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use std::process::Command;
 
+use measure::Doubt;
 use report::workbook;
 use results::{CaseResult, Document, Outcome};
 use zip::ZipArchive;
@@ -244,7 +245,7 @@ fn odd_texts_and_numbers_stay_what_they_are() {
     let reason = "r".repeat(40_000);
     let named = ("time", "ns/op");
     let mut odd = executors::without_figure("lock/spin", &of, named, Outcome::Failed, &reason);
-    odd.doubts.push("=cmd|' /C calc'!A0".to_owned());
+    odd.doubts.push(Doubt::Emulated { reason: "=cmd|' /C calc'!A0".to_owned() });
     let bell =
         executors::without_figure("lock/bell", &of, named, Outcome::TimedOut, "a\u{7}\u{0}<&\"b");
     let mut not_a_number = executors::figure("lock/nan", &of, named, 1.0, 0.1);
@@ -257,7 +258,7 @@ fn odd_texts_and_numbers_stay_what_they_are() {
     assert_eq!(rows[0][..3], ["@x", "007", "failed"]);
     assert!(rows[0][3].ends_with("(cut: 40000 characters in total, see JSON)"));
     assert!(rows[0][3].len() <= 32_767);
-    assert_eq!(rows[0][4], "=cmd|' /C calc'!A0");
+    assert_eq!(rows[0][4], "=cmd|' /C calc'!A0: its times are not this processor's");
     assert_eq!(rows[1][3], "a\u{fffd}\u{fffd}<&\"b");
     assert_eq!(rows[2][2], "failed", "as every export has it");
     let sheets = parts.iter().filter(|(name, _)| name.starts_with("xl/worksheets/"));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub use measure::Direction;
 pub use measure::stats::Interval;
 use measure::stats::LEVEL;
-use measure::{CaseError, Metric};
+use measure::{CaseError, Doubt, Metric};
 use serde::{Deserialize, Serialize};
 
 use crate::object::unique_keys;
@@ -132,9 +132,9 @@ pub struct CaseResult {
     /// The sentinel's readings around the quiet samples: the machine's own speed. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
-    /// Reasons to doubt the figure, in words; may be empty.
+    /// Reasons to doubt the figure; may be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
     /// Each round's value, in the order measured; comparisons are computed from them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_values: Vec<f64>,
@@ -357,6 +357,11 @@ impl CaseResult {
     /// The case with its parameters.
     pub fn point(&self) -> PointKey {
         PointKey { case: self.case.clone(), params: self.params.clone() }
+    }
+
+    /// The sentences of its doubts.
+    pub fn doubts_in_words(&self) -> String {
+        self.doubts.iter().map(Doubt::to_string).collect::<Vec<_>>().join("; ")
     }
 
     /// The case with its parameters in the usual notation: `lock/sysv-sem{as=threads,workers=4}`.

@@ -3,6 +3,8 @@
 use crate::document::Interval;
 use std::collections::BTreeMap;
 
+use measure::Doubt;
+use measure::doubt::{Axis, ScalingLaw};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -229,7 +231,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
         any::<u32>(),
         any::<u64>(),
         option::of(any::<bool>()),
-        vec(text(), 0..3),
+        vec(doubt(), 0..3),
         vec(0..1024usize, 0..4),
     );
     (identity, better, outcome(), figures, counts).prop_map(
@@ -262,6 +264,23 @@ fn result() -> impl Strategy<Value = CaseResult> {
             cpus: counts.4,
         },
     )
+}
+
+/// Doubts with fields of each type, and one without.
+fn doubt() -> impl Strategy<Value = Doubt> {
+    let connections = || vec(vec(any::<u32>(), 0..4), 0..4);
+    prop_oneof![
+        Just(Doubt::ClientSaturated),
+        text().prop_map(|reason| Doubt::Emulated { reason }),
+        vec(text(), 0..3).prop_map(|lengths| Doubt::LengthsNotMeasured { lengths }),
+        text().prop_map(|lowest| Doubt::MayLieBelow { axis: Axis::Work, lowest }),
+        connections().prop_map(|connections| Doubt::BoundedRates { connections }),
+        (finite(), any::<u64>()).prop_map(|(degree, miss_percent)| Doubt::PoorFit {
+            law: ScalingLaw::Usl,
+            degree,
+            miss_percent,
+        }),
+    ]
 }
 
 fn reference() -> impl Strategy<Value = Option<Reference>> {

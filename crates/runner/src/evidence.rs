@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use measure::Doubt;
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
 use measure::round::Mode;
@@ -51,7 +52,7 @@ pub struct Evidence {
     /// The time of all its rounds so far.
     pub(crate) cost: Cost,
     /// Why no more rounds are tried, although some have succeeded: its worker or system has died too often.
-    pub(crate) given_up: Option<&'static str>,
+    pub(crate) given_up: Option<Doubt>,
 }
 
 /// The output of one round.
@@ -59,7 +60,7 @@ pub struct Evidence {
 pub(crate) struct Round {
     pub(crate) series: Vec<Series>,
     pub(crate) metrics: Vec<MetricValue>,
-    pub(crate) doubts: Vec<String>,
+    pub(crate) doubts: Vec<Doubt>,
     pub(crate) timeline: Vec<[u64; 2]>,
     pub(crate) environment: Option<RoundEnvironment>,
     /// The start of its system that it was made after, if several are measured.
@@ -262,7 +263,7 @@ impl Evidence {
         if self.rounds.is_empty() {
             self.ending = self.last_trouble.clone();
         } else {
-            self.given_up = Some("its worker died again and again: no more rounds were tried");
+            self.given_up = Some(Doubt::WorkerDied);
         }
     }
 
@@ -271,7 +272,7 @@ impl Evidence {
         if self.rounds.is_empty() {
             self.ending.get_or_insert_with(|| (outcome, reason.to_owned()));
         } else {
-            self.given_up = Some("its system failed: no more rounds were tried");
+            self.given_up = Some(Doubt::SystemFailed);
         }
     }
 
@@ -454,18 +455,18 @@ mod tests {
         assert!(!needs_rounds(&point, &plan));
         let result = time_of(&point, &levels);
         assert_eq!(result.outcome, Outcome::Measured);
-        assert!(result.doubts.iter().any(|doubt| doubt.contains("died")), "{:?}", result.doubts);
+        assert!(result.doubts.contains(&Doubt::WorkerDied), "{:?}", result.doubts);
     }
 
     #[test]
     fn a_doubt_of_most_rounds_is_a_doubt_of_the_point() {
         let (mut point, mut levels) = (evidence(), Levels::default());
-        let doubted = format!("{SAMPLES}\n{{\"doubt\":\"nothing reached a device\"}}");
+        let doubted = format!("{SAMPLES}\n{{\"doubt\":{{\"code\":\"sync-too-fast\"}}}}");
         for (text, count) in [(SAMPLES, 0), (&doubted, 0), (&doubted, 1)] {
             assert!(point.add_round(text, &measured(), at(0)));
             point.latest_series().iter().for_each(|series| levels.observe(series));
             let doubts = time_of(&point, &levels).doubts;
-            let found = doubts.iter().filter(|doubt| *doubt == "nothing reached a device").count();
+            let found = doubts.iter().filter(|doubt| **doubt == Doubt::SyncTooFast).count();
             assert_eq!(found, count, "{doubts:?}");
         }
     }
@@ -665,7 +666,7 @@ mod tests {
                 point.latest_series().iter().for_each(|series| levels.observe(series));
             }
             let result = point.results(&plan, &Core::of(&levels, &Latency::Cycles(3))).remove(0);
-            let has_doubt = result.doubts.iter().any(|doubt| doubt.contains("steady modes"));
+            let has_doubt = result.doubts.contains(&Doubt::SeveralModes);
             let seen = (has_doubt, result.converged);
             assert_eq!(seen, (doubted, Some(!doubted)), "{place} {result:?}");
         }

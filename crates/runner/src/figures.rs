@@ -9,7 +9,7 @@ use measure::record::{Combine, MetricValue, OperationCounts};
 use measure::stats::{
     Interval, LEVEL, RoundValue, faster_of_pairs, interval_of, median, quantile, trimmed_mean,
 };
-use measure::{Direction, TIME};
+use measure::{Direction, Doubt, TIME};
 use results::{
     CaseResult, Estimate, FrequencySlope, LEAST_ROUNDS, Outcome, PerOp, Reference, Seen,
 };
@@ -134,7 +134,7 @@ struct Values {
     /// Interval of one ns, where the figure is one of cycles.
     cycles_per_ns: Option<f64>,
     frequency_slope: Option<FrequencySlope>,
-    doubt: Option<String>,
+    doubt: Option<Doubt>,
 }
 
 /// Which samples of each round its value is computed from.
@@ -178,18 +178,18 @@ impl Evidence {
         let quiet_rounds = judged.iter().filter(|j| j.is_enough()).count();
         result.disturbed = quiet_rounds < QUIET_ROUNDS_AT_LEAST;
         if result.disturbed {
-            result.doubts.push("hardly ever quiet: this figure is of disturbed samples too".into());
+            result.doubts.push(Doubt::Disturbed);
         } else if quiet_share < QUIET_SHARE_AT_LEAST {
-            result.doubts.push("quiet for less than 1 % of the time".into());
+            result.doubts.push(Doubt::SeldomQuiet);
         }
-        result.doubts.extend(self.given_up.map(str::to_owned));
+        result.doubts.extend(self.given_up.clone());
         result.doubts.extend(self.own_doubts());
         let of = if result.disturbed { Samples::All } else { Samples::Quiet };
         let values = self.values(&judged, of, plan, core);
         result.frequency_slope = values.frequency_slope;
         result.doubts.extend(values.doubt);
         if plan.boots.is_some_and(|boots| values.rounds.len() < boots) {
-            result.doubts.push("from fewer starts of its system than it should be".into());
+            result.doubts.push(Doubt::FewStarts);
         }
         if values.rounds.is_empty() {
             result.outcome = Outcome::Failed;
@@ -206,7 +206,7 @@ impl Evidence {
             None => plan.observations_enough(self.is_paired()),
         };
         if values.rounds.len() < wanted {
-            result.doubts.push("from fewer rounds than it should be".into());
+            result.doubts.push(Doubt::FewRounds);
         }
         if interval.median <= 0.0 {
             result.outcome = Outcome::Implausible;
@@ -223,9 +223,7 @@ impl Evidence {
         let agreeing = if self.scatters() { accepted } else { accepted.min(ONE_MODE) };
         let rounds_agree = interval.half_width() <= agreeing;
         if several_modes && !rounds_agree && !self.is_paired() {
-            result
-                .doubts
-                .push("comes in several steady modes; which one prevails may change".into());
+            result.doubts.push(Doubt::SeveralModes);
         }
         result.estimate = Some(estimate(interval));
         result.cycles = values.cycles_per_ns.map(|per_ns| interval.scaled(per_ns));
@@ -345,14 +343,15 @@ impl Evidence {
     }
 
     /// The doubts that more than half of the rounds reported.
-    fn own_doubts(&self) -> Vec<String> {
-        let mut rounds_by_doubt: BTreeMap<&str, usize> = BTreeMap::new();
+    fn own_doubts(&self) -> Vec<Doubt> {
+        let mut usual: Vec<Doubt> = Vec::new();
         for doubt in self.rounds.iter().flat_map(|round| &round.doubts) {
-            *rounds_by_doubt.entry(doubt).or_default() += 1;
+            let rounds = self.rounds.iter().filter(|round| round.doubts.contains(doubt)).count();
+            if rounds * 2 > self.rounds.len() && !usual.contains(doubt) {
+                usual.push(doubt.clone());
+            }
         }
-        let usual =
-            rounds_by_doubt.into_iter().filter(|(_, rounds)| rounds * 2 > self.rounds.len());
-        usual.map(|(doubt, _)| doubt.to_owned()).collect()
+        usual
     }
 
     /// The metrics other than the time, in the order in which the case reported them.
@@ -431,12 +430,9 @@ fn frequency_slope(slope: &Slope, adjusted: bool) -> FrequencySlope {
 }
 
 /// A doubt if the slope of a case that is declared core-bound contradicts that.
-fn core_bound_doubt(slope: &Slope) -> Option<String> {
+fn core_bound_doubt(slope: &Slope) -> Option<Doubt> {
     let apart = slope.high < *CORE_BOUND_SLOPES.start() || slope.low > *CORE_BOUND_SLOPES.end();
-    apart.then(|| {
-        "its cycles change with the core's frequency, although the case is declared core-bound"
-            .to_owned()
-    })
+    apart.then_some(Doubt::NotCoreBound)
 }
 
 /// Trimmed means of the sentinel's readings around the quiet samples.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use measure::Doubt;
 use measure::cycles::{Latency, Timebase};
 use measure::survey::ClockFacts;
 use measure::time::Nanoseconds;
@@ -68,7 +69,7 @@ struct Begun {
     plan: Plan,
     timebase: Timebase,
     machine: Description,
-    doubts: Vec<String>,
+    doubts: Vec<Doubt>,
 }
 
 /// Begins one run on each system, makes their rounds in turn, and stores what they show. A system that cannot be started
@@ -252,9 +253,7 @@ fn run_of(
         None => (Description::new(), unknown_timebase()),
     };
     if own_process {
-        doubts.push(
-            "measured in the agent's own process: only starts of the system are independent".into(),
-        );
+        doubts.push(Doubt::OwnProcess);
     }
     machine.insert(SYSTEM.to_owned(), one.link.name().into());
     if let Some(launcher) = one.launcher {
@@ -280,7 +279,7 @@ fn run_of(
 fn described(
     introduction: &Introduction,
     store: &Store,
-    doubts: &mut Vec<String>,
+    doubts: &mut Vec<Doubt>,
 ) -> Result<(Description, Timebase), RunError> {
     let mut machine = introduction.machine.facts.clone();
     let emulated = emulation(introduction);
@@ -296,8 +295,8 @@ fn described(
     };
     add_cycle_counting(&mut machine, &latency);
     if let Some(reason) = emulated {
-        doubts.push(format!("{reason}: its times are not this processor's"));
-        machine.insert(EMULATED.to_owned(), reason.into());
+        machine.insert(EMULATED.to_owned(), reason.clone().into());
+        doubts.push(Doubt::Emulated { reason });
     }
     machine.insert(AGENT_LACKS.to_owned(), introduction.hello.lacks().into());
     machine.insert(CLOCK_OFFSET.to_owned(), introduction.clock_offset_ms.into());

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use measure::RoundOrder;
 use measure::cycles::Timebase;
 use measure::estimate::{EarlierLevel, Levels};
 use measure::record::Line;
 use measure::round::Mode;
 use measure::user_code::UserCode;
+use measure::{Doubt, RoundOrder};
 use results::{CaseResult, Outcome, RoundRow, Store, StoreError};
 
 use crate::evidence::Evidence;
@@ -40,7 +40,7 @@ pub(crate) struct RunState<'a> {
     /// Key of the sentinel's quiet levels in the store; `None` if unknown.
     level_key: Option<String>,
     /// Reasons to doubt all its figures.
-    doubts: Vec<String>,
+    doubts: Vec<Doubt>,
     /// The number of boots that have all their rounds.
     pub(crate) boots_done: usize,
     /// Whether its workers can be traced, as far as is known.
@@ -89,7 +89,7 @@ impl<'a> RunState<'a> {
     }
 
     /// Adds a reason to doubt all figures of this run.
-    pub(crate) fn doubt_all(&mut self, why: String) {
+    pub(crate) fn doubt_all(&mut self, why: Doubt) {
         self.doubts.push(why);
     }
 

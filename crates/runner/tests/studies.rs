@@ -39,8 +39,8 @@ fn cells_select_one_point() {
     for name in NAMES {
         let (study, plan) = planned(name, Size::Default);
         let cells = study.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
-        let places = cells.filter_map(|cell| cell.place.as_ref());
-        for side in places.flat_map(|place| std::iter::once(&place.point).chain(&place.over)) {
+        let counterparts = cells.filter_map(|cell| cell.here.as_ref());
+        for side in counterparts.flat_map(|here| std::iter::once(&here.point).chain(&here.over)) {
             assert_eq!(count_planned(side, &plan.points), 1, "{name}: {side:?}");
         }
         for claim in &study.claims {

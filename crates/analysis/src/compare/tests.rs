@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use measure::Doubt;
 use measure::stats::median;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -147,7 +148,7 @@ fn a_time_that_the_generator_held_back_is_no_verdict() {
     let (base, mut new) = (all(50e3, 10e3), all(60e3, 8e3));
     let [faster, better] = [Verdict::Faster, Verdict::Better];
     assert_eq!(verdicts(base.clone(), new.clone()), [faster, better]);
-    new[0].doubts.push("client-saturated: the load generator was the bottleneck".to_owned());
+    new[0].doubts.push(Doubt::ClientSaturated);
     assert_eq!(verdicts(base, new), [Verdict::CannotTell, better]);
 }
 
@@ -359,7 +360,7 @@ fn a_run_is_the_same_as_itself() {
     disturbed.disturbed = true;
     let mut saturated = result("net/answer", rounds(100.0, 0.5, 6, 1));
     saturated.params.insert("connections".to_owned(), "4".to_owned());
-    saturated.doubts.push(cases::doubt::CLIENT_SATURATED.to_owned());
+    saturated.doubts.push(Doubt::ClientSaturated);
     let mut none = result("a/zero", vec![0.0; 6]);
     none.metric = "errors".to_owned();
     let mut failed = result("a/failed", vec![1.0]);
@@ -439,7 +440,7 @@ fn a_receiver_that_held_mail_back_is_no_verdict_on_the_sender() {
         ]
     };
     let mut new = all(110.0);
-    new[0].doubts.push(cases::doubt::RECEIVER_SATURATED.to_owned());
+    new[0].doubts.push(Doubt::ReceiverSaturated);
     let rows = compared(&run(all(100.0)), &run(new));
     let verdicts: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
     let cannot = Verdict::CannotTell;

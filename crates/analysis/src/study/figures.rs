@@ -1,5 +1,6 @@
 //! Figures of runs in the layout of a published table.
 
+use measure::Doubt;
 use results::{CaseResult, Document, Outcome};
 use serde::Serialize;
 
@@ -43,7 +44,7 @@ pub struct CellFigure {
     /// Why there is no figure; `None` if there is one, or if nothing corresponds to the cell.
     pub reason: Option<String>,
     /// The doubts about the figure.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
 }
 
 /// A figure with its interval, at 95 %.
@@ -99,7 +100,7 @@ impl CellFigure {
 ///
 /// # Errors
 /// Why there is none.
-fn measured(here: &Counterpart, runs: &[Document]) -> Result<(CellValue, Vec<String>), String> {
+fn measured(here: &Counterpart, runs: &[Document]) -> Result<(CellValue, Vec<Doubt>), String> {
     let (of_point, count) = found(&here.point, runs)?;
     let Some(over) = &here.over else {
         let value = match (count, here.round) {
@@ -111,7 +112,7 @@ fn measured(here: &Counterpart, runs: &[Document]) -> Result<(CellValue, Vec<Str
     };
     let (of_over, _) = found(over, runs)?;
     let doubts = of_point.doubts.iter().chain(&of_over.doubts);
-    let mut all: Vec<String> = Vec::new();
+    let mut all: Vec<Doubt> = Vec::new();
     for doubt in doubts {
         if !all.contains(doubt) {
             all.push(doubt.clone());

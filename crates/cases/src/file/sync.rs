@@ -2,7 +2,7 @@ use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
 use measure::stats::median;
-use measure::{CaseError, Round};
+use measure::{CaseError, Doubt, Round};
 use platform::filesystem;
 use platform::usage::thread_cpu_time;
 
@@ -71,10 +71,8 @@ fn judge(round: &mut Round, with: f64, without: f64, fresh: &Fresh) {
     }
     let kind = filesystem::of(fresh.path()).ok().and_then(|facts| facts.kind);
     match kind.filter(|kind| filesystem::is_in_memory(kind)) {
-        Some(kind) => {
-            round.doubt(&format!("{kind} stores files in memory only: there is nothing to sync"))
-        }
-        None => round.doubt("sync took too little time for the data to have reached a device"),
+        Some(file_system) => round.doubt(Doubt::NothingToSync { file_system }),
+        None => round.doubt(Doubt::SyncTooFast),
     }
 }
 

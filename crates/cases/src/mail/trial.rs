@@ -3,13 +3,12 @@
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-use crate::doubt;
 use mailsend::{Count, Delivery, DeliveryOptions, SendError, Summary, deliver};
 use mailsink::Counts as Counted;
 use mailsink::hosted::{Hosted, SinkReport};
 use measure::round::Mode;
 use measure::trial::Timed;
-use measure::{CaseError, Metric, Params, Round};
+use measure::{CaseError, Doubt, Metric, Params, Round};
 use platform::counters::{Counts, ProcessCounter};
 use platform::cpu::keep_process_to;
 use smtp::session::SmtpPhase;
@@ -229,13 +228,13 @@ impl DeliveryTrial {
     }
 
     /// The bottlenecks other than the CPU of the sender.
-    fn doubts(&self, test_bed: &TestBed) -> Vec<&'static str> {
+    fn doubts(&self, test_bed: &TestBed) -> Vec<Doubt> {
         let carried = &self.summary.carried;
         let all = [
-            (self.sink_busy() >= BUSY && self.sender_busy() < BUSY, doubt::RECEIVER_SATURATED),
-            (test_bed.sender == test_bed.sink, "the sender and the sink share the only CPU"),
-            (carried.shortages > 0, doubt::NO_ROOM),
-            (carried.failed > 0, doubt::BROKE),
+            (self.sink_busy() >= BUSY && self.sender_busy() < BUSY, Doubt::ReceiverSaturated),
+            (test_bed.sender == test_bed.sink, Doubt::SharedCpu),
+            (carried.shortages > 0, Doubt::SenderShortage),
+            (carried.failed > 0, Doubt::ConnectionsLost),
         ];
         all.into_iter().filter_map(|(so, why)| so.then_some(why)).collect()
     }

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
+use measure::doubt::Cache;
 use measure::time::Clock;
 use measure::trial::{Timed, TrialContext};
-use measure::{CaseError, Metric, Params, Round};
+use measure::{CaseError, Doubt, Metric, Params, Round};
 use platform::machine::{ReportedCaches, reported_caches};
 use platform::memory::{HUGE_PAGE, Pages, Region, page_size, require};
 
@@ -165,8 +166,8 @@ fn report(round: &mut Round, sweeps: &Sweeps, reported: &ReportedCaches) {
     let caches = levels(&sweeps.caches);
     let capacity = |levels: &[Level], at: usize| levels.get(at).and_then(|level| level.capacity);
     let llc = caches.iter().skip(2).filter_map(|level| level.capacity).next_back();
-    size(round, &L1, capacity(&caches, 0), reported.l1d, "the first-level cache");
-    size(round, &L2, capacity(&caches, 1), reported.l2, "the second-level cache");
+    size(round, &L1, capacity(&caches, 0), reported.l1d, Cache::FirstLevel);
+    size(round, &L2, capacity(&caches, 1), reported.l2, Cache::SecondLevel);
     // Of this one a virtual machine may have a part, and what is reported is often invented: no doubt.
     both(round, &LLC, llc, reported.last_level());
     let tlbs = levels(&sweeps.tlbs);
@@ -190,15 +191,15 @@ fn size(
     metrics: &Detected,
     found: Option<f64>,
     reported: Option<u64>,
-    what: &str,
+    cache: Cache,
 ) {
     both(round, metrics, found, reported);
     match (found, reported) {
-        (None, _) => round.doubt(&format!("the sweep shows no end of {what}")),
+        (None, _) => round.doubt(Doubt::NoEndOfCache { cache }),
         (Some(found), Some(reported)) => {
             let ratio = found / reported as f64;
             if !(1.0 / CLOSE..=CLOSE).contains(&ratio) {
-                round.doubt(&format!("the sweep shows another size of {what} than is reported"));
+                round.doubt(Doubt::OtherCacheSize { cache });
             }
         }
         _ => {}

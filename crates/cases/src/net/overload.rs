@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use loadgen::{ErrorKind, Generators, Load, Offer, Step, Window};
 use measure::trial::Timed;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Doubt, Params, Round};
 use platform::limits::descriptors;
 use servers::Protocol;
 use servers::hosted::{Hosted, ServerReport};
@@ -14,7 +14,7 @@ use super::metrics::{
 use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::trial::watched;
 use super::{ARCH, CPUS, ONE_OF_EACH_KIND, WORK, all_but, is_here};
-use crate::{Case, Extent, Param, Takes, Trials, doubt, length_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, length_of, value_of};
 
 /// Architectures whose overload is that of another one.
 const UNLIKELY: &[&str] = &["exec", "select", "poll", "wsapoll", "epoll-level", "epoll-per-cpu"];
@@ -187,10 +187,10 @@ impl Seen {
         round.metric(&SERVER_BUSY, step.share(cpu));
         let had = |kind| count(kind) > 0;
         for (so, why) in [
-            (self.is_bound, doubt::CLIENT_SATURATED),
-            (self.server.work_failed > 0, doubt::WORK_FAILED),
-            (had(ErrorKind::NoPort), doubt::NO_PORT),
-            (had(ErrorKind::NoDescriptor), doubt::CLIENT_NO_DESCRIPTOR),
+            (self.is_bound, Doubt::ClientSaturated),
+            (self.server.work_failed > 0, Doubt::WorkFailed),
+            (had(ErrorKind::NoPort), Doubt::GeneratorLacksPort),
+            (had(ErrorKind::NoDescriptor), Doubt::GeneratorLacksDescriptor),
         ] {
             if so {
                 round.doubt(why);

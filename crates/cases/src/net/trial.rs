@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use crate::doubt;
 use hdrhistogram::Histogram;
 use loadgen::{ErrorKind, Generators, SlowClients, Step, Window};
 use measure::trial::Timed;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Doubt, Params, Round};
 use platform::counters::Counts;
 use platform::network_namespace::listen_overflows;
 use servers::hosted::ServerReport;
@@ -215,23 +214,23 @@ impl Seen {
     }
 
     /// The reasons why the server was saturated or rejected clients, and whether the generator was the bottleneck.
-    fn doubts(&self) -> Vec<&'static str> {
+    fn doubts(&self) -> Vec<Doubt> {
         let (step, server) = (&self.step, &self.server);
         let had = |kind| step.errors.count(kind) > 0;
         let all = [
-            (step.client_saturated(), doubt::CLIENT_SATURATED),
-            (server.no_process > 0, doubt::NO_PROCESS),
-            (server.no_descriptor > 0, doubt::NO_DESCRIPTOR),
-            (server.no_memory > 0, doubt::NO_MEMORY),
-            (server.work_failed > 0, doubt::WORK_FAILED),
-            (server.timed_out > 0, doubt::CLIENTS_SLOW),
-            (self.overflows.is_some_and(|overflows| overflows > 0), doubt::QUEUE_FULL),
-            (had(ErrorKind::Refused), doubt::REFUSED),
-            (had(ErrorKind::Reset), doubt::RESET),
-            (had(ErrorKind::TimedOut), doubt::TIMED_OUT),
-            (had(ErrorKind::ClosedEarly), doubt::CLOSED_EARLY),
-            (had(ErrorKind::NoPort), doubt::NO_PORT),
-            (had(ErrorKind::NoDescriptor), doubt::CLIENT_NO_DESCRIPTOR),
+            (step.client_saturated(), Doubt::ClientSaturated),
+            (server.no_process > 0, Doubt::ServerLacksProcess),
+            (server.no_descriptor > 0, Doubt::ServerLacksDescriptor),
+            (server.no_memory > 0, Doubt::ServerLacksMemory),
+            (server.work_failed > 0, Doubt::WorkFailed),
+            (server.timed_out > 0, Doubt::ClientsTooSlow),
+            (self.overflows.is_some_and(|overflows| overflows > 0), Doubt::AcceptQueueFull),
+            (had(ErrorKind::Refused), Doubt::ConnectionsRefused),
+            (had(ErrorKind::Reset), Doubt::ConnectionsReset),
+            (had(ErrorKind::TimedOut), Doubt::TimedOut),
+            (had(ErrorKind::ClosedEarly), Doubt::ClosedEarly),
+            (had(ErrorKind::NoPort), Doubt::GeneratorLacksPort),
+            (had(ErrorKind::NoDescriptor), Doubt::GeneratorLacksDescriptor),
         ];
         all.into_iter().filter_map(|(so, why)| so.then_some(why)).collect()
     }
@@ -315,7 +314,7 @@ pub mod tests {
             let mut seen = seen(Duration::ZERO, 2, server_cpu);
             assert_eq!(seen.step.server_cpu, Some(server_cpu));
             seen.step.waiting = Duration::ZERO;
-            seen.doubts().contains(&doubt::CLIENT_SATURATED)
+            seen.doubts().contains(&Doubt::ClientSaturated)
         };
         assert!(is_client_saturated(Duration::from_millis(1)));
         assert!(!is_client_saturated(Duration::from_secs(3_600)));

@@ -14,7 +14,7 @@ use measure::stats::{median, quantile};
 use measure::survey::cost_of;
 use measure::time::{Clock, Stopwatch, Ticks};
 use measure::trial::{Timed, TrialContext};
-use measure::{CaseError, Metric, Params, Round};
+use measure::{CaseError, Doubt, Metric, Params, Round};
 use platform::counters::voluntary_switches;
 use platform::cpu::pin_thread;
 
@@ -119,7 +119,7 @@ pub fn measure(
     round.metric(&P90, quantile(&trial.value.ascending_ns, 0.90));
     round.metric(&P99, quantile(&trial.value.ascending_ns, 0.99));
     if !trial.value.counts_switches {
-        round.doubt("the system does not count whether the thread slept");
+        round.doubt(Doubt::SleepNotCounted);
     }
     Ok(())
 }

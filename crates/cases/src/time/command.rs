@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use measure::trial::TrialContext;
 use measure::user_code::{CommandLine, UserCode};
-use measure::{CaseError, Metric, Params, Round};
+use measure::{CaseError, Doubt, Metric, Params, Round};
 use platform::command::{Finished, run as run_command};
 use platform::counters::{Counts, SyscallCounting};
 
@@ -121,7 +121,7 @@ fn report(finished: &Finished, line: &CommandLine, round: &mut Round) {
         let failures = u32::from(finished.code != 0);
         report(&metrics::FAILURES, Some(f64::from(failures)));
         if failures > 0 {
-            round.doubt("the command failed");
+            round.doubt(Doubt::CommandFailed);
         }
     }
 }
@@ -198,7 +198,7 @@ mod tests {
             })
         };
         assert_eq!((value("exit-code"), value("failures")), (Some(3.0), Some(1.0)));
-        assert!(lines.iter().any(|line| matches!(line, Line::Doubt(_))));
+        assert!(lines.contains(&Line::Doubt(Doubt::CommandFailed)));
     }
 
     #[test]

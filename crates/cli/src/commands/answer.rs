@@ -3,8 +3,8 @@
 use analysis::{Answer, Candidate, Choice, Ratio, Within};
 use cases::concurrency::LIST;
 use cases::concurrency::limits::Limits;
-use measure::Params;
 use measure::count::parse_duration;
+use measure::{Doubt, Params};
 use results::{Document, Estimate, Outcome};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -118,7 +118,7 @@ struct CandidateJson<'a> {
     foreground_delay: Option<Estimate>,
     against_best: Option<Ratio>,
     ending: Option<EndingJson<'a>>,
-    doubts: &'a [String],
+    doubts: &'a [Doubt],
 }
 
 #[derive(Serialize)]

@@ -206,6 +206,12 @@ pub fn times(document: &Value) -> Vec<&Value> {
     results.iter().filter(|result| result["metric"] == "time").collect()
 }
 
+/// The codes of a result's doubts.
+pub fn codes_of_doubts(result: &Value) -> Vec<&str> {
+    let doubts = result["doubts"].as_array().map_or(&[][..], Vec::as_slice);
+    doubts.iter().map(|doubt| doubt["code"].as_str().expect("a code")).collect()
+}
+
 /// Makes all these checks at the same time, since they mostly wait. Panics if one does.
 pub fn at_once<T: Sync>(all: &[T], check: impl Fn(&T) + Sync) {
     std::thread::scope(|scope| {

@@ -3,6 +3,7 @@
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::side_by_side::measured;
+use crate::footnotes::{Reason, joined};
 use crate::quantity::{figure, half_width};
 use crate::rows::word;
 
@@ -28,13 +29,9 @@ fn with_interval(estimate: &Estimate, unit: &str) -> String {
 
 /// The doubts about figures, to be appended to them, each once.
 pub(crate) fn doubts(results: &[&CaseResult]) -> String {
-    let mut all: Vec<&str> = Vec::new();
-    for doubt in results.iter().flat_map(|result| &result.doubts) {
-        if !all.contains(&doubt.as_str()) {
-            all.push(doubt);
-        }
-    }
-    if all.is_empty() { String::new() } else { format!(" (doubtful: {})", all.join("; ")) }
+    let all = results.iter().flat_map(|result| &result.doubts);
+    let all = joined(all.cloned().map(Reason::Doubt));
+    if all.is_empty() { String::new() } else { format!(" (doubtful: {all})") }
 }
 
 /// The reason why there is no figure.

@@ -1,12 +1,13 @@
 //! The sections about a run as a whole: its summary, disturbances, doubtful figures, the machine and the method.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 
 use analysis::Moment;
 use maud::{Markup, html};
 use results::Outcome;
 use serde_json::Value;
 
+use crate::first_seen::grouped;
 use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series};
 use crate::html::points::{estimate, figure_of, interval_of};
 use crate::html::table::scrolled;
@@ -110,24 +111,19 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
 
 /// All doubtful figures and failures by reason.
 pub(super) fn doubts(view: &View) -> Markup {
-    let mut by_reason: BTreeMap<String, Vec<(&str, String)>> = BTreeMap::new();
     let all = view.areas.iter().flat_map(|area| area.points.iter().map(move |point| (area, point)));
-    for (area, point) in all {
-        for result in point.results.iter().filter(|r| r.outcome != Outcome::Unsupported) {
-            for reason in reasons(result) {
-                let points = by_reason.entry(reason.text).or_default();
-                if points.last().is_none_or(|(id, _)| *id != point.id) {
-                    points.push((&point.id, format!("{} {}", area.name, point.short)));
-                }
-            }
-        }
-    }
-    let mut sorted: Vec<_> = by_reason.iter().collect();
-    sorted.sort_by_key(|(_, points)| std::cmp::Reverse(points.len()));
+    let all = all.flat_map(|(area, point)| {
+        let results = point.results.iter().filter(|r| r.outcome != Outcome::Unsupported);
+        let link = (&point.id, format!("{} {}", area.name, point.short));
+        results.flat_map(|result| reasons(result)).map(move |reason| (reason, link.clone()))
+    });
+    let mut by_reason = grouped(all);
+    by_reason.iter_mut().for_each(|(_, points)| points.dedup());
+    by_reason.sort_by_cached_key(|(reason, points)| (Reverse(points.len()), reason.to_string()));
     html! {
-        @if sorted.is_empty() { p { "No figure is doubtful, and nothing failed." } }
-        @for (reason, points) in sorted {
-            details { summary { (points.len()) ": " (Text(reason)) }
+        @if by_reason.is_empty() { p { "No figure is doubtful, and nothing failed." } }
+        @for (reason, points) in &by_reason {
+            details { summary { (points.len()) ": " (Text(&reason.to_string())) }
                 ul { @for (id, name) in points { li { a href={ "#" (id) } { (Text(name)) } } } }
             }
         }

@@ -5,6 +5,7 @@ use analysis::study::{CellFigure, MeasuredTable};
 use maud::{Markup, html};
 
 use crate::claims::{counts, figure_lines};
+use crate::footnotes::{Reason, joined};
 use crate::html::chart::{Axis, Chart, ChartPoint, Series, Ticks};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text};
@@ -167,13 +168,11 @@ fn here_cell(cell: &CellFigure) -> Markup {
 
 /// Why figures of a row are missing or doubtful, each reason once.
 fn doubts(cells: &[CellFigure]) -> Markup {
-    let mut all: Vec<&str> = Vec::new();
-    for text in cells.iter().flat_map(|cell| cell.reason.iter().chain(&cell.doubts)) {
-        if !all.contains(&text.as_str()) {
-            all.push(text);
-        }
-    }
-    html! { td.doubts { (Text(&all.join("; "))) } }
+    let reasons = cells.iter().flat_map(|cell| {
+        let missing = cell.reason.iter().cloned().map(Reason::Missing);
+        missing.chain(cell.doubts.iter().cloned().map(Reason::Doubt))
+    });
+    html! { td.doubts { (Text(&joined(reasons))) } }
 }
 
 fn claims(page_of: &StudyPage) -> Markup {

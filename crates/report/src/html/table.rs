@@ -9,6 +9,7 @@ use measure::TIME;
 use results::{CaseResult, Outcome, Seen};
 
 use crate::first_seen::{distinct, grouped};
+use crate::footnotes::joined;
 use crate::html::points::{AreaPoint, AreaPoints, estimate, figure_of, interval_of, is_derived};
 use crate::html::text::{Text, path};
 use crate::quantity::{
@@ -187,15 +188,10 @@ fn doubts(result: &CaseResult) -> Markup {
 
 /// The doubts about the results, each once.
 fn all_doubts<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Markup {
-    let mut texts: Vec<String> = Vec::new();
-    for reason in results.flat_map(reasons) {
-        if !texts.contains(&reason.text) {
-            texts.push(reason.text);
-        }
-    }
-    match texts.is_empty() {
+    let text = joined(results.flat_map(reasons));
+    match text.is_empty() {
         true => html! { td {} },
-        false => html! { td.doubts { (Text(&texts.join("; "))) } },
+        false => html! { td.doubts { (Text(&text)) } },
     }
 }
 

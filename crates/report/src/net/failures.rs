@@ -1,5 +1,6 @@
 //! Failures under load, by number of connections and cause.
 
+use crate::footnotes::Reason;
 use crate::net::sweep::{Arch, Sweep};
 use crate::net::wording::heading;
 use crate::page::Page;
@@ -29,7 +30,7 @@ pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
 
 /// The levels of each failure, such as `from 2500 on: connections were refused`.
 fn shown(arch: &Arch, sweep: &Sweep) -> Option<String> {
-    let mut causes: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut causes: Vec<(Reason, Vec<usize>)> = Vec::new();
     for (at, point) in arch.points.iter().enumerate() {
         for cause in point.gave_way() {
             match causes.iter_mut().find(|(known, _)| *known == cause) {
@@ -38,7 +39,7 @@ fn shown(arch: &Arch, sweep: &Sweep) -> Option<String> {
             }
         }
     }
-    let cell_of = |(cause, places): &(String, Vec<usize>)| {
+    let cell_of = |(cause, places): &(Reason, Vec<usize>)| {
         let measured = arch.points.iter().enumerate().filter(|(_, point)| !point.is_empty());
         let beyond: Vec<usize> = measured.map(|(at, _)| at).filter(|at| *at >= places[0]).collect();
         let level = |at: &usize| sweep.levels[*at].to_string();

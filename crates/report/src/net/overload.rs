@@ -7,7 +7,7 @@ use measure::Metric;
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::measured;
-use crate::first_seen::grouped;
+use crate::first_seen::{distinct, grouped};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::net::levels::three_digits;
@@ -58,13 +58,7 @@ impl<'r> OverloadLine<'r> {
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        let mut kept: Vec<Reason> = Vec::new();
-        for reason in self.results.iter().flat_map(|result| reasons(result)) {
-            if !kept.contains(&reason) {
-                kept.push(reason);
-            }
-        }
-        kept
+        distinct(self.results.iter().flat_map(|result| reasons(result)))
     }
 
     /// Whether it certainly collapses, or certainly does not.

@@ -91,5 +91,5 @@ fn rounded(connections: f64) -> String {
 }
 
 fn doubts(result: &CaseResult) -> Vec<Reason> {
-    result.doubts.iter().map(|text| Reason { text: text.clone(), grave: false }).collect()
+    result.doubts.iter().cloned().map(Reason::Doubt).collect()
 }

@@ -285,6 +285,7 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
 
 #[cfg(test)]
 mod tests {
+    use measure::Doubt;
     use results::{CaseResult, Direction};
 
     use super::*;
@@ -298,7 +299,7 @@ mod tests {
                 [("arch", *arch), ("connections", &level_text), ("network", "n"), ("place", "p")];
             let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
             let (low, high) = (rate * 0.98, rate * 1.02);
-            let doubt = held_back.contains(&(*arch, *level)).then(|| "client-saturated".to_owned());
+            let doubt = held_back.contains(&(*arch, *level)).then_some(Doubt::ClientSaturated);
             CaseResult {
                 estimate: Some(Estimate { median: *rate, low, high, level: 0.95 }),
                 round_values: vec![*rate; 6],

@@ -1,7 +1,6 @@
 //! The points of an area by architecture and number of connections.
 
-use cases::doubt::{is_giving_way, is_saturated};
-use measure::{Metric, Role};
+use measure::{Doubt, Metric, Role};
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::measured;
@@ -187,13 +186,7 @@ fn by_reason<'r>(missing: Vec<(&'r str, Vec<(u32, Point<'r>)>)>) -> Vec<(String,
 impl Arch<'_> {
     /// The doubts about its figures, each once, except failures under load, which are listed separately.
     pub(crate) fn reasons(&self) -> Vec<Reason> {
-        let mut kept: Vec<Reason> = Vec::new();
-        for reason in self.points.iter().flat_map(Point::reasons) {
-            if !kept.contains(&reason) {
-                kept.push(reason);
-            }
-        }
-        kept
+        first_seen::distinct(self.points.iter().flat_map(Point::reasons))
     }
 }
 
@@ -219,11 +212,11 @@ impl<'r> Point<'r> {
 
     /// Whether the load generator or the receiver was the bottleneck.
     pub(crate) fn is_saturated(&self) -> bool {
-        self.doubts().any(is_saturated)
+        self.doubts().any(Doubt::is_saturated)
     }
 
-    fn doubts(&self) -> impl Iterator<Item = &'r str> {
-        self.results.iter().flat_map(|result| result.doubts.iter().map(String::as_str))
+    fn doubts(&self) -> impl Iterator<Item = &'r Doubt> {
+        self.results.iter().flat_map(|result| &result.doubts)
     }
 
     /// Its outcome, if it has no cost.
@@ -239,25 +232,23 @@ impl<'r> Point<'r> {
     }
 
     /// Its failures under load.
-    pub(crate) fn gave_way(&self) -> Vec<String> {
-        let mut all: Vec<String> = Vec::new();
-        if let Some(ending) = self.ending() {
+    pub(crate) fn gave_way(&self) -> Vec<Reason> {
+        let ending = self.ending().map(|ending| {
             let why = ending.reason.as_deref().unwrap_or("no reason was given");
-            all.push(format!("{}: {why}", word(ending.outcome)));
-        }
-        for doubt in self.doubts().filter(|doubt| is_giving_way(doubt)) {
-            if !all.iter().any(|known| known == doubt) {
-                all.push(doubt.to_owned());
-            }
-        }
-        all
+            Reason::Missing(format!("{}: {why}", word(ending.outcome)))
+        });
+        let doubts = self.doubts().filter(|doubt| doubt.is_failure_under_load());
+        first_seen::distinct(ending.into_iter().chain(doubts.cloned().map(Reason::Doubt)))
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        let listed_elsewhere =
-            |reason: &Reason| is_saturated(&reason.text) || is_giving_way(&reason.text);
-        let all = self.results.iter().flat_map(|result| reasons(result));
         let ended = self.ending().is_some();
-        all.filter(|reason| !(listed_elsewhere(reason) || ended && reason.grave)).collect()
+        let is_listed_elsewhere = |reason: &Reason| match reason {
+            Reason::Doubt(doubt) => doubt.is_saturated() || doubt.is_failure_under_load(),
+            Reason::Missing(_) => ended,
+            Reason::TooWide | Reason::Note(_) => false,
+        };
+        let all = self.results.iter().flat_map(|result| reasons(result));
+        all.filter(|reason| !is_listed_elsewhere(reason)).collect()
     }
 }

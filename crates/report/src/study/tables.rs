@@ -30,8 +30,7 @@ pub(super) fn table_text(table: &MeasuredTable, page: &Page) -> String {
 }
 
 fn reasons(cell: &CellFigure) -> Vec<Reason> {
-    let missing = cell.reason.iter().map(|text| Reason { text: text.clone(), grave: true });
-    missing.collect()
+    cell.reason.iter().cloned().map(Reason::Missing).collect()
 }
 
 /// A table of one column: published, here with its interval, and the ratio beside each other.

@@ -89,7 +89,7 @@ pub(super) fn summary(
             share(estimate.map(|e| e.level)),
             CellValue::number(f64::from(result.rounds), WHOLE),
             share(result.quiet_share),
-            CellValue::text(&result.doubts.join("; ")),
+            CellValue::text(&result.doubts_in_words()),
         ]);
         let cycles = result.cycles.filter(|_| result.outcome == Outcome::Measured);
         let in_cycles = |value: Option<f64>| {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::Doubt;
 use results::{CaseResult, Direction, Document, Estimate, Outcome, RunInfo, SCHEMA};
 
 /// Rounds of each case.
@@ -205,7 +206,7 @@ pub fn degrees() -> Vec<CaseResult> {
             results.push(fit("usl-knee", "degree", 9.03, 8.3, 11.7));
         } else {
             let mut coherence = fit("usl-coherence", "share", -0.0003, -0.0011, 0.0004);
-            coherence.doubts.push("the law fits the rates to 4 % only".to_owned());
+            coherence.doubts.push(Doubt::OneRound);
             results.push(coherence);
             let why = "coherence is not above 0: the rate has no highest point";
             let named = ("usl-knee", "degree");

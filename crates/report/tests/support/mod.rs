@@ -1,5 +1,6 @@
 //! Results like those of a small cloud machine.
 
+use measure::Doubt;
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp, PointKey, Seen};
 
 /// A case with its parameters.
@@ -95,8 +96,8 @@ pub fn without_figure(point: &PointKey, outcome: Outcome, reason: &str) -> CaseR
 }
 
 /// The same result with a doubt.
-pub fn doubtful(mut result: CaseResult, doubt: &str) -> CaseResult {
-    result.doubts.push(doubt.to_owned());
+pub fn doubtful(mut result: CaseResult, doubt: Doubt) -> CaseResult {
+    result.doubts.push(doubt);
     result
 }
 
@@ -132,7 +133,6 @@ fn clock() -> Vec<CaseResult> {
 }
 
 fn syscall() -> Vec<CaseResult> {
-    const FEW_QUIET: &str = "only 3 % of the samples were quiet";
     let unreached = CaseResult {
         converged: Some(false),
         ..cost(
@@ -171,8 +171,8 @@ fn syscall() -> Vec<CaseResult> {
             0.94,
             1.0,
         ),
-        doubtful(also_few, FEW_QUIET),
-        doubtful(unreached, FEW_QUIET),
+        doubtful(also_few, Doubt::SeldomQuiet),
+        doubtful(unreached, Doubt::SeldomQuiet),
         cost(&point("syscall/stat", &[]), 512.7, 0.0031, Shape::Skewed, 0.88, 1.0),
         without_figure(
             &point("syscall/io-uring-nop", &[("batch", "32")]),
@@ -300,10 +300,9 @@ fn one_lock(lock: &str, kind: &str, workers: u32, ns: f64, calls: f64) -> Vec<Ca
         cost(&point, ns, relative, shape, 0.7 / f64::from(workers), calls + 0.0672 * contended);
     if workers > 1 {
         time.converged = Some(false);
-        time.doubts.push("interval wider than asked when time was up, and by far".to_owned());
     }
     if workers == 4 && lock.starts_with("sysv") {
-        time = doubtful(time, "never quiet: this is the median of disturbed samples");
+        time = doubtful(time, Doubt::Disturbed);
     }
     vec![
         time,

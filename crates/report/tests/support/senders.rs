@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::Doubt;
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 
 const ROUNDS: usize = 5;
@@ -72,7 +73,7 @@ fn point(manner: &Manner, connections: u32, delay_ms: f64) -> Vec<CaseResult> {
     let mut time = one("time", "ns/op", 1e9 / rate, 0.02);
     time.per_op = Some(PerOp { syscalls: Some(manner.calls), ..PerOp::default() });
     if rate == SINK {
-        time.doubts.push("receiver-saturated: the sink was the bottleneck".to_owned());
+        time.doubts.push(Doubt::ReceiverSaturated);
     }
     let open =
         f64::from(if manner.arch == "processes" { connections.min(64) } else { connections });
@@ -124,8 +125,7 @@ pub fn full() -> Vec<CaseResult> {
     for result in &mut results {
         let level: u32 = result.params["connections"].parse().expect("a number");
         if result.metric == "time" && result.params["arch"] == "threads" && level >= 2500 {
-            let why = "there was no port, descriptor, thread or process for a further connection";
-            result.doubts.push(why.to_owned());
+            result.doubts.push(Doubt::SenderShortage);
         }
     }
     results.retain(|r| (&r.params["arch"][..], &r.params["connections"][..]) != ("loop", "5000"));

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::Doubt;
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 
 const ROUNDS: usize = 6;
@@ -85,7 +86,7 @@ fn load(case: &str, manner: &Manner, connections: u32, generator: f64) -> Vec<Ca
     let mut time = one("time", "ns/op", 1e9 / rate, 0.021);
     time.per_op = Some(PerOp { syscalls: Some(manner.calls), ..PerOp::default() });
     if asked > generator {
-        time.doubts.push("client-saturated: the load generator was the bottleneck".to_owned());
+        time.doubts.push(Doubt::ClientSaturated);
     }
     vec![
         time,
@@ -106,10 +107,10 @@ fn ended(case: &str, arch: &str, connections: u32, outcome: Outcome, why: &str) 
     CaseResult { outcome, reason: Some(why.to_owned()), ..blank }
 }
 
-fn doubt(results: &mut [CaseResult], arch: &str, from: u32, why: &str) {
+fn doubt(results: &mut [CaseResult], arch: &str, from: u32, why: Doubt) {
     for result in results.iter_mut().filter(|r| r.metric == "time" && r.params["arch"] == arch) {
         if result.params["connections"].parse::<u32>().is_ok_and(|n| n >= from) {
-            result.doubts.push(why.to_owned());
+            result.doubts.push(why.clone());
         }
     }
 }
@@ -144,13 +145,11 @@ pub fn answer() -> Vec<CaseResult> {
     for arch in ["wsapoll", "iocp"] {
         results.extend(LEVELS.map(|n| ended(case, arch, n, Outcome::Unsupported, NO_WINDOWS)));
     }
-    let processes = "the server could not start another process or thread";
-    doubt(&mut results, "fork", 2500, processes);
-    doubt(&mut results, "threads", 5000, processes);
-    doubt(&mut results, "poll", 2500, "connections were reset");
-    let dropped = "the accept queue was full (net.core.somaxconn): the system dropped connections";
-    doubt(&mut results, "pool", 5000, dropped);
-    doubt(&mut results, "poll", 1000, "hardly ever quiet: this figure is of disturbed samples too");
+    doubt(&mut results, "fork", 2500, Doubt::ServerLacksProcess);
+    doubt(&mut results, "threads", 5000, Doubt::ServerLacksProcess);
+    doubt(&mut results, "poll", 2500, Doubt::ConnectionsReset);
+    doubt(&mut results, "pool", 5000, Doubt::AcceptQueueFull);
+    doubt(&mut results, "poll", 1000, Doubt::Disturbed);
     results.extend(analysis::overtakings(&results, 1));
     results
 }

@@ -62,7 +62,7 @@ pub fn to_csv(document: &Document) -> String {
         let result = result.sound();
         let mut row = identity(&document.run.id, &result);
         row.extend(figures(&result).into_iter().map(Option::unwrap_or_default));
-        row.push(result.doubts.join("; "));
+        row.push(result.doubts_in_words());
         row.extend(core_cycles(&result).map(Option::unwrap_or_default));
         row.extend(host_counts(&result).map(Option::unwrap_or_default));
         debug_assert_eq!(row.len(), HEADER.len());

@@ -450,8 +450,7 @@ fn a_rate_that_the_generator_limited_is_a_lower_bound() {
     let mut results = servers([1e4, 2e4, 4e4], [2e4, 2e4, 2e4]);
     for result in &mut results {
         if result.params["arch"] == "threads" {
-            let doubt = "client-saturated: the load generator was the bottleneck";
-            result.doubts.push(doubt.to_owned());
+            result.doubts.push(measure::Doubt::ClientSaturated);
         }
     }
     let documents = [run("native", results)];
