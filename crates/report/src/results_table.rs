@@ -69,10 +69,10 @@ const LAYOUTS: [(Layout, IsKnown, Show); 4] = [
 ];
 
 /// Splits `results` into those of known shapes, each once, and all others.
-pub(crate) fn known_and_odd<'r>(
-    results: Vec<&'r CaseResult>,
+pub(crate) fn known_and_odd(
+    results: Vec<&CaseResult>,
     is_known: IsKnown,
-) -> (Vec<&'r CaseResult>, Vec<&'r CaseResult>) {
+) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
     let mut seen = HashSet::new();
     results.into_iter().partition(|result| {
         is_known(result) && seen.insert((&result.case, &result.params, &result.metric))
