@@ -393,7 +393,7 @@ mod tests {
     use crate::figures::Core;
 
     const CASE: &str = "clock/std-instant";
-    const SAMPLES: &str = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0,5.1],"readings":[[1000,1,1,1],[1000,1,1,1],[1000,1,1,1]]}}"#;
+    const SAMPLES: &str = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0,5.1],"readings":[[1000,1,1],[1000,1,1],[1000,1,1]]}}"#;
 
     fn evidence() -> Evidence {
         Evidence::new(Point { case: CASE.into(), params: Params::new() })
@@ -474,7 +474,7 @@ mod tests {
     #[test]
     fn a_trial_with_stolen_cpu_time_is_repeated() {
         let trial = |environment: &str| {
-            let series = r#"{"series":{"cpu":0,"busy":1,"batch":1,"samples":[9e8],"readings":[[1,1,1,null],[1,1,1,null]],"contended":true}}"#;
+            let series = r#"{"series":{"cpu":0,"busy":1,"batch":1,"samples":[9e8],"readings":[[1,1,1],[1,1,1]],"contended":true}}"#;
             format!("{series}\n{{\"environment\":{environment}}}")
         };
         let stolen = trial(r#"{"elapsed":1.0,"cpus":1,"steal":0.2}"#);
@@ -550,7 +550,7 @@ mod tests {
         let quiet = SAMPLES.replace("[5.0,5.1]", "[5.0,5.001]");
         let disturbed = SAMPLES
             .replace("[5.0,5.1]", "[6.0,6.001]")
-            .replace("[1000,1,1,1]", "[1000,1.5,1.2,1.2]");
+            .replace("[1000,1,1]", "[1000,1.5,1.2,1.2]");
         for text in [&quiet; 4].into_iter().chain([&disturbed; 20]) {
             point.add_round(text, &measured(), at(0));
             point.latest_series().iter().for_each(|series| levels.observe(series));
@@ -575,7 +575,7 @@ mod tests {
         let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
         let disturbed = SAMPLES
             .replace("[5.0,5.1]", "[5.0,5.001]")
-            .replace("[1000,1,1,1]", "[1000,1.5,1.2,1.2]");
+            .replace("[1000,1,1]", "[1000,1.5,1.2,1.2]");
         for round in 0..30 {
             point.add_round(&disturbed, &measured(), at(round * 1_000));
             point.latest_series().iter().for_each(|series| levels.observe(series));
@@ -656,7 +656,7 @@ mod tests {
             let params = Params::from([("place".to_owned(), place.to_owned())]);
             let point = Point { case: "switch/pipe".into(), params };
             let (mut point, mut levels, plan) = (Evidence::new(point), Levels::default(), plan());
-            let readings = ["[1000,1,1,null]"; 10].join(",");
+            let readings = ["[1000,1,1]"; 10].join(",");
             for round in 0..20 {
                 let samples = every_round[round % 2];
                 let text = format!(
@@ -680,7 +680,7 @@ mod tests {
             let (mut point, mut levels, plan) = (Evidence::new(point), Levels::default(), plan());
             for time in times {
                 let text = format!(
-                    r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[{time}],"readings":[[1,1,1,null],[1,1,1,null]],"contended":true}}}}"#
+                    r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[{time}],"readings":[[1,1,1],[1,1,1]],"contended":true}}}}"#
                 );
                 point.add_round(&text, &measured(), at(0));
                 point.latest_series().iter().for_each(|series| levels.observe(series));
@@ -703,7 +703,7 @@ mod tests {
                 r#"{{"series":{{"cpu":0,"busy":1,"batch":9,"samples":[5.0,5.1],"readings":{readings}}}}}"#
             )
         };
-        for readings in ["[]", "[[-3,1,1,1],[-3,1,1,1],[0,1,1,1]]", "[[null,1,1,1]]"] {
+        for readings in ["[]", "[[-3,1,1],[-3,1,1],[0,1,1]]", "[[0,1,1]]"] {
             let (mut point, mut levels) = (evidence(), Levels::default());
             point.add_round(&series(readings), &measured(), at(0));
             point.latest_series().iter().for_each(|series| levels.observe(series));
@@ -806,7 +806,7 @@ mod tests {
             )
         };
         let (quiet, loud) =
-            (trial("[[1,1,1,null],[1,1,1,null]]"), trial("[[1,1,1,null],[1,2,2,null]]"));
+            (trial("[[1,1,1],[1,1,1]]"), trial("[[1,1,1],[1,2,2]]"));
         let plan = Plan { trials: 6, ..plan() };
         for (texts, needed) in [
             (vec![&quiet; 6], 6),

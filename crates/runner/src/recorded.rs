@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn distributions_and_course_come_from_the_rounds_that_ended_well() {
-        let lines = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0,6.0],"readings":[[1000,1,1,1],[1000,1,1,1],[1000,1,1,1]]}}
+        let lines = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0,6.0],"readings":[[1000,1,1],[1000,1,1],[1000,1,1]]}}
 {"environment":{"elapsed":0.1,"cpus":1,"steal":0.02}}"#;
         let ended = serde_json::to_string(&RoundEnd::Reported(Ok(()))).unwrap();
         let died = serde_json::to_string(&RoundEnd::Died("signal 9".into())).unwrap();

@@ -334,7 +334,7 @@ impl Rounds for Prepared {
         let body = match order.mode {
             Mode::Sample => {
                 let samples = vec![figure.to_string(); 12].join(",");
-                let readings = vec!["[1000,1,1,1]"; 13].join(",");
+                let readings = vec!["[1000,1,1]"; 13].join(",");
                 format!(
                     r#"{{"series":{{"cpu":0,"busy":1,"batch":9,"samples":[{samples}],"readings":[{readings}]}}}}"#
                 )
