@@ -548,9 +548,8 @@ mod tests {
     fn all_rounds_are_kept_where_few_were_quiet() {
         let (mut point, mut levels) = (evidence(), Levels::default());
         let quiet = SAMPLES.replace("[5.0,5.1]", "[5.0,5.001]");
-        let disturbed = SAMPLES
-            .replace("[5.0,5.1]", "[6.0,6.001]")
-            .replace("[1000,1,1]", "[1000,1.5,1.2,1.2]");
+        let disturbed =
+            SAMPLES.replace("[5.0,5.1]", "[6.0,6.001]").replace("[1000,1,1]", "[1000,1.5,1.2,1.2]");
         for text in [&quiet; 4].into_iter().chain([&disturbed; 20]) {
             point.add_round(text, &measured(), at(0));
             point.latest_series().iter().for_each(|series| levels.observe(series));
@@ -573,9 +572,8 @@ mod tests {
     #[test]
     fn a_point_whose_rounds_turn_out_to_be_disturbed_is_not_done() {
         let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
-        let disturbed = SAMPLES
-            .replace("[5.0,5.1]", "[5.0,5.001]")
-            .replace("[1000,1,1]", "[1000,1.5,1.2,1.2]");
+        let disturbed =
+            SAMPLES.replace("[5.0,5.1]", "[5.0,5.001]").replace("[1000,1,1]", "[1000,1.5,1.2,1.2]");
         for round in 0..30 {
             point.add_round(&disturbed, &measured(), at(round * 1_000));
             point.latest_series().iter().for_each(|series| levels.observe(series));
@@ -805,8 +803,7 @@ mod tests {
                 r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[9e6],"readings":{readings},"contended":true,"ns_per_iteration":0.5}}}}"#
             )
         };
-        let (quiet, loud) =
-            (trial("[[1,1,1],[1,1,1]]"), trial("[[1,1,1],[1,2,2]]"));
+        let (quiet, loud) = (trial("[[1,1,1],[1,1,1]]"), trial("[[1,1,1],[1,2,2]]"));
         let plan = Plan { trials: 6, ..plan() };
         for (texts, needed) in [
             (vec![&quiet; 6], 6),

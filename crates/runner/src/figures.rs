@@ -16,6 +16,7 @@ use results::{
 
 use crate::evidence::{Evidence, Round};
 use crate::plan::Plan;
+use crate::schedule::OBSERVATIONS;
 
 /// A quiet share below this makes a figure doubtful.
 const QUIET_SHARE_AT_LEAST: f64 = 0.01;
@@ -203,7 +204,7 @@ impl Evidence {
             Some(_) => 0,
             None if self.of_trials => plan.trials_of(&self.point).min(QUIET_ROUNDS_AT_LEAST),
             None if self.is_contended() => QUIET_ROUNDS_AT_LEAST,
-            None => plan.observations_enough(self.is_paired()),
+            None => OBSERVATIONS,
         };
         if values.rounds.len() < wanted {
             result.doubts.push(Doubt::FewRounds);

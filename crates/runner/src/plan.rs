@@ -16,6 +16,7 @@ use cases::{Case, Extent, only_by, trials_of};
 use measure::user_code::UserCode;
 use serde::{Deserialize, Serialize};
 
+use crate::schedule::OBSERVATIONS;
 use claims::points_of_claims;
 pub use error::PlanError;
 pub use filter::choose;
@@ -210,21 +211,12 @@ fn trials_ms(points: &[&Point], times: u32, quick: bool) -> u64 {
     (all + all / to_repeat).as_millis() as u64
 }
 
-/// The number of pairs of rounds from which an interval is what it claims to be.
-const OBSERVATIONS_OF_PAIRS: usize = 6;
-
 impl Plan {
     /// The least number of sampled rounds; of a point of which the faster of each two rounds counts, more of them if that is few.
     pub(crate) fn sampled_at_least(&self, in_pairs: bool) -> usize {
         /// Of the pairs one may lack quiet samples.
-        const OF_PAIRS: usize = 2 * (OBSERVATIONS_OF_PAIRS + 1);
+        const OF_PAIRS: usize = 2 * (OBSERVATIONS + 1);
         if in_pairs { self.rounds_at_least.max(OF_PAIRS) } else { self.rounds_at_least }
-    }
-
-    /// The number of rounds, or of pairs of them, from which an interval is what it claims to be.
-    pub(crate) fn observations_enough(&self, in_pairs: bool) -> usize {
-        const ROUNDS: usize = 10;
-        if in_pairs { OBSERVATIONS_OF_PAIRS } else { self.rounds_at_least.min(ROUNDS) }
     }
 
     /// The number of trials of a point whose rounds are trials.

@@ -20,7 +20,7 @@ const WAIT_AT_MOST: Duration = Duration::from_millis(250);
 const WAITING_SHARE: f64 = 0.1;
 /// Observations from which an interval is what it claims to be. The median of six is between the least and the greatest with a
 /// probability of 97 %.
-const OBSERVATIONS: usize = 6;
+pub(crate) const OBSERVATIONS: usize = 6;
 /// Quiet trials that are enough if they agree. With fewer, those that agree by chance would end a point too early (coverage of the
 /// interval 92 instead of 93 to 96 % in a simulation).
 const QUIET_TRIALS: usize = 5;
