@@ -3,7 +3,7 @@
 use super::properties::{self, UNTIL_TICK};
 use crate::{Case, Param};
 use measure::time::Stopwatch;
-use measure::{CaseError, Metric, Round};
+use measure::{CaseError, Round};
 use std::hint::black_box;
 
 /// How a clock of the kernel is read.
@@ -13,13 +13,9 @@ pub const VIA: Param = Param::new(
     &["vdso", "syscall"],
 );
 
-/// The metrics of every clock.
-const METRICS: &[Metric] =
-    &[properties::STEP, properties::GRANULARITY, properties::BACK, properties::BACK_ACROSS_CPUS];
-
 /// What all clocks have in common.
 pub const fn clock(name: &'static str) -> Case {
-    Case { core_bound: true, metrics: METRICS, ..Case::new("clock", name) }
+    Case { core_bound: true, metrics: properties::METRICS, ..Case::new("clock", name) }
 }
 
 /// Measures the cost of `read` and the properties of the clock. `units` converts a reading to a number

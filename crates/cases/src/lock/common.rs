@@ -5,7 +5,7 @@ use crate::{Case, Extent, Param, Takes, count_of, length_of, value_of};
 use measure::worker_group::{
     GREATEST_SHARE, HAND_OVER, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
 };
-use measure::{CaseError, Metric, Params, Round};
+use measure::{CaseError, Metric, Params, Round, metrics};
 use platform::shared::Shared;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -144,37 +144,19 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// The part of the time that the lock takes, derived from points with and without work.
-pub const LOCK_SHARE: Metric = Metric::lower(
-    "lock-share",
-    "share",
-    "the part of the time that is not work: acquiring the lock, waiting for it and releasing it",
-);
-/// The time between two holders' work, derived from the rate of several workers and the work of one.
-pub const HANDOVER: Metric = Metric::lower(
-    "handover",
-    "ns",
-    "the time from the end of the work of one holder of the lock to the beginning of the work of the next holder, which may be \
-     the same worker, on average",
-);
-/// The time of a million pairs, from the rate.
-pub const MILLION_PAIRS: Metric = Metric::lower(
-    "million-pairs",
-    "ms",
-    "the time in which each worker acquires and releases the lock 1,000,000 times, at the measured rate",
-);
-/// The work from which the lock takes less than a tenth of the time.
-pub const WORK_FOR_TENTH: Metric = Metric::lower(
-    "work-for-10%",
-    "ns",
-    "the work under the lock from which acquiring it, waiting for it and releasing it take less than 10 % of the time",
-);
-/// The work from which the lock takes less than a hundredth of the time.
-pub const WORK_FOR_HUNDREDTH: Metric = Metric::lower(
-    "work-for-1%",
-    "ns",
-    "the work under the lock from which acquiring it, waiting for it and releasing it take less than 1 % of the time",
-);
+metrics! {
+    LOCK_SHARE = lower("lock-share", "share"),
+        "the part of the time that is not work: acquiring the lock, waiting for it and releasing it";
+    HANDOVER = lower("handover", "ns"),
+        "the time from the end of the work of one holder of the lock to the beginning of the work of the next holder, which may be \
+         the same worker, on average";
+    MILLION_PAIRS = lower("million-pairs", "ms"),
+        "the time in which each worker acquires and releases the lock 1,000,000 times, at the measured rate";
+    WORK_FOR_TENTH = lower("work-for-10%", "ns"),
+        "the work under the lock from which acquiring it, waiting for it and releasing it take less than 10 % of the time";
+    WORK_FOR_HUNDREDTH = lower("work-for-1%", "ns"),
+        "the work under the lock from which acquiring it, waiting for it and releasing it take less than 1 % of the time";
+}
 
 /// The metrics of every lock.
 pub const METRICS: &[Metric] = &[

@@ -1,4 +1,4 @@
-use measure::{CaseError, Metric};
+use measure::{CaseError, metrics};
 
 use super::pipe::ring_of_pipes;
 use super::{SAME, SAME_CPU, WorkingSet, measure_ring};
@@ -19,17 +19,11 @@ const WORKING_SET: Param = Param::new(
 .full(&["0", "4k", "16k", "64k", "256k"])
 .takes(Takes::Size(64 << 20));
 
-/// The price of the caches that a switch leaves cold.
-const TOUCH: Metric = Metric::lower(
-    "touch",
-    "ns",
-    "the time to touch a task's working set that no other task has evicted",
-);
-const NET: Metric = Metric::lower(
-    "net",
-    "ns/op",
-    "the time of a hand-over without that of touching a working set that no other task has evicted",
-);
+metrics! {
+    TOUCH = lower("touch", "ns"), "the time to touch a task's working set that no other task has evicted";
+    NET = lower("net", "ns/op"),
+        "the time of a hand-over without that of touching a working set that no other task has evicted";
+}
 
 /// A token that goes around many tasks.
 pub const CASE: Case = Case {
