@@ -7,10 +7,9 @@ use measure::{CaseError, Round};
 use std::hint::black_box;
 
 /// How a clock of the kernel is read.
-pub const VIA: Param = Param::new(
-    "via",
-    "whether the C library's function reads the clock, through the vDSO, or a system call",
-    &["vdso", "syscall"],
+pub const VIA: Param = Param::new("via", &["vdso", "syscall"]).meaning(
+    "whether the C library's function reads the clock, through the vDSO, or a \
+     system call",
 );
 
 /// What all clocks have in common.

@@ -80,8 +80,7 @@ pub const WITH_SYNC: &[Metric] = &joined::<31>(&[
 pub const ALL: &[Metric] = WITH_SYNC.split_at(WITH_SYNC.len() - 1).0;
 
 /// The metrics of files that are only read.
-pub const READING: &[Metric] =
-    &joined::<7>(&[&[READ.rate], &READ.times, &[READ_BANDWIDTH, CPU]]);
+pub const READING: &[Metric] = &joined::<7>(&[&[READ.rate], &READ.times, &[READ_BANDWIDTH, CPU]]);
 
 metrics! {
     BANDWIDTH = higher("bandwidth", "bytes/s").with(Role::SameAs(TIME.name)), "bytes of the file in a second";

@@ -104,33 +104,32 @@ pub const PROCESSES_TOO_AND_WORK: &[Param] =
 
 pub const WORKERS: Param = Param::new(
     "workers",
-    "the number of workers that acquire and release the lock",
     // Uncontended, contended, and oversubscribed. The numbers between them add little information.
     &["1", "2", "2xcpus"],
 )
+.meaning("the number of workers that acquire and release the lock")
 .full(&["1", "2", "3", "4", "5", "10"])
 .takes(Takes::Count(WORKERS_AT_MOST as u64));
 pub const AS_MEANING: &str = "whether workers are threads of one process, or processes";
-pub const AS_THREADS: Param = Param::new("as", AS_MEANING, &["threads"]);
+pub const AS_THREADS: Param = Param::new("as", &["threads"]).meaning(AS_MEANING);
 pub const AS_EITHER_IF_FULL: Param =
-    Param::new("as", AS_MEANING, &["threads"]).full(&["threads", "processes"]);
-pub const AS_EITHER: Param = Param::new("as", AS_MEANING, &["threads", "processes"]);
-pub const WORK: Param = Param::new(
-    "work",
-    "CPU-bound work while holding the lock: none, a calibrated length, or an integer loop of 100 \
-     iterations (loop100)",
-    &["none"],
-)
-.full(&["none", "100ns", "1us", "10us", "100us"])
-.takes(Takes::Work(&["loop100"]));
+    Param::new("as", &["threads"]).meaning(AS_MEANING).full(&["threads", "processes"]);
+pub const AS_EITHER: Param = Param::new("as", &["threads", "processes"]).meaning(AS_MEANING);
+pub const WORK: Param = Param::new("work", &["none"])
+    .meaning(
+        "CPU-bound work while holding the lock: none, a calibrated length, or an \
+         integer loop of 100 iterations (loop100)",
+    )
+    .full(&["none", "100ns", "1us", "10us", "100us"])
+    .takes(Takes::Work(&["loop100"]));
 /// As [`WORK`], of locks whose share of the time a default run shows.
 pub const WORK_OF_ALL_LENGTHS: Param = Param { default: &["none", "100ns", "1us", "10us"], ..WORK };
-pub const OUTSIDE: Param = Param::new(
-    "outside",
-    "CPU-bound work after each release, without the lock: none, or a calibrated length",
-    &["none"],
-)
-.takes(Takes::Work(&[]));
+pub const OUTSIDE: Param = Param::new("outside", &["none"])
+    .meaning(
+        "CPU-bound work after each release, without the lock: none, or a calibrated \
+         length",
+    )
+    .takes(Takes::Work(&[]));
 /// Whether a run of this extent measures this point: more than two workers are threads, and a quick run has none of them. Work is
 /// done by one thread and by two, and not in a quick run.
 pub fn includes(params: &Params, extent: Extent) -> bool {

@@ -35,18 +35,16 @@ metrics! {
 
 /// The parameters of every wake-up.
 const PARAMS: &[Param] = &[
-    Param::new(
-        "place",
+    Param::new("place", &["spread", "same"]).meaning(
         "whether the sleeper has a CPU of its own, or the one of the thread that wakes it",
-        &["spread", "same"],
     ),
-    Param::new(
-        "asleep",
-        "how long the thread has been asleep at least: an idle CPU sleeps deeper with time",
-        &["50us"],
-    )
-    .full(&["50us", "1ms", "10ms"])
-    .takes(Takes::Length),
+    Param::new("asleep", &["50us"])
+        .meaning(
+            "how long the thread has been asleep at least: an idle CPU sleeps deeper with \
+             time",
+        )
+        .full(&["50us", "1ms", "10ms"])
+        .takes(Takes::Length),
 ];
 
 /// What all wake-ups have in common.

@@ -19,4 +19,3 @@ metrics! {
             "runs that ended with an exit code other than 0";
     ]
 }
-

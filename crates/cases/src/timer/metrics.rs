@@ -21,4 +21,3 @@ metrics! {
 
 /// The metrics of sleeps that never end early.
 pub const EXACT: &[Metric] = BY_TICKS.split_at(BY_TICKS.len() - 1).0;
-
