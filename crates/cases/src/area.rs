@@ -165,7 +165,7 @@ pub enum Finding {
 
 impl Area {
     /// An area that measures all combinations of its cases' parameters, without rows or findings in the summary. A case
-    /// without a definition does not compile.
+    /// or a parameter without a definition does not compile.
     pub const fn new(name: &'static str, cases: &'static [&'static Case]) -> Self {
         fn all(_params: &Params, _extent: Extent) -> bool {
             true
@@ -174,6 +174,11 @@ impl Area {
         while at < cases.len() {
             let case = cases[at];
             assert!(!case.operation.is_empty() && !case.comparable_to.is_empty(), "{}", case.name);
+            let mut nth = 0;
+            while nth < case.params.len() {
+                assert!(!case.params[nth].meaning.is_empty(), "{}", case.params[nth].name);
+                nth += 1;
+            }
             at += 1;
         }
         Self {

@@ -131,13 +131,15 @@ impl Trials {
 }
 
 impl Param {
-    /// A parameter with these values, with `--full` too, and no others.
-    pub const fn new(
-        name: &'static str,
-        meaning: &'static str,
-        default: &'static [&'static str],
-    ) -> Self {
-        Self { name, meaning, default, full: default, takes: Takes::Words(&[]) }
+    /// A parameter with these values, with `--full` too, and no others. Its meaning is given by [`Param::meaning`]: `Area::new`
+    /// does not compile without it.
+    pub const fn new(name: &'static str, default: &'static [&'static str]) -> Self {
+        Self { name, meaning: "", default, full: default, takes: Takes::Words(&[]) }
+    }
+
+    /// The parameter with its meaning.
+    pub const fn meaning(self, meaning: &'static str) -> Self {
+        Self { meaning, ..self }
     }
 
     /// The parameter with other values that `--full` measures.

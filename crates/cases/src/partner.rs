@@ -23,11 +23,8 @@ const ENDS_WITHIN: Duration = Duration::from_secs(2);
 const SHOWS_ITS_END_WITHIN: Duration = Duration::from_secs(1);
 
 /// Tasks as processes and as threads.
-pub const AS: Param = Param::new(
-    "as",
-    "whether the tasks are processes, or threads of one process",
-    &["processes", "threads"],
-);
+pub const AS: Param = Param::new("as", &["processes", "threads"])
+    .meaning("whether the tasks are processes, or threads of one process");
 
 /// As [`AS`], but as threads only with `--full`.
 pub const AS_PROCESSES: Param = Param { default: &["processes"], ..AS };
@@ -42,15 +39,14 @@ pub const AS_PROCESSES_WHERE_POSSIBLE: Param = if CAN_FORK { AS_PROCESSES } else
 pub const AS_THREADS: Param = Param { default: &["threads"], full: &["threads"], ..AS };
 
 /// On one CPU, on two, and where the scheduler puts them.
-pub const PLACE: Param = Param::new(
-    "place",
-    "tasks pinned to the same CPU, to another CPU than the measuring one, or unpinned; or to \
-     hardware threads of one core (smt), to cores that share their last-level cache (core), to \
-     cores of one socket with different last-level caches (cache), or to different sockets \
-     (socket)",
-    &["same", "other", "unpinned"],
-)
-.takes(Takes::Words(APART));
+pub const PLACE: Param = Param::new("place", &["same", "other", "unpinned"])
+    .meaning(
+        "tasks pinned to the same CPU, to another CPU than the measuring one, or \
+         unpinned; or to hardware threads of one core (smt), to cores that share their \
+         last-level cache (core), to cores of one socket with different last-level \
+         caches (cache), or to different sockets (socket)",
+    )
+    .takes(Takes::Words(APART));
 
 /// As [`PLACE`], by default on one CPU only.
 pub const PLACE_SAME: Param = Param { default: &["same"], ..PLACE };

@@ -10,16 +10,15 @@ use crate::{Param, Takes, value_of};
 pub const APART: &[&str] = &["smt", "core", "cache", "socket"];
 
 /// On which CPUs workers run.
-pub const PLACE: Param = Param::new(
-    "place",
-    "workers all on the same CPU, spread one to a CPU in turn, or unpinned; or in turn on the \
-     hardware threads of one core (smt), on cores that share their last-level cache (core), on \
-     cores of one socket with different last-level caches (cache), or on different sockets \
-     (socket)",
-    &["spread"],
-)
-.full(&["same", "spread", "unpinned"])
-.takes(Takes::Words(APART));
+pub const PLACE: Param = Param::new("place", &["spread"])
+    .meaning(
+        "workers all on the same CPU, spread one to a CPU in turn, or unpinned; or in \
+         turn on the hardware threads of one core (smt), on cores that share their \
+         last-level cache (core), on cores of one socket with different last-level \
+         caches (cache), or on different sockets (socket)",
+    )
+    .full(&["same", "spread", "unpinned"])
+    .takes(Takes::Words(APART));
 
 /// As [`PLACE`], where a run measures only the usual one unless another is asked for.
 pub const SPREAD: Param = Param {

@@ -35,6 +35,45 @@ pub enum Role {
     Derived,
 }
 
+/// Defines metrics, each by its name, unit, and meaning, which is also its documentation:
+/// `REPLY_WORST = lower("reply-worst", "ns"), "the longest time of any reply";`. What follows the unit are further calls, such
+/// as `.with(Role::OwnCost)`. With a name before them, as in `pub const LIST: [ … ]`, it also defines the list of them all.
+#[macro_export]
+macro_rules! metrics {
+    ($(#[$attribute:meta])* $visibility:vis const $LIST:ident: [$(
+        $METRIC:ident = $better:ident($name:expr, $unit:expr)$(.$with:ident($what:expr))*, $meaning:expr;
+    )*]) => {
+        $crate::metrics! {
+            $($METRIC = $better($name, $unit)$(.$with($what))*, $meaning;)*
+        }
+        $(#[$attribute])*
+        $visibility const $LIST: &[$crate::Metric] = &[$($METRIC),*];
+    };
+    ($(
+        $METRIC:ident = $better:ident($name:expr, $unit:expr)$(.$with:ident($what:expr))*, $meaning:expr;
+    )*) => {$(
+        #[doc = $meaning]
+        pub const $METRIC: $crate::Metric =
+            $crate::Metric::$better($name, $unit, $meaning)$(.$with($what))*;
+    )*};
+}
+
+/// The metrics of several lists, one after the other. Compilation fails unless there are `N`.
+pub const fn joined<const N: usize>(lists: &[&[Metric]]) -> [Metric; N] {
+    let mut all = [TIME; N];
+    let (mut filled, mut list) = (0, 0);
+    while list < lists.len() {
+        let mut nth = 0;
+        while nth < lists[list].len() {
+            all[filled] = lists[list][nth];
+            (filled, nth) = (filled + 1, nth + 1);
+        }
+        list += 1;
+    }
+    assert!(filled == N, "N is wrong");
+    all
+}
+
 /// The time of one operation, which every case has.
 pub const TIME: Metric = Metric::lower("time", "ns/op", "the time of one operation");
 

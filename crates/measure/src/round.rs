@@ -227,9 +227,11 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Reports a metric other than the time of one operation. Does nothing in the untimed pass.
-    pub fn metric(&mut self, metric: &Metric, value: f64) {
-        if self.order.mode == Mode::Sample {
+    /// Reports a metric other than the time of one operation, if it has a value. Does nothing in the untimed pass.
+    pub fn metric(&mut self, metric: &Metric, value: impl Into<Option<f64>>) {
+        if let Some(value) = value.into()
+            && self.order.mode == Mode::Sample
+        {
             let Metric { name, unit, better, combine, .. } = *metric;
             let (name, unit) = (name.to_owned(), unit.to_owned());
             self.print(&Line::Metric(MetricValue { name, unit, better, combine, value }));

@@ -29,44 +29,28 @@ use state::{SharedState, Slot, phase};
 use worker::Worker;
 
 use crate::doubt::Doubt;
-use crate::metric::{Metric, Role, TIME};
+use crate::metric::{Role, TIME};
+use crate::metrics;
 use crate::oversubscription::{Seen, is_oversubscribed};
 use crate::record::{OperationCounts, Repeated, Series};
 use crate::round::{Mode, Round, RoundOrder, use_all_cpus};
 use crate::stats::median;
 
-/// Pairs of acquire and release of all workers in a second.
-pub const RATE: Metric =
-    Metric::higher("rate", "pairs/s", "pairs per second of all workers together")
-        .with(Role::SameAs(TIME.name));
-/// Parallel operations of all workers in a second.
-pub const PARALLEL_RATE: Metric =
-    Metric::higher("rate", "op/s", "operations per second of all workers together")
-        .with(Role::SameAs(TIME.name));
-/// Parallel operations of one worker in a second.
-pub const WORKER_RATE: Metric =
-    Metric::higher("worker-rate", "op/s", "operations per second of one worker, on average")
-        .with(Role::SameAs(TIME.name));
-/// The share of the least served worker.
-pub const LEAST_SHARE: Metric = Metric::higher(
-    "least-share",
-    "of fair",
-    "operations of the least served worker, relative to a fair share",
-);
-/// The share of the best served worker.
-pub const GREATEST_SHARE: Metric = Metric::lower(
-    "greatest-share",
-    "of fair",
-    "operations of the best served worker, relative to a fair share",
-);
-
-/// The time of a hand-over to another worker, which waits.
-pub const HAND_OVER: Metric = Metric::lower(
-    "handover-to-waiter",
-    "ns",
-    "the time from the beginning of a release until another worker, which has waited for 20 us or longer, has acquired the lock; \
-     if that worker sleeps, waking it is included",
-);
+metrics! {
+    RATE = higher("rate", "pairs/s").with(Role::SameAs(TIME.name)),
+        "pairs per second of all workers together";
+    PARALLEL_RATE = higher("rate", "op/s").with(Role::SameAs(TIME.name)),
+        "operations per second of all workers together";
+    WORKER_RATE = higher("worker-rate", "op/s").with(Role::SameAs(TIME.name)),
+        "operations per second of one worker, on average";
+    LEAST_SHARE = higher("least-share", "of fair"),
+        "operations of the least served worker, relative to a fair share";
+    GREATEST_SHARE = lower("greatest-share", "of fair"),
+        "operations of the best served worker, relative to a fair share";
+    HAND_OVER = lower("handover-to-waiter", "ns"),
+        "the time from the beginning of a release until another worker, which has waited for 20 us or longer, has acquired the lock; \
+         if that worker sleeps, waking it is included";
+}
 
 impl Round<'_> {
     /// Measures `task` with several workers at once: the time of one operation as seen by a worker, operations per

@@ -20,13 +20,10 @@ pub const RATE: Metric =
         .with(Role::SameAs(TIME.name));
 
 /// How many threads share the line.
-pub const WORKERS: Param = Param::new(
-    "workers",
-    "how many threads, each on a CPU of its own, operate on the same cache line",
-    &["2", "1xcpus"],
-)
-.full(&["1", "2", "1xcpus"])
-.takes(Takes::Count(1024));
+pub const WORKERS: Param = Param::new("workers", &["2", "1xcpus"])
+    .meaning("how many threads, each on a CPU of its own, operate on the same cache line")
+    .full(&["1", "2", "1xcpus"])
+    .takes(Takes::Count(1024));
 
 /// How the shared cases are measured.
 pub const TRIALS: Option<Trials> = Some(Trials::new(|_: &Params| SPAN));

@@ -17,13 +17,10 @@ pub const CASE: Case = Case {
                 other CPU, which waits for it actively, answers with the next number, for which this thread waits.",
     comparable_to: "The `core-to-core-latency` programs divide by two. With --full it is the matrix of all pairs of CPUs. \
                     lmbench's `lat_ctx` and pipes wake a thread as well.",
-    params: &[Param::new(
-        "pair",
-        "the two CPUs; first-last: the first and the last that this process may use",
-        &["first-last"],
-    )
-    .full(&["each-pair"])
-    .takes(Takes::CpuPair)],
+    params: &[Param::new("pair", &["first-last"])
+        .meaning("the two CPUs; first-last: the first and the last that this process may use")
+        .full(&["each-pair"])
+        .takes(Takes::CpuPair)],
     run: |params, round| {
         let [there, here] = pair(value_of(params, "pair")?, &round.order().cpus)?;
         let line = Line::default();

@@ -3,23 +3,18 @@
 use super::properties::{self, UNTIL_TICK};
 use crate::{Case, Param};
 use measure::time::Stopwatch;
-use measure::{CaseError, Metric, Round};
+use measure::{CaseError, Round};
 use std::hint::black_box;
 
 /// How a clock of the kernel is read.
-pub const VIA: Param = Param::new(
-    "via",
-    "whether the C library's function reads the clock, through the vDSO, or a system call",
-    &["vdso", "syscall"],
+pub const VIA: Param = Param::new("via", &["vdso", "syscall"]).meaning(
+    "whether the C library's function reads the clock, through the vDSO, or a \
+     system call",
 );
-
-/// The metrics of every clock.
-const METRICS: &[Metric] =
-    &[properties::STEP, properties::GRANULARITY, properties::BACK, properties::BACK_ACROSS_CPUS];
 
 /// What all clocks have in common.
 pub const fn clock(name: &'static str) -> Case {
-    Case { core_bound: true, metrics: METRICS, ..Case::new("clock", name) }
+    Case { core_bound: true, metrics: properties::METRICS, ..Case::new("clock", name) }
 }
 
 /// Measures the cost of `read` and the properties of the clock. `units` converts a reading to a number

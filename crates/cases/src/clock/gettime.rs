@@ -28,7 +28,10 @@ pub const CASE: Case = Case {
                 function, and stress-ng's `--vdso` the monotonic one by the vDSO's function. A \
                 clock that the vDSO lacks is read by a system call either way, as the number of \
                 system calls shows.",
-    params: &[Param::new("id", "the clock, as in CLOCK_REALTIME", USUAL_CLOCKS).full(CLOCKS), VIA],
+    params: &[
+        Param::new("id", USUAL_CLOCKS).meaning("the clock, as in CLOCK_REALTIME").full(CLOCKS),
+        VIA,
+    ],
     run,
     ..clock("gettime").on_linux()
 };

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use measure::round::Mode;
 use measure::time::Stopwatch;
-use measure::{Combine, Metric, Round};
+use measure::{Combine, Round, metrics};
 use platform::counters::involuntary_switches;
 use platform::cpu::pin_thread;
 
@@ -20,28 +20,19 @@ pub const UNTIL_TICK: Duration = Duration::from_millis(12);
 /// How long a thread may take to move to its CPU.
 const UNTIL_THERE: Duration = Duration::from_millis(100);
 
-/// The smallest step in any round.
-pub const STEP: Metric = Metric::lower(
-    "step",
-    "ns",
-    "the smallest difference between two consecutive readings that differ",
-)
-.combined(Combine::Least);
-/// The median step that a program sees which reads the clock in a loop.
-pub const GRANULARITY: Metric = Metric::lower(
-    "granularity",
-    "ns",
-    "the median difference between two consecutive readings that differ: the cost of a reading for \
-     a fine clock, the tick for a coarse one",
-);
-/// Of all rounds together.
-pub const BACK: Metric =
-    Metric::lower("back", "steps", "readings lower than the previous one, on one CPU")
-        .combined(Combine::Sum);
-/// Of all rounds together.
-pub const BACK_ACROSS_CPUS: Metric =
-    Metric::lower("back-across-cpus", "steps", "readings lower than an earlier one on another CPU")
-        .combined(Combine::Sum);
+metrics! {
+    /// The metrics of every clock; the steps back are those of all rounds together.
+    pub const METRICS: [
+        STEP = lower("step", "ns").combined(Combine::Least),
+            "the smallest difference between two consecutive readings that differ";
+        GRANULARITY = lower("granularity", "ns"),
+            "the median difference between two consecutive readings that differ: the cost of a reading for \
+             a fine clock, the tick for a coarse one";
+        BACK = lower("back", "steps").combined(Combine::Sum), "readings lower than the previous one, on one CPU";
+        BACK_ACROSS_CPUS = lower("back-across-cpus", "steps").combined(Combine::Sum),
+            "readings lower than an earlier one on another CPU";
+    ]
+}
 
 /// Reports `step`, `granularity` and `back` of a clock, which is read in a loop on this CPU. Reports no
 /// step and no granularity if the clock did not change within `patience`.

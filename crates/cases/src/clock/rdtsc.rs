@@ -2,11 +2,8 @@ use super::clock;
 use crate::{Case, Only, Param, on_x86_64};
 
 /// Whether a fence keeps the reading in program order.
-pub const FENCE: Param = Param::new(
-    "fence",
-    "whether an lfence keeps the reading in program order",
-    &["none", "lfence"],
-);
+pub const FENCE: Param = Param::new("fence", &["none", "lfence"])
+    .meaning("whether an lfence keeps the reading in program order");
 
 /// The time stamp counter.
 pub const CASE: Case = Case {

@@ -29,31 +29,24 @@ pub const CASE: Case = Case {
                 `oscost concurrency` measures every candidate and reports the best one.",
     trials: Some(Trials { only_by: Some("oscost concurrency"), ..Trials::new(takes) }),
     params: &[
-        Param::new(
-            "executor",
-            "what carries out the jobs (see concurrency/jobs)",
-            &["serial", "threads", "pool", "tokio"],
-        ),
-        Param::new("degree", "the maximum number of jobs in progress at once", &["1"])
+        Param::new("executor", &["serial", "threads", "pool", "tokio"])
+            .meaning("what carries out the jobs (see concurrency/jobs)"),
+        Param::new("degree", &["1"])
+            .meaning("the maximum number of jobs in progress at once")
             .takes(Takes::Count(DEGREE_AT_MOST as u64)),
-        Param::new(
-            "order",
-            "whether jobs start in the given order, or the shortest job first of those that have \
-             arrived",
-            &["given"],
-        )
-        .takes(Takes::Words(&["shortest"])),
-        Param::new("jobs", "the number of jobs", &["40"]).takes(Takes::Count(JOBS_AT_MOST as u64)),
-        Param::new(
-            "length",
-            "the lengths of the jobs, evenly spaced over the range",
-            &["5ms..80ms"],
-        ),
-        Param::new(
-            "bound",
-            "whether the jobs need a CPU, wait, or do both with this CPU share",
-            &["mixed:30"],
-        ),
+        Param::new("order", &["given"])
+            .meaning(
+                "whether jobs start in the given order, or the shortest job first of those that \
+                 have arrived",
+            )
+            .takes(Takes::Words(&["shortest"])),
+        Param::new("jobs", &["40"])
+            .meaning("the number of jobs")
+            .takes(Takes::Count(JOBS_AT_MOST as u64)),
+        Param::new("length", &["5ms..80ms"])
+            .meaning("the lengths of the jobs, evenly spaced over the range"),
+        Param::new("bound", &["mixed:30"])
+            .meaning("whether the jobs need a CPU, wait, or do both with this CPU share"),
         INSTRUCTIONS,
         FOREGROUND,
     ],

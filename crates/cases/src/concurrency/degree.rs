@@ -23,17 +23,15 @@ pub const CASE: Case = Case {
                 gives rates at single degrees.",
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param::new("kind", "whether the jobs need a CPU, or also wait", &["cpu", "mixed"]),
-        Param::new(
-            "degree",
-            "how many jobs are under way at once",
-            // Five degrees on two CPUs: up to the number of CPUs, and beyond it, where the fitted laws
-            // separate contention from coherence.
-            &["few..4xcpus"],
-        )
-        .full(&["1..4xcpus"])
-        .takes(Takes::Count(DEGREE_AT_MOST as u64)),
-        Param::new("executor", "what carries out the jobs (see concurrency/jobs)", &["threads"])
+        Param::new("kind", &["cpu", "mixed"]).meaning("whether the jobs need a CPU, or also wait"),
+        // Five degrees on two CPUs: up to the number of CPUs, and beyond it, where the fitted laws
+        // separate contention from coherence.
+        Param::new("degree", &["few..4xcpus"])
+            .meaning("how many jobs are under way at once")
+            .full(&["1..4xcpus"])
+            .takes(Takes::Count(DEGREE_AT_MOST as u64)),
+        Param::new("executor", &["threads"])
+            .meaning("what carries out the jobs (see concurrency/jobs)")
             .full(&["threads", "pool"])
             .takes(Takes::Words(&[
                 "threads-up-front",
@@ -42,15 +40,12 @@ pub const CASE: Case = Case {
                 "pool",
                 "rayon",
             ])),
-        Param::new(
-            "jobs",
-            "the number of jobs in the list",
-            // A multiple of each default degree, so that all threads carry out equally many jobs.
-            &["48"],
-        )
-        .full(&["96"])
-        .takes(Takes::Count(JOBS_AT_MOST as u64)),
-        Param::new("length", "the length of each job", &["500us"]).takes(Takes::Length),
+        // A multiple of each default degree, so that all threads carry out equally many jobs.
+        Param::new("jobs", &["48"])
+            .meaning("the number of jobs in the list")
+            .full(&["96"])
+            .takes(Takes::Count(JOBS_AT_MOST as u64)),
+        Param::new("length", &["500us"]).meaning("the length of each job").takes(Takes::Length),
         FINISHER,
         KINDS,
         // Independent instructions show which CPUs are hardware threads of one core.

@@ -4,12 +4,17 @@ use measure::TIME;
 
 use crate::{Application, Design, Select};
 
-const fn worth(executor: &'static [(&'static str, &'static str)]) -> Select {
-    Select::point("concurrency/worth", executor)
-}
-
-const fn jobs(executor: &'static [(&'static str, &'static str)]) -> Select {
-    Select::point("concurrency/jobs", executor)
+/// A design whose points are those of an executor.
+macro_rules! design {
+    ($name:literal: $executor:literal) => {
+        Design {
+            name: $name,
+            points: &[
+                &[Select::point("concurrency/worth", &[("executor", $executor)])],
+                &[Select::point("concurrency/jobs", &[("executor", $executor)])],
+            ],
+        }
+    };
 }
 
 pub const APPLICATIONS: &[Application] = &[Application {
@@ -17,21 +22,9 @@ pub const APPLICATIONS: &[Application] = &[Application {
     says: "A list of short jobs, carried out at once or one after the other.",
     metrics: &[&TIME],
     designs: &[
-        Design {
-            name: "serial",
-            points: &[&[worth(&[("executor", "serial")])], &[jobs(&[("executor", "serial")])]],
-        },
-        Design {
-            name: "thread per job",
-            points: &[&[worth(&[("executor", "threads")])], &[jobs(&[("executor", "threads")])]],
-        },
-        Design {
-            name: "thread pool",
-            points: &[&[worth(&[("executor", "pool")])], &[jobs(&[("executor", "pool")])]],
-        },
-        Design {
-            name: "async tasks",
-            points: &[&[worth(&[("executor", "tokio")])], &[jobs(&[("executor", "tokio")])]],
-        },
+        design!("serial": "serial"),
+        design!("thread per job": "threads"),
+        design!("thread pool": "pool"),
+        design!("async tasks": "tokio"),
     ],
 }];

@@ -28,40 +28,33 @@ pub const CASE: Case = Case {
                 creation of idle threads only.",
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param::new("executor", "what carries out the jobs", &["serial", "threads", "tokio"])
+        Param::new("executor", &["serial", "threads", "tokio"])
+            .meaning("what carries out the jobs")
             .full(&["serial", "threads"])
             .takes(Takes::Words(NAMES)),
-        Param::new(
-            "kind",
+        Param::new("kind", &["cpu", "wait", "mixed"]).meaning(
             "whether the jobs need a CPU, wait, or alternate between both with equal shares",
-            &["cpu", "wait", "mixed"],
         ),
-        Param::new(
-            "jobs",
-            "how many jobs the list has",
-            // Many, where the turnarounds differ most.
-            &["17"],
-        )
-        .full(&["2", "5", "8", "11", "14", "17"])
-        .takes(Takes::Count(JOBS_AT_MOST as u64)),
-        Param::new(
-            "base",
-            "the length of the shortest job",
-            // From about the cost of a thread to many times that. With 2.43 ms the ratios change by
-            // only a few percent more, and a trial takes three times as long.
-            &["30us", "810us"],
-        )
-        .full(&["10ms", "30ms", "90ms", "270ms", "810ms", "2.43s"])
-        .takes(Takes::Length),
-        Param::new(
-            "order",
-            "the order in which the jobs are handed out, by length; or all of them of equal \
-             length, the mean of the others",
-            &["longest"],
-        )
-        .takes(Takes::Words(&["shortest", "shuffled", "equal"])),
+        // Many, where the turnarounds differ most.
+        Param::new("jobs", &["17"])
+            .meaning("how many jobs the list has")
+            .full(&["2", "5", "8", "11", "14", "17"])
+            .takes(Takes::Count(JOBS_AT_MOST as u64)),
+        // From about the cost of a thread to many times that. With 2.43 ms the ratios change by
+        // only a few percent more, and a trial takes three times as long.
+        Param::new("base", &["30us", "810us"])
+            .meaning("the length of the shortest job")
+            .full(&["10ms", "30ms", "90ms", "270ms", "810ms", "2.43s"])
+            .takes(Takes::Length),
+        Param::new("order", &["longest"])
+            .meaning(
+                "the order in which the jobs are handed out, by length; or all of them of equal \
+                 length, the mean of the others",
+            )
+            .takes(Takes::Words(&["shortest", "shuffled", "equal"])),
         CPUS,
-        Param::new("degree", "the maximum number of jobs in progress at once", &["25"])
+        Param::new("degree", &["25"])
+            .meaning("the maximum number of jobs in progress at once")
             .takes(Takes::Count(DEGREE_AT_MOST as u64)),
         FINISHER,
         KINDS,
@@ -87,13 +80,10 @@ pub const CASE: Case = Case {
 };
 
 /// The CPUs on which the jobs run.
-pub const CPUS: Param = Param::new(
-    "cpus",
-    "whether all threads are pinned to one CPU or may use all CPUs",
-    &["one", "all"],
-)
-.full(&["one"])
-.takes(Takes::Words(&["all"]));
+pub const CPUS: Param = Param::new("cpus", &["one", "all"])
+    .meaning("whether all threads are pinned to one CPU or may use all CPUs")
+    .full(&["one"])
+    .takes(Takes::Words(&["all"]));
 
 fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     let share = parse_bound(value_of(params, "kind")?).map_err(CaseError::Failed)?;

@@ -22,49 +22,46 @@ pub const USUAL: &[(&str, &str)] = &[
 ];
 
 /// The work of finishers.
-pub const FINISHER: Param = Param::new(
-    "finisher",
-    "CPU time of the finisher of each job; finishers run one at a time, on the thread that hands \
-     out the jobs",
-    &["none"],
-)
-.takes(Takes::Work(&[]));
+pub const FINISHER: Param = Param::new("finisher", &["none"])
+    .meaning(
+        "CPU time of the finisher of each job; finishers run one at a time, on the \
+         thread that hands out the jobs",
+    )
+    .takes(Takes::Work(&[]));
 
 /// Different objects.
-pub const KINDS: Param = Param::new(
-    "kinds",
-    "the number of kinds of jobs, each with its own handler: job k is of kind k modulo this \
-     number, and its handler is called through an array",
-    &["1"],
-)
-.takes(Takes::Count(KINDS_AT_MOST as u64));
+pub const KINDS: Param = Param::new("kinds", &["1"])
+    .meaning(
+        "the number of kinds of jobs, each with its own handler: job k is of kind k \
+         modulo this number, and its handler is called through an array",
+    )
+    .takes(Takes::Count(KINDS_AT_MOST as u64));
 
 /// Where completion is timed.
-pub const STAMP: Param = Param::new(
-    "stamp",
-    "where the completion time of a job is read: at the end of its handler, or at the beginning of \
-     its finisher",
-    &["handler"],
-)
-.takes(Takes::Words(&["finisher"]));
+pub const STAMP: Param = Param::new("stamp", &["handler"])
+    .meaning(
+        "where the completion time of a job is read: at the end of its handler, or at \
+         the beginning of its finisher",
+    )
+    .takes(Takes::Words(&["finisher"]));
 
 /// What the CPU-bound work consists of.
-pub const INSTRUCTIONS: Param = Param::new(
-    "instructions",
-    "whether the instructions of CPU-bound work are one dependent chain, which leaves most of a \
-     core to its other hardware thread, or eight independent ones, which need all of it",
-    &["dependent"],
-)
-.takes(Takes::Words(&["independent"]));
+pub const INSTRUCTIONS: Param = Param::new("instructions", &["dependent"])
+    .meaning(
+        "whether the instructions of CPU-bound work are one dependent chain, which \
+         leaves most of a core to its other hardware thread, or eight independent ones, \
+         which need all of it",
+    )
+    .takes(Takes::Words(&["independent"]));
 
 /// A task beside the jobs.
-pub const FOREGROUND: Param = Param::new(
-    "foreground",
-    "whether a task of ordinary priority wakes up every 5 ms in the mean while the jobs run, which \
-     gives its wake-up delay; short lists are then carried out repeatedly",
-    &["no"],
-)
-.takes(Takes::Words(&["yes"]));
+pub const FOREGROUND: Param = Param::new("foreground", &["no"])
+    .meaning(
+        "whether a task of ordinary priority wakes up every 5 ms in the mean while the \
+         jobs run, which gives its wake-up delay; short lists are then carried out \
+         repeatedly",
+    )
+    .takes(Takes::Words(&["yes"]));
 
 /// Where the completion time of a job is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -79,18 +79,11 @@ fn report(round: &mut Round, list: &JobList, trial: &Trial<Vec<Done>>, ideal: Du
     }
     let elapsed = trial.elapsed.as_secs_f64();
     round.metric(&CPU_USE, trial.usage.cpu.as_secs_f64() / elapsed);
-    for (metric, switches) in [
-        (&VOLUNTARY_SWITCHES, trial.usage.voluntary_switches),
-        (&INVOLUNTARY_SWITCHES, trial.usage.involuntary_switches),
-    ] {
-        if let Some(switches) = switches {
-            round.metric(metric, switches as f64);
-        }
-    }
+    let number = |switches: Option<u64>| switches.map(|switches| switches as f64);
+    round.metric(&VOLUNTARY_SWITCHES, number(trial.usage.voluntary_switches));
+    round.metric(&INVOLUNTARY_SWITCHES, number(trial.usage.involuntary_switches));
     round.metric(&OVERHEAD, elapsed / ideal.as_secs_f64() - 1.0);
-    if let Some(error) = work_error(jobs, &trial.value) {
-        round.metric(&WORK_ERROR, error);
-    }
+    round.metric(&WORK_ERROR, work_error(jobs, &trial.value));
 }
 
 /// The metric `work-error`; `None` if the jobs have no work, or the system does not report its CPU time.

@@ -24,29 +24,25 @@ pub const CASE: Case = Case {
                 only the creation of threads.",
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param::new(
-            "executor",
-            "what carries out the jobs (see concurrency/jobs)",
-            // Rayon's figures are close to the pool's.
-            &["serial", "threads", "pool", "tokio"],
-        )
-        .full(&["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "processes"])
-        .takes(Takes::Words(NAMES)),
-        Param::new(
-            "length",
-            "the length of each job",
-            // Half a decade between neighbours: a pool or rayon overtakes serial execution near the
-            // lower end, threads and tokio near the upper one, and a crossing needs a length on both sides.
-            &["1us", "3us", "10us", "30us", "100us", "300us"],
-        )
-        .full(&[
-            "1us", "2us", "5us", "10us", "20us", "50us", "100us", "200us", "500us", "1ms", "2ms",
-            "5ms",
-        ])
-        .takes(Takes::Length),
-        Param::new("jobs", "the number of jobs in the list", &["64"])
+        // Rayon's figures are close to the pool's.
+        Param::new("executor", &["serial", "threads", "pool", "tokio"])
+            .meaning("what carries out the jobs (see concurrency/jobs)")
+            .full(&["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "processes"])
+            .takes(Takes::Words(NAMES)),
+        // Half a decade between neighbours: a pool or rayon overtakes serial execution near the
+        // lower end, threads and tokio near the upper one, and a crossing needs a length on both sides.
+        Param::new("length", &["1us", "3us", "10us", "30us", "100us", "300us"])
+            .meaning("the length of each job")
+            .full(&[
+                "1us", "2us", "5us", "10us", "20us", "50us", "100us", "200us", "500us", "1ms",
+                "2ms", "5ms",
+            ])
+            .takes(Takes::Length),
+        Param::new("jobs", &["64"])
+            .meaning("the number of jobs in the list")
             .takes(Takes::Count(JOBS_AT_MOST as u64)),
-        Param::new("degree", "the maximum number of jobs in progress at once", &["1xcpus"])
+        Param::new("degree", &["1xcpus"])
+            .meaning("the maximum number of jobs in progress at once")
             .takes(Takes::Count(DEGREE_AT_MOST as u64)),
         FINISHER,
         KINDS,

@@ -22,14 +22,13 @@ pub const CASE: Case = Case {
     only: Only::Linux("only Linux can drop a file from the page cache and verify that it is gone"),
     trials: Some(super::UNCOUNTED),
     params: &[
-        Param::new(
-            "dropped",
-            "what is dropped before the files are read: their contents (posix_fadvise), or \
-             everything in the system's caches, including dentries and inodes \
-             (/proc/sys/vm/drop_caches, as root)",
-            &["contents"],
-        )
-        .takes(Takes::Words(&["all"])),
+        Param::new("dropped", &["contents"])
+            .meaning(
+                "what is dropped before the files are read: their contents (posix_fadvise), or \
+                 everything in the system's caches, including dentries and inodes \
+                 (/proc/sys/vm/drop_caches, as root)",
+            )
+            .takes(Takes::Words(&["all"])),
         Param {
             default: &["4k", "64k"],
             full: &["4k", "16k", "64k", "128k"],

@@ -25,22 +25,23 @@ pub const SIZE_AT_MOST: u64 = 1 << 20;
 pub const WHOLE_AT_MOST: u64 = 16 << 30;
 
 /// The size of the single file of a trial: in a default run one that leaves time for several trials.
-pub const WHOLE_SIZE: Param = Param::new("size", "the size of the file, in bytes", &["32m"])
+pub const WHOLE_SIZE: Param = Param::new("size", &["32m"])
+    .meaning("the size of the file, in bytes")
     .full(&["1g"])
     .takes(Takes::Size(WHOLE_AT_MOST));
 
 /// The parent of the new directory.
-pub const DIR: Param = Param::new(
-    "dir",
-    "the parent of the new directory: `temp`, the system's directory for temporary files, or any \
-     directory given with --dir",
-    &[TEMP],
-)
-.takes(Takes::Directory);
+pub const DIR: Param = Param::new("dir", &[TEMP])
+    .meaning(
+        "the parent of the new directory: `temp`, the system's directory for temporary \
+         files, or any directory given with --dir",
+    )
+    .takes(Takes::Directory);
 
 /// The number of files: by default as many as several trials have time for, so that the slowest 1 % are still 20
 /// files.
-pub const FILES: Param = Param::new("files", "the number of files", &["2000"])
+pub const FILES: Param = Param::new("files", &["2000"])
+    .meaning("the number of files")
     .full(&["10000"])
     .takes(Takes::Count(FILES_AT_MOST));
 
@@ -48,8 +49,9 @@ pub const FILES: Param = Param::new("files", "the number of files", &["2000"])
 pub const FEWER_FILES: Param = Param { default: &["1000"], ..FILES };
 
 /// The size of each file, in cases that do not vary it.
-pub const SIZE: Param =
-    Param::new("size", "the size of each file, in bytes", &["4k"]).takes(Takes::Size(SIZE_AT_MOST));
+pub const SIZE: Param = Param::new("size", &["4k"])
+    .meaning("the size of each file, in bytes")
+    .takes(Takes::Size(SIZE_AT_MOST));
 
 /// Whether a run of this extent measures this point: a quick run has files of at most one block, and only
 /// the values of `sync`, `how` and `where` that differ most.

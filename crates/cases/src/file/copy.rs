@@ -28,11 +28,8 @@ pub const CASE: Case = Case {
             of CopyFileEx, which opens the files itself.",
     trials: Some(Trials { includes, ..Trials::new(takes) }),
     params: &[
-        Param::new(
-            "how",
-            "by which calls it is copied",
-            &["read+write", "copy_file_range", "sendfile", "reflink", "CopyFileEx"],
-        ),
+        Param::new("how", &["read+write", "copy_file_range", "sendfile", "reflink", "CopyFileEx"])
+            .meaning("by which calls it is copied"),
         WHOLE_SIZE,
         DIR,
     ],

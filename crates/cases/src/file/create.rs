@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
                 open alone.",
     trials: Some(super::COUNTED),
     params: &[
-        Param::new("how", "how files are created", &["open", "tmpfile+link", "io_uring"]),
+        Param::new("how", &["open", "tmpfile+link", "io_uring"]).meaning("how files are created"),
         SIZE,
         FEWER_FILES,
         DIR,

@@ -14,7 +14,8 @@ pub const CASE: Case = Case {
                 (SetFileInformationByHandle on Windows).",
     comparable_to: "will-it-scale's `fallocate1` allocates 1 MiB in steps of 8 KiB before each ftruncate.",
     params: &[
-        Param::new("size", "how much is allocated, in bytes", &["1m"])
+        Param::new("size", &["1m"])
+            .meaning("how much is allocated, in bytes")
             .full(&["64k", "1m", "16m"])
             .takes(Takes::Size(WHOLE_AT_MOST)),
         DIR,

@@ -17,11 +17,9 @@ pub const CASE: Case = Case {
                 fs_mark's `-D` also spread files over directories.",
     trials: Some(super::COUNTED),
     params: &[
-        Param::new(
-            "layout",
-            "whether all files are in one directory (flat) or spread over 256 directories in turn \
-             (fanned)",
-            &["flat", "fanned"],
+        Param::new("layout", &["flat", "fanned"]).meaning(
+            "whether all files are in one directory (flat) or spread over 256 directories \
+             in turn (fanned)",
         ),
         SIZE,
         FILES,

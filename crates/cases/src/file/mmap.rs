@@ -16,7 +16,8 @@ pub const CASE: Case = Case {
     comparable_to: "lmbench's `lat_mmap` maps and unmaps and touches one page in each 16 KiB; Linux maps up to 16 cached \
             pages with one fault. memory has faults of single pages.",
     params: &[
-        Param::new("size", "the size of the file, in bytes", &["64k", "1m"])
+        Param::new("size", &["64k", "1m"])
+            .meaning("the size of the file, in bytes")
             .full(&["4k", "64k", "1m", "16m"])
             .takes(Takes::Size(WHOLE_AT_MOST)),
         DIR,

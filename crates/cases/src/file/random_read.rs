@@ -34,23 +34,24 @@ pub const CASE: Case = Case {
             `direct`; sysbench's `fileio rndrd`. Latency is from the submission of a read until its block was checked.",
     trials: Some(Trials { includes, counted: true, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param::new(
-            "engine",
-            "how blocks are read: pread by one thread, or by a thread for each read under way; a \
-             copy from a mapping; POSIX aio, io_uring, or overlapped reads with a completion port",
-            &["pread", "mmap", "threads", "posix-aio", "io_uring", "overlapped"],
-        ),
-        Param::new("depth", "the number of reads under way at once", &["1", "16"])
+        Param::new("engine", &["pread", "mmap", "threads", "posix-aio", "io_uring", "overlapped"])
+            .meaning(
+                "how blocks are read: pread by one thread, or by a thread for each read under \
+                 way; a copy from a mapping; POSIX aio, io_uring, or overlapped reads with a \
+                 completion port",
+            ),
+        Param::new("depth", &["1", "16"])
+            .meaning("the number of reads under way at once")
             .full(&["1", "2", "4", "8", "16", "32", "64"])
             .takes(Takes::Count(DEPTH_AT_MOST)),
-        Param::new(
-            "mode",
-            "whether blocks come from the cache, or past it from the device, or through it when \
-             they are not there (cold)",
-            &["cached", "direct"],
-        )
-        .full(&["cached", "direct", "cold"]),
-        Param::new("size", "the size of the file, in bytes", &["16m"])
+        Param::new("mode", &["cached", "direct"])
+            .meaning(
+                "whether blocks come from the cache, or past it from the device, or through it \
+                 when they are not there (cold)",
+            )
+            .full(&["cached", "direct", "cold"]),
+        Param::new("size", &["16m"])
+            .meaning("the size of the file, in bytes")
             .full(&["256m"])
             .takes(Takes::Size(WHOLE_AT_MOST)),
         DIR,

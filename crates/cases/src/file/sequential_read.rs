@@ -23,10 +23,8 @@ pub const CASE: Case = Case {
             `dd bs=1M`, with iflag=direct; fio's `rw=read`.",
     trials: Some(super::SEQUENTIAL),
     params: &[
-        Param::new(
-            "mode",
+        Param::new("mode", &["buffered", "cold", "direct"]).meaning(
             "whether it is read from the cache, through it when it is not there, or past it",
-            &["buffered", "cold", "direct"],
         ),
         WHOLE_SIZE,
         DIR,

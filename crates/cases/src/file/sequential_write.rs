@@ -20,11 +20,8 @@ pub const CASE: Case = Case {
             back and compared with what was written; that, open and close are not timed.",
     trials: Some(super::SEQUENTIAL),
     params: &[
-        Param::new(
-            "mode",
-            "whether it is written into the cache, into it and then synced, or past it",
-            &["buffered", "synced", "direct"],
-        ),
+        Param::new("mode", &["buffered", "synced", "direct"])
+            .meaning("whether it is written into the cache, into it and then synced, or past it"),
         WHOLE_SIZE,
         DIR,
     ],

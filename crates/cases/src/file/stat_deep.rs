@@ -18,13 +18,10 @@ pub const CASE: Case = Case {
             path walk.",
     core_bound: true,
     params: &[
-        Param::new(
-            "levels",
-            "the number of directories between that of the trial and the file",
-            &["1", "8", "32"],
-        )
-        .full(&["1", "2", "4", "8", "16", "32"])
-        .takes(Takes::Count(LEVELS_AT_MOST)),
+        Param::new("levels", &["1", "8", "32"])
+            .meaning("the number of directories between that of the trial and the file")
+            .full(&["1", "2", "4", "8", "16", "32"])
+            .takes(Takes::Count(LEVELS_AT_MOST)),
         DIR,
     ],
     run: |params, round| {

@@ -17,7 +17,8 @@ pub const CASE: Case = Case {
             file systems take.",
     core_bound: true,
     params: &[
-        Param::new("length", "the length of the file's name, in bytes", &["255"])
+        Param::new("length", &["255"])
+            .meaning("the length of the file's name, in bytes")
             .full(&["8", "32", "128", "255"])
             .takes(Takes::Count(LONGEST_NAME as u64)),
         DIR,

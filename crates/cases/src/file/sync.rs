@@ -29,11 +29,8 @@ pub const CASE: Case = Case {
                 these.",
     trials: Some(super::COUNTED),
     params: &[
-        Param::new(
-            "sync",
-            "whether nothing is synced, each file, or each file and then its directory",
-            &["none", "file", "file+dir"],
-        ),
+        Param::new("sync", &["none", "file", "file+dir"])
+            .meaning("whether nothing is synced, each file, or each file and then its directory"),
         SIZE,
         Param { default: &["100"], full: &["1000"], ..FILES },
         DIR,

@@ -18,14 +18,12 @@ pub const CASE: Case = Case {
                 `unlink2` (same directory) measure single calls.",
     trials: Some(Trials { on_host: true, ..super::UNCOUNTED }),
     params: &[
-        Param::new("workers", "the number of threads", &["1", "2"])
+        Param::new("workers", &["1", "2"])
+            .meaning("the number of threads")
             .full(&["1", "2", "4", "8", "16"])
             .takes(Takes::Count(WORKERS_AT_MOST)),
-        Param::new(
-            "where",
-            "whether all threads use the same directory, or each a separate one",
-            &["same", "separate"],
-        ),
+        Param::new("where", &["same", "separate"])
+            .meaning("whether all threads use the same directory, or each a separate one"),
         SIZE,
         FEWER_FILES,
         DIR,

@@ -81,17 +81,18 @@ pub fn whole(transferred: usize, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The length of a message.
-pub const MESSAGE: Param = Param::new("message", "bytes of the message, and of the reply", &["1"])
+pub const MESSAGE: Param = Param::new("message", &["1"])
+    .meaning("bytes of the message, and of the reply")
     .full(&["1", "4k"])
     .takes(Takes::Size(1 << 20));
 
 /// The length of what is sent at once.
 pub const BLOCK: Param = Param::new(
     "block",
-    "bytes that one call sends",
     // Of smaller ones the calls are most of the cost, which round trips show.
     &["64k"],
 )
+.meaning("bytes that one call sends")
 .full(&["64", "1k", "4k", "64k", "1m"])
 .takes(Takes::Size(16 << 20));
 
@@ -101,7 +102,8 @@ const BLOCK_OF_QUEUE: Param = Param { default: &["4k"], full: &["64", "1k", "4k"
 const BLOCK_OF_UDP: Param = Param { default: &["32k"], full: &["64", "1k", "4k", "32k"], ..BLOCK };
 
 /// The length of what one call moves or copies.
-pub const LENGTH: Param = Param::new("bytes", "bytes that one call moves or copies", &["64k"])
+pub const LENGTH: Param = Param::new("bytes", &["64k"])
+    .meaning("bytes that one call moves or copies")
     .full(&["4k", "64k", "1m"])
     .takes(Takes::Size(1 << 20));
 
@@ -138,18 +140,34 @@ const NUMBER: usize = u64::BITS as usize / 8;
 const INTACT: u8 = 1;
 const DAMAGED: u8 = 2;
 
+/// The system calls of a message there and back, as one task makes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calls {
+    /// They differ, or are not known.
+    Any,
+    /// One to send and one to receive.
+    Two,
+    /// The same for a message of one byte, which is never received in two parts.
+    TwoForOneByte,
+}
+
 /// The name of a mechanism in messages, and what is known of its calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Mechanism {
     /// Its name, for errors.
     pub name: &'static str,
-    /// System calls of one message sent and one received, if that is always the same.
-    pub calls: Option<f64>,
+    /// What is known of its system calls.
+    pub calls: Calls,
     /// Bytes that may be on their way at most, where a sender does not wait for the receiver and messages get lost.
     pub window: Option<usize>,
 }
 
 impl Mechanism {
+    /// A mechanism that loses nothing.
+    pub const fn new(name: &'static str, calls: Calls) -> Self {
+        Self { name, calls, window: None }
+    }
+
     /// A message that is longer than the system permits is unsupported.
     fn failed(&self, what: &str, error: &io::Error) -> CaseError {
         let text = format!("{what} of {}", self.name);
@@ -232,8 +250,10 @@ pub fn measure_round_trip<E: MessageEnd>(
 ) -> Result<(), CaseError> {
     let bytes = message_of(params)?;
     let tasks = Tasks::of(params, round)?;
-    if let Some(calls) = mechanism.calls {
-        round.expect_syscalls(calls);
+    let are_two =
+        mechanism.calls == Calls::Two || mechanism.calls == Calls::TwoForOneByte && bytes == 1;
+    if are_two && cfg!(unix) {
+        round.expect_syscalls(2.0);
     }
     let verifies = round.is_counting();
     let failed = |what: &str, e: &io::Error| mechanism.failed(what, e);
@@ -352,9 +372,8 @@ pub fn measure_transfer<E: MessageEnd>(
 
 /// Reports the bandwidth of operations that transfer this many bytes each.
 pub fn report_bandwidth(round: &mut Round, bytes: usize) {
-    if let Some(time) = round.median_time() {
-        round.metric(&BANDWIDTH, bytes as f64 / time.get() * 1e9);
-    }
+    let rate = round.median_time().map(|time| bytes as f64 / time.get() * 1e9);
+    round.metric(&BANDWIDTH, rate);
 }
 
 /// The task that receives blocks.
@@ -483,7 +502,7 @@ mod tests {
 
     #[test]
     fn blocks_at_once_are_a_mebibyte_within_bounds() {
-        let of = |window| Mechanism { name: "x", calls: None, window };
+        let of = |window| Mechanism { window, ..Mechanism::new("x", Calls::Any) };
         let at_once = |block| blocks_at_once(block, &of(None));
         assert_eq!([64, 4_096, 65_536, 1 << 20].map(at_once), [2_048, 256, 16, 4]);
         let in_window = |block| blocks_at_once(block, &of(Some(65_536)));

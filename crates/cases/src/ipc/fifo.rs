@@ -2,7 +2,7 @@ use std::fs::File;
 
 use measure::CaseError;
 
-use super::{Mechanism, measure_round_trip, measure_transfer, message_of, pipe};
+use super::{Calls, Mechanism, measure_round_trip, measure_transfer, pipe};
 use crate::{Case, Only, on_unix};
 
 /// A message through a named pipe and back.
@@ -12,10 +12,7 @@ pub const ROUND_TRIP: Case = Case {
     comparable_to: "lmbench's `lat_fifo` is this with a message of 1 byte.",
     only: Only::Unix("Windows has ipc/named-pipe"),
     params: super::ROUND_TRIP,
-    run: |params, round| {
-        let calls = (message_of(params)? == 1).then_some(2.0);
-        measure_round_trip(params, round, Mechanism { calls, ..MECHANISM }, pair()?)
-    },
+    run: |params, round| measure_round_trip(params, round, MECHANISM, pair()?),
     ..pipe::ROUND_TRIP
 };
 
@@ -30,7 +27,7 @@ pub const TRANSFER: Case = Case {
     ..pipe::TRANSFER
 };
 
-const MECHANISM: Mechanism = Mechanism { name: "a FIFO", calls: None, window: None };
+const MECHANISM: Mechanism = Mechanism::new("a FIFO", Calls::TwoForOneByte);
 
 fn pair() -> Result<[(File, File); 2], CaseError> {
     let ((here, back), (there, forth)) = (fifo()?, fifo()?);

@@ -2,7 +2,9 @@ use std::fs::File;
 
 use measure::CaseError;
 
-use super::{BANDWIDTH, Mechanism, Messages, Stream, measure_round_trip, measure_transfer, pipe};
+use super::{
+    BANDWIDTH, Calls, Mechanism, Messages, Stream, measure_round_trip, measure_transfer, pipe,
+};
 use crate::{Case, Only, on_windows};
 
 /// A message through a named pipe and back.
@@ -28,7 +30,7 @@ pub const TRANSFER: Case = Case {
     ..ROUND_TRIP
 };
 
-const MECHANISM: Mechanism = Mechanism { name: "a named pipe", calls: None, window: None };
+const MECHANISM: Mechanism = Mechanism::new("a named pipe", Calls::Any);
 
 /// Both ends of a named pipe, which the system removes with them.
 fn pair(messages: bool) -> Result<[File; 2], CaseError> {

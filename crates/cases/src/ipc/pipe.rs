@@ -1,10 +1,10 @@
 use std::io::{self, PipeReader, PipeWriter};
 
-use measure::{CaseError, Params};
+use measure::CaseError;
 
 use super::{
-    BANDWIDTH, Mechanism, ROUND_TRIP_ANYWHERE, TRANSFER_ANYWHERE, measure_round_trip,
-    measure_transfer, message_of,
+    BANDWIDTH, Calls, Mechanism, ROUND_TRIP_ANYWHERE, TRANSFER_ANYWHERE, measure_round_trip,
+    measure_transfer,
 };
 use crate::Case;
 
@@ -15,10 +15,7 @@ pub const ROUND_TRIP: Case = Case {
     comparable_to: "lmbench's `lat_pipe` is this with a message of 1 byte; `perf bench sched pipe` with 4 bytes; \
             switch/pipe counts each direction.",
     params: ROUND_TRIP_ANYWHERE,
-    run: |params, round| {
-        let calls = calls_of(params)?;
-        measure_round_trip(params, round, Mechanism { calls, ..MECHANISM }, pair()?)
-    },
+    run: |params, round| measure_round_trip(params, round, MECHANISM, pair()?),
     ..Case::new("ipc", "pipe")
 };
 
@@ -35,12 +32,7 @@ pub const TRANSFER: Case = Case {
     ..ROUND_TRIP
 };
 
-const MECHANISM: Mechanism = Mechanism { name: "a pipe", calls: None, window: None };
-
-/// A byte is never read in two parts.
-fn calls_of(params: &Params) -> Result<Option<f64>, CaseError> {
-    Ok((cfg!(unix) && message_of(params)? == 1).then_some(2.0))
-}
+const MECHANISM: Mechanism = Mechanism::new("a pipe", Calls::TwoForOneByte);
 
 fn pair() -> Result<[(PipeReader, PipeWriter); 2], CaseError> {
     let pipe = || io::pipe().map_err(|e| CaseError::from_io("pipe", &e));

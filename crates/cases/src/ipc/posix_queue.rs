@@ -4,8 +4,8 @@ use std::io;
 use measure::CaseError;
 
 use super::{
-    BANDWIDTH, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer, message_of,
-    pipe, whole,
+    BANDWIDTH, Calls, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer,
+    message_of, pipe, whole,
 };
 use crate::{Case, Only, on_linux};
 
@@ -19,8 +19,7 @@ pub const ROUND_TRIP: Case = Case {
     params: super::ROUND_TRIP,
     run: |params, round| {
         let bytes = message_of(params)?;
-        let mechanism = Mechanism { calls: Some(2.0), ..MECHANISM };
-        measure_round_trip(params, round, mechanism, pair(bytes, bytes)?)
+        measure_round_trip(params, round, MECHANISM, pair(bytes, bytes)?)
     },
     ..pipe::ROUND_TRIP
 };
@@ -36,7 +35,7 @@ pub const TRANSFER: Case = Case {
     ..ROUND_TRIP
 };
 
-const MECHANISM: Mechanism = Mechanism { name: "a POSIX message queue", calls: None, window: None };
+const MECHANISM: Mechanism = Mechanism::new("a POSIX message queue", Calls::Two);
 
 /// A descriptor of the queue to receive from and one of the queue to send to: on Linux a queue's is a descriptor of a
 /// file.

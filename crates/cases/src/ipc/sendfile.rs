@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use measure::CaseError;
 
 use super::{
-    BANDWIDTH, Mechanism, MessageEnd, Stream, block_of, blocks_at_once, fill_block,
+    BANDWIDTH, Calls, Mechanism, MessageEnd, Stream, block_of, blocks_at_once, fill_block,
     measure_transfer, number_of, tcp,
 };
 use crate::{Case, Only, on_linux};
@@ -29,7 +29,7 @@ pub const CASE: Case = Case {
     ..tcp::TRANSFER
 };
 
-const MECHANISM: Mechanism = Mechanism { name: "sendfile over TCP", calls: None, window: None };
+const MECHANISM: Mechanism = Mechanism::new("sendfile over TCP", Calls::Any);
 
 enum End {
     Sender(TcpStream, File),

@@ -7,8 +7,8 @@ use platform::address_wait::{Sharing, wait_while, wake_one};
 use platform::shared::Shared;
 
 use super::{
-    BANDWIDTH, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer, message_of,
-    pipe, whole,
+    BANDWIDTH, Calls, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer,
+    message_of, pipe, whole,
 };
 use crate::{Case, Only, value_of};
 
@@ -70,7 +70,7 @@ fn transfer(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     measure_transfer(params, round, MECHANISM, pair(params, bytes)?)
 }
 
-const MECHANISM: Mechanism = Mechanism { name: "shared memory", calls: None, window: None };
+const MECHANISM: Mechanism = Mechanism::new("shared memory", Calls::Any);
 
 /// Messages that a ring buffer holds.
 const SLOTS: u32 = 4;

@@ -3,8 +3,8 @@ use std::io;
 use measure::CaseError;
 
 use super::{
-    BANDWIDTH, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer, message_of,
-    pipe, whole,
+    BANDWIDTH, Calls, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer,
+    message_of, pipe, whole,
 };
 use crate::{Case, Only, on_linux};
 
@@ -19,8 +19,7 @@ pub const ROUND_TRIP: Case = Case {
     params: super::ROUND_TRIP,
     run: |params, round| {
         let queue = Queue::new()?;
-        let mechanism = Mechanism { calls: Some(2.0), ..MECHANISM };
-        measure_round_trip(params, round, mechanism, queue.ends(message_of(params)?))
+        measure_round_trip(params, round, MECHANISM, queue.ends(message_of(params)?))
     },
     ..pipe::ROUND_TRIP
 };
@@ -40,8 +39,7 @@ pub const TRANSFER: Case = Case {
     ..ROUND_TRIP
 };
 
-const MECHANISM: Mechanism =
-    Mechanism { name: "a System V message queue", calls: None, window: None };
+const MECHANISM: Mechanism = Mechanism::new("a System V message queue", Calls::Two);
 
 /// The type of a message stands before it.
 const TYPE: usize = size_of::<std::ffi::c_long>();

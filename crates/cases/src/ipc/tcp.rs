@@ -5,7 +5,7 @@ use measure::CaseError;
 use socket2::SockRef;
 
 use super::{
-    Mechanism, ROUND_TRIP_ANYWHERE, Stream, measure_round_trip, measure_transfer, message_of, pipe,
+    Calls, Mechanism, ROUND_TRIP_ANYWHERE, Stream, measure_round_trip, measure_transfer, pipe,
 };
 use crate::Case;
 
@@ -16,11 +16,7 @@ pub const ROUND_TRIP: Case = Case {
                 received by another task, which sends it back.",
     comparable_to: "lmbench's `lat_tcp` is this with a message of 1 byte.",
     params: ROUND_TRIP_ANYWHERE,
-    run: |params, round| {
-        let calls = (cfg!(unix) && message_of(params)? == 1).then_some(2.0);
-        let ends = connection()?.map(Stream);
-        measure_round_trip(params, round, Mechanism { calls, ..MECHANISM }, ends)
-    },
+    run: |params, round| measure_round_trip(params, round, MECHANISM, connection()?.map(Stream)),
     ..pipe::ROUND_TRIP
 };
 
@@ -34,7 +30,7 @@ pub const TRANSFER: Case = Case {
     ..pipe::TRANSFER
 };
 
-const MECHANISM: Mechanism = Mechanism { name: "a TCP connection", calls: None, window: None };
+const MECHANISM: Mechanism = Mechanism::new("a TCP connection", Calls::TwoForOneByte);
 
 /// Both sides of a connection.
 pub fn connection() -> Result<[TcpStream; 2], CaseError> {

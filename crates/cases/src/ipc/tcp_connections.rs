@@ -4,7 +4,8 @@ use crate::partner::{AS_PROCESSES, PLACE_SAME};
 use crate::{Case, Only, Param, Takes, count_of, on_linux};
 
 /// Number of connections.
-const CONNECTIONS: Param = Param::new("connections", "how many connections are open", &["500"])
+const CONNECTIONS: Param = Param::new("connections", &["500"])
+    .meaning("how many connections are open")
     .full(&["1", "100", "500", "1000", "5000"])
     .takes(Takes::Count(20_000));
 

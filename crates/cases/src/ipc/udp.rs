@@ -6,7 +6,8 @@ use measure::CaseError;
 use socket2::SockRef;
 
 use super::{
-    Mechanism, MessageEnd, ROUND_TRIP_ANYWHERE, measure_round_trip, measure_transfer, pipe, whole,
+    Calls, Mechanism, MessageEnd, ROUND_TRIP_ANYWHERE, measure_round_trip, measure_transfer, pipe,
+    whole,
 };
 use crate::Case;
 
@@ -17,10 +18,7 @@ pub const ROUND_TRIP: Case = Case {
                 received by another task, which sends it back.",
     comparable_to: "lmbench's `lat_udp` is this with a message of 4 bytes.",
     params: ROUND_TRIP_ANYWHERE,
-    run: |params, round| {
-        let calls = cfg!(unix).then_some(2.0);
-        measure_round_trip(params, round, Mechanism { calls, ..MECHANISM }, pair()?)
-    },
+    run: |params, round| measure_round_trip(params, round, MECHANISM, pair()?),
     ..pipe::ROUND_TRIP
 };
 
@@ -37,7 +35,8 @@ pub const TRANSFER: Case = Case {
     ..pipe::TRANSFER
 };
 
-const MECHANISM: Mechanism = Mechanism { name: "UDP", calls: None, window: Some(WINDOW) };
+const MECHANISM: Mechanism =
+    Mechanism { window: Some(WINDOW), ..Mechanism::new("UDP", Calls::Two) };
 
 /// Fits the receive buffer with the kernel's overhead.
 const WINDOW: usize = 64 << 10;

@@ -1,11 +1,12 @@
 use std::fs::File;
 
 use measure::CaseError;
+use socket2::Type;
 
 use super::{
-    BANDWIDTH, Mechanism, Messages, Stream, measure_round_trip, measure_transfer, message_of, pipe,
+    BANDWIDTH, Calls, Mechanism, Messages, Stream, measure_round_trip, measure_transfer, pipe,
 };
-use crate::{Case, Only, on_linux, on_unix};
+use crate::{Case, Only, on_unix};
 
 const ELSEWHERE: Only = Only::Unix("measured on Unix-like systems only");
 const NOT_LINUX: Only = Only::Linux("measured on Linux only");
@@ -19,9 +20,8 @@ pub const STREAM: Case = Case {
     only: ELSEWHERE,
     params: super::ROUND_TRIP,
     run: |params, round| {
-        let calls = (message_of(params)? == 1).then_some(2.0);
-        let mechanism = Mechanism { calls, ..of("a Unix-domain stream") };
-        measure_round_trip(params, round, mechanism, stream()?.map(Stream))
+        let ends = pair(Type::STREAM)?.map(Stream);
+        measure_round_trip(params, round, STREAM_SOCKET, ends)
     },
     ..pipe::ROUND_TRIP
 };
@@ -32,8 +32,8 @@ pub const DATAGRAM: Case = Case {
     operation: "One round trip as in ipc/unix-stream, with datagram sockets.",
     comparable_to: "lmbench has no such measurement.",
     run: |params, round| {
-        let mechanism = Mechanism { calls: Some(2.0), ..of("Unix-domain datagrams") };
-        measure_round_trip(params, round, mechanism, datagram()?.map(Messages))
+        let ends = pair(Type::DGRAM)?.map(Messages);
+        measure_round_trip(params, round, DATAGRAMS, ends)
     },
     ..STREAM
 };
@@ -45,8 +45,8 @@ pub const SEQPACKET: Case = Case {
     comparable_to: "lmbench has no such measurement.",
     only: NOT_LINUX,
     run: |params, round| {
-        let mechanism = Mechanism { calls: Some(2.0), ..of("Unix-domain sequenced packets") };
-        measure_round_trip(params, round, mechanism, seqpacket()?.map(Messages))
+        let ends = pair(Type::SEQPACKET)?.map(Messages);
+        measure_round_trip(params, round, SEQUENCED_PACKETS, ends)
     },
     ..STREAM
 };
@@ -59,7 +59,7 @@ pub const STREAM_TRANSFER: Case = Case {
     params: super::TRANSFER,
     metrics: &[BANDWIDTH],
     run: |params, round| {
-        measure_transfer(params, round, of("a Unix-domain stream"), stream()?.map(Stream))
+        measure_transfer(params, round, STREAM_SOCKET, pair(Type::STREAM)?.map(Stream))
     },
     ..STREAM
 };
@@ -70,7 +70,7 @@ pub const DATAGRAM_TRANSFER: Case = Case {
     operation: "One block as in ipc/pipe-bandwidth, as one datagram between a pair of Unix-domain sockets.",
     comparable_to: "lmbench has no such measurement.",
     run: |params, round| {
-        measure_transfer(params, round, of("Unix-domain datagrams"), datagram()?.map(Messages))
+        measure_transfer(params, round, DATAGRAMS, pair(Type::DGRAM)?.map(Messages))
     },
     ..STREAM_TRANSFER
 };
@@ -82,44 +82,21 @@ pub const SEQPACKET_TRANSFER: Case = Case {
     comparable_to: "lmbench has no such measurement.",
     only: NOT_LINUX,
     run: |params, round| {
-        let mechanism = of("Unix-domain sequenced packets");
-        measure_transfer(params, round, mechanism, seqpacket()?.map(Messages))
+        measure_transfer(params, round, SEQUENCED_PACKETS, pair(Type::SEQPACKET)?.map(Messages))
     },
     ..STREAM_TRANSFER
 };
 
-const fn of(name: &'static str) -> Mechanism {
-    Mechanism { name, calls: None, window: None }
-}
+const STREAM_SOCKET: Mechanism = Mechanism::new("a Unix-domain stream", Calls::TwoForOneByte);
+const DATAGRAMS: Mechanism = Mechanism::new("Unix-domain datagrams", Calls::Two);
+const SEQUENCED_PACKETS: Mechanism = Mechanism::new("Unix-domain sequenced packets", Calls::Two);
 
-fn stream() -> Result<[File; 2], CaseError> {
-    on_unix!({
-        use std::os::fd::OwnedFd;
-        use std::os::unix::net::UnixStream;
-
-        let (first, second) =
-            UnixStream::pair().map_err(|e| CaseError::from_io("socketpair", &e))?;
-        Ok([first, second].map(|socket| File::from(OwnedFd::from(socket))))
-    })
-}
-
-fn datagram() -> Result<[File; 2], CaseError> {
-    on_unix!({
-        use std::os::fd::OwnedFd;
-        use std::os::unix::net::UnixDatagram;
-
-        let (first, second) =
-            UnixDatagram::pair().map_err(|e| CaseError::from_io("socketpair", &e))?;
-        Ok([first, second].map(|socket| File::from(OwnedFd::from(socket))))
-    })
-}
-
-fn seqpacket() -> Result<[File; 2], CaseError> {
-    on_linux!({
-        use socket2::{Domain, Socket, Type};
+/// Two connected sockets.
+fn pair(kind: Type) -> Result<[File; 2], CaseError> {
+    on_unix!(kind, {
         use std::os::fd::OwnedFd;
 
-        let (first, second) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)
+        let (first, second) = socket2::Socket::pair(socket2::Domain::UNIX, kind, None)
             .map_err(|e| CaseError::from_io("socketpair", &e))?;
         Ok([first, second].map(|socket| File::from(OwnedFd::from(socket))))
     })

@@ -5,7 +5,7 @@ use crate::{Case, Extent, Param, Takes, count_of, length_of, value_of};
 use measure::worker_group::{
     GREATEST_SHARE, HAND_OVER, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
 };
-use measure::{CaseError, Metric, Params, Round};
+use measure::{CaseError, Metric, Params, Round, metrics};
 use platform::shared::Shared;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -104,33 +104,32 @@ pub const PROCESSES_TOO_AND_WORK: &[Param] =
 
 pub const WORKERS: Param = Param::new(
     "workers",
-    "the number of workers that acquire and release the lock",
     // Uncontended, contended, and oversubscribed. The numbers between them add little information.
     &["1", "2", "2xcpus"],
 )
+.meaning("the number of workers that acquire and release the lock")
 .full(&["1", "2", "3", "4", "5", "10"])
 .takes(Takes::Count(WORKERS_AT_MOST as u64));
 pub const AS_MEANING: &str = "whether workers are threads of one process, or processes";
-pub const AS_THREADS: Param = Param::new("as", AS_MEANING, &["threads"]);
+pub const AS_THREADS: Param = Param::new("as", &["threads"]).meaning(AS_MEANING);
 pub const AS_EITHER_IF_FULL: Param =
-    Param::new("as", AS_MEANING, &["threads"]).full(&["threads", "processes"]);
-pub const AS_EITHER: Param = Param::new("as", AS_MEANING, &["threads", "processes"]);
-pub const WORK: Param = Param::new(
-    "work",
-    "CPU-bound work while holding the lock: none, a calibrated length, or an integer loop of 100 \
-     iterations (loop100)",
-    &["none"],
-)
-.full(&["none", "100ns", "1us", "10us", "100us"])
-.takes(Takes::Work(&["loop100"]));
+    Param::new("as", &["threads"]).meaning(AS_MEANING).full(&["threads", "processes"]);
+pub const AS_EITHER: Param = Param::new("as", &["threads", "processes"]).meaning(AS_MEANING);
+pub const WORK: Param = Param::new("work", &["none"])
+    .meaning(
+        "CPU-bound work while holding the lock: none, a calibrated length, or an \
+         integer loop of 100 iterations (loop100)",
+    )
+    .full(&["none", "100ns", "1us", "10us", "100us"])
+    .takes(Takes::Work(&["loop100"]));
 /// As [`WORK`], of locks whose share of the time a default run shows.
 pub const WORK_OF_ALL_LENGTHS: Param = Param { default: &["none", "100ns", "1us", "10us"], ..WORK };
-pub const OUTSIDE: Param = Param::new(
-    "outside",
-    "CPU-bound work after each release, without the lock: none, or a calibrated length",
-    &["none"],
-)
-.takes(Takes::Work(&[]));
+pub const OUTSIDE: Param = Param::new("outside", &["none"])
+    .meaning(
+        "CPU-bound work after each release, without the lock: none, or a calibrated \
+         length",
+    )
+    .takes(Takes::Work(&[]));
 /// Whether a run of this extent measures this point: more than two workers are threads, and a quick run has none of them. Work is
 /// done by one thread and by two, and not in a quick run.
 pub fn includes(params: &Params, extent: Extent) -> bool {
@@ -144,37 +143,19 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// The part of the time that the lock takes, derived from points with and without work.
-pub const LOCK_SHARE: Metric = Metric::lower(
-    "lock-share",
-    "share",
-    "the part of the time that is not work: acquiring the lock, waiting for it and releasing it",
-);
-/// The time between two holders' work, derived from the rate of several workers and the work of one.
-pub const HANDOVER: Metric = Metric::lower(
-    "handover",
-    "ns",
-    "the time from the end of the work of one holder of the lock to the beginning of the work of the next holder, which may be \
-     the same worker, on average",
-);
-/// The time of a million pairs, from the rate.
-pub const MILLION_PAIRS: Metric = Metric::lower(
-    "million-pairs",
-    "ms",
-    "the time in which each worker acquires and releases the lock 1,000,000 times, at the measured rate",
-);
-/// The work from which the lock takes less than a tenth of the time.
-pub const WORK_FOR_TENTH: Metric = Metric::lower(
-    "work-for-10%",
-    "ns",
-    "the work under the lock from which acquiring it, waiting for it and releasing it take less than 10 % of the time",
-);
-/// The work from which the lock takes less than a hundredth of the time.
-pub const WORK_FOR_HUNDREDTH: Metric = Metric::lower(
-    "work-for-1%",
-    "ns",
-    "the work under the lock from which acquiring it, waiting for it and releasing it take less than 1 % of the time",
-);
+metrics! {
+    LOCK_SHARE = lower("lock-share", "share"),
+        "the part of the time that is not work: acquiring the lock, waiting for it and releasing it";
+    HANDOVER = lower("handover", "ns"),
+        "the time from the end of the work of one holder of the lock to the beginning of the work of the next holder, which may be \
+         the same worker, on average";
+    MILLION_PAIRS = lower("million-pairs", "ms"),
+        "the time in which each worker acquires and releases the lock 1,000,000 times, at the measured rate";
+    WORK_FOR_TENTH = lower("work-for-10%", "ns"),
+        "the work under the lock from which acquiring it, waiting for it and releasing it take less than 10 % of the time";
+    WORK_FOR_HUNDREDTH = lower("work-for-1%", "ns"),
+        "the work under the lock from which acquiring it, waiting for it and releasing it take less than 1 % of the time";
+}
 
 /// The metrics of every lock.
 pub const METRICS: &[Metric] = &[

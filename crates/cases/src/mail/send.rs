@@ -21,46 +21,40 @@ pub const CASE: Case = Case {
         ..Trials::new(takes)
     }),
     params: &[
-        Param::new(
-            "arch",
-            "how the sender drives its connections: an event loop over the system's best readiness \
-             call (epoll on Linux) or over poll (WSAPoll on Windows; the same as the former except \
-             on Linux), a thread per connection, or a process per connection",
-            &["loop", "poll", "threads", "processes"],
+        Param::new("arch", &["loop", "poll", "threads", "processes"]).meaning(
+            "how the sender drives its connections: an event loop over the system's best \
+             readiness call (epoll on Linux) or over poll (WSAPoll on Windows; the same as \
+             the former except on Linux), a thread per connection, or a process per \
+             connection",
         ),
-        Param::new(
-            "connections",
-            "the maximum number of connections at once, at most 20 of them to one domain",
-            // With one connection neither CPU is busy, and all architectures wait in the same way.
-            &["100", "1500"],
-        )
-        .full(&["1", "10", "100", "500", "1000", "1500", "2000", "2500", "5000"])
-        .takes(Takes::Count(10_000)),
-        Param::new(
-            "delay",
-            "how long the sink delays its greeting and its replies to EHLO and MAIL, each the \
-             first of a group, as a network with this round-trip time would; without a delay the \
-             CPU is the bottleneck, and more connections do not help",
-            &["0", "10ms"],
-        )
-        .takes(Takes::Words(&["1ms", "50ms", "200ms"])),
-        Param::new("recipients", "the number of recipients in the list", &["200000"])
+        // With one connection neither CPU is busy, and all architectures wait in the same way.
+        Param::new("connections", &["100", "1500"])
+            .meaning("the maximum number of connections at once, at most 20 of them to one domain")
+            .full(&["1", "10", "100", "500", "1000", "1500", "2000", "2500", "5000"])
+            .takes(Takes::Count(10_000)),
+        Param::new("delay", &["0", "10ms"])
+            .meaning(
+                "how long the sink delays its greeting and its replies to EHLO and MAIL, each \
+                 the first of a group, as a network with this round-trip time would; without a \
+                 delay the CPU is the bottleneck, and more connections do not help",
+            )
+            .takes(Takes::Words(&["1ms", "50ms", "200ms"])),
+        Param::new("recipients", &["200000"])
+            .meaning("the number of recipients in the list")
             .takes(Takes::Count(2_000_000)),
-        Param::new(
-            "domains",
-            "the number of their domains: the n-th largest domain has 1/n of the recipients of the \
-             largest",
-            &["9113"],
-        )
-        .takes(Takes::Count(200_000)),
-        Param::new(
-            "message",
-            "the size of the message that is sent to each recipient; with none, RSET replaces it \
-             (test mode)",
-            &["none", "4k"],
-        )
-        .full(&["none", "4k", "64k"])
-        .takes(Takes::Words(&["1k", "16k", "1m"])),
+        Param::new("domains", &["9113"])
+            .meaning(
+                "the number of their domains: the n-th largest domain has 1/n of the recipients \
+                 of the largest",
+            )
+            .takes(Takes::Count(200_000)),
+        Param::new("message", &["none", "4k"])
+            .meaning(
+                "the size of the message that is sent to each recipient; with none, RSET \
+                 replaces it (test mode)",
+            )
+            .full(&["none", "4k", "64k"])
+            .takes(Takes::Words(&["1k", "16k", "1m"])),
     ],
     metrics: metrics::ALL,
     run,

@@ -203,17 +203,10 @@ impl DeliveryTrial {
         round.metric(&SENDER_BUSY, self.sender_busy());
         round.metric(&SINK_CPU, sink_ns / recipients);
         round.metric(&SINK_BUSY, self.sink_busy());
-        if let Some(memory) = self.memory {
-            round.metric(&MEMORY, memory as f64);
-        }
-        for (metric, switches) in [
-            (&VOLUNTARY_SWITCHES, spent.voluntary_switches),
-            (&INVOLUNTARY_SWITCHES, spent.involuntary_switches),
-        ] {
-            if let Some(switches) = switches {
-                round.metric(metric, switches as f64 / recipients);
-            }
-        }
+        round.metric(&MEMORY, self.memory.map(|memory| memory as f64));
+        let each = |switches: Option<u64>| switches.map(|switches| switches as f64 / recipients);
+        round.metric(&VOLUNTARY_SWITCHES, each(spent.voluntary_switches));
+        round.metric(&INVOLUNTARY_SWITCHES, each(spent.involuntary_switches));
         self.doubts(test_bed).into_iter().for_each(|why| round.doubt(why));
     }
 

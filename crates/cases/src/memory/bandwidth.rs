@@ -25,16 +25,14 @@ pub const CASE: Case = Case {
                     copied byte once; STREAM counts it twice. `perf bench mem` has memset and memcpy.",
     trials: Some(Trials { includes, at_most: 4, ..Trials::new(takes) }),
     params: &[
-        Param::new("op", "what is done with the buffer", OPS),
-        Param::new("size", "bytes of a buffer, in pages of the usual size", &["256k", "64m"])
+        Param::new("op", OPS).meaning("what is done with the buffer"),
+        Param::new("size", &["256k", "64m"])
+            .meaning("bytes of a buffer, in pages of the usual size")
             .full(&["4k", "16k", "64k", "256k", "1m", "4m", "16m", "64m", "256m", FOUR_TIMES_LLC])
             .takes(Takes::Footprint(SIZE_AT_MOST)),
-        Param::new(
-            "workers",
-            "how many threads, each on a CPU of its own, pass over a buffer of their own",
-            &["1", "1xcpus"],
-        )
-        .takes(Takes::Count(1024)),
+        Param::new("workers", &["1", "1xcpus"])
+            .meaning("how many threads, each on a CPU of its own, pass over a buffer of their own")
+            .takes(Takes::Count(1024)),
     ],
     metrics: &[BANDWIDTH],
     run: |params, round| {

@@ -207,12 +207,8 @@ fn size(
 }
 
 fn both(round: &mut Round, metrics: &Detected, found: Option<f64>, reported: Option<u64>) {
-    if let Some(found) = found {
-        round.metric(&metrics.found, found / 1024.0);
-    }
-    if let Some(reported) = reported {
-        round.metric(&metrics.reported, reported as f64 / 1024.0);
-    }
+    round.metric(&metrics.found, found.map(|found| found / 1024.0));
+    round.metric(&metrics.reported, reported.map(|reported| reported as f64 / 1024.0));
 }
 
 #[cfg(test)]

@@ -20,11 +20,9 @@ pub const PAGES_MEANING: &str =
     "the pages that back the memory: of the usual size, or huge (the system is asked for either)";
 
 /// Whether another CPU runs a thread of the process.
-pub const OTHERS: Param = Param::new(
-    "others",
-    "how many threads of the process compute on another CPU meanwhile, whose TLB the kernel must \
-     flush too",
-    &["0", "1"],
+pub const OTHERS: Param = Param::new("others", &["0", "1"]).meaning(
+    "how many threads of the process compute on another CPU meanwhile, whose TLB \
+     the kernel must flush too",
 );
 
 /// The same, by default only alone.
@@ -33,7 +31,7 @@ pub const OTHERS_IF_FULL: Param = Param { default: &["0"], ..OTHERS };
 /// The size of memory of an operation on mappings.
 pub const fn size(default: &'static [&'static str], full: &'static [&'static str]) -> Param {
     let meaning = "bytes of memory, in pages of the usual size";
-    Param::new("size", meaning, default).full(full).takes(Takes::Footprint(SIZE_AT_MOST))
+    Param::new("size", default).meaning(meaning).full(full).takes(Takes::Footprint(SIZE_AT_MOST))
 }
 
 /// The value of a parameter that is a number of bytes.

@@ -25,7 +25,8 @@ pub const CASE: Case = Case {
                     them in descending order, which prefetchers follow. Both take the pages that the \
                     system chooses: huge ones make large sizes look faster.",
     params: &[
-        Param::new("size", "bytes of memory", &["256k", "4m", "256m"])
+        Param::new("size", &["256k", "4m", "256m"])
+            .meaning("bytes of memory")
             .full(&[
                 "4k",
                 "8k",
@@ -47,15 +48,14 @@ pub const CASE: Case = Case {
                 FOUR_TIMES_LLC,
             ])
             .takes(Takes::Footprint(SIZE_AT_MOST)),
-        Param::new(
-            "stride",
-            "the distance of the lines in bytes; from 4k on, each is one line further from the \
-             beginning of its stride than the one before",
-            &["64"],
-        )
-        .full(&["64", "256", "4k"])
-        .takes(Takes::Footprint(1 << 20)),
-        Param::new("pages", PAGES_MEANING, &["base", "huge"]),
+        Param::new("stride", &["64"])
+            .meaning(
+                "the distance of the lines in bytes; from 4k on, each is one line further from \
+                 the beginning of its stride than the one before",
+            )
+            .full(&["64", "256", "4k"])
+            .takes(Takes::Footprint(1 << 20)),
+        Param::new("pages", &["base", "huge"]).meaning(PAGES_MEANING),
     ],
     run: |params, round| {
         let pages = match value_of(params, "pages")? {

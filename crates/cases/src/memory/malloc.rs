@@ -42,13 +42,17 @@ pub const LIVE_BLOCKS: Case = Case {
     comparable_to: "The difference to memory/malloc is what an allocator needs that cannot give the block that it got \
                     last. libMicro's `malloc` allocates 100 blocks in the same way as batch.",
     core_bound: false,
-    params: &[Param::new("pattern", "which block is freed", &["batch", "mixed"]), size(&["1k"])],
+    params: &[
+        Param::new("pattern", &["batch", "mixed"]).meaning("which block is freed"),
+        size(&["1k"]),
+    ],
     run: run_live,
     ..PAIR
 };
 
 const fn size(default: &'static [&'static str]) -> Param {
-    Param::new("size", "bytes of a block, or of the largest one", default)
+    Param::new("size", default)
+        .meaning("bytes of a block, or of the largest one")
         .full(&["16", "64", "256", "1k", "4k", "64k", "1m"])
         .takes(Takes::Footprint(SIZE_AT_MOST))
 }

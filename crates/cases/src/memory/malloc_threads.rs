@@ -30,15 +30,15 @@ pub const CASE: Case = Case {
                     and xmalloc-test, another thread frees.",
     trials: Some(Trials::new(|_: &Params| SPAN + Duration::from_millis(3))),
     params: &[
-        Param::new("workers", "how many threads allocate or free", &["1xcpus"])
+        Param::new("workers", &["1xcpus"])
+            .meaning("how many threads allocate or free")
             .full(&["1", "2", "1xcpus"])
             .takes(Takes::Count(1024)),
-        Param::new(
-            "freed-by",
+        Param::new("freed-by", &["same", "other"]).meaning(
             "which thread frees a block: the same that allocated it, or the other of a pair",
-            &["same", "other"],
         ),
-        Param::new("size", "bytes of a block", &["64"])
+        Param::new("size", &["64"])
+            .meaning("bytes of a block")
             .full(&["16", "64", "1k", "64k"])
             .takes(Takes::Footprint(SIZE_AT_MOST)),
     ],

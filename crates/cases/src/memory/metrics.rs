@@ -1,26 +1,19 @@
 //! The metrics of memory beside the time of one operation.
 
-#![allow(missing_docs, reason = "each metric says what it means in its own text")]
+use measure::{Metric, Role, TIME, metrics};
 
-use measure::{Metric, Role, TIME};
-
-pub const BANDWIDTH: Metric = Metric::higher(
-    "bandwidth",
-    "bytes/s",
-    "bytes of the buffers in a second, of all workers together; a copied byte counts once",
-)
-.with(Role::SameAs(TIME.name));
-
-pub const BLOCK_RATE: Metric = Metric::higher(
-    "rate",
-    "blocks/s",
-    "blocks allocated and freed in a second by all threads together",
-)
-.with(Role::SameAs(TIME.name));
+metrics! {
+    BANDWIDTH = higher("bandwidth", "bytes/s").with(Role::SameAs(TIME.name)),
+        "bytes of the buffers in a second, of all workers together; a copied byte counts once";
+    BLOCK_RATE = higher("rate", "blocks/s").with(Role::SameAs(TIME.name)),
+        "blocks allocated and freed in a second by all threads together";
+}
 
 /// A size found by measuring, and the one that the CPU or the system reports.
 pub struct Detected {
+    /// The size from which loads take longer.
     pub found: Metric,
+    /// The size as the CPU or the system reports it.
     pub reported: Metric,
 }
 
@@ -41,19 +34,24 @@ macro_rules! detected {
     };
 }
 
+/// The size of the first-level data cache.
 pub const L1: Detected = detected!("l1-size", "the first-level data cache");
+/// The size of the second-level cache.
 pub const L2: Detected = detected!("l2-size", "the second-level cache");
+/// The size of the last-level cache.
 pub const LLC: Detected =
     detected!("llc-size", "the last-level cache, of which others on the machine may use a part");
+/// The reach of the first-level TLB.
 pub const TLB_L1: Detected = detected!("tlb-l1-reach", "the reach of the first-level TLB");
+/// The reach of the second-level TLB.
 pub const TLB_L2: Detected = detected!("tlb-l2-reach", "the reach of the second-level TLB");
 
-pub const L1_LATENCY: Metric = Metric::lower("l1-latency", "ns", "a load from the L1 cache");
-pub const L2_LATENCY: Metric = Metric::lower("l2-latency", "ns", "a load from the L2 cache");
-pub const LLC_LATENCY: Metric =
-    Metric::lower("llc-latency", "ns", "a load from the last-level cache");
-pub const MEMORY_LATENCY: Metric =
-    Metric::lower("memory-latency", "ns", "a load from memory, where hardly any misses the TLB");
+metrics! {
+    L1_LATENCY = lower("l1-latency", "ns"), "a load from the L1 cache";
+    L2_LATENCY = lower("l2-latency", "ns"), "a load from the L2 cache";
+    LLC_LATENCY = lower("llc-latency", "ns"), "a load from the last-level cache";
+    MEMORY_LATENCY = lower("memory-latency", "ns"), "a load from memory, where hardly any misses the TLB";
+}
 
 /// The metrics of the sweep over sizes.
 pub const CACHES: &[Metric] = &[

@@ -45,5 +45,5 @@ pub const CASE: Case = Case {
 };
 
 /// Whether the memory is used.
-pub const TOUCH: Param =
-    Param::new("touch", "whether each page is written to before it is given back", &["no", "yes"]);
+pub const TOUCH: Param = Param::new("touch", &["no", "yes"])
+    .meaning("whether each page is written to before it is given back");

@@ -22,15 +22,12 @@ pub const CASE: Case = Case {
             default: &all_but::<11>(&["select", "poll", "epoll-level", "epoll-per-cpu"]),
             ..ARCH
         },
-        Param::new(
-            "connections",
-            "the number of connections in flight",
-            // Most changes occur between 1 and 10, where event loops overtake threads; beyond 100 rates and costs
-            // hardly change, as one more level shows. `includes` selects the architectures measured at each level.
-            &["1", "10", "100", "1000"],
-        )
-        .full(&["1", "10", "100", "500", "1000", "1500", "2500", "5000"])
-        .takes(Takes::Count(10_000)),
+        // Most changes occur between 1 and 10, where event loops overtake threads; beyond 100 rates and costs
+        // hardly change, as one more level shows. `includes` selects the architectures measured at each level.
+        Param::new("connections", &["1", "10", "100", "1000"])
+            .meaning("the number of connections in flight")
+            .full(&["1", "10", "100", "500", "1000", "1500", "2500", "5000"])
+            .takes(Takes::Count(10_000)),
         PLACE,
         NETWORK,
         Param { default: &["none", "cpu:20us"], full: &["none", "cpu:20us"], ..WORK },

@@ -25,38 +25,34 @@ pub fn is_listed_as_missing(connections: usize, extent: Extent) -> bool {
 }
 
 /// The architecture of the server; by default all of them.
-pub const ARCH: Param = Param::new(
-    "arch",
-    "the architecture of the server (`oscost net serve --list`)",
-    &all_but::<15>(&[]),
-);
+pub const ARCH: Param = Param::new("arch", &all_but::<15>(&[]))
+    .meaning("the architecture of the server (`oscost net serve --list`)");
 
 /// The work for each request.
-pub const WORK: Param = Param::new(
-    "work",
-    "what the server does for each request before it replies, the same code for all architectures: \
-     nothing (none), computing (cpu:TIME), reading a file (file:SIZE), waiting for the storage \
-     device (fsync), or asking a name server on loopback (dns)",
-    &["none"],
-)
-.takes(Takes::ServerWork);
+pub const WORK: Param = Param::new("work", &["none"])
+    .meaning(
+        "what the server does for each request before it replies, the same code for all \
+         architectures: nothing (none), computing (cpu:TIME), reading a file \
+         (file:SIZE), waiting for the storage device (fsync), or asking a name server \
+         on loopback (dns)",
+    )
+    .takes(Takes::ServerWork);
 
 /// The number of the server's CPUs.
-pub const CPUS: Param = Param::new(
-    "cpus",
-    "the number of CPUs of the server; the load generator has the others, if there are some",
-    &["1"],
-)
-.takes(Takes::Count(1_024));
+pub const CPUS: Param = Param::new("cpus", &["1"])
+    .meaning(
+        "the number of CPUs of the server; the load generator has the others, if there \
+         are some",
+    )
+    .takes(Takes::Count(1_024));
 
 /// The memory of the server's process.
-pub const PARENT: Param = Param::new(
-    "parent",
-    "memory that the server's first process uses besides what it needs, as an application would: \
-     fork copies its page tables",
-    &["0"],
-)
-.takes(Takes::Size(4 << 30));
+pub const PARENT: Param = Param::new("parent", &["0"])
+    .meaning(
+        "memory that the server's first process uses besides what it needs, as an \
+         application would: fork copies its page tables",
+    )
+    .takes(Takes::Size(4 << 30));
 
 /// The values of parameters that a case lacks.
 pub const USUAL: &[(&str, &str)] = &[("work", "none"), ("cpus", "1"), ("parent", "0")];

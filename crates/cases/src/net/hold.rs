@@ -28,7 +28,8 @@ pub const CASE: Case = Case {
             takes: Takes::Words(&["epoll-level", "epoll-per-cpu"]),
             ..ARCH
         },
-        Param::new("connections", "the number of connections held open", &["500"])
+        Param::new("connections", &["500"])
+            .meaning("the number of connections held open")
             .full(&["100", "500", "5000"])
             .takes(Takes::Count(10_000)),
         PLACE,

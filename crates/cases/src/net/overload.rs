@@ -12,7 +12,7 @@ use super::metrics::{
     SERVER_BUSY,
 };
 use super::test_bed::{NETWORK, PLACE, TestBed};
-use super::trial::watched;
+use super::trial::{quantile_of, watched};
 use super::{ARCH, CPUS, ONE_OF_EACH_KIND, WORK, all_but, is_here};
 use crate::{Case, Extent, Param, Takes, Trials, length_of, value_of};
 
@@ -33,29 +33,24 @@ pub const CASE: Case = Case {
             takes: Takes::Words(UNLIKELY),
             ..ARCH
         },
-        Param::new(
-            "load",
-            "the requests offered, as a multiple of the rate that the server can answer",
-            &["2"],
-        )
-        .full(&["0.5", "0.8", "1", "1.2", "1.5", "2", "3"])
-        .takes(Takes::Words(&["0.25", "0.7", "0.9", "1.1", "1.3", "1.75", "2.5", "4"])),
-        Param::new(
-            "patience",
-            "how long a client waits for its reply: a server whose queue is longer than that does \
-             all its work in vain",
-            &["200ms"],
-        )
-        .full(&["200ms", "1s"])
-        .takes(Takes::Words(&["50ms", "100ms", "500ms", "2s", "5s"])),
-        Param::new(
-            "backlog",
-            "the length of the accept queue: the most connections that wait for the server; it \
-             drops further ones, whose clients try again after a second",
-            // nginx has 511, and many programs 128.
-            &["128", "4096"],
-        )
-        .takes(Takes::Count(u16::MAX as u64)),
+        Param::new("load", &["2"])
+            .meaning("the requests offered, as a multiple of the rate that the server can answer")
+            .full(&["0.5", "0.8", "1", "1.2", "1.5", "2", "3"])
+            .takes(Takes::Words(&["0.25", "0.7", "0.9", "1.1", "1.3", "1.75", "2.5", "4"])),
+        Param::new("patience", &["200ms"])
+            .meaning(
+                "how long a client waits for its reply: a server whose queue is longer than \
+                 that does all its work in vain",
+            )
+            .full(&["200ms", "1s"])
+            .takes(Takes::Words(&["50ms", "100ms", "500ms", "2s", "5s"])),
+        // nginx has 511, and many programs 128.
+        Param::new("backlog", &["128", "4096"])
+            .meaning(
+                "the length of the accept queue: the most connections that wait for the server; \
+                 it drops further ones, whose clients try again after a second",
+            )
+            .takes(Takes::Count(u16::MAX as u64)),
         PLACE,
         NETWORK,
         // Enough for the server to be the bottleneck, whose clients need a new connection for each request.
@@ -172,9 +167,7 @@ impl Seen {
         round.metric(&GOODPUT, goodput);
         round.metric(&KEPT, goodput / self.capacity.min(offered));
         for (metric, p) in [(&REPLY_P50, 0.5), (&REPLY_P99, 0.99)] {
-            if !step.reply.is_empty() {
-                round.metric(metric, step.reply.value_at_quantile(p) as f64);
-            }
+            round.metric(metric, quantile_of(&step.reply, p));
         }
         let count = |kind| step.errors.count(kind);
         let refused = count(ErrorKind::Refused) + count(ErrorKind::Reset);

@@ -26,7 +26,8 @@ pub const CASE: Case = Case {
             takes: Takes::Words(&["prefork", "pool"]),
             ..ARCH
         },
-        Param::new("connections", "the number of connections", &["1", "100", "1000"])
+        Param::new("connections", &["1", "100", "1000"])
+            .meaning("the number of connections")
             .full(&["1", "10", "100", "500", "1000", "1500", "2500", "5000"])
             .takes(Takes::Count(10_000)),
         PLACE,

@@ -23,14 +23,12 @@ pub const CASE: Case = Case {
             takes: Takes::Words(VARIANTS),
             ..ARCH
         },
-        Param::new(
-            "connections",
-            "the number of fast connections, each with one request in progress",
-            &["10"],
-        )
-        .full(&["10", "100"])
-        .takes(Takes::Count(10_000)),
-        Param::new("slow", "the number of slow connections", &["500"])
+        Param::new("connections", &["10"])
+            .meaning("the number of fast connections, each with one request in progress")
+            .full(&["10", "100"])
+            .takes(Takes::Count(10_000)),
+        Param::new("slow", &["500"])
+            .meaning("the number of slow connections")
             .full(&["50", "500", "2000"])
             .takes(Takes::Count(10_000)),
         PLACE,

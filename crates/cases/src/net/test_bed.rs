@@ -20,22 +20,20 @@ use crate::order::{ServeOrder, WorkerOrder, worker};
 use crate::{Param, Takes, count_of, size_of, value_of};
 
 /// The CPUs of server and clients.
-pub const PLACE: Param = Param::new(
-    "place",
-    "whether server and clients have separate CPUs (apart), share one CPU (same), or may run on \
-     any CPU (any)",
-    &["apart"],
-)
-.takes(Takes::Words(&["same", "any"]));
+pub const PLACE: Param = Param::new("place", &["apart"])
+    .meaning(
+        "whether server and clients have separate CPUs (apart), share one CPU (same), \
+         or may run on any CPU (any)",
+    )
+    .takes(Takes::Words(&["same", "any"]));
 
 /// The network between server and clients.
-pub const NETWORK: Param = Param::new(
-    "network",
-    "whether server and clients communicate over loopback, or are in two network namespaces \
-     connected by a veth pair (`--netns`)",
-    &["loopback"],
-)
-.takes(Takes::Words(&["veth"]));
+pub const NETWORK: Param = Param::new("network", &["loopback"])
+    .meaning(
+        "whether server and clients communicate over loopback, or are in two network \
+         namespaces connected by a veth pair (`--netns`)",
+    )
+    .takes(Takes::Words(&["veth"]));
 
 /// The number of threads or processes of architectures that start them in advance.
 const WORKERS: usize = 64;

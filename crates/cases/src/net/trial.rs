@@ -190,24 +190,15 @@ impl Seen {
             (&REPLY_P99, &step.reply, 0.99),
             (&REPLY_WORST, &step.reply, 1.0),
         ] {
-            if let Some(ns) = quantile_of(times, p) {
-                round.metric(metric, ns);
-            }
+            round.metric(metric, quantile_of(times, p));
         }
         round.metric(&SERVER_CPU, self.server.cpu_ns as f64 / replies);
         round.metric(&SERVER_BUSY, step.share(server_cpu));
-        if let Some(cpu) = step.cpu {
-            round.metric(&GENERATOR_CPU, cpu.as_nanos() as f64 / replies);
-        }
+        round.metric(&GENERATOR_CPU, step.cpu.map(|cpu| cpu.as_nanos() as f64 / replies));
         round.metric(&GENERATOR_BUSY, step.generator_busy());
-        for (metric, switches) in [
-            (&VOLUNTARY_SWITCHES, self.server.voluntary_switches),
-            (&INVOLUNTARY_SWITCHES, self.server.involuntary_switches),
-        ] {
-            if let Some(switches) = switches {
-                round.metric(metric, switches as f64 / replies);
-            }
-        }
+        let each = |switches: Option<u64>| switches.map(|switches| switches as f64 / replies);
+        round.metric(&VOLUNTARY_SWITCHES, each(self.server.voluntary_switches));
+        round.metric(&INVOLUNTARY_SWITCHES, each(self.server.involuntary_switches));
         round.metric(&ERRORS, step.errors.total() as f64 / exchanges);
         round.metric(&UNANSWERED, step.unfinished.oldest.as_nanos() as f64);
         self.doubts().into_iter().for_each(|why| round.doubt(why));
@@ -270,7 +261,7 @@ pub fn counts_of(report: &ServerReport) -> Counts {
 }
 
 /// `None` if there are no times.
-fn quantile_of(times: &Histogram<u64>, p: f64) -> Option<f64> {
+pub fn quantile_of(times: &Histogram<u64>, p: f64) -> Option<f64> {
     (!times.is_empty()).then(|| times.value_at_quantile(p) as f64)
 }
 

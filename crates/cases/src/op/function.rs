@@ -12,7 +12,7 @@ pub const NAME: &str = "name";
 pub const CASE: Case = Case {
     operation: "One of the n operations that the user's oscost_operation(n) carries out.",
     comparable_to: "What the library's author defines; sampled as all cases are, with one call for each batch.",
-    params: &[Param::new(NAME, "what the library calls its function", &["oscost_name()"])],
+    params: &[Param::new(NAME, &["oscost_name()"]).meaning("what the library calls its function")],
     run: |params, round| {
         let Some(UserCode::Library(file)) = round.order().user.clone() else {
             return Err(CaseError::Failed("no library was given: oscost run --op FILE".to_owned()));

@@ -9,13 +9,12 @@ use measure::{CaseError, Round};
 use crate::Param;
 
 /// The program that a case executes.
-pub const PROGRAM: Param = Param::new(
-    "program",
-    "a static ELF file whose only system call ends it, or the `true` that is installed, with its \
-     libraries",
-    &["static"],
-)
-.full(&["static", "true"]);
+pub const PROGRAM: Param = Param::new("program", &["static"])
+    .meaning(
+        "a static ELF file whose only system call ends it, or the `true` that is \
+         installed, with its libraries",
+    )
+    .full(&["static", "true"]);
 
 /// The exit code of a child that executes nothing: neither success nor what a crash gives.
 pub const EXIT_CODE: i32 = 7;

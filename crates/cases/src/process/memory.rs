@@ -21,18 +21,12 @@ pub const CASE: Case = Case {
     only: Only::Unix("CreateProcess copies no memory: see process/create-process"),
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        Param::new(
-            "memory",
-            "the resident memory of the parent, beside its own few MiB",
-            &["1m", "16m", "128m", "1g"],
-        )
-        .full(&["1m", "4m", "16m", "64m", "256m", "1g", "4g"])
-        .takes(Takes::Words(&["2m", "8m", "32m", "512m", "2g", "8g", "16g", "32g", "64g"])),
-        Param::new(
-            "pages",
-            "whether it is in base pages or in transparent huge pages",
-            &["base", "huge"],
-        ),
+        Param::new("memory", &["1m", "16m", "128m", "1g"])
+            .meaning("the resident memory of the parent, beside its own few MiB")
+            .full(&["1m", "4m", "16m", "64m", "256m", "1g", "4g"])
+            .takes(Takes::Words(&["2m", "8m", "32m", "512m", "2g", "8g", "16g", "32g", "64g"])),
+        Param::new("pages", &["base", "huge"])
+            .meaning("whether it is in base pages or in transparent huge pages"),
     ],
     metrics: &[SPAWN, SPAWN_FROM],
     run: on_unix!(|params, round| {

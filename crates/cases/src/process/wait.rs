@@ -12,7 +12,8 @@ pub const CASE: Case = Case {
     only: Only::Unix("Windows waits for handles, 64 at a time: see syscall/wait-0"),
     // What the kernel reads of a thousand children does not fit the first cache.
     core_bound: false,
-    params: &[Param::new("children", "how many children live", &["1", "1000"])
+    params: &[Param::new("children", &["1", "1000"])
+        .meaning("how many children live")
         .full(&["1", "10", "100", "1000"])
         .takes(Takes::Count(CHILDREN_AT_MOST))],
     run: on_unix!(|params, round| {

@@ -27,26 +27,17 @@ pub const fn on_nothing(name: &'static str) -> Case {
 /// Parameters of an operation on nothing that threads of one process cannot carry out independently.
 pub const BY_PROCESSES: &[Param] = &[WORKERS, AS_PROCESSES, SPREAD];
 
-const WORKERS: Param = Param::new(
-    "workers",
-    "how many workers carry out the operation at the same time",
-    &["1", "1xcpus"],
-)
-.full(&["1..1xcpus"])
-.takes(Takes::Count(WORKERS_AT_MOST as u64));
-const AS: Param =
-    Param::new("as", "whether workers are threads of one process, or processes", &["threads"])
-        .full(&["threads", "processes"]);
-const AS_PROCESSES: Param = Param::new(
-    "as",
-    "processes: threads of one process would be in each other's way",
-    &["processes"],
-);
-const SHARE: Param = Param::new(
-    "share",
-    "whether each worker has an object of its own, or all use the same one",
-    &["own", "same"],
-);
+const WORKERS: Param = Param::new("workers", &["1", "1xcpus"])
+    .meaning("how many workers carry out the operation at the same time")
+    .full(&["1..1xcpus"])
+    .takes(Takes::Count(WORKERS_AT_MOST as u64));
+const AS: Param = Param::new("as", &["threads"])
+    .meaning("whether workers are threads of one process, or processes")
+    .full(&["threads", "processes"]);
+const AS_PROCESSES: Param = Param::new("as", &["processes"])
+    .meaning("processes: threads of one process would be in each other's way");
+const SHARE: Param = Param::new("share", &["own", "same"])
+    .meaning("whether each worker has an object of its own, or all use the same one");
 
 /// Pages of memory that is written to.
 pub const PAGES: usize = 64;

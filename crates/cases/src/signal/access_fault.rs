@@ -11,11 +11,8 @@ pub const CASE: Case = Case {
     comparable_to: "lmbench's `lat_sig prot` returns to a store to a read-only mapping, which faults again; \
                     remedy=skip is like it. stress-ng's `sigsegv` leaves the handler by siglongjmp.",
     core_bound: true,
-    params: &[Param::new(
-        "remedy",
-        "whether the handler skips the access, or permits it",
-        &["skip", "permit"],
-    )],
+    params: &[Param::new("remedy", &["skip", "permit"])
+        .meaning("whether the handler skips the access, or permits it")],
     run: |params, round| {
         let (remedy, calls) = match value_of(params, "remedy")? {
             // The return from the handler; with it permission and protection.

@@ -7,11 +7,9 @@ use measure::{CaseError, Params, Round};
 use crate::{Param, value_of};
 
 /// Where the process or thread runs that answers.
-pub const PLACE: Param = Param::new(
-    "place",
-    "whether both run on the same CPU, so that each hand-over is a switch, or spread over two, so \
-     that each is a wake-up",
-    &["same", "spread"],
+pub const PLACE: Param = Param::new("place", &["same", "spread"]).meaning(
+    "whether both run on the same CPU, so that each hand-over is a switch, or \
+     spread over two, so that each is a wake-up",
 );
 
 /// The CPU of the partner; the measuring thread runs on the last of the round's, and may share it.

@@ -12,11 +12,8 @@ pub const CASE: Case = Case {
                     sigsetjmp without the mask.",
     only: Only::Unix("Windows has no signal mask, and its longjmp unwinds the stack"),
     core_bound: true,
-    params: &[Param::new(
-        "mask",
-        "whether the signal mask is stored and restored, by a system call each",
-        &["not-saved", "saved"],
-    )],
+    params: &[Param::new("mask", &["not-saved", "saved"])
+        .meaning("whether the signal mask is stored and restored, by a system call each")],
     run: |params, round| {
         let (mask, calls) = match value_of(params, "mask")? {
             "saved" => (SignalMask::Saved, 2.0),

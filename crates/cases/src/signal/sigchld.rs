@@ -8,11 +8,8 @@ pub const CASE: Case = Case {
     comparable_to: "lmbench's `lat_proc fork` is like reaped=by-wait. The difference of the two is the cost of \
                     the signal.",
     only: Only::Unix("Windows has no fork and no such signals"),
-    params: &[Param::new(
-        "reaped",
-        "whether a handler of SIGCHLD reaps the child, or the parent waits for it",
-        &["by-handler", "by-wait"],
-    )],
+    params: &[Param::new("reaped", &["by-handler", "by-wait"])
+        .meaning("whether a handler of SIGCHLD reaps the child, or the parent waits for it")],
     run: on_unix!(|params, round| {
         use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-use measure::{CaseError, Metric};
+use measure::{CaseError, metrics};
 
 use super::pipe::ring_of_pipes;
 use super::{SAME, SAME_CPU, WorkingSet, measure_ring};
@@ -6,30 +6,25 @@ use crate::partner::{AS_PROCESSES_WHERE_POSSIBLE, Tasks};
 use crate::{Case, Param, Takes, count_of, size_of};
 
 /// Number of tasks.
-const TASKS: Param = Param::new("tasks", "how many tasks pass the token around", &["2", "16"])
+const TASKS: Param = Param::new("tasks", &["2", "16"])
+    .meaning("how many tasks pass the token around")
     .full(&["2", "4", "8", "16", "32", "64"])
     .takes(Takes::Count(1024));
 
 /// What each of them uses.
-const WORKING_SET: Param = Param::new(
-    "working-set",
-    "bytes of its own memory that a task changes when it has the token: 8 bytes in each 64",
-    &["0", "64k"],
-)
-.full(&["0", "4k", "16k", "64k", "256k"])
-.takes(Takes::Size(64 << 20));
+const WORKING_SET: Param = Param::new("working-set", &["0", "64k"])
+    .meaning(
+        "bytes of its own memory that a task changes when it has the token: 8 bytes in \
+         each 64",
+    )
+    .full(&["0", "4k", "16k", "64k", "256k"])
+    .takes(Takes::Size(64 << 20));
 
-/// The price of the caches that a switch leaves cold.
-const TOUCH: Metric = Metric::lower(
-    "touch",
-    "ns",
-    "the time to touch a task's working set that no other task has evicted",
-);
-const NET: Metric = Metric::lower(
-    "net",
-    "ns/op",
-    "the time of a hand-over without that of touching a working set that no other task has evicted",
-);
+metrics! {
+    TOUCH = lower("touch", "ns"), "the time to touch a task's working set that no other task has evicted";
+    NET = lower("net", "ns/op"),
+        "the time of a hand-over without that of touching a working set that no other task has evicted";
+}
 
 /// A token that goes around many tasks.
 pub const CASE: Case = Case {

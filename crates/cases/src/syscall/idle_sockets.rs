@@ -5,19 +5,19 @@ use measure::{CaseError, Params};
 use crate::{Param, Takes, on_unix};
 
 /// The number of descriptors that a case watches.
-pub const FDS: Param =
-    Param::new("fds", "the number of descriptors watched", &["10", "100", "500"])
-        .full(&["1", "10", "100", "500", "1000"])
-        .takes(Takes::Count(1 << 20));
+pub const FDS: Param = Param::new("fds", &["10", "100", "500"])
+    .meaning("the number of descriptors watched")
+    .full(&["1", "10", "100", "500", "1000"])
+    .takes(Takes::Count(1 << 20));
 
 /// How many descriptors a case watches of which some are ready.
 pub const WATCHED: Param = Param { default: &["100"], full: &["10", "100", "500"], ..FDS };
 
 /// How many of them are ready.
-pub const ACTIVE: Param =
-    Param::new("active", "how many of 100 watched descriptors are readable", &["50"])
-        .full(&["1", "10", "50", "100"])
-        .takes(Takes::Count(100));
+pub const ACTIVE: Param = Param::new("active", &["50"])
+    .meaning("how many of 100 watched descriptors are readable")
+    .full(&["1", "10", "50", "100"])
+    .takes(Takes::Count(100));
 
 /// The sockets that `params` ask for, and how many of them are readable: none without the parameter, else at least one.
 ///

@@ -9,13 +9,10 @@ pub const CASE: Case = Case {
                 are complete.",
     only: Only::Linux("io_uring exists only on Linux"),
     core_bound: true,
-    params: &[Param::new(
-        "batch",
-        "the number of requests that share one system call",
-        &["1", "8", "64"],
-    )
-    .full(&["1", "2", "4", "8", "16", "32", "64", "128"])
-    .takes(Takes::Count(1 << 20))],
+    params: &[Param::new("batch", &["1", "8", "64"])
+        .meaning("the number of requests that share one system call")
+        .full(&["1", "2", "4", "8", "16", "32", "64", "128"])
+        .takes(Takes::Count(1 << 20))],
     run: on_linux!(|params, round| {
         use io_uring::{IoUring, opcode::Nop};
 

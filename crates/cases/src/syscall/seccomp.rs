@@ -9,21 +9,17 @@ pub const CASE: Case = Case {
     only: Only::Linux("seccomp exists only on Linux"),
     core_bound: true,
     params: &[
-        Param::new(
-            "rules",
-            "how many other system calls the filter compares the number with",
-            &["0", "10", "300"],
-        )
-        .full(&["0", "1", "10", "30", "100", "300", "1000"])
-        .takes(Takes::Size(platform::seccomp::RULES_AT_MOST as u64)),
-        Param::new(
-            "reads",
-            "whether the filter reads only the call's number, so that the kernel (from Linux 5.11) \
-             may remember that the call is allowed, or also an argument, so that it is run for \
-             each call",
-            &["argument"],
-        )
-        .full(&["number", "argument"]),
+        Param::new("rules", &["0", "10", "300"])
+            .meaning("how many other system calls the filter compares the number with")
+            .full(&["0", "1", "10", "30", "100", "300", "1000"])
+            .takes(Takes::Size(platform::seccomp::RULES_AT_MOST as u64)),
+        Param::new("reads", &["argument"])
+            .meaning(
+                "whether the filter reads only the call's number, so that the kernel (from \
+                 Linux 5.11) may remember that the call is allowed, or also an argument, so \
+                 that it is run for each call",
+            )
+            .full(&["number", "argument"]),
     ],
     run: on_linux!(|params, round| {
         let rules = crate::count_of(params, "rules")?;

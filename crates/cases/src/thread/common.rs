@@ -13,13 +13,13 @@ use crate::{Extent, Param, Takes, count_of, value_of};
 const THREADS_AT_MOST: u64 = 10_000;
 
 /// How many threads live while another is created.
-pub const THREADS: Param = Param::new(
-    "threads",
-    "how many threads of the process live before one more is created; all but its creator sleep",
-    &["1", "10", "512"],
-)
-.full(&["1", "10", "64", "256", "512"])
-.takes(Takes::Count(THREADS_AT_MOST));
+pub const THREADS: Param = Param::new("threads", &["1", "10", "512"])
+    .meaning(
+        "how many threads of the process live before one more is created; all but its \
+         creator sleep",
+    )
+    .full(&["1", "10", "64", "256", "512"])
+    .takes(Takes::Count(THREADS_AT_MOST));
 
 /// A quick run creates threads beside no others, and wakes them on another CPU only.
 pub fn includes(params: &Params, extent: Extent) -> bool {

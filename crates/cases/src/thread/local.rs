@@ -19,14 +19,13 @@ pub const CASE: Case = Case {
     comparable_to: "lmbench, libMicro and the others have nothing like it. A read that is compiled \
             into its caller, as most are, saves the call: a bare load remains.",
     core_bound: true,
-    params: &[Param::new(
-        "by",
-        "whether the variable has a constant initial value, so that its address is fixed relative \
-         to the thread; is initialised at its first use, which each read checks; or is found by a \
-         key (pthread_getspecific, TlsGetValue)",
-        &["address", "key"],
-    )
-    .full(&["address", "checked", "key"])],
+    params: &[Param::new("by", &["address", "key"])
+        .meaning(
+            "whether the variable has a constant initial value, so that its address is \
+             fixed relative to the thread; is initialised at its first use, which each read \
+             checks; or is found by a key (pthread_getspecific, TlsGetValue)",
+        )
+        .full(&["address", "checked", "key"])],
     run: |params, round| match value_of(params, "by")? {
         "address" => {
             CONSTANT.set(VALUE);

@@ -14,7 +14,7 @@ use measure::stats::{median, quantile};
 use measure::survey::cost_of;
 use measure::time::{Clock, Stopwatch, Ticks};
 use measure::trial::{Timed, TrialContext};
-use measure::{CaseError, Doubt, Metric, Params, Round};
+use measure::{CaseError, Doubt, Params, Round, metrics};
 use platform::counters::voluntary_switches;
 use platform::cpu::pin_thread;
 
@@ -25,31 +25,26 @@ const WAKE_UPS: u32 = 400;
 /// A thread that does not answer for this long has missed its wake-up.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-const P90: Metric =
-    Metric::lower("wake-p90", "ns", "the time that nine in ten wake-ups of a trial do not exceed");
-const P99: Metric = Metric::lower(
-    "wake-p99",
-    "ns",
-    "the time that 99 in a hundred wake-ups of a trial do not exceed",
-);
-
-/// The metrics of every wake-up.
-const METRICS: &[Metric] = &[P90, P99];
+metrics! {
+    /// The metrics of every wake-up.
+    const METRICS: [
+        P90 = lower("wake-p90", "ns"), "the time that nine in ten wake-ups of a trial do not exceed";
+        P99 = lower("wake-p99", "ns"), "the time that 99 in a hundred wake-ups of a trial do not exceed";
+    ]
+}
 
 /// The parameters of every wake-up.
 const PARAMS: &[Param] = &[
-    Param::new(
-        "place",
+    Param::new("place", &["spread", "same"]).meaning(
         "whether the sleeper has a CPU of its own, or the one of the thread that wakes it",
-        &["spread", "same"],
     ),
-    Param::new(
-        "asleep",
-        "how long the thread has been asleep at least: an idle CPU sleeps deeper with time",
-        &["50us"],
-    )
-    .full(&["50us", "1ms", "10ms"])
-    .takes(Takes::Length),
+    Param::new("asleep", &["50us"])
+        .meaning(
+            "how long the thread has been asleep at least: an idle CPU sleeps deeper with \
+             time",
+        )
+        .full(&["50us", "1ms", "10ms"])
+        .takes(Takes::Length),
 ];
 
 /// What all wake-ups have in common.

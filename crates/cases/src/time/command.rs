@@ -24,13 +24,11 @@ pub const CASE: Case = Case {
     comparable_to: "hyperfine's time includes the same, but it subtracts the mean time of starting the shell.",
     trials: Some(Trials { counted: true, ..Trials::new(takes) }),
     params: &[
-        Param::new(COMMAND, "the command", &["true"]),
-        Param::new(
-            PREPARE,
-            "a command that is run before each run of it, off the clock",
-            &["true"],
-        ),
-        Param::new(SHELL, "the shell that runs it, which is part of the time", &["sh"])
+        Param::new(COMMAND, &["true"]).meaning("the command"),
+        Param::new(PREPARE, &["true"])
+            .meaning("a command that is run before each run of it, off the clock"),
+        Param::new(SHELL, &["sh"])
+            .meaning("the shell that runs it, which is part of the time")
             .full(&["sh", "none"]),
     ],
     metrics: metrics::COMMAND,
@@ -106,9 +104,7 @@ fn report(finished: &Finished, line: &CommandLine, round: &mut Round) {
     let ns = |time: Option<Duration>| time.map(|time| time.as_nanos() as f64);
     let count = |count: Option<u64>| count.map(|count| count as f64);
     let mut report = |metric: &Metric, value: Option<f64>| {
-        if let Some(value) = value {
-            round.metric(metric, value);
-        }
+        round.metric(metric, value);
     };
     report(&metrics::USER, ns(finished.user));
     report(&metrics::SYSTEM, ns(finished.system));

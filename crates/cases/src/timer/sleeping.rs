@@ -16,19 +16,16 @@ use crate::{Case, Extent, Param, Takes, Trials, length_of, value_of};
 
 /// The parameters of every sleep.
 pub const PARAMS: &[Param] = &[
-    Param::new(
-        "length",
-        "how long a sleep is asked for; a round has 300 sleeps, or 100 of 500 us and more, but \
-         only as many as fit into 150 ms, and ends early after 300 ms; its time of one sleep is \
-         their median",
-        &["10us", "100us", "1ms", "10ms"],
-    )
-    .takes(Takes::Length),
-    Param::new(
-        "load",
-        "whether the CPUs are idle otherwise, or each has a busy thread, also that of the thread \
-         that sleeps",
-        &["none", "busy"],
+    Param::new("length", &["10us", "100us", "1ms", "10ms"])
+        .meaning(
+            "how long a sleep is asked for; a round has 300 sleeps, or 100 of 500 us and \
+             more, but only as many as fit into 150 ms, and ends early after 300 ms; its \
+             time of one sleep is their median",
+        )
+        .takes(Takes::Length),
+    Param::new("load", &["none", "busy"]).meaning(
+        "whether the CPUs are idle otherwise, or each has a busy thread, also that of \
+         the thread that sleeps",
     ),
 ];
 
@@ -235,9 +232,7 @@ fn report(round: &mut Round, overshoots: &Overshoots, may_end_early: bool) {
     for (metric, value) in figures {
         round.metric(metric, value);
     }
-    if let Some(slack) = platform::timer::slack() {
-        round.metric(&metrics::SLACK, slack.as_nanos() as f64);
-    }
+    round.metric(&metrics::SLACK, platform::timer::slack().map(|slack| slack.as_nanos() as f64));
     if may_end_early {
         let share = overshoots.early as f64 / overshoots.ns.len().max(1) as f64;
         round.metric(&metrics::EARLY, share);
