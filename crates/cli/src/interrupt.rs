@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
+use platform::process::on_termination;
 
 /// A flag that Ctrl-C and requests to terminate set, to stop after the round in progress.
 ///
@@ -15,4 +16,15 @@ pub fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     ctrlc::set_handler(move || set.store(true, Ordering::Relaxed))
         .context("catching Ctrl-C failed")?;
     Ok(stop)
+}
+
+/// Calls `stop` on Ctrl-C and on requests to terminate.
+///
+/// # Errors
+/// If the handler cannot be installed.
+pub fn on_request_to_stop(stop: impl FnMut() + Clone + Send + 'static) -> anyhow::Result<()> {
+    if on_termination(stop.clone()).is_err() {
+        ctrlc::set_handler(stop).context("cannot handle Ctrl-C")?;
+    }
+    Ok(())
 }

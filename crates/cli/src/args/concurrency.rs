@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cases::concurrency::list::JOBS_AT_MOST;
 use clap::{Args, ValueEnum};
 
 use super::run::Output;
 use super::store::StoreArg;
-use super::values::{budget, count, time};
+use super::values::{budget, from_to, time};
 
 /// `oscost concurrency`.
 #[derive(Debug, Args)]
@@ -26,8 +27,8 @@ Examples:
   oscost concurrency --bound cpu --goal foreground --within 1ms")]
 pub struct Concurrency {
     /// Number of jobs [default: 40]
-    #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true, conflicts_with = "from")]
-    pub jobs: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = from_to::<1, JOBS_AT_MOST>, allow_hyphen_values = true, conflicts_with = "from")]
+    pub jobs: Option<usize>,
     /// Shortest and longest time that one job takes alone; the others are spaced evenly [default: 5ms..80ms]
     #[arg(long, value_name = "FROM..TO", value_parser = lengths, allow_hyphen_values = true, conflicts_with = "from")]
     pub length: Option<String>,
@@ -50,7 +51,7 @@ pub struct Concurrency {
     #[arg(long, value_enum, default_value = "dependent")]
     pub instructions: Instructions,
     /// Number of trials of each candidate; more trials resolve smaller differences
-    #[arg(long, value_name = "N", default_value = "10", value_parser = rounds, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = from_to::<3, 1000>, allow_hyphen_values = true)]
     pub rounds: usize,
     /// Time limit, such as 30s or 2m [default: none]
     #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
@@ -81,21 +82,6 @@ pub enum Instructions {
     Dependent,
     /// Eight independent chains, which need the whole core: hardware threads are not taken for cores
     Independent,
-}
-
-fn jobs(text: &str) -> Result<u64, String> {
-    let most = cases::concurrency::list::JOBS_AT_MOST as u64;
-    match count(text)? {
-        count if (1..=most).contains(&count) => Ok(count),
-        _ => Err(format!("it must be 1 to {most}")),
-    }
-}
-
-fn rounds(text: &str) -> Result<usize, String> {
-    match count(text)? {
-        count @ 3..=1000 => Ok(count as usize),
-        _ => Err("it must be 3 to 1000".into()),
-    }
 }
 
 fn lengths(text: &str) -> Result<String, String> {

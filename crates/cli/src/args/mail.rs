@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::mail_sink::MailSink;
-use super::values::{CONNECTIONS_AT_MOST, budget, count, cpu, nameserver, time};
+use super::values::{budget, connection_range, connections, count, cpu, from_to, nameserver, time};
 
 /// `oscost mail`.
 #[derive(Debug, Subcommand)]
@@ -86,7 +86,7 @@ pub struct MailSend {
     #[arg(long, value_name = "N", default_value = "100", value_parser = at_least_one, allow_hyphen_values = true, help_heading = "Concurrency")]
     pub transactions: usize,
     /// Number of event loops [default: one for each CPU]
-    #[arg(long, value_name = "N", value_parser = loops, allow_hyphen_values = true, help_heading = "Concurrency")]
+    #[arg(long, value_name = "N", value_parser = from_to::<1, LOOPS_AT_MOST>, allow_hyphen_values = true, help_heading = "Concurrency")]
     pub loops: Option<usize>,
     /// How connections are handled
     #[arg(long, value_enum, default_value = "loop", help_heading = "Concurrency")]
@@ -119,13 +119,13 @@ pub struct MailSend {
 
     /// Deliver in test mode with more connections at each step, such as 1..5000, and print the rates; without a journal,
     /// to loopback addresses only
-    #[arg(long, value_name = "FROM..TO", value_parser = range, conflicts_with_all = ["really_send", "resume", "journal"], help_heading = "Sweep")]
+    #[arg(long, value_name = "FROM..TO", value_parser = connection_range, conflicts_with_all = ["really_send", "resume", "journal"], help_heading = "Sweep")]
     pub sweep: Option<(usize, usize)>,
     /// Longest time of each step of a sweep
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = budget, allow_hyphen_values = true, help_heading = "Sweep")]
     pub step: Duration,
     /// Number of times that a sweep goes through all steps
-    #[arg(long, value_name = "N", default_value = "3", value_parser = passes, allow_hyphen_values = true, help_heading = "Sweep")]
+    #[arg(long, value_name = "N", default_value = "3", value_parser = from_to::<1, PASSES_AT_MOST>, allow_hyphen_values = true, help_heading = "Sweep")]
     pub passes: usize,
 
     /// Print the result as one JSON document
@@ -207,46 +207,16 @@ fn period(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match count(text)? {
-        0 => Err("it must be at least 1".into()),
-        count => usize::try_from(count).map_err(|_| "it is too large".into()),
-    }
-}
-
-fn connections(text: &str) -> Result<usize, String> {
-    match at_least_one(text)? {
-        count if count as u64 <= CONNECTIONS_AT_MOST => Ok(count),
-        _ => Err(format!("there can be 1 to {} connections", CONNECTIONS_AT_MOST)),
-    }
-}
-
 /// More passes than these take hours.
 const PASSES_AT_MOST: usize = 100;
-
-fn passes(text: &str) -> Result<usize, String> {
-    match at_least_one(text)? {
-        count if count <= PASSES_AT_MOST => Ok(count),
-        _ => Err(format!("it must be 1 to {PASSES_AT_MOST}")),
-    }
-}
-
-fn range(text: &str) -> Result<(usize, usize), String> {
-    let (from, to) =
-        text.split_once("..").ok_or("it is not a range of connections, such as 1..5000")?;
-    match (connections(from)?, connections(to)?) {
-        (from, to) if from <= to => Ok((from, to)),
-        _ => Err("the end of the range is below its start".into()),
-    }
-}
 
 /// Each loop takes a thread and 64 KiB; more loops than CPUs have no benefit.
 const LOOPS_AT_MOST: usize = 1_024;
 
-fn loops(text: &str) -> Result<usize, String> {
-    match at_least_one(text)? {
-        count if count <= LOOPS_AT_MOST => Ok(count),
-        _ => Err(format!("it must be 1 to {LOOPS_AT_MOST}")),
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        0 => Err("it must be at least 1".into()),
+        count => usize::try_from(count).map_err(|_| "it is too large".into()),
     }
 }
 

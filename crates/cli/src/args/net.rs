@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use servers::{ARCHITECTURES, Architecture, Protocol, Work};
 
-use super::values::{CONNECTIONS_AT_MOST, budget, count, cpu, nameserver};
+use super::values::{budget, connection_range, connections, count, cpu, from_to, nameserver};
 
 /// `oscost net`.
 #[derive(Debug, Subcommand)]
@@ -39,7 +39,7 @@ pub struct Serve {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = budget, allow_hyphen_values = true)]
     pub timeout: Duration,
     /// Number of threads or processes, for architectures that start them in advance
-    #[arg(long, value_name = "N", default_value = "64", value_parser = workers, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", default_value = "64", value_parser = from_to::<1, 4096>, allow_hyphen_values = true)]
     pub workers: usize,
     /// Run on these CPUs only, such as 0 or 0,2 [default: all]
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
@@ -117,7 +117,7 @@ pub struct NetLoad {
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = cpu, allow_hyphen_values = true)]
     pub bind_cpu: Vec<usize>,
     /// Number of threads of the generator, which share the connections [default: one for each CPU of --bind-cpu]
-    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = from_to::<1, THREADS_AT_MOST>, allow_hyphen_values = true)]
     pub threads: Option<usize>,
     /// Process id of the server, to show its CPU time and memory, and whether it or the generator was the bottleneck
     #[arg(long, value_name = "PID")]
@@ -143,17 +143,10 @@ pub enum Connections {
 }
 
 fn concurrency(text: &str) -> Result<Connections, String> {
-    let number = |text: &str| match count(text)? {
-        n @ 1..=CONNECTIONS_AT_MOST => Ok(n as usize),
-        _ => Err(format!("there can be 1 to {CONNECTIONS_AT_MOST} connections")),
-    };
-    match text.split_once("..") {
-        None => text.split(',').map(number).collect::<Result<_, String>>().map(Connections::Each),
-        Some((from, to)) => match (number(from)?, number(to)?) {
-            (from, to) if from <= to => Ok(Connections::Range(from, to)),
-            _ => Err("the end of the range is below its start".into()),
-        },
+    if text.contains("..") {
+        return connection_range(text).map(|(from, to)| Connections::Range(from, to));
     }
+    text.split(',').map(connections).collect::<Result<_, _>>().map(Connections::Each)
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -170,20 +163,8 @@ fn status(text: &str) -> Result<u16, String> {
     }
 }
 
-fn workers(text: &str) -> Result<usize, String> {
-    match count(text)? {
-        count @ 1..=4096 => Ok(count as usize),
-        _ => Err("it must be 1 to 4096".into()),
-    }
-}
-
 /// Each thread has a megabyte of buffers and histograms.
-fn threads(text: &str) -> Result<usize, String> {
-    match count(text)? {
-        count @ 1..=64 => Ok(count as usize),
-        _ => Err("it must be 1 to 64".into()),
-    }
-}
+const THREADS_AT_MOST: usize = 64;
 
 /// The maximum of `--memory`.
 const MEMORY_AT_MOST: u64 = 64 << 30;

@@ -6,12 +6,12 @@ use clap::Args;
 
 use super::run::Output;
 use super::store::StoreArg;
-use super::values::{budget, count, time};
+use super::values::{budget, from_to, time};
 
 /// The key under which the commands that were measured are kept with a run.
 pub const COMMANDS: &str = "commands";
 /// A command is run no more often than this.
-const RUNS_AT_MOST: u64 = 100_000;
+const RUNS_AT_MOST: usize = 100_000;
 
 /// `oscost time`.
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub struct Time {
     #[arg(short, long, value_name = "COMMAND_LINE")]
     pub prepare: Vec<String>,
     /// Number of timed runs of each command [default: 10; up to 40 if they differ much and are short]
-    #[arg(short, long, value_name = "N", value_parser = runs, allow_hyphen_values = true)]
+    #[arg(short, long, value_name = "N", value_parser = from_to::<1, RUNS_AT_MOST>, allow_hyphen_values = true)]
     pub runs: Option<usize>,
     /// Run command lines without a shell
     #[arg(short = 'N', long)]
@@ -60,11 +60,4 @@ pub struct Time {
     pub output: Output,
     #[command(flatten)]
     pub store: StoreArg,
-}
-
-fn runs(text: &str) -> Result<usize, String> {
-    match count(text)? {
-        runs @ 1..=RUNS_AT_MOST => Ok(runs as usize),
-        _ => Err(format!("it must be 1 to {RUNS_AT_MOST}")),
-    }
 }

@@ -34,8 +34,33 @@ pub fn budget(text: &str) -> Result<Duration, String> {
     Ok(budget)
 }
 
+/// A number from `LOW` to `HIGH`.
+pub fn from_to<const LOW: usize, const HIGH: usize>(text: &str) -> Result<usize, String> {
+    let number = usize::try_from(count(text)?).ok();
+    let number = number.filter(|number| (LOW..=HIGH).contains(number));
+    number.ok_or_else(|| format!("it must be {LOW} to {HIGH}"))
+}
+
 /// Largest number of connections, whatever the limit of descriptors.
-pub const CONNECTIONS_AT_MOST: u64 = 1_000_000;
+const CONNECTIONS_AT_MOST: u64 = 1_000_000;
+
+/// A number of connections.
+pub fn connections(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        number @ 1..=CONNECTIONS_AT_MOST => Ok(number as usize),
+        _ => Err(format!("there can be 1 to {CONNECTIONS_AT_MOST} connections")),
+    }
+}
+
+/// A range of numbers of connections, as in 1..5000.
+pub fn connection_range(text: &str) -> Result<(usize, usize), String> {
+    let (from, to) =
+        text.split_once("..").ok_or("it is not a range of connections, such as 1..5000")?;
+    match (connections(from)?, connections(to)?) {
+        (from, to) if from <= to => Ok((from, to)),
+        _ => Err("the end of the range is below its start".into()),
+    }
+}
 
 /// A time above zero.
 pub fn time(text: &str) -> Result<Duration, String> {

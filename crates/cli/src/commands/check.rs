@@ -22,7 +22,7 @@ use super::files::write;
 use super::needed::Needed;
 use crate::args::{Check, FILTERS, StoreArg};
 use crate::ending::{Ending, Usage};
-use crate::output::{note, page, print};
+use crate::output::{note, page, print, print_json};
 use crate::store::store_to_read;
 
 /// The key under which the name of the file is kept with the run.
@@ -131,7 +131,7 @@ fn show(
 ) -> anyhow::Result<()> {
     let title = file.title.as_deref();
     match args.json {
-        true => print(&document::to_json(title, judged, documents)?)?,
+        true => print_json(&document::to_json(title, judged, documents))?,
         false => print(&claims_text(title, judged, &page()))?,
     }
     if let Some(path) = &args.markdown {

@@ -3,12 +3,12 @@
 pub mod columns;
 mod shared;
 
-use analysis::{Compared, Difference, Frequencies, NoiseCheck, Settings, cpu_differences};
+use analysis::{Compared, Frequencies, NoiseCheck, Settings, cpu_differences};
 use report::{CompareCell, CompareRow, Comparison, compare_table};
-use results::{Document, Interval};
-use runner::{also_differs, stored_noise_checks};
-use serde::Serialize;
-use shared::{cell, compared_cell, ending, floor_lines, words};
+use results::{Document, Interval, Store};
+use runner::also_differs;
+use serde_json::{Value, json};
+use shared::{cell, compared_cell, ending, floor_lines, noise_checks, words};
 pub use shared::{find, is_document};
 
 use crate::args::Compare;
@@ -24,16 +24,9 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     let base = find(&args.base, &args.store)?;
     let news = args.news.iter().map(|name| find(name, &args.store));
     let news = news.collect::<anyhow::Result<Vec<Document>>>()?;
-    let mut compared_ids: Vec<&str> = news.iter().map(|new| new.run.id.as_str()).collect();
-    compared_ids.push(&base.run.id);
-    // A missing store has no earlier checks, which is no error.
-    let noise = match store_to_read(&args.store) {
-        Ok(store) => stored_noise_checks(&store, &base, &compared_ids)?,
-        Err(_) => NoiseCheck::default(),
-    };
+    let store = store_to_read(&args.store).ok();
     let settings = Settings { margin: args.margin, ..Settings::default() };
-    let compared: Vec<Vec<Compared>> =
-        news.iter().map(|new| analysis::compare(&base, new, &noise, &settings)).collect();
+    let (compared, noise) = compare_runs(&base, &news, store.as_ref(), &settings)?;
     if args.json {
         print_json(&compare_json(&base, &news, &compared, &noise))?;
     } else {
@@ -42,6 +35,18 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
         print(&compare_table(&comparison, &page()))?;
     }
     Ok(ending(compared.iter().flatten(), args.fail_above))
+}
+
+/// The comparison of each of `news` with `base`, and the noise checks that it takes into account.
+pub(super) fn compare_runs(
+    base: &Document,
+    news: &[Document],
+    store: Option<&Store>,
+    settings: &Settings,
+) -> anyhow::Result<(Vec<Vec<Compared>>, NoiseCheck)> {
+    let noise = noise_checks(store, base, std::iter::once(base).chain(news))?;
+    let compared = news.iter().map(|new| analysis::compare(base, new, &noise, settings));
+    Ok((compared.collect(), noise))
 }
 
 pub(super) fn comparison(
@@ -172,46 +177,28 @@ fn absent() -> Option<CompareCell> {
 }
 
 /// The comparison of one base with several runs.
-#[derive(Serialize)]
-struct CompareJson<'a> {
-    schema: u32,
-    base: &'a str,
-    noise_checks: usize,
-    comparisons: Vec<ComparisonJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct ComparisonJson<'a> {
-    new: &'a str,
-    also_differs: Vec<Difference>,
-    core_clock_ghz: CoreClocks,
-    cpu_differences: Vec<&'static str>,
-    rows: &'a [Compared],
-}
-
-#[derive(Serialize)]
-struct CoreClocks {
-    base: Option<Interval>,
-    new: Option<Interval>,
-}
-
-fn compare_json<'a>(
-    base: &'a Document,
-    news: &'a [Document],
-    compared: &'a [Vec<Compared>],
+fn compare_json(
+    base: &Document,
+    news: &[Document],
+    compared: &[Vec<Compared>],
     noise: &NoiseCheck,
-) -> CompareJson<'a> {
-    let comparisons = news.iter().zip(compared).map(|(new, rows)| ComparisonJson {
-        new: &new.run.id,
-        also_differs: also_differs(&[base, new]),
-        core_clock_ghz: CoreClocks { base: base.run.core_clock_ghz, new: new.run.core_clock_ghz },
-        cpu_differences: cpu_differences(base, new),
-        rows,
+) -> Value {
+    let comparisons = news.iter().zip(compared).map(|(new, rows)| {
+        json!({
+            "new": new.run.id,
+            "also_differs": also_differs(&[base, new]),
+            "core_clock_ghz": {
+                "base": base.run.core_clock_ghz,
+                "new": new.run.core_clock_ghz,
+            },
+            "cpu_differences": cpu_differences(base, new),
+            "rows": rows,
+        })
     });
-    CompareJson {
-        schema: 1,
-        base: &base.run.id,
-        noise_checks: noise.checks(),
-        comparisons: comparisons.collect(),
-    }
+    json!({
+        "schema": 1,
+        "base": base.run.id,
+        "noise_checks": noise.checks(),
+        "comparisons": comparisons.collect::<Vec<_>>(),
+    })
 }

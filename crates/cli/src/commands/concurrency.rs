@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cases::concurrency::options::{FOREGROUND, INSTRUCTIONS};
 use cases::concurrency::{JobList, LIST, LOCKED, candidates, job_file, list_of};
+use clap::ValueEnum;
 use measure::Params;
 use measure::count::format_duration;
 use runner::{Options, Plan, Point};
@@ -36,7 +37,8 @@ pub fn concurrency(args: &Concurrency) -> anyhow::Result<Ending> {
     if list.has_lock() || !list.dependencies.are_none() {
         asked.extend(list.limits(cpus.len()).to_params());
     }
-    asked.insert(GOAL.to_owned(), word(args.goal).to_owned());
+    let goal = args.goal.to_possible_value().expect("no goal is hidden");
+    asked.insert(GOAL.to_owned(), goal.get_name().to_owned());
     asked.insert("rounds".to_owned(), args.rounds.to_string());
     if let Some(limit) = args.within {
         asked.insert(WITHIN.to_owned(), format_duration(limit));
@@ -100,13 +102,4 @@ fn announce(plan: &Plan, args: &Concurrency) {
         false => "",
     };
     note(&format!("{ways} candidates for these jobs, {trials} trials each: up to {time}{shorter}"));
-}
-
-fn word(goal: Goal) -> &'static str {
-    match goal {
-        Goal::Elapsed => "elapsed",
-        Goal::Turnaround => "turnaround",
-        Goal::Worst => "worst",
-        Goal::Foreground => "foreground",
-    }
 }

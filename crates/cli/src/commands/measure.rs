@@ -15,7 +15,7 @@ use super::command_line::{in_one_line, store_option};
 use super::ranking::with_ranking;
 use crate::args::{COMMANDS, FILTERS, OP, Output, StoreArg};
 use crate::ending::Ending;
-use crate::output::{note, page, print};
+use crate::output::{note, page, print, print_json};
 use crate::progress::Progress;
 use crate::store::store_to_write;
 
@@ -120,11 +120,11 @@ pub fn show_results(document: &Document, form: Form, took: Option<Duration>) -> 
     let choice = choice_of(document);
     let ranking = analysis::rank_commands(document);
     if form == Form::Json {
-        return print(&match (choice, ranking) {
-            (None, None) => results::to_json(document),
-            (None, Some(ranking)) => with_ranking(document, &ranking)?,
-            (Some(choice), _) => with_answer(document, &choice)?,
-        });
+        return match (choice, ranking) {
+            (None, None) => print(&results::to_json(document)),
+            (None, Some(ranking)) => print_json(&with_ranking(document, &ranking)?),
+            (Some(choice), _) => print_json(&with_answer(document, &choice)?),
+        };
     }
     if let Some(ranking) = ranking {
         print(&report::ranking_text(&ranking, &page()))?;

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use analysis::{Compared, NoiseCheck, Settings};
 use anyhow::Context;
-use results::{PointKey, Store, serialize_label};
+use results::Store;
 use runner::{NOISE_TAG, Request, new_id};
-use serde::Serialize;
+use serde_json::json;
 
 use super::measure::{best_clock, plan_of, watched};
 use crate::args::Noise;
 use crate::ending::Ending;
 use crate::interrupt::stop_on_interrupt;
-use crate::output::{note, print};
+use crate::output::{note, print, print_json};
 use crate::store::store_to_write;
 
 /// Runs the checks and reports their results.
@@ -53,39 +53,23 @@ fn check(store: &Store, ids: &[String], checked: &mut NoiseCheck) -> anyhow::Res
     Ok(rows.into_iter().filter(|row| row.verdict.is_difference()).collect())
 }
 
-/// The checks, and the wrong verdicts.
-#[derive(Serialize)]
-struct NoiseJson<'a> {
-    schema: u32,
-    checks: usize,
-    median_difference: f64,
-    largest_difference: f64,
-    wrong_verdicts: Vec<WrongVerdict<'a>>,
-}
-
-#[derive(Serialize)]
-struct WrongVerdict<'a> {
-    #[serde(serialize_with = "serialize_label")]
-    case: &'a PointKey,
-    metric: &'a str,
-    verdict: &'static str,
-}
-
 fn report(args: &Noise, checked: &NoiseCheck, wrong: &[Compared]) -> anyhow::Result<()> {
     let (median, largest) = checked.summary().context("nothing was measured in both runs")?;
     if args.json {
-        let wrong = wrong.iter().map(|row| WrongVerdict {
-            case: &row.point,
-            metric: &row.metric,
-            verdict: row.verdict.word(),
+        let wrong = wrong.iter().map(|row| {
+            json!({
+                "case": row.point.to_string(),
+                "metric": row.metric,
+                "verdict": row.verdict.word(),
+            })
         });
-        return print(&serde_json::to_string_pretty(&NoiseJson {
-            schema: 1,
-            checks: checked.checks(),
-            median_difference: median,
-            largest_difference: largest,
-            wrong_verdicts: wrong.collect(),
-        })?);
+        return print_json(&json!({
+            "schema": 1,
+            "checks": checked.checks(),
+            "median_difference": median,
+            "largest_difference": largest,
+            "wrong_verdicts": wrong.collect::<Vec<_>>(),
+        }));
     }
     let mut text = format!(
         "{}: equal measurements differed by {:.2} % (median), {:.1} % at most.\n",

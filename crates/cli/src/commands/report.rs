@@ -2,14 +2,14 @@
 
 use analysis::claim::judge;
 use analysis::study::{MeasuredTable, name_systems};
-use analysis::{Compared, Dimension, NoiseCheck, Question, Recorded, Selection, Settings};
+use analysis::{Dimension, Question, Recorded, Selection, Settings};
 use report::{Comparison, ReportRun, Standings, StudyPage, report_html};
 use results::{Document, Store};
-use runner::{recorded, stored_noise_checks};
+use runner::recorded;
 
 use super::check::existing;
 use super::compare::columns::{runs, side_by_side};
-use super::compare::{comparison, find, is_document};
+use super::compare::{compare_runs, comparison, find, is_document};
 use super::files::write;
 use super::study::study_of_runs;
 use crate::args::Report;
@@ -70,7 +70,10 @@ fn of_columns(
     let at = Selection(args.at.clone());
     let documents = runs(names.iter(), by, &at, &args.store)?;
     let question = Question { at, base: args.base_value.clone(), ..Question::default() };
-    let compared = match side_by_side(&documents, by, &question, &args.store) {
+    let settings = Settings::default();
+    let ladder = *by == Dimension::System;
+    let compared = side_by_side(&documents, by, &question, store, &settings, true, ladder);
+    let compared = match compared {
         // Systems that nobody asked to compare, such as several of which only one could be measured.
         Err(error) if args.by.is_none() => {
             note(&format!("the systems are not compared: {error}"));
@@ -165,14 +168,7 @@ fn compare(
     news: &[Document],
     store: Option<&Store>,
 ) -> anyhow::Result<Comparison> {
-    let mut ids: Vec<&str> = news.iter().map(|new| new.run.id.as_str()).collect();
-    ids.push(&base.run.id);
-    let noise = match store {
-        Some(store) => stored_noise_checks(store, base, &ids)?,
-        None => NoiseCheck::default(),
-    };
     let settings = Settings::default();
-    let compared: Vec<Vec<Compared>> =
-        news.iter().map(|new| analysis::compare(base, new, &noise, &settings)).collect();
+    let (compared, noise) = compare_runs(base, news, store, &settings)?;
     Ok(comparison(base, news, &compared, &noise, &settings))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use report::{ReportRun, RunLine, chart_svg, plots, runs_table};
 use results::{Document, RunSummary, Store, StoreError};
 use runner::{PlanError, recorded};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::measure::{Form, how_to_resume, is_summarised, show_results};
 use crate::args::{Runs, Show};
@@ -137,31 +137,17 @@ fn run_line(run: RunSummary) -> RunLine {
 }
 
 /// A run in the list of runs.
-#[derive(Serialize)]
-struct RunJson<'a> {
-    id: &'a str,
-    started: &'a str,
-    finished: Option<&'a str>,
-    state: &'static str,
-    oscost: &'a str,
-    tags: &'a BTreeMap<String, String>,
-    asked: &'a BTreeMap<String, String>,
-    rounds: u64,
-    results: u64,
-    machine: &'a str,
-}
-
-fn run_json(run: &RunSummary) -> RunJson<'_> {
-    RunJson {
-        id: &run.id,
-        started: &run.started,
-        finished: run.finished.as_deref(),
-        state: state(run),
-        oscost: &run.oscost,
-        tags: &run.tags,
-        asked: &run.asked,
-        rounds: run.rounds,
-        results: run.results,
-        machine: &run.machine,
-    }
+fn run_json(run: &RunSummary) -> Value {
+    json!({
+        "id": run.id,
+        "started": run.started,
+        "finished": run.finished,
+        "state": state(run),
+        "oscost": run.oscost,
+        "tags": run.tags,
+        "asked": run.asked,
+        "rounds": run.rounds,
+        "results": run.results,
+        "machine": run.machine,
+    })
 }

@@ -20,7 +20,7 @@ use super::measure::plan_of;
 use super::needed::Needed;
 use crate::args::{FILTERS, Study as Args};
 use crate::ending::{Ending, Usage};
-use crate::output::{note, page, print};
+use crate::output::{note, page, print, print_json};
 
 /// The option under which a run stores the name of its study.
 const STUDY: &str = "study";
@@ -61,7 +61,7 @@ fn list(as_json: bool) -> anyhow::Result<Ending> {
         });
     }
     match as_json {
-        true => print(&json::list(&lines)?)?,
+        true => print_json(&json::list(&lines))?,
         false => print(&studies_table(&lines, &page()))?,
     }
     Ok(Ending::Done)
@@ -93,7 +93,7 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
     let page_of_study =
         StudyPage { study: &study, tables: &tables, claims: &claims, runs: &runs, named: &named };
     match args.json {
-        true => print(&json::study(&page_of_study)?)?,
+        true => print_json(&json::study(&page_of_study))?,
         false => print(&study_text(&page_of_study, &page()))?,
     }
     Ok(ending(&claims, args.strict))

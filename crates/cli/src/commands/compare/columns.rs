@@ -2,16 +2,16 @@
 
 use analysis::{
     Compared, ComparedTable, Condition, CountRow, Dimension, Ladder, NoiseCheck, Overview,
-    Question, Ratio, Renaming, Selection, Settings, Table, TableError, compare_columns,
-    differing_counts, ladders, overview, tabulate,
+    Question, Renaming, Selection, Settings, Table, compare_columns, differing_counts, ladders,
+    overview, tabulate,
 };
 use measure::TIME;
 use report::{CompareRow, Comparison, compare_table, counts_table, ladder_table, overview_text};
-use results::{Document, Estimate, PerOp};
-use runner::{also_differs, stored_noise_checks};
-use serde::Serialize;
+use results::{Document, Store};
+use runner::also_differs;
+use serde_json::{Value, json};
 
-use super::shared::{cell, compared_cell, ending, find, floor_lines, words};
+use super::shared::{cell, compared_cell, ending, find, floor_lines, noise_checks, words};
 use crate::args::{Compare, StoreArg};
 use crate::ending::{Ending, Usage};
 use crate::output::{page, print, print_json};
@@ -24,71 +24,63 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
         map: args.map.clone(),
         base: args.base_value.clone(),
     };
-    let wrong = |error: TableError| Usage(error.to_string());
     if args.ladder && *by != Dimension::System {
         return Err(Usage("--ladder compares systems: use it with --by system".to_owned()).into());
     }
     let names = std::iter::once(&args.base).chain(&args.news);
     let runs = runs(names, by, &question.at, &args.store)?;
-    let table = tabulate(&runs, by, &question).map_err(wrong)?;
-    let noise = noise(&args.store, &table)?;
+    let store = store_to_read(&args.store).ok();
     let settings = Settings { margin: args.margin, ..Settings::default() };
-    let overview = overview(&table, &question.at, &noise, &settings);
-    let counts = differing_counts(&table);
-    let ladders = match args.ladder {
-        true => ladders(&table, &noise, &settings),
-        false => Vec::new(),
-    };
-    let compared = compare_columns(table, &noise, &settings);
+    let (all, ladder) = (args.all, args.ladder);
+    let found = side_by_side(&runs, by, &question, store.as_ref(), &settings, all, ladder)?;
+    let ending = ending(found.compared.rows.iter().flatten().flatten(), args.fail_above);
     if args.json {
-        let judged = Judged { overview: &overview, counts: &counts, ladders: &ladders };
-        let json = columns_json(&compared, &question, &judged, &noise);
-        print_json(&json)?;
-    } else {
-        let page = page();
-        let columns = &compared.table.columns;
-        let shown = shown_names(by, columns);
-        let mut parts = vec![overview_text(&overview, &shown, by, &page)];
-        if args.ladder {
-            parts.push(ladder_table(&ladders, &page));
-        }
-        let comparison = comparison(&compared, shown.clone(), &noise, &settings, args.all);
-        parts.push(compare_table(&shortened(comparison), &page));
-        parts.push(counts_table(&counts, &shown, args.all, &page));
-        parts.retain(|part| !part.is_empty());
-        print(&parts.join("\n"))?;
+        print_json(&columns_json(&found, &question))?;
+        return Ok(ending);
     }
-    Ok(ending(compared.rows.iter().flatten().flatten(), args.fail_above))
+    let page = page();
+    let shown = found.comparison.columns.clone();
+    let mut parts = vec![overview_text(&found.overview, &shown, by, &page)];
+    if args.ladder {
+        parts.push(ladder_table(&found.ladders, &page));
+    }
+    parts.push(compare_table(&shortened(found.comparison), &page));
+    parts.push(counts_table(&found.counts, &shown, args.all, &page));
+    parts.retain(|part| !part.is_empty());
+    print(&parts.join("\n"))?;
+    Ok(ending)
 }
 
-/// The columns of a dimension, compared, for a page.
-pub struct SideBySide {
+/// The columns of a dimension, compared.
+pub struct SideBySide<'a> {
+    compared: ComparedTable<'a>,
+    noise: NoiseCheck,
     pub comparison: Comparison,
     pub overview: Overview,
     pub counts: Vec<CountRow>,
     pub ladders: Vec<Ladder>,
 }
 
-/// Compares the values of `by` in these runs.
-pub fn side_by_side(
-    runs: &[Document],
+/// Compares the values of `by` in these runs: `all` rows or those that differ, and the systems' layers if a `ladder` is
+/// wanted.
+pub fn side_by_side<'a>(
+    runs: &'a [Document],
     by: &Dimension,
     question: &Question,
-    store: &StoreArg,
-) -> anyhow::Result<SideBySide> {
+    store: Option<&Store>,
+    settings: &Settings,
+    all: bool,
+    ladder: bool,
+) -> anyhow::Result<SideBySide<'a>> {
     let table = tabulate(runs, by, question).map_err(|error| Usage(error.to_string()))?;
-    let noise = noise(store, &table)?;
-    let settings = Settings::default();
-    let overview = overview(&table, &question.at, &noise, &settings);
+    let noise = noise_checks(store, base_run(&table), table.runs)?;
+    let overview = overview(&table, &question.at, &noise, settings);
     let counts = differing_counts(&table);
-    let ladders = match by {
-        Dimension::System => ladders(&table, &noise, &settings),
-        _ => Vec::new(),
-    };
+    let ladders = if ladder { ladders(&table, &noise, settings) } else { Vec::new() };
     let columns = shown_names(by, &table.columns);
-    let compared = compare_columns(table, &noise, &settings);
-    let comparison = comparison(&compared, columns, &noise, &settings, true);
-    Ok(SideBySide { comparison, overview, counts, ladders })
+    let compared = compare_columns(table, &noise, settings);
+    let comparison = comparison(&compared, columns, &noise, settings, all);
+    Ok(SideBySide { compared, noise, comparison, overview, counts, ladders })
 }
 
 /// The runs that the user named; of a run that was measured with others on several systems, all of them if systems are
@@ -117,16 +109,6 @@ pub fn runs<'n>(
         runs.extend(new);
     }
     Ok(runs)
-}
-
-/// The stored noise checks of the base's machine; a missing store has none.
-fn noise(store: &StoreArg, table: &Table) -> anyhow::Result<NoiseCheck> {
-    let base = base_run(table);
-    let ids: Vec<&str> = table.runs.iter().map(|run| run.run.id.as_str()).collect();
-    Ok(match store_to_read(store) {
-        Ok(store) => stored_noise_checks(&store, base, &ids)?,
-        Err(_) => NoiseCheck::default(),
-    })
 }
 
 fn base_run<'a>(table: &Table<'a>) -> &'a Document {
@@ -245,140 +227,72 @@ fn differences(table: &Table) -> Vec<analysis::Difference> {
     }
 }
 
-/// The columns of a dimension compared with the first.
-#[derive(Serialize)]
-struct ColumnsJson<'a> {
-    schema: u32,
-    by: String,
-    columns: &'a [String],
-    runs: Vec<RunJson<'a>>,
-    at: Vec<String>,
-    map: Vec<String>,
-    noise_checks: usize,
-    also_differs: Vec<analysis::Difference>,
-    overview: &'a Overview,
-    rows: Vec<RowJson<'a>>,
-    counts: &'a [CountRow],
-    #[serde(skip_serializing_if = "<[Ladder]>::is_empty")]
-    ladders: &'a [Ladder],
-}
-
-#[derive(Serialize)]
-struct RunJson<'a> {
-    id: &'a str,
-    system: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    emulated: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct RowJson<'a> {
-    label: String,
-    case: &'a str,
-    params: &'a measure::Params,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<&'a str>,
-    metric: &'a str,
-    unit: &'a str,
-    cells: Vec<CellJson<'a>>,
-}
-
-/// A cell, and its comparison with that of the first column.
-#[derive(Serialize)]
-struct CellJson<'a> {
-    column: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    point: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    estimate: Option<Estimate>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    per_op: Option<PerOp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    against_base: Option<AgainstBase<'a>>,
-}
-
-#[derive(Serialize)]
-struct AgainstBase<'a> {
-    unit: &'a str,
-    ratio: Option<Ratio>,
-    floor: f64,
-    verdict: &'static str,
-    note: &'a str,
-}
-
-/// What is certain about the columns beside the rows.
-struct Judged<'a> {
-    overview: &'a Overview,
-    counts: &'a [CountRow],
-    ladders: &'a [Ladder],
-}
-
-fn columns_json<'a>(
-    compared: &'a ComparedTable,
-    question: &Question,
-    judged: &Judged<'a>,
-    noise: &NoiseCheck,
-) -> ColumnsJson<'a> {
+fn columns_json(found: &SideBySide, question: &Question) -> Value {
+    let SideBySide { compared, noise, overview, counts, ladders, .. } = found;
     let table = &compared.table;
-    let runs = table.runs.iter().map(|run| RunJson {
-        id: &run.run.id,
-        system: analysis::system_name(run),
-        column: table.by.value_of_run(run),
-        emulated: run.emulated(),
-    });
+    let run = |run: &Document| {
+        known(json!({
+            "id": run.run.id,
+            "system": analysis::system_name(run),
+            "column": table.by.value_of_run(run),
+            "emulated": run.emulated(),
+        }))
+    };
     let condition = |Condition { dimension, value }: &Condition| format!("{dimension}={value}");
     let pair = |Renaming { old, new }: &Renaming| format!("{old}={new}");
     let rows = table.rows.iter().zip(&compared.rows);
-    ColumnsJson {
-        schema: 1,
-        by: table.by.to_string(),
-        columns: &table.columns,
-        runs: runs.collect(),
-        at: question.at.0.iter().map(condition).collect(),
-        map: question.map.iter().map(pair).collect(),
-        noise_checks: noise.checks(),
-        also_differs: differences(table),
-        overview: judged.overview,
-        rows: rows.map(|(row, compared)| row_json(table, row, compared)).collect(),
-        counts: judged.counts,
-        ladders: judged.ladders,
-    }
+    known(json!({
+        "schema": 1,
+        "by": table.by.to_string(),
+        "columns": table.columns,
+        "runs": table.runs.iter().map(run).collect::<Vec<_>>(),
+        "at": question.at.0.iter().map(condition).collect::<Vec<_>>(),
+        "map": question.map.iter().map(pair).collect::<Vec<_>>(),
+        "noise_checks": noise.checks(),
+        "also_differs": differences(table),
+        "overview": overview,
+        "rows": rows.map(|(row, compared)| row_json(table, row, compared)).collect::<Vec<_>>(),
+        "counts": counts,
+        "ladders": (!ladders.is_empty()).then_some(ladders),
+    }))
 }
 
-fn row_json<'a>(
-    table: &'a Table,
-    row: &'a analysis::Row,
-    compared: &'a [Option<Compared>],
-) -> RowJson<'a> {
+/// A row with its cells, each with its comparison with that of the first column.
+fn row_json(table: &Table, row: &analysis::Row, compared: &[Option<Compared>]) -> Value {
     let cell = |(at, cell): (usize, &analysis::Cell)| {
         let found = cell.found();
         let comparison = at.checked_sub(1).and_then(|other| compared[other].as_ref());
-        CellJson {
-            column: &table.columns[at],
-            point: found.map(|found| found.result.label()),
-            estimate: cell.measured().and_then(|found| found.result.estimate),
-            reason: cell.reason(),
-            per_op: found.and_then(|found| found.result.per_op.clone()),
-            against_base: comparison.map(|row| AgainstBase {
-                unit: &row.unit,
-                ratio: row.ratio,
-                floor: row.floor,
-                verdict: row.verdict.word(),
-                note: &row.note,
-            }),
-        }
+        let against_base = comparison.map(|row| {
+            json!({
+                "unit": row.unit,
+                "ratio": row.ratio,
+                "floor": row.floor,
+                "verdict": row.verdict.word(),
+                "note": row.note,
+            })
+        });
+        known(json!({
+            "column": table.columns[at],
+            "point": found.map(|found| found.result.label()),
+            "estimate": cell.measured().and_then(|found| found.result.estimate),
+            "reason": cell.reason(),
+            "per_op": found.and_then(|found| found.result.per_op.as_ref()),
+            "against_base": against_base,
+        }))
     };
-    RowJson {
-        label: results::label(&row.case, &row.params),
-        case: &row.case,
-        params: &row.params,
-        run: row.run.map(|run| table.runs[run].run.id.as_str()),
-        metric: &row.metric,
-        unit: &row.unit,
-        cells: row.cells.iter().enumerate().map(cell).collect(),
-    }
+    known(json!({
+        "label": results::label(&row.case, &row.params),
+        "case": row.case,
+        "params": row.params,
+        "run": row.run.map(|run| &table.runs[run].run.id),
+        "metric": row.metric,
+        "unit": row.unit,
+        "cells": row.cells.iter().enumerate().map(cell).collect::<Vec<_>>(),
+    }))
+}
+
+/// The object without its members that are null.
+fn known(mut object: Value) -> Value {
+    object.as_object_mut().into_iter().for_each(|members| members.retain(|_, it| !it.is_null()));
+    object
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use analysis::{Compared, NoiseCheck, Settings};
 use report::{Cell, CompareCell};
-use results::{Document, Estimate};
+use results::{Document, Estimate, Store};
+use runner::stored_noise_checks;
 
 use crate::args::StoreArg;
 use crate::commands::exchange::read_document;
@@ -91,4 +92,17 @@ pub fn compared_cell(row: &Compared) -> CompareCell {
 pub fn cell(estimate: Estimate, unit: &str) -> Cell {
     let Estimate { median, low, high, .. } = estimate;
     Cell { median, low, high, unit: unit.to_owned() }
+}
+
+/// The stored noise checks of the base's machine that are not of these runs; a missing store has none.
+pub fn noise_checks<'r>(
+    store: Option<&Store>,
+    base: &Document,
+    runs: impl IntoIterator<Item = &'r Document>,
+) -> anyhow::Result<NoiseCheck> {
+    let ids: Vec<&str> = runs.into_iter().map(|run| run.run.id.as_str()).collect();
+    Ok(match store {
+        Some(store) => stored_noise_checks(store, base, &ids)?,
+        None => NoiseCheck::default(),
+    })
 }

@@ -4,10 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
 use mailsend::journal::{About, Journal, journal_beside};
 use mailsend::{Delivery, DeliveryOptions, Signals, Summary, deliver};
-use platform::process::on_termination;
 
 use super::document::document;
 use super::options::{options, usage};
@@ -15,6 +13,7 @@ use super::progress::watched;
 use super::summary::{self, counted};
 use crate::args::MailSend;
 use crate::ending::Ending;
+use crate::interrupt::on_request_to_stop;
 use crate::output::{note, page, print, print_json};
 
 /// The exit code of [`Ending::NotMeasured`].
@@ -61,10 +60,7 @@ fn stop_on_request(signals: &Arc<Signals>) -> anyhow::Result<()> {
         note("finishing the messages in progress; a second request ends at once");
         signals.stop_soon();
     };
-    if on_termination(stop.clone()).is_err() {
-        ctrlc::set_handler(stop).context("cannot handle Ctrl-C")?;
-    }
-    Ok(())
+    on_request_to_stop(stop)
 }
 
 /// The identity of the delivery, which the journal records.

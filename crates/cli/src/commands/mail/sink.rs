@@ -7,11 +7,11 @@ use mailsink::hosted::host;
 use mailsink::identity::{CertificateError, Identity};
 use mailsink::{Counts, Sink, SinkOptions};
 use platform::limits::raise_descriptors;
-use platform::process::on_termination;
 use report::counter_table;
 
 use crate::args::MailSink;
 use crate::ending::{Ending, Usage};
+use crate::interrupt::on_request_to_stop;
 use crate::output::{note, page, print, print_json};
 
 /// Serves until Ctrl-C or SIGTERM, then until the messages in progress are received; prints its counters.
@@ -32,9 +32,7 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
     note(&format!("mail is discarded at {}; Ctrl-C ends it", shortened(sink.addresses())));
     let stop = sink.stop();
     let request = move || stop.request();
-    if on_termination(request.clone()).is_err() {
-        ctrlc::set_handler(request).context("cannot handle Ctrl-C")?;
-    }
+    on_request_to_stop(request)?;
     let counts = sink.serve().context("the sink failed")?;
     match args.json {
         true => print_json(&counts)?,

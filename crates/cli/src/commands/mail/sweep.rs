@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use analysis::{Knee, knee};
 use mailsend::{Delivery, DeliveryOptions, Signals, deliver};
 use report::{SweepLine, sweep_table};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::options::options;
 use super::summary::counted;
@@ -17,27 +17,6 @@ use crate::output::{note, page, print, print_json};
 
 /// The seed of the bootstrap of the knee; it is constant, so that the same rates always give the same interval.
 const SEED: u64 = 1;
-
-/// The results as JSON.
-#[derive(Serialize)]
-struct SweepJson<'a> {
-    list: String,
-    recipients: usize,
-    domains: usize,
-    passes: usize,
-    steps: &'a [SweepLine],
-    knee: Option<KneeJson>,
-}
-
-/// The number of connections from which the rate is at least 90 % of its level, with its 95 % interval.
-#[derive(Serialize)]
-struct KneeJson {
-    connections: f64,
-    low: f64,
-    high: f64,
-    /// The rate still rises with the most connections.
-    open_above: bool,
-}
 
 /// Delivers the list in test mode once for each number of connections in each pass, and prints the rates.
 ///
@@ -108,28 +87,28 @@ fn deliver_once(
     Ok(())
 }
 
-fn document<'a>(
+fn document(
     args: &MailSend,
     [recipients, domains]: [usize; 2],
-    steps: &'a [SweepLine],
+    steps: &[SweepLine],
     knee: &Knee,
-) -> SweepJson<'a> {
-    SweepJson {
-        list: args.list.display().to_string(),
-        recipients,
-        domains,
-        passes: args.passes,
-        steps,
-        knee: match knee {
-            Knee::At { at, open_above } => Some(KneeJson {
-                connections: at.median,
-                low: at.low,
-                high: at.high,
-                open_above: *open_above,
+) -> Value {
+    json!({
+        "list": args.list.display().to_string(),
+        "recipients": recipients,
+        "domains": domains,
+        "passes": args.passes,
+        "steps": steps,
+        "knee": match knee {
+            Knee::At { at, open_above } => json!({
+                "connections": at.median,
+                "low": at.low,
+                "high": at.high,
+                "open_above": open_above,
             }),
-            Knee::Before | Knee::TooFew => None,
+            Knee::Before | Knee::TooFew => Value::Null,
         },
-    }
+    })
 }
 
 fn knee_line(knee: &Knee, from: usize, to: usize) -> String {

@@ -7,7 +7,6 @@ use cases::order::{StdioOrder, WorkerOrder};
 use platform::CaseError;
 use platform::cleanup::temp_path;
 use platform::limits::raise_descriptors;
-use platform::process::on_termination;
 use report::definition_list;
 use servers::hosted::host;
 use servers::remote::report_at;
@@ -16,6 +15,7 @@ use servers::{ARCHITECTURES, Architecture, Server, ServerOptions};
 
 use crate::args::Serve;
 use crate::ending::{Ending, Usage};
+use crate::interrupt::on_request_to_stop;
 use crate::output::{note, page, print};
 
 /// Serves until Ctrl-C or SIGTERM, then until all connected clients are served.
@@ -75,9 +75,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
         let stop = server.stop();
         let request = move || stop.request_and_wake(address);
-        if on_termination(request).is_err() {
-            ctrlc::set_handler(request).context("cannot handle Ctrl-C")?;
-        }
+        on_request_to_stop(request)?;
         report()?;
         server.serve().context("the server failed")?;
         shortages(&server).iter().for_each(|line| note(line));
