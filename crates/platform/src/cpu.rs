@@ -108,6 +108,7 @@ pub fn null_call() {
 mod os {
     use super::RunQueue;
     use crate::CaseError;
+    use crate::machine::linux::tree::cpus_in;
 
     /// Enough for 8,192 CPUs, the maximum of Linux on x86-64.
     type Mask = [u64; 128];
@@ -131,17 +132,7 @@ mod os {
         let others = running.parse::<usize>().ok()?.checked_sub(1)?;
         // Not sysconf: with musl it counts only the CPUs that this process may use.
         let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
-        Some(RunQueue { others, online: in_list(&list)? })
-    }
-
-    /// The number of CPUs in a list such as `0-3,8`; `None` if it is empty.
-    pub fn in_list(list: &str) -> Option<usize> {
-        let ranges = list.trim().split(',').map(|range| {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
-            Some(last.checked_sub(first)? + 1)
-        });
-        ranges.sum()
+        Some(RunQueue { others, online: cpus_in(list.trim())?.len() })
     }
 
     pub fn pin_to(cpus: &[usize]) -> Result<(), CaseError> {
@@ -355,11 +346,6 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn all_cpus_are_counted_also_if_this_process_may_not_use_them() {
-        for (list, count) in
-            [("0-63\n", Some(64)), ("0-3,8,10-11\n", Some(7)), ("0\n", Some(1)), ("\n", None)]
-        {
-            assert_eq!(os::in_list(list), count, "{list}");
-        }
         let all = run_queue().map(|queue| queue.online);
         std::thread::spawn(move || {
             pin_thread(allowed()[0]).unwrap();

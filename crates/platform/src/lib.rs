@@ -69,6 +69,8 @@ pub mod tracer;
 pub mod tree;
 pub mod usage;
 pub mod userfault;
+#[cfg(windows)]
+mod windows_process;
 
 pub use case_error::CaseError;
 

@@ -259,11 +259,7 @@ fn find_cpu(findings: &mut Findings) {
     let threads = cores.map(|core| u64::from(core.ProcessorMask.count_ones())).max();
     findings.set("threads_per_core", threads);
     findings.set("smt", threads.map(|threads| if threads > 1 { "on" } else { "off" }));
-    for (key, name) in
-        [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
-    {
-        findings.set(key, reported_cache_bytes(0, name).map(size));
-    }
+    super::find_caches(findings, |name| reported_cache_bytes(0, name));
 }
 
 /// The size of the cache that facts call `name`.
