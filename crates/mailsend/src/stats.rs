@@ -13,8 +13,8 @@ const DIGITS: u8 = 2;
 /// Longest latency recorded: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// What a transport has done.
-#[derive(Debug, Default)]
+/// What a transport has done. A child process sends it to its parent.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct TransportStats {
     /// Connections made.
     pub connections: u64,
@@ -29,53 +29,36 @@ pub struct TransportStats {
     /// Number of times a connection could not be made for lack of ports, descriptors, threads or processes.
     pub shortages: u64,
     /// Time from sending a group of commands to its last reply, in us, by the command of that reply.
+    #[serde(with = "as_counts")]
     pub latencies: BTreeMap<SmtpPhase, Histogram<u64>>,
 }
 
-/// [`TransportStats`] as a child process sends them to its parent.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct StatsReport {
-    connections: u64,
-    failed: u64,
-    transactions: u64,
-    groups: u64,
-    sent: u64,
-    /// By phase: value in us and number of times.
-    latencies: Vec<(SmtpPhase, Vec<(u64, u64)>)>,
-}
+/// The form in which latencies are sent: by phase, value in us and number of times.
+mod as_counts {
+    use super::{BTreeMap, Deserialize, Histogram, Serialize, SmtpPhase, TransportStats};
 
-impl TransportStats {
-    /// The form that is sent to the parent process.
-    pub fn report(&self) -> StatsReport {
+    type Latencies = BTreeMap<SmtpPhase, Histogram<u64>>;
+    type Sent = Vec<(SmtpPhase, Vec<(u64, u64)>)>;
+
+    pub fn serialize<S: serde::Serializer>(all: &Latencies, to: S) -> Result<S::Ok, S::Error> {
         let counts = |histogram: &Histogram<u64>| {
             let recorded = histogram.iter_recorded();
             recorded.map(|at| (at.value_iterated_to(), at.count_at_value())).collect()
         };
-        let latencies = self.latencies.iter();
-        StatsReport {
-            connections: self.connections,
-            failed: self.failed,
-            transactions: self.transactions,
-            groups: self.groups,
-            sent: self.sent,
-            latencies: latencies.map(|(&phase, histogram)| (phase, counts(histogram))).collect(),
-        }
+        let sent = all.iter().map(|(&phase, histogram)| (phase, counts(histogram)));
+        sent.collect::<Sent>().serialize(to)
     }
 
-    /// Adds the statistics of a child process.
-    pub fn add_report(&mut self, report: &StatsReport) {
-        self.connections += report.connections;
-        self.failed += report.failed;
-        self.transactions += report.transactions;
-        self.groups += report.groups;
-        self.sent += report.sent;
-        for (phase, counts) in &report.latencies {
-            for &(us, times) in counts {
-                self.record(*phase, us, times);
-            }
+    pub fn deserialize<'a, D: serde::Deserializer<'a>>(from: D) -> Result<Latencies, D::Error> {
+        let mut stats = TransportStats::default();
+        for (phase, counts) in Sent::deserialize(from)? {
+            counts.into_iter().for_each(|(us, times)| stats.record(phase, us, times));
         }
+        Ok(stats.latencies)
     }
+}
 
+impl TransportStats {
     /// Records the time until a group of commands was answered.
     pub fn answered(&mut self, phase: SmtpPhase, took: Duration) {
         self.record(phase, u64::try_from(took.as_micros()).unwrap_or(u64::MAX), 1);

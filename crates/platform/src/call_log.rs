@@ -25,7 +25,7 @@ pub(crate) struct CallLog {
 impl CallLog {
     /// The buffer of that event; `None` if the system denies it.
     pub fn of(event: &OwnedFd) -> Option<Self> {
-        let page = crate::pages::page_size();
+        let page = crate::memory::page_size();
         let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, event.as_raw_fd());
         // SAFETY: a new mapping, which replaces none.
         let memory = unsafe {

@@ -90,6 +90,56 @@ macro_rules! chains {
     };
 }
 
+/// Eight chains of two alternating instructions. `of!` makes the text of one for a register. They are not of constants in
+/// the instruction, which some cores fold. The loop begins with a line of the instruction cache in every build.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! streams {
+    ($of:ident, $first:literal, $second:literal, $count:literal, $again:literal) => {
+        #[inline(always)]
+        pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
+            // SAFETY: works on registers only, and leaves the loop after `turns`, which is not 0.
+            unsafe {
+                asm!(
+                    ".p2align 6",
+                    "2:",
+                    ".rept 2",
+                    $of!($first, "v0"),
+                    $of!($first, "v1"),
+                    $of!($first, "v2"),
+                    $of!($first, "v3"),
+                    $of!($first, "v4"),
+                    $of!($first, "v5"),
+                    $of!($first, "v6"),
+                    $of!($first, "v7"),
+                    $of!($second, "v0"),
+                    $of!($second, "v1"),
+                    $of!($second, "v2"),
+                    $of!($second, "v3"),
+                    $of!($second, "v4"),
+                    $of!($second, "v5"),
+                    $of!($second, "v6"),
+                    $of!($second, "v7"),
+                    ".endr",
+                    $count,
+                    $again,
+                    v0 = inout(reg) values[0],
+                    v1 = inout(reg) values[1],
+                    v2 = inout(reg) values[2],
+                    v3 = inout(reg) values[3],
+                    v4 = inout(reg) values[4],
+                    v5 = inout(reg) values[5],
+                    v6 = inout(reg) values[6],
+                    v7 = inout(reg) values[7],
+                    factor = in(reg) factor,
+                    turns = inout(reg) turns => _,
+                    options(pure, nomem, nostack),
+                );
+            }
+            values
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod arch {
     use std::arch::asm;
@@ -101,50 +151,13 @@ mod arch {
         xor_add: "xor {value}, {factor}", "add {value}, {factor}";
     }
 
-    /// The additions are not of constants in the instruction, which some cores fold. The loop begins with a line of the
-    /// instruction cache in every build.
-    #[inline(always)]
-    pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
-        // SAFETY: works on registers only, and leaves the loop after `turns`, which is not 0.
-        unsafe {
-            asm!(
-                ".p2align 6",
-                "2:",
-                ".rept 2",
-                "xor {v0}, {factor}",
-                "xor {v1}, {factor}",
-                "xor {v2}, {factor}",
-                "xor {v3}, {factor}",
-                "xor {v4}, {factor}",
-                "xor {v5}, {factor}",
-                "xor {v6}, {factor}",
-                "xor {v7}, {factor}",
-                "add {v0}, {factor}",
-                "add {v1}, {factor}",
-                "add {v2}, {factor}",
-                "add {v3}, {factor}",
-                "add {v4}, {factor}",
-                "add {v5}, {factor}",
-                "add {v6}, {factor}",
-                "add {v7}, {factor}",
-                ".endr",
-                "dec {turns}",
-                "jnz 2b",
-                v0 = inout(reg) values[0],
-                v1 = inout(reg) values[1],
-                v2 = inout(reg) values[2],
-                v3 = inout(reg) values[3],
-                v4 = inout(reg) values[4],
-                v5 = inout(reg) values[5],
-                v6 = inout(reg) values[6],
-                v7 = inout(reg) values[7],
-                factor = in(reg) factor,
-                turns = inout(reg) turns => _,
-                options(pure, nomem, nostack),
-            );
-        }
-        values
+    macro_rules! with_factor {
+        ($name:literal, $value:literal) => {
+            concat!($name, " {", $value, "}, {factor}")
+        };
     }
+
+    streams!(with_factor, "xor", "add", "dec {turns}", "jnz 2b");
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -159,50 +172,13 @@ mod arch {
         xor_add: "eor {value}, {value}, {factor}", "add {value}, {value}, {factor}";
     }
 
-    /// The additions are not of constants in the instruction, which some cores fold. The loop begins with a line of the
-    /// instruction cache in every build.
-    #[inline(always)]
-    pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
-        // SAFETY: works on registers only, and leaves the loop after `turns`, which is not 0.
-        unsafe {
-            asm!(
-                ".p2align 6",
-                "2:",
-                ".rept 2",
-                "eor {v0}, {v0}, {factor}",
-                "eor {v1}, {v1}, {factor}",
-                "eor {v2}, {v2}, {factor}",
-                "eor {v3}, {v3}, {factor}",
-                "eor {v4}, {v4}, {factor}",
-                "eor {v5}, {v5}, {factor}",
-                "eor {v6}, {v6}, {factor}",
-                "eor {v7}, {v7}, {factor}",
-                "add {v0}, {v0}, {factor}",
-                "add {v1}, {v1}, {factor}",
-                "add {v2}, {v2}, {factor}",
-                "add {v3}, {v3}, {factor}",
-                "add {v4}, {v4}, {factor}",
-                "add {v5}, {v5}, {factor}",
-                "add {v6}, {v6}, {factor}",
-                "add {v7}, {v7}, {factor}",
-                ".endr",
-                "subs {turns}, {turns}, #1",
-                "b.ne 2b",
-                v0 = inout(reg) values[0],
-                v1 = inout(reg) values[1],
-                v2 = inout(reg) values[2],
-                v3 = inout(reg) values[3],
-                v4 = inout(reg) values[4],
-                v5 = inout(reg) values[5],
-                v6 = inout(reg) values[6],
-                v7 = inout(reg) values[7],
-                factor = in(reg) factor,
-                turns = inout(reg) turns => _,
-                options(pure, nomem, nostack),
-            );
-        }
-        values
+    macro_rules! with_factor {
+        ($name:literal, $value:literal) => {
+            concat!($name, " {", $value, "}, {", $value, "}, {factor}")
+        };
     }
+
+    streams!(with_factor, "eor", "add", "subs {turns}, {turns}, #1", "b.ne 2b");
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -54,12 +54,12 @@ pub fn of_words(words: &[String]) -> Option<Command> {
 #[cfg(unix)]
 mod os {
     use std::process::Command;
-    use std::time::Duration;
 
     use super::Finished;
     use crate::CaseError;
     use crate::counters::usage::COUNTED;
     use crate::counters::{ProcessCounter, SyscallCounting};
+    use crate::usage::os::of_timeval;
 
     pub fn add_arguments(command: &mut Command, arguments: &[String]) {
         command.args(arguments);
@@ -136,10 +136,6 @@ mod os {
             Ok((status, usage))
         }
     }
-
-    fn of_timeval(time: libc::timeval) -> Duration {
-        Duration::new(time.tv_sec.max(0) as u64, time.tv_usec.max(0) as u32 * 1_000)
-    }
 }
 
 #[cfg(windows)]
@@ -147,17 +143,11 @@ mod os {
     use std::os::windows::io::AsRawHandle;
     use std::os::windows::process::CommandExt;
     use std::process::Command;
-    use std::time::Duration;
-
-    use windows_sys::Win32::Foundation::FILETIME;
-    use windows_sys::Win32::System::ProcessStatus::{
-        GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS,
-    };
-    use windows_sys::Win32::System::Threading::GetProcessTimes;
 
     use super::{Finished, shell};
     use crate::CaseError;
     use crate::counters::SyscallCounting;
+    use crate::windows_process::{cpu_times, memory};
 
     /// cmd.exe does not unquote as other programs do.
     pub fn add_arguments(command: &mut Command, arguments: &[String]) {
@@ -191,28 +181,15 @@ mod os {
         if name == shell()[0] {
             return Ok(finished);
         }
-        // SAFETY: the handle is open until `child` is dropped; all places are valid, and all-zero structures too.
-        unsafe {
-            let mut times = [FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 }; 4];
-            let [created, ended, kernel, user] = &mut times;
-            let process = child.as_raw_handle();
-            if GetProcessTimes(process, created, ended, kernel, user) != 0 {
-                finished.user = Some(of_filetime(times[3]));
-                finished.system = Some(of_filetime(times[2]));
-            }
-            let mut counters: PROCESS_MEMORY_COUNTERS = std::mem::zeroed();
-            let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
-            if GetProcessMemoryInfo(process, &mut counters, size) != 0 {
-                finished.max_resident = Some(counters.PeakWorkingSetSize as u64);
-                finished.page_faults = Some(u64::from(counters.PageFaultCount));
-            }
+        if let Some(times) = cpu_times(child.as_raw_handle()) {
+            finished.user = Some(times.user);
+            finished.system = Some(times.kernel);
+        }
+        if let Some(counters) = memory(child.as_raw_handle()) {
+            finished.max_resident = Some(counters.PeakWorkingSetSize as u64);
+            finished.page_faults = Some(u64::from(counters.PageFaultCount));
         }
         Ok(finished)
-    }
-
-    fn of_filetime(time: FILETIME) -> Duration {
-        let hundreds_of_ns = u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
-        Duration::from_nanos(hundreds_of_ns.saturating_mul(100))
     }
 }
 

@@ -45,11 +45,15 @@ use windows as os;
 #[cfg(not(target_os = "linux"))]
 mod uncounted;
 
+pub use os::ThreadCounters;
 #[cfg(target_os = "linux")]
 pub use os::{HeldTracepoint, ProcessCounter, syscall_tracepoint};
-pub use os::{ThreadCounters, involuntary_switches, voluntary_switches};
 #[cfg(not(target_os = "linux"))]
 pub use uncounted::{HeldTracepoint, ProcessCounter, syscall_tracepoint};
+#[cfg(unix)]
+pub use usage::{involuntary_switches, voluntary_switches};
+#[cfg(windows)]
+pub use windows::{involuntary_switches, voluntary_switches};
 
 /// First argument of the `prctl` that marks start and stop for the tracer ("osct").
 #[cfg(target_os = "linux")]
@@ -127,6 +131,16 @@ pub(crate) mod usage {
             let mut usage: libc::rusage = std::mem::zeroed();
             (libc::getrusage(who, &mut usage) == 0).then_some(usage)
         }
+    }
+
+    /// Voluntary context switches of the calling thread since its start; `None` where unknown.
+    pub fn voluntary_switches() -> Option<u64> {
+        read().and_then(|usage| COUNTED.switches(usage.ru_nvcsw))
+    }
+
+    /// Involuntary context switches of the calling thread since its start; 0 where unknown.
+    pub fn involuntary_switches() -> u64 {
+        read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
     }
 
     pub fn between(before: Option<libc::rusage>, after: Option<libc::rusage>) -> Counts {
@@ -313,16 +327,6 @@ mod os {
             let event = perf_event(PERF_TYPE_TRACEPOINT, syscall_tracepoint()?)?;
             Some(Self { _event: event })
         }
-    }
-
-    /// Voluntary context switches of the calling thread since its start; `None` where unknown.
-    pub fn voluntary_switches() -> Option<u64> {
-        usage::read().and_then(|usage| usage::COUNTED.switches(usage.ru_nvcsw))
-    }
-
-    /// Involuntary context switches of the calling thread since its start; 0 where unknown.
-    pub fn involuntary_switches() -> u64 {
-        usage::read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
     }
 
     /// The id of the tracepoint of system call entry, if this process may count it.
@@ -547,16 +551,6 @@ mod os {
         pub fn stop(&mut self) -> Counts {
             usage::between(self.before, usage::read())
         }
-    }
-
-    /// Voluntary context switches of the calling thread since its start; `None` where unknown.
-    pub fn voluntary_switches() -> Option<u64> {
-        usage::read().and_then(|usage| usage::COUNTED.switches(usage.ru_nvcsw))
-    }
-
-    /// Involuntary context switches of the calling thread since its start; 0 where unknown.
-    pub fn involuntary_switches() -> u64 {
-        usage::read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
     }
 }
 

@@ -22,9 +22,18 @@ pub struct RunQueue {
     pub online: usize,
 }
 
+/// As [`allowed`]; empty where the system does not report them.
+#[cfg(windows)]
+pub(crate) fn affinity() -> Vec<usize> {
+    os::allowed()
+}
+
 /// The machine's present run queue; `None` where the system does not report both values.
 pub fn run_queue() -> Option<RunQueue> {
-    os::run_queue()
+    #[cfg(target_os = "linux")]
+    return os::run_queue();
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 /// Pins the calling thread to `cpu` (and threads that it starts later, on Linux).
@@ -45,7 +54,10 @@ pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), CaseError> {
 
 /// Restricts this process to `cpus`: the calling thread and all that it starts from now on.
 pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
-    os::keep_process_to(cpus)
+    // A thread passes its CPUs on to those that it starts; on Windows a process does.
+    #[cfg(windows)]
+    os::keep_process(cpus)?;
+    os::pin_to(cpus)
 }
 
 /// The program that emulates the CPU by binary translation, such as `QEMU (TCG)` or `Rosetta 2`: the cost of instructions
@@ -96,6 +108,7 @@ pub fn null_call() {
 mod os {
     use super::RunQueue;
     use crate::CaseError;
+    use crate::machine::linux::tree::cpus_in;
 
     /// Enough for 8,192 CPUs, the maximum of Linux on x86-64.
     type Mask = [u64; 128];
@@ -119,17 +132,7 @@ mod os {
         let others = running.parse::<usize>().ok()?.checked_sub(1)?;
         // Not sysconf: with musl it counts only the CPUs that this process may use.
         let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
-        Some(RunQueue { others, online: in_list(&list)? })
-    }
-
-    /// The number of CPUs in a list such as `0-3,8`; `None` if it is empty.
-    pub fn in_list(list: &str) -> Option<usize> {
-        let ranges = list.trim().split(',').map(|range| {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
-            Some(last.checked_sub(first)? + 1)
-        });
-        ranges.sum()
+        Some(RunQueue { others, online: cpus_in(list.trim())?.len() })
     }
 
     pub fn pin_to(cpus: &[usize]) -> Result<(), CaseError> {
@@ -151,11 +154,6 @@ mod os {
         if done == 0 { Ok(()) } else { Err(CaseError::last_os_error("sched_setaffinity")) }
     }
 
-    /// New threads run where the one that starts them may.
-    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
-        pin_to(cpus)
-    }
-
     #[inline(always)]
     pub fn current() -> Option<usize> {
         // SAFETY: takes nothing.
@@ -169,13 +167,24 @@ mod os {
     }
 }
 
-#[cfg(target_os = "freebsd")]
-mod os {
-    use crate::CaseError;
-
-    pub fn run_queue() -> Option<super::RunQueue> {
+#[cfg(all(unix, not(target_os = "linux")))]
+mod other_unix {
+    #[inline(always)]
+    pub fn current() -> Option<usize> {
         None
     }
+
+    #[inline(always)]
+    pub fn null_call() {
+        // SAFETY: getppid has no arguments and cannot fail.
+        unsafe { libc::getppid() };
+    }
+}
+
+#[cfg(target_os = "freebsd")]
+mod os {
+    pub use super::other_unix::{current, null_call};
+    use crate::CaseError;
 
     pub fn allowed() -> Vec<usize> {
         // SAFETY: an all-zero cpuset_t is an empty set; the size passed is its own.
@@ -212,31 +221,12 @@ mod os {
         };
         if done == 0 { Ok(()) } else { Err(CaseError::last_os_error("cpuset_setaffinity")) }
     }
-
-    /// New threads run where the one that starts them may.
-    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
-        pin_to(cpus)
-    }
-
-    #[inline(always)]
-    pub fn current() -> Option<usize> {
-        None
-    }
-
-    #[inline(always)]
-    pub fn null_call() {
-        // SAFETY: getppid has no arguments and cannot fail.
-        unsafe { libc::getppid() };
-    }
 }
 
 #[cfg(target_os = "macos")]
 mod os {
+    pub use super::other_unix::{current, null_call};
     use crate::CaseError;
-
-    pub fn run_queue() -> Option<super::RunQueue> {
-        None
-    }
 
     pub fn allowed() -> Vec<usize> {
         Vec::new()
@@ -244,21 +234,6 @@ mod os {
 
     pub fn pin_to(_cpus: &[usize]) -> Result<(), CaseError> {
         Err(CaseError::Unsupported("macOS cannot keep a thread on one CPU".into()))
-    }
-
-    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
-        pin_to(cpus)
-    }
-
-    #[inline(always)]
-    pub fn current() -> Option<usize> {
-        None
-    }
-
-    #[inline(always)]
-    pub fn null_call() {
-        // SAFETY: getppid has no arguments and cannot fail.
-        unsafe { libc::getppid() };
     }
 }
 
@@ -270,10 +245,6 @@ mod os {
     };
 
     use crate::CaseError;
-
-    pub fn run_queue() -> Option<super::RunQueue> {
-        None
-    }
 
     pub fn allowed() -> Vec<usize> {
         let (mut process, mut system) = (0usize, 0usize);
@@ -291,14 +262,11 @@ mod os {
         usable.fold(0usize, |mask, cpu| mask | 1 << cpu)
     }
 
-    /// A thread does not pass its own affinity on to those it starts; a process does.
-    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
+    pub fn keep_process(cpus: &[usize]) -> Result<(), CaseError> {
         // SAFETY: the pseudo handle needs no closing; a wrong mask is an error, not harm.
-        let done = unsafe { SetProcessAffinityMask(GetCurrentProcess(), mask_of(cpus)) };
-        if done != 0 {
-            pin_to(cpus)
-        } else {
-            Err(CaseError::last_os_error("SetProcessAffinityMask"))
+        match unsafe { SetProcessAffinityMask(GetCurrentProcess(), mask_of(cpus)) } {
+            0 => Err(CaseError::last_os_error("SetProcessAffinityMask")),
+            _ => Ok(()),
         }
     }
 
@@ -378,11 +346,6 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn all_cpus_are_counted_also_if_this_process_may_not_use_them() {
-        for (list, count) in
-            [("0-63\n", Some(64)), ("0-3,8,10-11\n", Some(7)), ("0\n", Some(1)), ("\n", None)]
-        {
-            assert_eq!(os::in_list(list), count, "{list}");
-        }
         let all = run_queue().map(|queue| queue.online);
         std::thread::spawn(move || {
             pin_thread(allowed()[0]).unwrap();

@@ -105,6 +105,11 @@ mod unix {
     use std::fs::File;
     use std::io;
     use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
+
+    pub fn copy_file_ex(_from: &Path, _to: &Path) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "exists only on Windows"))
+    }
 
     #[inline]
     pub fn free_all(file: &File) -> io::Result<()> {
@@ -117,9 +122,29 @@ mod unix {
     }
 }
 
+/// Calls that only Linux has.
 #[cfg(not(target_os = "linux"))]
-fn lacking(call: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, format!("this system has no {call}"))
+mod linux_only {
+    use std::fs::File;
+    use std::io;
+
+    pub fn lacking(call: &str) -> io::Error {
+        io::Error::new(io::ErrorKind::Unsupported, format!("this system has no {call}"))
+    }
+
+    pub fn expect_random_reads(_file: &File) {}
+
+    pub fn copy_range(_from: &File, _to: &File, _length: usize) -> io::Result<usize> {
+        Err(lacking("copy_file_range"))
+    }
+
+    pub fn send_file(_from: &File, _to: &File, _length: usize) -> io::Result<usize> {
+        Err(lacking("sendfile between files"))
+    }
+
+    pub fn reflink(_from: &File, _to: &File) -> io::Result<()> {
+        Err(lacking("FICLONE"))
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -131,7 +156,7 @@ mod os {
     use std::path::Path;
     use std::ptr::null_mut;
 
-    pub use super::unix::{allocated, free_all};
+    pub use super::unix::{allocated, copy_file_ex, free_all};
     use crate::CaseError;
 
     pub fn open_direct(path: &Path, options: &OpenOptions) -> Result<File, CaseError> {
@@ -187,10 +212,6 @@ mod os {
             }),
         }
     }
-
-    pub fn copy_file_ex(_from: &Path, _to: &Path) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "exists only on Windows"))
-    }
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
@@ -199,8 +220,9 @@ mod os {
     use std::io;
     use std::path::Path;
 
-    use super::lacking;
-    pub use super::unix::{allocated, free_all};
+    use super::linux_only::lacking;
+    pub use super::linux_only::{copy_range, expect_random_reads, reflink, send_file};
+    pub use super::unix::{allocated, copy_file_ex, free_all};
     use crate::CaseError;
 
     #[cfg(target_os = "freebsd")]
@@ -229,26 +251,8 @@ mod os {
         Err(CaseError::Unsupported("this system has no direct I/O".into()))
     }
 
-    pub fn expect_random_reads(_file: &File) {}
-
     pub fn allocate(_file: &File, _bytes: u64) -> io::Result<()> {
         Err(lacking("fallocate"))
-    }
-
-    pub fn copy_range(_from: &File, _to: &File, _length: usize) -> io::Result<usize> {
-        Err(lacking("copy_file_range"))
-    }
-
-    pub fn send_file(_from: &File, _to: &File, _length: usize) -> io::Result<usize> {
-        Err(lacking("sendfile between files"))
-    }
-
-    pub fn reflink(_from: &File, _to: &File) -> io::Result<()> {
-        Err(lacking("FICLONE"))
-    }
-
-    pub fn copy_file_ex(_from: &Path, _to: &Path) -> io::Result<()> {
-        Err(lacking("CopyFileEx: it exists only on Windows"))
     }
 }
 
@@ -267,15 +271,13 @@ mod os {
         SetFileInformationByHandle,
     };
 
-    use super::lacking;
+    pub use super::linux_only::{copy_range, expect_random_reads, reflink, send_file};
     use crate::CaseError;
 
     pub fn open_direct(path: &Path, options: &OpenOptions) -> Result<File, CaseError> {
         let opened = options.clone().custom_flags(FILE_FLAG_NO_BUFFERING).open(path);
         opened.map_err(|e| CaseError::from_io("opening a file for direct I/O", &e))
     }
-
-    pub fn expect_random_reads(_file: &File) {}
 
     #[inline]
     pub fn allocate(file: &File, bytes: u64) -> io::Result<()> {
@@ -296,18 +298,6 @@ mod os {
 
     pub fn allocated(_file: &File) -> io::Result<Option<u64>> {
         Ok(None)
-    }
-
-    pub fn copy_range(_from: &File, _to: &File, _length: usize) -> io::Result<usize> {
-        Err(lacking("copy_file_range"))
-    }
-
-    pub fn send_file(_from: &File, _to: &File, _length: usize) -> io::Result<usize> {
-        Err(lacking("sendfile between files"))
-    }
-
-    pub fn reflink(_from: &File, _to: &File) -> io::Result<()> {
-        Err(lacking("FICLONE"))
     }
 
     pub fn copy_file_ex(from: &Path, to: &Path) -> io::Result<()> {

@@ -195,6 +195,7 @@ mod os {
     use super::FileSystem;
     pub use super::unix::{directory_to_sync, may_write_to, read_at, room_in};
     use crate::CaseError;
+    use crate::hosted::linux::unescaped;
 
     pub fn of(directory: &Path) -> io::Result<FileSystem> {
         let path = directory.canonicalize()?;
@@ -227,7 +228,7 @@ mod os {
             let (mount, file_system) = line.split_once(" - ")?;
             let mut mount = mount.split(' ').skip(2);
             let (number, _root) = (mount.next()?.to_owned(), mount.next()?);
-            let (point, own) = (PathBuf::from(unescaped(mount.next()?)), mount.next()?);
+            let (point, own) = (unescaped(mount.next()?.as_bytes()), mount.next()?);
             let mut file_system = file_system.split(' ');
             let (kind, device) = (file_system.next()?, file_system.next()?);
             // The file system's own options repeat some of the mount's.
@@ -237,7 +238,8 @@ mod os {
                     options.push(option);
                 }
             }
-            let [kind, device] = [kind, device].map(unescaped);
+            let [kind, device] = [kind, device]
+                .map(|text| unescaped(text.as_bytes()).to_string_lossy().into_owned());
             Some(Self { number, point, options: options.join(","), kind, device })
         }
     }
@@ -255,21 +257,6 @@ mod os {
             .filter(|m| m.number == number)
             .max_by_key(depth)
             .or_else(|| above().max_by_key(depth))
-    }
-
-    /// Spaces, tabs, line ends and backslashes are written as three octal digits.
-    fn unescaped(text: &str) -> String {
-        let mut parts = text.split('\\');
-        let mut plain = parts.next().unwrap_or_default().to_owned();
-        for part in parts {
-            let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
-            match code {
-                Some(code) => plain.extend([char::from(code)]),
-                None => plain.push('\\'),
-            }
-            plain.push_str(if code.is_some() { &part[3..] } else { part });
-        }
-        plain
     }
 
     pub fn count_entries(directory: &Path) -> io::Result<usize> {
@@ -376,6 +363,18 @@ mod os {
     }
 }
 
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use std::io;
+    use std::path::Path;
+
+    pub fn count_entries(directory: &Path) -> io::Result<usize> {
+        std::fs::read_dir(directory)?.try_fold(0, |count, entry| entry.map(|_| count + 1))
+    }
+
+    pub fn spread_directories_of(_directory: &Path) {}
+}
+
 #[cfg(all(unix, not(target_os = "linux")))]
 mod os {
     use std::ffi::{CStr, OsStr};
@@ -385,6 +384,7 @@ mod os {
     use std::path::{Path, PathBuf};
 
     use super::FileSystem;
+    pub use super::elsewhere::{count_entries, spread_directories_of};
     use super::unix::c_path;
     pub use super::unix::{directory_to_sync, may_write_to, read_at, room_in};
     use crate::CaseError;
@@ -420,12 +420,6 @@ mod os {
         })
     }
 
-    pub fn count_entries(directory: &Path) -> io::Result<usize> {
-        std::fs::read_dir(directory)?.try_fold(0, |count, entry| entry.map(|_| count + 1))
-    }
-
-    pub fn spread_directories_of(_directory: &Path) {}
-
     pub fn drop_contents(_file: &File) -> Result<(), CaseError> {
         Err(CaseError::Unsupported(
             "this system has no call that drops a file from its cache".into(),
@@ -448,6 +442,7 @@ mod os {
         GetDiskFreeSpaceExW, GetDiskFreeSpaceW, GetVolumeInformationW, GetVolumePathNameW,
     };
 
+    pub use super::elsewhere::{count_entries, spread_directories_of};
     use super::{FileSystem, Room};
     use crate::CaseError;
 
@@ -531,12 +526,6 @@ mod os {
     pub fn directory_to_sync(_directory: &Path) -> Result<File, CaseError> {
         Err(CaseError::Unsupported("Windows has no call that syncs a directory".into()))
     }
-
-    pub fn count_entries(directory: &Path) -> io::Result<usize> {
-        std::fs::read_dir(directory)?.try_fold(0, |count, entry| entry.map(|_| count + 1))
-    }
-
-    pub fn spread_directories_of(_directory: &Path) {}
 
     pub fn drop_contents(_file: &File) -> Result<(), CaseError> {
         Err(CaseError::Unsupported("Windows has no call that drops a file from its cache".into()))

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::CaseError;
+use crate::pages::{self, Access, Pages};
 
 /// What the handler does about an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub enum Remedy {
 /// A page that no access is permitted to, and the handler of accesses to it. One exists in a process at a time: a second
 /// waits.
 pub struct ForbiddenPage {
-    page: os::Page,
+    page: Pages,
     remedy: Remedy,
     /// Dropped before the lock is released.
     _handler: os::Installed,
@@ -47,9 +48,13 @@ impl ForbiddenPage {
             return Err(CaseError::Unsupported(why.into()));
         }
         let only = ONLY.lock().unwrap_or_else(PoisonError::into_inner);
-        let page = os::Page::new()?;
+        let page = Pages::new(os::page_size());
+        let page = page.ok_or_else(|| CaseError::last_os_error("mapping a page"))?;
+        if !protect(page.first(), Access::Forbidden) {
+            return Err(CaseError::last_os_error("forbidding access to a page"));
+        }
         SKIPS.store(remedy == Remedy::Skip, Ordering::SeqCst);
-        ADDRESS.store(page.address(), Ordering::SeqCst);
+        ADDRESS.store(page.first() as usize, Ordering::SeqCst);
         let handler = os::install()?;
         Ok(Self { page, remedy, _handler: handler, _only: only })
     }
@@ -60,15 +65,15 @@ impl ForbiddenPage {
     pub fn access(&self, value: u8) -> bool {
         match self.remedy {
             // SAFETY: the page is mapped, and the handler skips the load.
-            Remedy::Skip => unsafe { load(self.page.address()) == NOT_LOADED },
+            Remedy::Skip => unsafe { load(self.page.first() as usize) == NOT_LOADED },
             Remedy::Permit => {
-                let place = self.page.address() as *mut u8;
+                let place = self.page.first();
                 // SAFETY: the page is mapped, and nothing else uses it. The handler permits the access.
                 let stored = unsafe {
                     place.write_volatile(value);
                     place.read_volatile()
                 };
-                stored == value && os::protect(self.page.address(), os::Access::Forbidden)
+                stored == value && protect(place, Access::Forbidden)
             }
         }
     }
@@ -83,6 +88,11 @@ impl Drop for ForbiddenPage {
     fn drop(&mut self) {
         ADDRESS.store(0, Ordering::SeqCst);
     }
+}
+
+/// Changes the access to the page; whether that succeeded.
+fn protect(page: *mut u8, access: Access) -> bool {
+    pages::protect(page, os::page_size(), access)
 }
 
 /// What the handler is to do about an access to `address`; `None` if that is not in the page.
@@ -156,7 +166,8 @@ unsafe fn load(address: usize) -> u64 {
 mod os {
     use std::ffi::{c_int, c_void};
 
-    use super::{Remedy, remedy_for};
+    use super::{Access, Remedy, protect, remedy_for};
+    pub use crate::memory::page_size;
     use crate::{CaseError, signal};
 
     /// Whether [`skip`] is implemented.
@@ -164,62 +175,6 @@ mod os {
         all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")),
         all(target_os = "freebsd", target_arch = "x86_64"),
     ));
-
-    /// Whether a page can be read and written.
-    #[derive(Clone, Copy)]
-    pub enum Access {
-        Permitted,
-        Forbidden,
-    }
-
-    pub struct Page(*mut c_void);
-
-    impl Page {
-        pub fn new() -> Result<Self, CaseError> {
-            // SAFETY: a new anonymous mapping touches nothing that exists.
-            let page = unsafe {
-                libc::mmap(
-                    std::ptr::null_mut(),
-                    page_size(),
-                    libc::PROT_NONE,
-                    libc::MAP_PRIVATE | libc::MAP_ANON,
-                    -1,
-                    0,
-                )
-            };
-            if page == libc::MAP_FAILED {
-                return Err(CaseError::last_os_error("mmap"));
-            }
-            Ok(Self(page))
-        }
-
-        #[inline(always)]
-        pub fn address(&self) -> usize {
-            self.0 as usize
-        }
-    }
-
-    impl Drop for Page {
-        fn drop(&mut self) {
-            // SAFETY: the mapping is this value's own.
-            unsafe { libc::munmap(self.0, page_size()) };
-        }
-    }
-
-    fn page_size() -> usize {
-        // SAFETY: takes no pointers. Async-signal-safe.
-        unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize
-    }
-
-    /// Changes the access to the page; whether that succeeded.
-    pub fn protect(address: usize, access: Access) -> bool {
-        let protection = match access {
-            Access::Permitted => libc::PROT_READ | libc::PROT_WRITE,
-            Access::Forbidden => libc::PROT_NONE,
-        };
-        // SAFETY: the address is that of the page, which nothing else uses.
-        unsafe { libc::mprotect(address as *mut c_void, page_size(), protection) == 0 }
-    }
 
     pub type Installed = [signal::Installed; 2];
 
@@ -241,7 +196,7 @@ mod os {
                 Some(Remedy::Skip) => skip(context.cast()),
                 Some(Remedy::Permit) => {
                     let page = (*info).si_addr() as usize & !(page_size() - 1);
-                    if !protect(page, Access::Permitted) {
+                    if !protect(page as *mut u8, Access::Write) {
                         libc::abort();
                     }
                 }
@@ -289,68 +244,20 @@ mod os {
 mod os {
     use std::ffi::c_void;
 
+    use super::{Access, PAGE_SIZE_AT_LEAST, Remedy, protect, remedy_for};
+    use crate::CaseError;
     use windows_sys::Win32::Foundation::EXCEPTION_ACCESS_VIOLATION;
     use windows_sys::Win32::System::Diagnostics::Debug::{
         AddVectoredExceptionHandler, CONTEXT, EXCEPTION_CONTINUE_EXECUTION,
         EXCEPTION_CONTINUE_SEARCH, EXCEPTION_POINTERS, RemoveVectoredExceptionHandler,
     };
-    use windows_sys::Win32::System::Memory::{
-        MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_NOACCESS, PAGE_READWRITE, VirtualAlloc,
-        VirtualFree, VirtualProtect,
-    };
-
-    use super::{PAGE_SIZE_AT_LEAST, Remedy, remedy_for};
-    use crate::CaseError;
 
     /// Whether [`skip`] is implemented.
     pub const CAN_SKIP: bool = cfg!(target_arch = "x86_64");
 
-    /// Whether a page can be read and written.
-    #[derive(Clone, Copy)]
-    pub enum Access {
-        Permitted,
-        Forbidden,
-    }
-
-    pub struct Page(*mut c_void);
-
-    impl Page {
-        pub fn new() -> Result<Self, CaseError> {
-            let kind = MEM_COMMIT | MEM_RESERVE;
-            // SAFETY: a new allocation touches nothing that exists.
-            let page =
-                unsafe { VirtualAlloc(std::ptr::null(), PAGE_SIZE_AT_LEAST, kind, PAGE_NOACCESS) };
-            if page.is_null() {
-                return Err(CaseError::last_os_error("VirtualAlloc"));
-            }
-            Ok(Self(page))
-        }
-
-        #[inline(always)]
-        pub fn address(&self) -> usize {
-            self.0 as usize
-        }
-    }
-
-    impl Drop for Page {
-        fn drop(&mut self) {
-            // SAFETY: the allocation is this value's own.
-            unsafe { VirtualFree(self.0, 0, MEM_RELEASE) };
-        }
-    }
-
-    /// Changes the access to the page; whether that succeeded.
-    pub fn protect(address: usize, access: Access) -> bool {
-        let protection = match access {
-            Access::Permitted => PAGE_READWRITE,
-            Access::Forbidden => PAGE_NOACCESS,
-        };
-        let mut before = 0;
-        // SAFETY: the address is that of the page, which nothing else uses.
-        unsafe {
-            VirtualProtect(address as *const c_void, PAGE_SIZE_AT_LEAST, protection, &mut before)
-                != 0
-        }
+    /// Known without asking: the handler is measured.
+    pub fn page_size() -> usize {
+        PAGE_SIZE_AT_LEAST
     }
 
     /// A vectored exception handler, which is removed when this is dropped.
@@ -383,7 +290,7 @@ mod os {
             let is_handled = match remedy_for(address) {
                 Some(Remedy::Skip) => skip(&mut *(*exception).ContextRecord),
                 Some(Remedy::Permit) => {
-                    protect(address & !(PAGE_SIZE_AT_LEAST - 1), Access::Permitted)
+                    protect((address & !(PAGE_SIZE_AT_LEAST - 1)) as *mut u8, Access::Write)
                 }
                 None => false,
             };
@@ -428,7 +335,7 @@ mod tests {
     fn an_access_that_is_permitted_is_noticed() {
         let Ok(page) = ForbiddenPage::new(Remedy::Skip) else { return };
         let before = ForbiddenPage::handled();
-        assert!(os::protect(page.page.address(), os::Access::Permitted));
+        assert!(protect(page.page.first(), Access::Write));
         assert!(!page.access(0));
         assert_eq!(ForbiddenPage::handled(), before);
     }

@@ -84,6 +84,8 @@ mod os {
 
     #[cfg(target_os = "linux")]
     pub use super::linux::{identity, in_group, mentioning, unmount_below};
+    #[cfg(not(target_os = "linux"))]
+    pub use super::without_proc::{identity, in_group, mentioning, unmount_below};
     use crate::control_group::ControlGroup;
 
     /// More CPUs than a set of them has on some systems.
@@ -132,26 +134,6 @@ mod os {
         unsafe { libc::kill(pid, libc::SIGKILL) };
     }
 
-    #[cfg(not(target_os = "linux"))]
-    pub fn mentioning(_text: &str) -> Vec<u32> {
-        Vec::new()
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub fn in_group(_leader: u32) -> Vec<u32> {
-        Vec::new()
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub fn identity(_pid: u32) -> Option<String> {
-        None
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub fn unmount_below(_directory: &Path) -> io::Result<()> {
-        Ok(())
-    }
-
     pub fn private_directory(path: &Path) -> io::Result<()> {
         DirBuilder::new().mode(0o700).create(path)
     }
@@ -168,7 +150,7 @@ mod os {
 }
 
 #[cfg(target_os = "linux")]
-mod linux {
+pub(crate) mod linux {
     use std::collections::BTreeSet;
     use std::ffi::{CString, OsString};
     use std::fs::{self, File};
@@ -323,7 +305,7 @@ mod linux {
     }
 
     /// Blanks, tabs, newlines and backslashes are written as a backslash and three octal digits.
-    fn unescaped(field: &[u8]) -> PathBuf {
+    pub fn unescaped(field: &[u8]) -> PathBuf {
         let mut bytes = Vec::with_capacity(field.len());
         let mut rest = field;
         while let Some((&first, after)) = rest.split_first() {
@@ -339,6 +321,29 @@ mod linux {
     }
 }
 
+/// Where processes cannot be found again.
+#[cfg(not(target_os = "linux"))]
+mod without_proc {
+    use std::io;
+    use std::path::Path;
+
+    pub fn mentioning(_text: &str) -> Vec<u32> {
+        Vec::new()
+    }
+
+    pub fn in_group(_leader: u32) -> Vec<u32> {
+        Vec::new()
+    }
+
+    pub fn identity(_pid: u32) -> Option<String> {
+        None
+    }
+
+    pub fn unmount_below(_directory: &Path) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 #[cfg(windows)]
 mod os {
     use std::fs;
@@ -350,6 +355,7 @@ mod os {
 
     use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, SetProcessAffinityMask};
 
+    pub use super::without_proc::{identity, in_group, mentioning, unmount_below};
     use crate::control_group::ControlGroup;
 
     pub fn spawn(
@@ -374,23 +380,7 @@ mod os {
 
     pub fn ask_group_to_end(_leader: u32) {}
 
-    pub fn mentioning(_text: &str) -> Vec<u32> {
-        Vec::new()
-    }
-
-    pub fn in_group(_leader: u32) -> Vec<u32> {
-        Vec::new()
-    }
-
     pub fn kill(_pid: u32) {}
-
-    pub fn identity(_pid: u32) -> Option<String> {
-        None
-    }
-
-    pub fn unmount_below(_directory: &Path) -> io::Result<()> {
-        Ok(())
-    }
 
     /// A user's directory of temporary files is private.
     pub fn private_directory(path: &Path) -> io::Result<()> {

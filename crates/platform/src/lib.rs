@@ -69,6 +69,8 @@ pub mod tracer;
 pub mod tree;
 pub mod usage;
 pub mod userfault;
+#[cfg(windows)]
+mod windows_process;
 
 pub use case_error::CaseError;
 
@@ -79,103 +81,50 @@ pub use case_error::CaseError;
 /// `on_linux!(|params, round| { .. })`.
 #[macro_export]
 macro_rules! on_linux {
-    (|$params:tt, $round:tt| $here:block) => {{
-        #[cfg(target_os = "linux")]
-        {
-            |$params, $round| $here
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            |_, _| Err($crate::CaseError::Unsupported(String::from("exists only on Linux")))
-        }
-    }};
-    ($($used:ident,)* $here:block) => {{
-        #[cfg(target_os = "linux")]
-        {
-            $here
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            $(let _ = &$used;)*
-            Err($crate::CaseError::Unsupported(String::from("exists only on Linux")))
-        }
-    }};
+    ($($given:tt)*) => { $crate::only_where!(target_os = "linux", "Linux", $($given)*) };
 }
 
 /// As [`on_linux!`], on Unix-like systems.
 #[macro_export]
 macro_rules! on_unix {
-    (|$params:tt, $round:tt| $here:block) => {{
-        #[cfg(unix)]
-        {
-            |$params, $round| $here
-        }
-        #[cfg(not(unix))]
-        {
-            |_, _| Err($crate::CaseError::Unsupported(String::from("exists only on Unix-like systems")))
-        }
-    }};
-    ($($used:ident,)* $here:block) => {{
-        #[cfg(unix)]
-        {
-            $here
-        }
-        #[cfg(not(unix))]
-        {
-            $(let _ = &$used;)*
-            Err($crate::CaseError::Unsupported(String::from("exists only on Unix-like systems")))
-        }
-    }};
+    ($($given:tt)*) => { $crate::only_where!(unix, "Unix-like systems", $($given)*) };
 }
 
 /// As [`on_linux!`], on Windows.
 #[macro_export]
 macro_rules! on_windows {
-    (|$params:tt, $round:tt| $here:block) => {{
-        #[cfg(windows)]
-        {
-            |$params, $round| $here
-        }
-        #[cfg(not(windows))]
-        {
-            |_, _| Err($crate::CaseError::Unsupported(String::from("exists only on Windows")))
-        }
-    }};
-    ($($used:ident,)* $here:block) => {{
-        #[cfg(windows)]
-        {
-            $here
-        }
-        #[cfg(not(windows))]
-        {
-            $(let _ = &$used;)*
-            Err($crate::CaseError::Unsupported(String::from("exists only on Windows")))
-        }
-    }};
+    ($($given:tt)*) => { $crate::only_where!(windows, "Windows", $($given)*) };
 }
 
 /// As [`on_linux!`], on x86-64.
 #[macro_export]
 macro_rules! on_x86_64 {
-    (|$params:tt, $round:tt| $here:block) => {{
-        #[cfg(target_arch = "x86_64")]
+    ($($given:tt)*) => { $crate::only_where!(target_arch = "x86_64", "x86-64", $($given)*) };
+}
+
+/// What the macros above have in common.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! only_where {
+    ($here:meta, $named:literal, |$params:tt, $round:tt| $block:block) => {{
+        #[cfg($here)]
         {
-            |$params, $round| $here
+            |$params, $round| $block
         }
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not($here))]
         {
-            |_, _| Err($crate::CaseError::Unsupported(String::from("exists only on x86-64")))
+            |_, _| Err($crate::CaseError::Unsupported(concat!("exists only on ", $named).into()))
         }
     }};
-    ($($used:ident,)* $here:block) => {{
-        #[cfg(target_arch = "x86_64")]
+    ($here:meta, $named:literal, $($used:ident,)* $block:block) => {{
+        #[cfg($here)]
         {
-            $here
+            $block
         }
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not($here))]
         {
             $(let _ = &$used;)*
-            Err($crate::CaseError::Unsupported(String::from("exists only on x86-64")))
+            Err($crate::CaseError::Unsupported(concat!("exists only on ", $named).into()))
         }
     }};
 }

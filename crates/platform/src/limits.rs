@@ -33,11 +33,15 @@ pub fn waiting_connections() -> Option<u64> {
 
 /// All such limits that are known on this system.
 pub fn of_connections() -> Vec<Limit> {
-    os::of_connections()
+    #[cfg(target_os = "linux")]
+    return os::of_connections();
+    #[cfg(not(target_os = "linux"))]
+    Vec::new()
 }
 
 #[cfg(unix)]
 mod os {
+    #[cfg(target_os = "linux")]
     use super::Limit;
 
     /// The numbers of a setting of the kernel.
@@ -130,11 +134,6 @@ mod os {
         limits.min()
     }
 
-    #[cfg(not(target_os = "linux"))]
-    pub fn of_connections() -> Vec<Limit> {
-        Vec::new()
-    }
-
     pub fn raise_descriptors() -> Option<u64> {
         let before = get()?;
         let mut wanted = before.rlim_max;
@@ -168,10 +167,6 @@ mod os {
 
 #[cfg(windows)]
 mod os {
-    pub fn of_connections() -> Vec<super::Limit> {
-        Vec::new()
-    }
-
     pub fn waiting_connections() -> Option<u64> {
         None
     }

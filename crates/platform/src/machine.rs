@@ -23,6 +23,15 @@ use windows as system;
 
 pub use facts::{Fact, Group, MITIGATION_SEPARATOR, Value};
 
+/// Adds the sizes of the first CPU's caches, which `bytes` tells by their name.
+fn find_caches(findings: &mut facts::Findings, bytes: impl Fn(&str) -> Option<u64>) {
+    for (key, name) in
+        [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
+    {
+        findings.set(key, bytes(name).map(format::size));
+    }
+}
+
 /// Describes this machine: always the same keys in the same order.
 pub fn describe() -> Vec<Fact> {
     system::find().into_facts()

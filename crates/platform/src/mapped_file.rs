@@ -9,6 +9,7 @@ mod os {
     use std::ptr::NonNull;
 
     use crate::CaseError;
+    use crate::memory::map_anonymous;
 
     /// Several private mappings of the beginning of one file, one behind the other, readable and writable; unmapped when
     /// dropped. None of their pages is mapped at first. What is written is not written to the file.
@@ -25,21 +26,8 @@ mod os {
         /// # Errors
         /// If the system refuses.
         pub fn new(file: &File, each: usize, count: usize) -> Result<Self, CaseError> {
-            // SAFETY: a new mapping touches nothing that exists.
-            let place = unsafe {
-                libc::mmap(
-                    std::ptr::null_mut(),
-                    each * count,
-                    libc::PROT_NONE,
-                    libc::MAP_PRIVATE | libc::MAP_ANON,
-                    -1,
-                    0,
-                )
-            };
-            let failed = place == libc::MAP_FAILED;
-            let Some(start) = NonNull::new(place.cast::<u8>()).filter(|_| !failed) else {
-                return Err(CaseError::last_os_error("mmap"));
-            };
+            let (bytes, access) = (each * count, libc::PROT_NONE);
+            let start = map_anonymous(bytes, access, libc::MAP_PRIVATE, "mmap")?;
             let mappings = Self { start, each, count };
             mappings.reset(file).map(|()| mappings)
         }

@@ -1,8 +1,8 @@
 //! Memory from the system: regions of whole pages, what backs them, and how much is available.
 
-use crate::CaseError;
+use std::ptr::NonNull;
 
-pub use os::Region;
+use crate::CaseError;
 
 /// The usual size of a huge page, and the alignment of every [`Region`].
 pub const HUGE_PAGE: usize = 2 << 20;
@@ -49,7 +49,67 @@ pub fn require(bytes: u64) -> Result<(), CaseError> {
     }
 }
 
+/// Private memory, readable and writable, aligned to a huge page; given back when dropped. Its pages come into being when
+/// they are used.
+#[derive(Debug)]
+pub struct Region {
+    mapping: NonNull<u8>,
+    mapped: usize,
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to the region alone; all access is through raw pointers.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
 impl Region {
+    /// Reserves `bytes`, rounded up to whole pages.
+    ///
+    /// # Errors
+    /// If the system refuses; `Unsupported` if it has no huge pages for a region of those: on Windows they need a privilege
+    /// that few accounts have.
+    pub fn new(bytes: usize, pages: Pages) -> Result<Self, CaseError> {
+        let (unit, alignment) = match pages {
+            Pages::Base => (page_size(), HUGE_PAGE),
+            Pages::Huge => (HUGE_PAGE, os::huge_page()),
+        };
+        let bytes = bytes.max(1).next_multiple_of(unit);
+        let mapped = bytes + alignment;
+        let mapping = os::reserve(mapped)?;
+        let ahead = mapping.as_ptr().align_offset(alignment);
+        // SAFETY: the mapping is longer by the alignment than what lies behind that address.
+        let start = unsafe { mapping.add(ahead) };
+        let region = Self { mapping, mapped, start, bytes };
+        os::prepare(&region, pages)?;
+        Ok(region)
+    }
+
+    /// Its first byte.
+    pub fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// Its size in bytes.
+    #[allow(clippy::len_without_is_empty, reason = "it never is")]
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives all its pages back: the next access to each is a page fault, and finds zeros.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn discard(&self) -> Result<(), CaseError> {
+        os::discard(self)
+    }
+
+    /// How many of its bytes are in huge pages; `None` where the system does not report it.
+    pub fn huge_bytes(&self) -> Option<u64> {
+        os::huge_bytes(self.start())
+    }
+
     /// Writes to each page of the usual size, so that all memory is there.
     pub fn populate(&self) {
         for at in (0..self.len()).step_by(page_size()) {
@@ -76,90 +136,45 @@ impl Region {
     }
 }
 
+impl Drop for Region {
+    fn drop(&mut self) {
+        os::release(self);
+    }
+}
+
+/// A new mapping that no file backs; `call` is what an error names.
+#[cfg(unix)]
+pub(crate) fn map_anonymous(
+    bytes: usize,
+    access: libc::c_int,
+    sharing: libc::c_int,
+    call: &str,
+) -> Result<NonNull<u8>, CaseError> {
+    let (anywhere, kind) = (std::ptr::null_mut(), sharing | libc::MAP_ANON);
+    // SAFETY: a new anonymous mapping touches nothing that exists.
+    let place = unsafe { libc::mmap(anywhere, bytes, access, kind, -1, 0) };
+    let mapped = NonNull::new(place.cast()).filter(|_| place != libc::MAP_FAILED);
+    mapped.ok_or_else(|| CaseError::last_os_error(call))
+}
+
 #[cfg(unix)]
 mod os {
     use std::ptr::NonNull;
 
-    use super::{HUGE_PAGE, Pages};
+    #[cfg(not(target_os = "linux"))]
+    use super::Pages;
+    use super::Region;
     use crate::CaseError;
 
-    /// Private anonymous memory, readable and writable, aligned to a huge page; unmapped when dropped. Its pages come into
-    /// being when they are used.
-    #[derive(Debug)]
-    pub struct Region {
-        mapping: NonNull<u8>,
-        mapped: usize,
-        start: NonNull<u8>,
-        bytes: usize,
+    const WRITABLE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+    pub fn reserve(bytes: usize) -> Result<NonNull<u8>, CaseError> {
+        super::map_anonymous(bytes, WRITABLE, libc::MAP_PRIVATE, "mmap")
     }
 
-    // SAFETY: the memory belongs to the region alone; all access is through raw pointers.
-    unsafe impl Send for Region {}
-    // SAFETY: as above.
-    unsafe impl Sync for Region {}
-
-    impl Region {
-        /// Reserves `bytes`, rounded up to whole pages.
-        ///
-        /// # Errors
-        /// If the system refuses; `Unsupported` if it has no huge pages for a region of those.
-        pub fn new(bytes: usize, pages: Pages) -> Result<Self, CaseError> {
-            let unit = if pages == Pages::Huge { HUGE_PAGE } else { page_size() };
-            let bytes = bytes.max(1).next_multiple_of(unit);
-            let mapped = bytes + HUGE_PAGE;
-            // SAFETY: a new anonymous mapping touches nothing that exists.
-            let mapping = unsafe {
-                libc::mmap(
-                    std::ptr::null_mut(),
-                    mapped,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    libc::MAP_PRIVATE | libc::MAP_ANON,
-                    -1,
-                    0,
-                )
-            };
-            let failed = mapping == libc::MAP_FAILED;
-            let Some(mapping) = NonNull::new(mapping.cast::<u8>()).filter(|_| !failed) else {
-                return Err(CaseError::last_os_error("mmap"));
-            };
-            let ahead = mapping.as_ptr().align_offset(HUGE_PAGE);
-            // SAFETY: the mapping is longer by a huge page than what lies behind that address.
-            let start = unsafe { mapping.add(ahead) };
-            let region = Self { mapping, mapped, start, bytes };
-            advise(&region, pages)?;
-            Ok(region)
-        }
-
-        /// Its first byte.
-        pub fn start(&self) -> *mut u8 {
-            self.start.as_ptr()
-        }
-
-        /// Its size in bytes.
-        #[allow(clippy::len_without_is_empty, reason = "it never is")]
-        pub fn len(&self) -> usize {
-            self.bytes
-        }
-
-        /// Gives all its pages back: the next access to each is a page fault, and finds zeros.
-        ///
-        /// # Errors
-        /// If the system refuses.
-        pub fn discard(&self) -> Result<(), CaseError> {
-            discard(self)
-        }
-
-        /// How many of its bytes are in huge pages; `None` where the system does not report it.
-        pub fn huge_bytes(&self) -> Option<u64> {
-            huge_bytes(self.start() as usize)
-        }
-    }
-
-    impl Drop for Region {
-        fn drop(&mut self) {
-            // SAFETY: the mapping is the region's own, and nothing refers to it any more.
-            unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapped) };
-        }
+    pub fn release(region: &mut Region) {
+        // SAFETY: the mapping is the region's own, and nothing refers to it any more.
+        unsafe { libc::munmap(region.mapping.as_ptr().cast(), region.mapped) };
     }
 
     pub fn page_size() -> usize {
@@ -169,7 +184,71 @@ mod os {
     }
 
     #[cfg(target_os = "linux")]
-    fn advise(region: &Region, pages: Pages) -> Result<(), CaseError> {
+    pub use super::linux::{available, discard, huge_bytes, huge_page, prepare, why_no_huge_pages};
+    #[cfg(not(target_os = "linux"))]
+    pub use super::unknown::{available, huge_bytes, huge_page, why_no_huge_pages};
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn prepare(_region: &Region, pages: Pages) -> Result<(), CaseError> {
+        match pages {
+            Pages::Base => Ok(()),
+            Pages::Huge => {
+                Err(CaseError::Unsupported("this system cannot be asked for huge pages".into()))
+            }
+        }
+    }
+
+    /// Advice is only a hint: new memory is mapped over the old.
+    #[cfg(not(target_os = "linux"))]
+    pub fn discard(region: &Region) -> Result<(), CaseError> {
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_FIXED;
+        let place = region.start().cast();
+        // SAFETY: the range is the region, whose contents nobody relies on any more.
+        let mapped = unsafe { libc::mmap(place, region.bytes, WRITABLE, kind, -1, 0) };
+        let failed = mapped == libc::MAP_FAILED;
+        if failed { Err(CaseError::last_os_error("mmap")) } else { Ok(()) }
+    }
+}
+
+/// What only Linux tells.
+#[cfg(not(target_os = "linux"))]
+mod unknown {
+    #[cfg(unix)]
+    pub fn available() -> Option<u64> {
+        None
+    }
+
+    pub fn huge_page() -> usize {
+        super::HUGE_PAGE
+    }
+
+    pub fn huge_bytes(_address: *mut u8) -> Option<u64> {
+        None
+    }
+
+    pub fn why_no_huge_pages() -> String {
+        String::new()
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::path::Path;
+
+    use super::{HUGE_PAGE, Pages, Region};
+    use crate::CaseError;
+    use crate::machine::linux::cgroup;
+    use crate::machine::linux::tree::{Tree, field};
+    use crate::resident_memory::Resident;
+
+    /// The kernel's own size where it has another one, as with base pages of 16 or 64 KiB.
+    pub fn huge_page() -> usize {
+        const SIZE: &str = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
+        let size = std::fs::read_to_string(SIZE).ok().and_then(|text| text.trim().parse().ok());
+        size.filter(|size: &usize| size.is_power_of_two()).unwrap_or(HUGE_PAGE)
+    }
+
+    pub fn prepare(region: &Region, pages: Pages) -> Result<(), CaseError> {
         let advice = match pages {
             Pages::Base => libc::MADV_NOHUGEPAGE,
             Pages::Huge => libc::MADV_HUGEPAGE,
@@ -187,81 +266,22 @@ mod os {
         }
     }
 
-    #[cfg(not(target_os = "linux"))]
-    fn advise(_region: &Region, pages: Pages) -> Result<(), CaseError> {
-        match pages {
-            Pages::Base => Ok(()),
-            Pages::Huge => {
-                Err(CaseError::Unsupported("this system cannot be asked for huge pages".into()))
-            }
-        }
-    }
-
-    #[cfg(target_os = "linux")]
-    fn discard(region: &Region) -> Result<(), CaseError> {
+    pub fn discard(region: &Region) -> Result<(), CaseError> {
         // SAFETY: the range is the region, whose contents nobody relies on any more.
         let done =
             unsafe { libc::madvise(region.start().cast(), region.bytes, libc::MADV_DONTNEED) };
         if done == 0 { Ok(()) } else { Err(CaseError::last_os_error("madvise")) }
     }
 
-    /// Elsewhere the advice is only a hint: new memory is mapped over the old.
-    #[cfg(not(target_os = "linux"))]
-    fn discard(region: &Region) -> Result<(), CaseError> {
-        // SAFETY: the range is the region, whose contents nobody relies on any more.
-        let mapped = unsafe {
-            libc::mmap(
-                region.start().cast(),
-                region.bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_FIXED,
-                -1,
-                0,
-            )
-        };
-        let failed = mapped == libc::MAP_FAILED;
-        if failed { Err(CaseError::last_os_error("mmap")) } else { Ok(()) }
+    pub fn huge_bytes(address: *mut u8) -> Option<u64> {
+        Resident::at(address).map(|resident| resident.huge)
     }
 
-    #[cfg(target_os = "linux")]
-    fn huge_bytes(address: usize) -> Option<u64> {
-        super::linux::huge_bytes_at(&std::fs::read_to_string("/proc/self/smaps").ok()?, address)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn huge_bytes(_address: usize) -> Option<u64> {
-        None
-    }
-
-    #[cfg(target_os = "linux")]
     pub fn why_no_huge_pages() -> String {
         let setting = "/sys/kernel/mm/transparent_hugepage/enabled";
         std::fs::read_to_string(setting)
             .map_or_else(|_| String::new(), |text| format!(" ({setting}: {})", text.trim()))
     }
-
-    #[cfg(not(target_os = "linux"))]
-    pub fn why_no_huge_pages() -> String {
-        String::new()
-    }
-
-    #[cfg(target_os = "linux")]
-    pub fn available() -> Option<u64> {
-        super::linux::available()
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub fn available() -> Option<u64> {
-        None
-    }
-}
-
-#[cfg(target_os = "linux")]
-mod linux {
-    use std::path::Path;
-
-    use crate::machine::linux::cgroup;
-    use crate::machine::linux::tree::{Tree, field};
 
     pub fn available() -> Option<u64> {
         let tree = Tree::new(Path::new("/"));
@@ -272,47 +292,10 @@ mod linux {
         let of_groups = cgroup::memory_left(&tree);
         Some(of_groups.map_or(of_system, |left| left.min(of_system)))
     }
-
-    /// AnonHugePages of the mapping that contains `address` in the text of /proc/self/smaps (proc_pid_smaps(5)).
-    pub fn huge_bytes_at(smaps: &str, address: usize) -> Option<u64> {
-        let mut inside = false;
-        for line in smaps.lines() {
-            let first = line.split_ascii_whitespace().next().unwrap_or_default();
-            if let Some((from, to)) = first.split_once('-') {
-                let hexadecimal = |text| usize::from_str_radix(text, 16).ok();
-                let range = hexadecimal(from)?..hexadecimal(to)?;
-                inside = range.contains(&address);
-            } else if inside && let Some(rest) = line.strip_prefix("AnonHugePages:") {
-                return rest
-                    .trim()
-                    .strip_suffix("kB")?
-                    .trim()
-                    .parse::<u64>()
-                    .ok()?
-                    .checked_mul(1024);
-            }
-        }
-        None
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::huge_bytes_at;
-
-        #[test]
-        fn huge_pages_are_those_of_the_mapping_at_the_address() {
-            let smaps = "5580-5590 r-xp 00000000 fe:00 42   /bin/x\nSize: 4 kB\nAnonHugePages:         \
-                         0 kB\n7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nSize: 4096 \
-                         kB\nAnonHugePages:      2048 kB\n";
-            assert_eq!(huge_bytes_at(smaps, 0x7f00_0020_0000), Some(2 << 20));
-            assert_eq!(huge_bytes_at(smaps, 0x5580), Some(0));
-            assert_eq!(huge_bytes_at(smaps, 0x1000), None);
-        }
-    }
 }
 
 #[cfg(windows)]
-mod os {
+pub(crate) mod os {
     use std::ptr::NonNull;
 
     use windows_sys::Win32::System::Memory::{
@@ -323,113 +306,63 @@ mod os {
         GetNativeSystemInfo, GlobalMemoryStatusEx, MEMORYSTATUSEX, SYSTEM_INFO,
     };
 
-    use super::{HUGE_PAGE, Pages};
+    pub use super::unknown::{huge_bytes, huge_page, why_no_huge_pages};
+    use super::{Pages, Region};
     use crate::CaseError;
 
-    /// Private memory, readable and writable, aligned to a huge page; freed when dropped. Its pages come into being when
-    /// they are used.
-    #[derive(Debug)]
-    pub struct Region {
-        reserved: NonNull<u8>,
-        start: NonNull<u8>,
-        bytes: usize,
+    pub fn reserve(bytes: usize) -> Result<NonNull<u8>, CaseError> {
+        // SAFETY: a new reservation touches nothing that exists.
+        let place = unsafe { VirtualAlloc(std::ptr::null(), bytes, MEM_RESERVE, PAGE_READWRITE) };
+        NonNull::new(place.cast()).ok_or_else(|| CaseError::last_os_error("VirtualAlloc"))
     }
 
-    // SAFETY: the memory belongs to the region alone; all access is through raw pointers.
-    unsafe impl Send for Region {}
-    // SAFETY: as above.
-    unsafe impl Sync for Region {}
-
-    impl Region {
-        /// Reserves and commits `bytes`, rounded up to whole pages.
-        ///
-        /// # Errors
-        /// If the system refuses; `Unsupported` for huge pages, which need a privilege that few accounts have.
-        pub fn new(bytes: usize, pages: Pages) -> Result<Self, CaseError> {
-            if pages == Pages::Huge {
-                let text =
-                    "large pages need SeLockMemoryPrivilege, and are not measured on Windows";
-                return Err(CaseError::Unsupported(text.into()));
-            }
-            let bytes = bytes.max(1).next_multiple_of(page_size());
-            // SAFETY: a new reservation touches nothing that exists.
-            let reserved = unsafe {
-                VirtualAlloc(std::ptr::null(), bytes + HUGE_PAGE, MEM_RESERVE, PAGE_READWRITE)
-            };
-            let Some(reserved) = NonNull::new(reserved.cast::<u8>()) else {
-                return Err(CaseError::last_os_error("VirtualAlloc"));
-            };
-            let ahead = reserved.as_ptr().align_offset(HUGE_PAGE);
-            // SAFETY: the reservation is longer by a huge page than what lies behind that address.
-            let start = unsafe { reserved.add(ahead) };
-            let region = Self { reserved, start, bytes };
-            region.commit()?;
-            Ok(region)
-        }
-
-        fn commit(&self) -> Result<(), CaseError> {
-            // SAFETY: the range is part of this reservation.
-            let place = unsafe {
-                VirtualAlloc(self.start().cast(), self.bytes, MEM_COMMIT, PAGE_READWRITE)
-            };
-            if place.is_null() { Err(CaseError::last_os_error("VirtualAlloc")) } else { Ok(()) }
-        }
-
-        /// Its first byte.
-        pub fn start(&self) -> *mut u8 {
-            self.start.as_ptr()
-        }
-
-        /// Its size in bytes.
-        #[allow(clippy::len_without_is_empty, reason = "it never is")]
-        pub fn len(&self) -> usize {
-            self.bytes
-        }
-
-        /// Gives all its pages back: the next access to each is a page fault, and finds zeros.
-        ///
-        /// # Errors
-        /// If the system refuses.
-        pub fn discard(&self) -> Result<(), CaseError> {
-            // SAFETY: the range is the region, whose contents nobody relies on any more.
-            let done = unsafe { VirtualFree(self.start().cast(), self.bytes, MEM_DECOMMIT) };
-            if done == 0 { Err(CaseError::last_os_error("VirtualFree")) } else { self.commit() }
-        }
-
-        /// Unknown here.
-        pub fn huge_bytes(&self) -> Option<u64> {
-            None
-        }
+    pub fn release(region: &mut Region) {
+        // SAFETY: the reservation is the region's own, and nothing refers to it any more.
+        unsafe { VirtualFree(region.mapping.as_ptr().cast(), 0, MEM_RELEASE) };
     }
 
-    impl Drop for Region {
-        fn drop(&mut self) {
-            // SAFETY: the reservation is the region's own, and nothing refers to it any more.
-            unsafe { VirtualFree(self.reserved.as_ptr().cast(), 0, MEM_RELEASE) };
+    pub fn prepare(region: &Region, pages: Pages) -> Result<(), CaseError> {
+        if pages == Pages::Huge {
+            let text = "large pages need SeLockMemoryPrivilege, and are not measured on Windows";
+            return Err(CaseError::Unsupported(text.into()));
+        }
+        // SAFETY: the range is part of this reservation.
+        let place = unsafe {
+            VirtualAlloc(region.start().cast(), region.bytes, MEM_COMMIT, PAGE_READWRITE)
+        };
+        if place.is_null() { Err(CaseError::last_os_error("VirtualAlloc")) } else { Ok(()) }
+    }
+
+    pub fn discard(region: &Region) -> Result<(), CaseError> {
+        // SAFETY: the range is the region, whose contents nobody relies on any more.
+        match unsafe { VirtualFree(region.start().cast(), region.bytes, MEM_DECOMMIT) } {
+            0 => Err(CaseError::last_os_error("VirtualFree")),
+            _ => prepare(region, Pages::Base),
         }
     }
 
     pub fn page_size() -> usize {
-        // SAFETY: an all-zero structure is valid, and the call fills it.
-        let info = unsafe {
-            let mut info: SYSTEM_INFO = std::mem::zeroed();
-            GetNativeSystemInfo(&mut info);
-            info
-        };
-        (info.dwPageSize as usize).max(4096)
+        (system_info().dwPageSize as usize).max(4096)
+    }
+
+    /// The processors of this machine.
+    pub fn system_info() -> SYSTEM_INFO {
+        let mut info = SYSTEM_INFO::default();
+        // SAFETY: `info` is valid for writes.
+        unsafe { GetNativeSystemInfo(&mut info) };
+        info
     }
 
     pub fn available() -> Option<u64> {
-        // SAFETY: an all-zero structure is valid; it contains its size.
-        unsafe {
-            let mut status: MEMORYSTATUSEX = std::mem::zeroed();
-            status.dwLength = size_of::<MEMORYSTATUSEX>() as u32;
-            (GlobalMemoryStatusEx(&mut status) != 0).then_some(status.ullAvailPhys)
-        }
+        status().map(|status| status.ullAvailPhys)
     }
 
-    pub fn why_no_huge_pages() -> String {
-        String::new()
+    /// The memory of this machine.
+    pub fn status() -> Option<MEMORYSTATUSEX> {
+        let dwLength = size_of::<MEMORYSTATUSEX>() as u32;
+        let mut status = MEMORYSTATUSEX { dwLength, ..Default::default() };
+        // SAFETY: `status` is valid for writes, and contains its size.
+        (unsafe { GlobalMemoryStatusEx(&mut status) } != 0).then_some(status)
     }
 }
 

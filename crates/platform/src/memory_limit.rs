@@ -47,9 +47,7 @@ mod os {
     fn size() -> Option<u64> {
         let text = std::fs::read_to_string("/proc/self/statm").ok()?;
         let pages: u64 = text.split_whitespace().next()?.parse().ok()?;
-        // SAFETY: the call has no pointers.
-        let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
-        pages.checked_mul(page)
+        pages.checked_mul(crate::memory::page_size() as u64)
     }
 
     /// What each signal did before.
@@ -65,9 +63,8 @@ mod os {
             if EARLIER.set(earlier).is_err() {
                 return;
             }
-            let mut report: libc::sigaction = std::mem::zeroed();
-            report.sa_sigaction = on_crash as *const () as libc::sighandler_t;
-            report.sa_flags = libc::SA_ONSTACK;
+            let handler = on_crash as *const () as libc::sighandler_t;
+            let report = crate::signal::action(handler, libc::SA_ONSTACK);
             for signal in CRASHES {
                 libc::sigaction(signal, &report, std::ptr::null_mut());
             }
@@ -98,39 +95,23 @@ mod os {
 #[cfg(windows)]
 mod os {
     use windows_sys::Win32::System::JobObjects::{
-        AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_PROCESS_MEMORY,
-        JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectExtendedLimitInformation,
-        SetInformationJobObject,
-    };
-    use windows_sys::Win32::System::ProcessStatus::{
-        GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS,
+        JOB_OBJECT_LIMIT_PROCESS_MEMORY, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
     };
     use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
     use crate::CaseError;
+    use crate::windows_process::{join_job, memory};
 
     pub fn limit_growth(bytes: u64) -> Result<(), CaseError> {
-        // SAFETY: all-zero structures are valid and their stated sizes their own. The job's handle is left open: the system
-        // closes it with the process.
-        unsafe {
-            let mut counters: PROCESS_MEMORY_COUNTERS = std::mem::zeroed();
-            let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
-            GetProcessMemoryInfo(GetCurrentProcess(), &mut counters, size);
-            let job = CreateJobObjectW(std::ptr::null(), std::ptr::null());
-            let mut limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = std::mem::zeroed();
-            limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_PROCESS_MEMORY;
-            limits.ProcessMemoryLimit =
-                counters.PagefileUsage.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
-            let set = SetInformationJobObject(
-                job,
-                JobObjectExtendedLimitInformation,
-                (&raw const limits).cast(),
-                size_of_val(&limits) as u32,
-            );
-            if set == 0 || AssignProcessToJobObject(job, GetCurrentProcess()) == 0 {
-                return Err(CaseError::last_os_error("limiting the memory (job object)"));
-            }
+        // SAFETY: the pseudo handle needs no closing.
+        let used = memory(unsafe { GetCurrentProcess() }).map_or(0, |now| now.PagefileUsage);
+        let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+        limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_PROCESS_MEMORY;
+        limits.ProcessMemoryLimit =
+            used.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
+        match join_job(&limits) {
+            true => Ok(()),
+            false => Err(CaseError::last_os_error("limiting the memory (job object)")),
         }
-        Ok(())
     }
 }

@@ -17,10 +17,18 @@ unsafe impl Send for Pages {}
 // SAFETY: as above.
 unsafe impl Sync for Pages {}
 
-/// The size of a page, in bytes.
-pub fn page_size() -> usize {
-    os::page_size()
+/// What a page may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Nothing.
+    Forbidden,
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    Write,
 }
+
+pub(crate) use os::protect;
 
 impl Pages {
     /// `bytes` of new memory, all of it zero; `None` if the system refuses.
@@ -40,6 +48,12 @@ impl Pages {
         Ok(Self { first, bytes })
     }
 
+    /// Its first byte.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> *mut u8 {
+        self.first
+    }
+
     /// Writes to the first byte of each page of this size.
     #[inline(always)]
     pub fn touch(&self, page: usize) {
@@ -51,8 +65,8 @@ impl Pages {
     /// Makes all of it read-only, then writable again, and writes to its first byte; whether that succeeded.
     #[inline(always)]
     pub fn protect_and_write(&mut self) -> bool {
-        let done =
-            os::protect(self.first, self.bytes, false) && os::protect(self.first, self.bytes, true);
+        let done = protect(self.first, self.bytes, Access::Read)
+            && protect(self.first, self.bytes, Access::Write);
         if done {
             self.store(0, 2);
         }
@@ -84,14 +98,10 @@ mod os {
     use std::fs::File;
     use std::os::fd::AsRawFd;
 
+    use super::Access;
     use crate::CaseError;
 
     const WRITABLE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
-
-    pub fn page_size() -> usize {
-        // SAFETY: takes a number.
-        usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-    }
 
     #[inline(always)]
     pub fn map(bytes: usize) -> Option<*mut u8> {
@@ -112,8 +122,12 @@ mod os {
     }
 
     #[inline(always)]
-    pub fn protect(first: *mut u8, bytes: usize, writable: bool) -> bool {
-        let access = if writable { WRITABLE } else { libc::PROT_READ };
+    pub fn protect(first: *mut u8, bytes: usize, access: Access) -> bool {
+        let access = match access {
+            Access::Forbidden => libc::PROT_NONE,
+            Access::Read => libc::PROT_READ,
+            Access::Write => WRITABLE,
+        };
         // SAFETY: the caller has this mapping for itself.
         unsafe { libc::mprotect(first.cast(), bytes, access) == 0 }
     }
@@ -130,22 +144,12 @@ mod os {
     use std::fs::File;
 
     use windows_sys::Win32::System::Memory::{
-        MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_READONLY, PAGE_READWRITE, VirtualAlloc,
-        VirtualFree, VirtualProtect,
+        MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_NOACCESS, PAGE_READONLY, PAGE_READWRITE,
+        VirtualAlloc, VirtualFree, VirtualProtect,
     };
-    use windows_sys::Win32::System::SystemInformation::{GetSystemInfo, SYSTEM_INFO};
 
+    use super::Access;
     use crate::CaseError;
-
-    pub fn page_size() -> usize {
-        // SAFETY: an all-zero structure is a valid place for the answer.
-        let facts = unsafe {
-            let mut facts: SYSTEM_INFO = std::mem::zeroed();
-            GetSystemInfo(&mut facts);
-            facts
-        };
-        facts.dwPageSize as usize
-    }
 
     #[inline(always)]
     pub fn map(bytes: usize) -> Option<*mut u8> {
@@ -160,8 +164,12 @@ mod os {
     }
 
     #[inline(always)]
-    pub fn protect(first: *mut u8, bytes: usize, writable: bool) -> bool {
-        let access = if writable { PAGE_READWRITE } else { PAGE_READONLY };
+    pub fn protect(first: *mut u8, bytes: usize, access: Access) -> bool {
+        let access = match access {
+            Access::Forbidden => PAGE_NOACCESS,
+            Access::Read => PAGE_READONLY,
+            Access::Write => PAGE_READWRITE,
+        };
         let mut before = 0;
         // SAFETY: the caller has this memory for itself; `before` is valid for writes.
         unsafe { VirtualProtect(first.cast(), bytes, access, &mut before) != 0 }
@@ -177,6 +185,7 @@ mod os {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::page_size;
 
     #[test]
     fn pages_are_written_protected_and_given_back() {

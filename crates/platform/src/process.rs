@@ -127,6 +127,9 @@ mod os {
     use std::process::Command;
 
     use crate::CaseError;
+    use crate::readiness::Interest;
+    use crate::readiness::os::{entry, poll, readiness};
+    use crate::signal;
 
     #[cfg(target_os = "linux")]
     pub fn end_with_parent(parent: Option<u32>) {
@@ -157,13 +160,12 @@ mod os {
             }
         }
 
-        // SAFETY: an all-zero sigaction has no flags and an empty mask; the handler makes only async-signal-safe calls.
+        let handler =
+            if begin { on_child as *const () as libc::sighandler_t } else { libc::SIG_DFL };
+        let flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NOCLDSTOP;
+        // SAFETY: the action is valid; the handler makes only async-signal-safe calls.
         unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction =
-                if begin { on_child as *const () as libc::sighandler_t } else { libc::SIG_DFL };
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NOCLDSTOP;
-            libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
+            libc::sigaction(libc::SIGCHLD, &signal::action(handler, flags), std::ptr::null_mut());
         }
     }
 
@@ -202,17 +204,10 @@ mod os {
     }
 
     pub fn on_termination(mut act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
-        // SAFETY: sigemptyset initialises the set; the calls only read or write it. Threads started from now on
-        // inherit the mask, so that only sigwait(3) receives these signals.
-        let signals = unsafe {
-            let mut signals: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&mut signals);
-            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-                libc::sigaddset(&mut signals, signal);
-            }
-            libc::pthread_sigmask(libc::SIG_BLOCK, &signals, std::ptr::null_mut());
-            signals
-        };
+        let signals = signal::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
+        // SAFETY: the set is valid. Threads started from now on inherit the mask, so that only sigwait(3) receives these
+        // signals.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &signals, std::ptr::null_mut()) };
         let wait = move || {
             let mut signal = 0;
             // SAFETY: both pointers are valid.
@@ -295,20 +290,13 @@ mod os {
     }
 
     pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, CaseError> {
-        let entry = |pipe: &&PipeReader| libc::pollfd {
-            fd: pipe.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        let mut polled: Vec<libc::pollfd> = pipes.iter().map(entry).collect();
-        // SAFETY: the array is valid, of the stated length, and its descriptors are borrowed.
-        while unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) } < 0 {
-            let error = std::io::Error::last_os_error();
+        let mut polled: Vec<_> = pipes.iter().map(|pipe| entry(pipe, Interest::Read)).collect();
+        while let Err(error) = poll(&mut polled, -1) {
             if error.kind() != std::io::ErrorKind::Interrupted {
                 return Err(CaseError::from_io("poll", &error));
             }
         }
-        Ok(polled.iter().map(|pipe| pipe.revents != 0).collect())
+        Ok(polled.iter().map(|pipe| readiness(pipe).0).collect())
     }
 
     pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
@@ -345,13 +333,12 @@ mod os {
 
     use windows_sys::Win32::System::Console::{STD_OUTPUT_HANDLE, SetStdHandle};
     use windows_sys::Win32::System::JobObjects::{
-        AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
-        JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectExtendedLimitInformation,
-        SetInformationJobObject,
+        JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
     };
-    use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, GetCurrentProcess};
+    use windows_sys::Win32::System::Threading::CREATE_NEW_PROCESS_GROUP;
 
     use crate::CaseError;
+    use crate::windows_process::join_job;
 
     pub fn keep_own_descriptors() {}
 
@@ -381,20 +368,10 @@ mod os {
     }
 
     pub fn adopt_children() {
-        // SAFETY: an all-zero limit structure is valid and its stated size its own. The job's handle
-        // is left open on purpose: the system closes it when we end, which ends the children.
-        unsafe {
-            let job = CreateJobObjectW(std::ptr::null(), std::ptr::null());
-            let mut limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = std::mem::zeroed();
-            limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
-            SetInformationJobObject(
-                job,
-                JobObjectExtendedLimitInformation,
-                (&raw const limits).cast(),
-                size_of_val(&limits) as u32,
-            );
-            AssignProcessToJobObject(job, GetCurrentProcess());
-        }
+        let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
+        limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+        // The system closes the job when this process ends, which ends the children.
+        join_job(&limits);
     }
 
     pub fn keep_interrupts_from(command: &mut Command) {

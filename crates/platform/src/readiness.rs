@@ -201,6 +201,12 @@ impl Watched {
     }
 }
 
+/// Whether the socket is readable now, or a connection can be accepted.
+pub(crate) fn is_readable(socket: &impl Socket) -> bool {
+    let mut entries = [os::entry(socket, Interest::Read)];
+    os::poll(&mut entries, 0).is_ok() && os::readiness(&entries[0]).0
+}
+
 /// Wakes an event loop.
 #[derive(Debug)]
 pub struct Waker {
@@ -422,7 +428,7 @@ mod poll {
 }
 
 #[cfg(unix)]
-mod os {
+pub(crate) mod os {
     use std::io;
     use std::os::fd::AsRawFd;
 

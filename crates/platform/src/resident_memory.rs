@@ -1,71 +1,32 @@
 //! Memory that is resident: each of its pages was written.
 
 use crate::CaseError;
+use crate::memory::{Pages, Region};
+#[cfg(target_os = "linux")]
+pub(crate) use os::Resident;
 
 /// What stays free beside the memory that a measurement takes.
 const MARGIN: u64 = 256 << 20;
 /// No system has smaller pages.
 const LEAST_PAGE: usize = 4096;
 
-/// The size of the pages of some memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pages {
-    /// The base pages of the processor.
-    Base,
-    /// Transparent huge pages.
-    Huge,
-}
-
-/// Private anonymous memory, all of it resident; unmapped when dropped.
-#[derive(Debug)]
-pub struct ResidentMemory {
-    mapping: *mut u8,
-    mapped: usize,
-}
-
-impl ResidentMemory {
-    /// Maps and writes `bytes` of memory, in pages of this size, and verifies that they are resident in such pages where
-    /// the system reports it.
-    ///
-    /// # Errors
-    /// `Unsupported` if the memory is not free, or the system does not give huge pages for nearly all of it.
-    pub fn new(bytes: usize, pages: Pages) -> Result<Self, CaseError> {
-        require_free(bytes as u64, crate::memory::available())?;
-        let alignment = os::alignment(pages)?;
-        // SAFETY: a new anonymous mapping touches nothing that exists.
-        let mapping = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes + alignment,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANON,
-                -1,
-                0,
-            )
-        };
-        if mapping == libc::MAP_FAILED {
-            return Err(CaseError::last_os_error("mmap"));
-        }
-        let memory = Self { mapping: mapping.cast(), mapped: bytes + alignment };
-        let start = memory.mapping.wrapping_add(memory.mapping.align_offset(alignment));
-        os::advise(start, bytes, pages)?;
-        for at in (0..bytes).step_by(LEAST_PAGE) {
-            // SAFETY: within the mapping, which is longer than `bytes` by the alignment.
-            unsafe { start.add(at).write_volatile(1) };
-        }
-        if os::verify(start, bytes, pages).is_err() {
-            os::collapse(start, bytes, pages);
-            os::verify(start, bytes, pages)?;
-        }
-        Ok(memory)
+/// Maps and writes `bytes` of memory, in pages of this size, and verifies that they are resident in such pages where the
+/// system reports it.
+///
+/// # Errors
+/// `Unsupported` if the memory is not free, or the system does not give huge pages for nearly all of it.
+pub fn allocate(bytes: usize, pages: Pages) -> Result<Region, CaseError> {
+    require_free(bytes as u64, crate::memory::available())?;
+    let memory = Region::new(bytes, pages)?;
+    for at in (0..bytes).step_by(LEAST_PAGE) {
+        // SAFETY: within the region, which has that many bytes.
+        unsafe { memory.start().add(at).write_volatile(1) };
     }
-}
-
-impl Drop for ResidentMemory {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nothing refers to it.
-        unsafe { libc::munmap(self.mapping.cast(), self.mapped) };
+    if os::verify(memory.start(), bytes, pages).is_err() {
+        os::collapse(memory.start(), bytes, pages);
+        os::verify(memory.start(), bytes, pages)?;
     }
+    Ok(memory)
 }
 
 /// An eighth more than `bytes` must be free, and the margin; where the system reports what is free.
@@ -86,31 +47,6 @@ mod os {
     use super::Pages;
     use crate::CaseError;
 
-    /// The start of huge pages is a multiple of their size.
-    pub fn alignment(pages: Pages) -> Result<usize, CaseError> {
-        const SIZE: &str = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
-        if pages == Pages::Base {
-            return Ok(4096);
-        }
-        let size = std::fs::read_to_string(SIZE).ok().and_then(|text| text.trim().parse().ok());
-        let none = || CaseError::Unsupported("this kernel has no transparent huge pages".into());
-        size.filter(|size: &usize| size.is_power_of_two()).ok_or_else(none)
-    }
-
-    pub fn advise(start: *mut u8, bytes: usize, pages: Pages) -> Result<(), CaseError> {
-        let advice = match pages {
-            Pages::Base => libc::MADV_NOHUGEPAGE,
-            Pages::Huge => libc::MADV_HUGEPAGE,
-        };
-        // SAFETY: the range lies within a mapping of the caller's.
-        let done = unsafe { libc::madvise(start.cast(), bytes, advice) };
-        match pages {
-            Pages::Huge if done != 0 => Err(CaseError::last_os_error("madvise(MADV_HUGEPAGE)")),
-            // A kernel without huge pages refuses the advice to use none.
-            _ => Ok(()),
-        }
-    }
-
     /// Has the kernel move base pages into huge pages, for which it makes room: a page fault may give up sooner. Kernels
     /// before 6.1 cannot.
     pub fn collapse(start: *mut u8, bytes: usize, pages: Pages) {
@@ -122,8 +58,7 @@ mod os {
     }
 
     pub fn verify(start: *mut u8, bytes: usize, pages: Pages) -> Result<(), CaseError> {
-        let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-        let Some(resident) = Resident::at(&text, start as u64) else {
+        let Some(resident) = Resident::at(start) else {
             let reason = "the system does not report which pages are huge";
             return match pages {
                 Pages::Base => Ok(()),
@@ -141,7 +76,11 @@ mod os {
     }
 
     impl Resident {
-        pub fn at(smaps: &str, address: u64) -> Option<Self> {
+        pub fn at(address: *const u8) -> Option<Self> {
+            Self::read(&std::fs::read_to_string("/proc/self/smaps").ok()?, address as u64)
+        }
+
+        pub fn read(smaps: &str, address: u64) -> Option<Self> {
             let mut lines = smaps.lines().skip_while(|line| !contains(line, address)).skip(1);
             let mut of_mapping = lines.by_ref().take_while(|line| range(line).is_none());
             let (mut all, mut huge) = (None, None);
@@ -192,19 +131,6 @@ mod os {
     use super::Pages;
     use crate::CaseError;
 
-    pub fn alignment(pages: Pages) -> Result<usize, CaseError> {
-        match pages {
-            Pages::Base => Ok(16 << 10),
-            Pages::Huge => {
-                Err(CaseError::Unsupported("huge pages are requested on Linux only".into()))
-            }
-        }
-    }
-
-    pub fn advise(_start: *mut u8, _bytes: usize, _pages: Pages) -> Result<(), CaseError> {
-        Ok(())
-    }
-
     pub fn collapse(_start: *mut u8, _bytes: usize, _pages: Pages) {}
 
     pub fn verify(_start: *mut u8, _bytes: usize, _pages: Pages) -> Result<(), CaseError> {
@@ -225,7 +151,7 @@ mod tests {
             require_free(1 << 30, Some(1 << 30)),
             Err(CaseError::Unsupported(reason.into()))
         );
-        let all = ResidentMemory::new(usize::MAX / 4, Pages::Base);
+        let all = allocate(usize::MAX / 4, Pages::Base);
         assert!(cfg!(not(target_os = "linux")) || matches!(all, Err(CaseError::Unsupported(_))));
     }
 
@@ -234,7 +160,7 @@ mod tests {
     fn each_page_is_resident_in_the_size_asked_for() {
         const BYTES: usize = 8 << 20;
         for pages in [Pages::Base, Pages::Huge] {
-            let memory = match ResidentMemory::new(BYTES, pages) {
+            let memory = match allocate(BYTES, pages) {
                 Ok(memory) => memory,
                 Err(CaseError::Unsupported(reason)) => {
                     println!("{pages:?}: {reason}");
@@ -242,9 +168,8 @@ mod tests {
                 }
                 Err(case_error) => panic!("{case_error}"),
             };
-            let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-            let middle = memory.mapping as u64 + memory.mapped as u64 / 2;
-            let resident = os::Resident::at(&smaps, middle).unwrap();
+            let middle = memory.start().wrapping_add(BYTES / 2);
+            let resident = os::Resident::at(middle).unwrap();
             assert!(resident.all >= BYTES as u64, "{resident:?}");
             assert_eq!(resident.huge > 0, pages == Pages::Huge, "{resident:?}");
         }
@@ -254,7 +179,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn what_the_kernel_reports_is_read() {
         const SMAPS: &str = "7f0000000000-7f0000200000 rw-p 00000000 00:00 0 \nSize:  2048 kB\nRss:  2048 kB\nAnonHugePages:  0 kB\n7f0000200000-7f0000600000 rw-p 00000000 00:00 0\nRss:   4096 kB\nAnonHugePages:   2048 kB\nVmFlags: rd wr\n7f0000700000-7f0000800000 rw-p 00000000 00:00 0\nRss: 4 kB\n";
-        let at = |address| os::Resident::at(SMAPS, address);
+        let at = |address| os::Resident::read(SMAPS, address);
         let resident = os::Resident { all: 4 << 20, huge: 2 << 20 };
         assert_eq!(at(0x7f00_0020_0000), Some(resident));
         assert_eq!(at(0x7f00_005f_ffff), Some(resident));

@@ -61,7 +61,7 @@ pub fn has_deferred(listener: &TcpListener) -> bool {
 
 /// Whether a connection can be accepted, or `listener` has an error.
 pub fn has_pending(listener: &TcpListener) -> bool {
-    os::has_pending(listener)
+    crate::readiness::is_readable(listener)
 }
 
 /// Shuts `listener` down for all processes that share it: new connections are refused. Where the system only does that
@@ -76,6 +76,11 @@ mod os {
     use std::net::{TcpListener, TcpStream};
 
     use socket2::Socket;
+
+    #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+    pub use super::elsewhere::accept;
+    #[cfg(not(target_os = "linux"))]
+    pub use super::elsewhere::{defer_accept, has_deferred, ignore_new};
 
     /// The accept queue's length; the system reduces it to its own limit.
     pub const BACKLOG: i32 = 65_535;
@@ -106,11 +111,6 @@ mod os {
         if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    #[cfg(not(target_os = "linux"))]
-    pub fn defer_accept(_socket: &Socket) -> io::Result<()> {
-        Ok(())
-    }
-
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
         use std::os::fd::{AsRawFd, FromRawFd};
@@ -123,13 +123,6 @@ mod os {
                 fd => Ok(TcpStream::from_raw_fd(fd)),
             }
         }
-    }
-
-    #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
-    pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
-        let (stream, _) = listener.accept()?;
-        stream.set_nonblocking(true)?;
-        Ok(stream)
     }
 
     /// A socket filter that drops segments with SYN and without ACK, and passes all others
@@ -151,11 +144,6 @@ mod os {
         socket2::SockRef::from(listener).attach_filter(&filter).is_ok()
     }
 
-    #[cfg(not(target_os = "linux"))]
-    pub fn ignore_new(_listener: &TcpListener) -> bool {
-        false
-    }
-
     /// Deferred connections are listed in the state SYN_RECV, by local and remote address (proc(5), /proc/net/tcp).
     #[cfg(target_os = "linux")]
     pub fn has_deferred(listener: &TcpListener) -> bool {
@@ -171,27 +159,43 @@ mod os {
         };
         BufReader::new(table).lines().map_while(Result::ok).any(is_deferred)
     }
+}
 
-    #[cfg(not(target_os = "linux"))]
-    pub fn has_deferred(_listener: &TcpListener) -> bool {
+/// What systems do that have no calls of their own for it.
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use std::io;
+    use std::net::{TcpListener, TcpStream};
+
+    use socket2::Socket;
+
+    #[cfg(not(target_os = "freebsd"))]
+    pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+        let (stream, _) = listener.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok(stream)
+    }
+
+    pub fn defer_accept(_socket: &Socket) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub fn ignore_new(_listener: &TcpListener) -> bool {
         false
     }
 
-    pub fn has_pending(listener: &TcpListener) -> bool {
-        use std::os::fd::AsRawFd;
-        let mut entry = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid entry.
-        unsafe { libc::poll(&mut entry, 1, 0) > 0 }
+    pub fn has_deferred(_listener: &TcpListener) -> bool {
+        false
     }
 }
 
 #[cfg(windows)]
 mod os {
     use std::io;
-    use std::net::{TcpListener, TcpStream};
 
     use socket2::Socket;
-    use windows_sys::Win32::Networking::WinSock::{POLLRDNORM, WSAPOLLFD, WSAPoll};
+
+    pub use super::elsewhere::{accept, defer_accept, has_deferred, ignore_new};
 
     /// The accept queue's length. Windows silently reduces a positive number to its own default; a negative one
     /// (`SOMAXCONN_HINT`) it accepts, up to this.
@@ -204,32 +208,6 @@ mod os {
 
     pub fn share_port(_socket: &Socket) -> io::Result<()> {
         Err(io::Error::other("Windows does not distribute connections among listeners"))
-    }
-
-    pub fn defer_accept(_socket: &Socket) -> io::Result<()> {
-        Ok(())
-    }
-
-    pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
-        let (stream, _) = listener.accept()?;
-        stream.set_nonblocking(true)?;
-        Ok(stream)
-    }
-
-    pub fn ignore_new(_listener: &TcpListener) -> bool {
-        false
-    }
-
-    pub fn has_deferred(_listener: &TcpListener) -> bool {
-        false
-    }
-
-    pub fn has_pending(listener: &TcpListener) -> bool {
-        use std::os::windows::io::AsRawSocket;
-        let fd = listener.as_raw_socket() as _;
-        let mut entry = WSAPOLLFD { fd, events: POLLRDNORM, revents: 0 };
-        // SAFETY: one valid entry.
-        unsafe { WSAPoll(&mut entry, 1, 0) > 0 }
     }
 }
 

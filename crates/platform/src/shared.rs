@@ -64,23 +64,12 @@ impl<T: Sync> Shared<[T]> {
 #[cfg(unix)]
 mod os {
     use crate::CaseError;
+    use crate::memory::map_anonymous;
 
     pub fn map(bytes: usize) -> Result<*mut u8, CaseError> {
-        // SAFETY: a new anonymous mapping touches nothing that exists.
-        let place = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANON,
-                -1,
-                0,
-            )
-        };
-        if place == libc::MAP_FAILED {
-            return Err(CaseError::last_os_error("mmap of shared memory"));
-        }
-        Ok(place.cast())
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let place = map_anonymous(bytes, access, libc::MAP_SHARED, "mmap of shared memory")?;
+        Ok(place.as_ptr())
     }
 }
 

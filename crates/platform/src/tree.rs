@@ -163,19 +163,14 @@ mod os {
 
 #[cfg(windows)]
 mod os {
-    use std::time::Duration;
-
-    use windows_sys::Win32::Foundation::{CloseHandle, FILETIME, HANDLE};
-    use windows_sys::Win32::System::ProcessStatus::{
-        GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS,
-    };
+    use windows_sys::Win32::Foundation::{CloseHandle, HANDLE};
     use windows_sys::Win32::System::Threading::{
-        GetProcessHandleCount, GetProcessTimes, OpenProcess, PROCESS_QUERY_INFORMATION,
-        PROCESS_VM_READ,
+        GetProcessHandleCount, OpenProcess, PROCESS_QUERY_INFORMATION, PROCESS_VM_READ,
     };
 
     use super::ProcessTree;
     use crate::CaseError;
+    use crate::windows_process::{cpu_times, memory};
 
     pub fn read(pid: u32, with_memory: bool) -> Result<ProcessTree, CaseError> {
         // SAFETY: the handle is checked, used for queries, and closed.
@@ -184,34 +179,14 @@ mod os {
             if process.is_null() {
                 return Err(CaseError::last_os_error(&format!("process {pid}")));
             }
-            let cpu = cpu(process).ok_or_else(|| CaseError::last_os_error("GetProcessTimes"));
+            let cpu = cpu_times(process).map(|times| times.kernel + times.user);
+            let cpu = cpu.ok_or_else(|| CaseError::last_os_error("GetProcessTimes"));
             let (memory, descriptors) = match with_memory {
-                true => (memory(process), handles(process)),
+                true => (memory(process).map(|m| m.PagefileUsage as u64), handles(process)),
                 false => (None, None),
             };
             CloseHandle(process);
             Ok(ProcessTree { cpu: cpu?, memory, processes: 1, threads: 1, descriptors })
-        }
-    }
-
-    fn cpu(process: HANDLE) -> Option<Duration> {
-        let mut times = [FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 }; 4];
-        let [created, ended, kernel, user] = &mut times;
-        // SAFETY: the handle is open and all four are valid places.
-        let done = unsafe { GetProcessTimes(process, created, ended, kernel, user) };
-        let hundreds_of_ns =
-            |time: FILETIME| u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
-        let spent = hundreds_of_ns(times[2]).saturating_add(hundreds_of_ns(times[3]));
-        (done != 0).then(|| Duration::from_nanos(spent.saturating_mul(100)))
-    }
-
-    fn memory(process: HANDLE) -> Option<u64> {
-        // SAFETY: all-zero counters are valid, and the size given is their own.
-        unsafe {
-            let mut counters: PROCESS_MEMORY_COUNTERS = std::mem::zeroed();
-            let size = size_of_val(&counters) as u32;
-            let done = GetProcessMemoryInfo(process, &mut counters, size);
-            (done != 0).then_some(counters.PagefileUsage as u64)
         }
     }
 

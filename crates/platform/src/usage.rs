@@ -68,10 +68,12 @@ pub fn busy_time(cpus: &[usize]) -> Option<Duration> {
 }
 
 #[cfg(unix)]
-mod os {
+pub(crate) mod os {
     use std::time::Duration;
 
     use super::ProcessUsage;
+    #[cfg(not(target_os = "linux"))]
+    pub use super::unknown::{busy_time, of_running_children};
     use crate::counters::usage::{COUNTED, read_of};
 
     pub fn process_usage() -> Option<ProcessUsage> {
@@ -116,12 +118,7 @@ mod os {
         })
     }
 
-    #[cfg(not(target_os = "linux"))]
-    pub fn of_running_children() -> ProcessUsage {
-        ProcessUsage::default()
-    }
-
-    fn of_timeval(time: libc::timeval) -> Duration {
+    pub fn of_timeval(time: libc::timeval) -> Duration {
         Duration::new(time.tv_sec.max(0) as u64, time.tv_usec.max(0) as u32 * 1_000)
     }
 
@@ -152,47 +149,39 @@ mod os {
         }
         Some(Duration::from_millis(ticks * 1_000 / ticks_per_s.max(1)))
     }
-
-    #[cfg(not(target_os = "linux"))]
-    pub fn busy_time(_cpus: &[usize]) -> Option<Duration> {
-        None
-    }
 }
 
 #[cfg(windows)]
 mod os {
     use std::time::Duration;
 
-    use windows_sys::Win32::Foundation::FILETIME;
-    use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};
+    use windows_sys::Win32::System::Threading::GetCurrentProcess;
+
+    use super::ProcessUsage;
+    pub use super::unknown::{busy_time, of_running_children};
+    use crate::windows_process::cpu_times;
+
+    pub fn process_usage() -> Option<ProcessUsage> {
+        // SAFETY: the pseudo handle needs no closing.
+        let times = cpu_times(unsafe { GetCurrentProcess() })?;
+        Some(ProcessUsage { cpu: times.kernel + times.user, ..ProcessUsage::default() })
+    }
+
+    /// Windows counts it in ticks of the clock.
+    pub fn thread_cpu_time() -> Option<Duration> {
+        None
+    }
+}
+
+/// What is read on Linux only.
+#[cfg(not(target_os = "linux"))]
+mod unknown {
+    use std::time::Duration;
 
     use super::ProcessUsage;
 
-    /// Windows does not count a process's switches.
-    pub fn process_usage() -> Option<ProcessUsage> {
-        let mut times = [FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 }; 4];
-        let [created, ended, kernel, user] = &mut times;
-        // SAFETY: all four are valid places; the pseudo handle needs no closing.
-        let done = unsafe { GetProcessTimes(GetCurrentProcess(), created, ended, kernel, user) };
-        (done != 0).then(|| ProcessUsage {
-            cpu: of_filetime(times[2]) + of_filetime(times[3]),
-            ..ProcessUsage::default()
-        })
-    }
-
-    /// Servers have no child processes here.
     pub fn of_running_children() -> ProcessUsage {
         ProcessUsage::default()
-    }
-
-    fn of_filetime(time: FILETIME) -> Duration {
-        let hundreds_of_ns = u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
-        Duration::from_nanos(hundreds_of_ns.saturating_mul(100))
-    }
-
-    /// GetThreadTimes has steps of 10 to 16 ms.
-    pub fn thread_cpu_time() -> Option<Duration> {
-        None
     }
 
     pub fn busy_time(_cpus: &[usize]) -> Option<Duration> {

@@ -29,7 +29,7 @@ const MOST_CPUS: u64 = 8_192;
 
 /// The systems of a file.
 #[derive(Debug, Clone, Default)]
-pub struct SystemsFile(BTreeMap<String, (&'static dyn Launcher, Settings)>);
+pub struct SystemsFile(BTreeMap<String, (&'static Launcher, Settings)>);
 
 impl SystemsFile {
     /// Reads the file that was named (`--systems`), else `systems.toml` in this directory, else that in the user's
@@ -79,7 +79,7 @@ impl SystemsFile {
     }
 
     /// The system of that name.
-    pub(crate) fn get(&self, name: &str) -> Option<(&'static dyn Launcher, &Settings)> {
+    pub(crate) fn get(&self, name: &str) -> Option<(&'static Launcher, &Settings)> {
         self.0.get(name).map(|(launcher, settings)| (*launcher, settings))
     }
 
@@ -131,7 +131,7 @@ impl Reader<'_> {
         &self,
         name: &Spanned<DeString>,
         value: &Spanned<DeValue>,
-    ) -> Result<(&'static dyn Launcher, Settings), SystemError> {
+    ) -> Result<(&'static Launcher, Settings), SystemError> {
         let DeValue::Table(table) = value.get_ref() else {
             let message = format!("a system is a table: [{}]", name.get_ref());
             return Err(self.error(&name.span(), message));
@@ -142,8 +142,7 @@ impl Reader<'_> {
             let mut options = launchers::options_of(launcher);
             let Some(option) = options.find(|option| option.name == key.get_ref().as_ref()) else {
                 let known: Vec<&str> = launchers::options_of(launcher).map(|o| o.name).collect();
-                let (key_name, launcher, known) =
-                    (key.get_ref(), launcher.name(), known.join(", "));
+                let (key_name, launcher, known) = (key.get_ref(), launcher.name, known.join(", "));
                 let message = format!("{launcher} has no option {key_name:?}; it has {known}");
                 return Err(self.error(&key.span(), message));
             };
@@ -152,9 +151,9 @@ impl Reader<'_> {
             })?;
             settings.set(option.name, value);
         }
-        match launcher.argument() {
+        match launcher.argument {
             Some(argument) if argument.required && !settings.has(argument.option) => {
-                let (launcher, option) = (launcher.name(), argument.option);
+                let (launcher, option) = (launcher.name, argument.option);
                 Err(self.error(&name.span(), format!("{launcher} needs the option {option:?}")))
             }
             _ => Ok((launcher, settings)),
@@ -165,8 +164,8 @@ impl Reader<'_> {
         &self,
         name: &Spanned<DeString>,
         table: &DeTable,
-    ) -> Result<&'static dyn Launcher, SystemError> {
-        let known = || LAUNCHERS.iter().map(|one| one.name()).collect::<Vec<_>>().join(", ");
+    ) -> Result<&'static Launcher, SystemError> {
+        let known = || LAUNCHERS.iter().map(|one| one.name).collect::<Vec<_>>().join(", ");
         let given = table.iter().find(|(key, _)| key.get_ref() == "launcher");
         let Some((_, value)) = given else {
             let message =
@@ -266,14 +265,14 @@ mod tests {
         )
         .unwrap();
         let (launcher, settings) = file.get("a").unwrap();
-        assert_eq!(launcher.name(), "native");
+        assert_eq!(launcher.name, "native");
         assert_eq!(settings.cpus("cpus"), Some(&[0, 1][..]));
         assert_eq!(settings.variables("env").collect::<Vec<_>>(), [("LANG", "C"), ("X", "")]);
         assert_eq!(settings.path("binary"), Some(&PathBuf::from("/etc/bin/oscost")));
         assert_eq!(settings.share("slow-down"), Some(0.01));
         assert_eq!(settings.duration("boot-timeout").unwrap().as_millis(), 500);
         let (launcher, settings) = file.get("b").unwrap();
-        assert_eq!((launcher.name(), settings.text("line")), ("command", Some("{oscost} agent")));
+        assert_eq!((launcher.name, settings.text("line")), ("command", Some("{oscost} agent")));
         assert!(settings.flag("static") && settings.share("slow-down") == Some(1.0));
         assert_eq!(file.names().collect::<Vec<_>>(), ["a", "b"]);
     }

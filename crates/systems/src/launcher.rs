@@ -12,7 +12,6 @@ pub mod chroot;
 pub mod command;
 pub mod container;
 pub mod gvisor;
-pub mod native;
 pub mod qemu;
 pub mod ssh;
 pub mod uml;
@@ -44,56 +43,55 @@ pub enum Runs {
 }
 
 /// A way to start an agent in a system.
-pub trait Launcher: Sync + std::fmt::Debug {
+#[derive(Debug, Clone, Copy)]
+pub struct Launcher {
     /// Its name.
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// What such a system is, in a few words.
-    fn about(&self) -> &'static str;
-
+    pub about: &'static str,
     /// What it needs, in a few words: Debian packages, or permissions.
-    fn needs(&self) -> &'static str;
-
+    pub needs: &'static str,
     /// What follows its name on the command line.
-    fn argument(&self) -> Option<Argument>;
-
+    pub argument: Option<Argument>,
     /// Its options, besides those of all launchers.
-    fn options(&self) -> &'static [OptionSpec];
-
+    pub options: &'static [OptionSpec],
     /// The number of CPUs that such a system can use at most; `None` if it can use all.
-    fn cpu_limit(&self, settings: &Settings) -> Option<usize> {
-        let _ = settings;
-        None
-    }
-
+    pub cpu_limit: fn(&Settings) -> Option<usize>,
     /// Which oscost it runs, unless its option `binary` names one.
-    fn runs(&self, settings: &Settings) -> Runs {
-        let _ = settings;
-        Runs::Static
-    }
-
+    pub runs: fn(&Settings) -> Runs,
     /// Whether it runs on another machine, whose CPUs the option `cpus` then names.
-    fn is_remote(&self) -> bool {
-        false
-    }
-
+    pub is_remote: bool,
     /// Why the processes of such a system are not among those that are started here, so that what they do on this machine
     /// cannot be counted; `None` if they are.
-    fn elsewhere(&self) -> Option<&'static str> {
-        None
-    }
+    pub elsewhere: Option<&'static str>,
+    /// Checks that the programs and files that it needs are there; names the Debian package that has what is missing.
+    pub check: fn(&Settings) -> Result<(), SystemError>,
+    /// The command that starts the system with an agent in it; an error if what it needs cannot be created.
+    pub launch: fn(&mut Starting) -> Result<Launch, SystemError>,
+}
 
-    /// Checks that the programs and files that it needs are there.
-    ///
-    /// # Errors
-    /// If one is missing, with the Debian package that has it.
-    fn check(&self, settings: &Settings) -> Result<(), SystemError>;
+impl Launcher {
+    /// Starts this program as a process of this system; the others say where they differ.
+    pub const NATIVE: Self = Self {
+        name: "native",
+        about: "this system",
+        needs: "nothing",
+        argument: None,
+        options: &[],
+        cpu_limit: |_| None,
+        runs: |_| Runs::ThisProgram,
+        is_remote: false,
+        elsewhere: None,
+        check: |_| Ok(()),
+        launch: |start| {
+            let mut command = Command::new(start.own_binary()?);
+            command.arg(AGENT);
+            Ok(Launch::of(command))
+        },
+    };
 
-    /// The command that starts the system with an agent in it.
-    ///
-    /// # Errors
-    /// If what it needs cannot be created.
-    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError>;
+    /// As [`Launcher::NATIVE`], with the static oscost.
+    const STATIC: Self = Self { runs: |_| Runs::Static, ..Self::NATIVE };
 }
 
 /// A system that is being started.

@@ -1,41 +1,32 @@
 //! The list of launchers.
 
 use crate::launcher::Launcher;
-use crate::launcher::bwrap::Bubblewrap;
-use crate::launcher::chroot::Chroot;
-use crate::launcher::command::CommandLine;
-use crate::launcher::container::Container;
-use crate::launcher::gvisor::Gvisor;
-use crate::launcher::native::Native;
-use crate::launcher::qemu::Qemu;
-use crate::launcher::ssh::Ssh;
-use crate::launcher::uml::Uml;
-use crate::launcher::wine::Wine;
+use crate::launcher::{bwrap, chroot, command, container, gvisor, qemu, ssh, uml, wine};
 use crate::options::{COMMON, OptionSpec};
 
 /// All launchers, in the order of help and documents.
-pub const LAUNCHERS: &[&dyn Launcher] = &[
-    &Native,
-    &CommandLine,
-    &Chroot,
-    &Bubblewrap,
-    &Container { program: "podman", package: "podman" },
-    &Container { program: "docker", package: "docker.io" },
-    &Gvisor,
-    &Uml,
-    &Qemu,
-    &Wine,
-    &Ssh,
+pub const LAUNCHERS: &[Launcher] = &[
+    Launcher::NATIVE,
+    command::COMMAND,
+    chroot::CHROOT,
+    bwrap::BWRAP,
+    container::PODMAN,
+    container::DOCKER,
+    gvisor::GVISOR,
+    uml::UML,
+    qemu::QEMU,
+    wine::WINE,
+    ssh::SSH,
 ];
 
 /// The launcher of that name.
-pub fn find(name: &str) -> Option<&'static dyn Launcher> {
-    LAUNCHERS.iter().copied().find(|launcher| launcher.name() == name)
+pub fn find(name: &str) -> Option<&'static Launcher> {
+    LAUNCHERS.iter().find(|launcher| launcher.name == name)
 }
 
 /// All options of a launcher.
-pub fn options_of(launcher: &dyn Launcher) -> impl Iterator<Item = OptionSpec> {
-    launcher.options().iter().chain(COMMON).copied()
+pub fn options_of(launcher: &Launcher) -> impl Iterator<Item = OptionSpec> {
+    launcher.options.iter().chain(COMMON).copied()
 }
 
 /// A launcher, as help and documents describe it.
@@ -53,17 +44,17 @@ pub struct Description {
 
 /// All launchers, as help and documents describe them.
 pub fn descriptions() -> Vec<Description> {
-    let description = |launcher: &&'static dyn Launcher| {
-        let argument = match launcher.argument() {
+    let description = |launcher: &'static Launcher| {
+        let argument = match launcher.argument {
             None => String::new(),
             Some(argument) if argument.required => format!(":{}", argument.syntax),
             Some(argument) => format!("[:{}]", argument.syntax),
         };
-        let options = launcher.options().iter();
+        let options = launcher.options.iter();
         Description {
-            syntax: format!("{}{argument}", launcher.name()),
-            about: launcher.about(),
-            needs: launcher.needs(),
+            syntax: format!("{}{argument}", launcher.name),
+            about: launcher.about,
+            needs: launcher.needs,
             options: options
                 .map(|option| {
                     (option.name, format!("{} ({})", option.meaning, option.kind.expected()))

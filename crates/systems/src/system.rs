@@ -19,7 +19,7 @@ const BOOT_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct System {
     name: String,
-    launcher: &'static dyn Launcher,
+    launcher: &'static Launcher,
     settings: Settings,
 }
 
@@ -37,9 +37,8 @@ impl System {
         match text.split_once('=') {
             Some((name, rest)) if is_name(name) => {
                 // `wine=PROGRAM.exe` is `wine:PROGRAM.exe`.
-                let takes_argument = launchers::find(name).filter(|launcher| {
-                    launcher.argument().is_some() && named(rest, file).is_none()
-                });
+                let takes_argument = launchers::find(name)
+                    .filter(|launcher| launcher.argument.is_some() && named(rest, file).is_none());
                 let system = match takes_argument {
                     Some(launcher) => of_launcher(launcher, Some(rest)),
                     None => named(rest, file).unwrap_or_else(|| command_line(rest, file)),
@@ -92,7 +91,7 @@ impl System {
     fn runs(&self) -> Runs {
         match self.settings.has("binary") {
             true => Runs::Named,
-            false => self.launcher.runs(&self.settings),
+            false => (self.launcher.runs)(&self.settings),
         }
     }
 
@@ -103,13 +102,13 @@ impl System {
 
     /// The launcher's name.
     pub fn launcher(&self) -> &'static str {
-        self.launcher.name()
+        self.launcher.name
     }
 
     /// The number of CPUs that it can use at most; `None` if it can use all.
     pub fn cpu_limit(&self) -> Option<usize> {
         let given = self.settings.cpus("cpus").map(<[usize]>::len);
-        [given, self.launcher.cpu_limit(&self.settings)].into_iter().flatten().min()
+        [given, (self.launcher.cpu_limit)(&self.settings)].into_iter().flatten().min()
     }
 
     /// The share by which each of its operations is slowed down, to test comparisons.
@@ -127,7 +126,7 @@ impl System {
     /// # Errors
     /// If one is missing, with what to install.
     pub fn check(&self) -> Result<(), SystemError> {
-        self.launcher.check(&self.settings)
+        (self.launcher.check)(&self.settings)
     }
 
     /// Starts an agent in it. The processes of this machine that it consists of run on `cpus` only, unless its option
@@ -142,12 +141,12 @@ impl System {
         self.check()?;
         let failed = |e| SystemError::from_io("a directory for the system's files", &e);
         let mut state = StateDirectory::new().map_err(failed)?;
-        let own = self.settings.cpus("cpus").filter(|_| !self.launcher.is_remote());
+        let own = self.settings.cpus("cpus").filter(|_| !self.launcher.is_remote);
         let cpus = own.unwrap_or(cpus);
         let mut start = Starting { settings: &self.settings, cpus, state: &mut state };
-        let mut launch = self.launcher.launch(&mut start)?;
+        let mut launch = (self.launcher.launch)(&mut start)?;
         launch.command.envs(self.settings.variables("env"));
-        let counted = match self.launcher.elsewhere() {
+        let counted = match self.launcher.elsewhere {
             _ if !counted => Err("it was not asked for".to_owned()),
             Some(reason) => Err(reason.to_owned()),
             None => Ok(()),
@@ -168,13 +167,10 @@ fn named(text: &str, file: &SystemsFile) -> Option<Result<System, SystemError>> 
     launchers::find(name).map(|launcher| of_launcher(launcher, argument))
 }
 
-fn of_launcher(
-    launcher: &'static dyn Launcher,
-    argument: Option<&str>,
-) -> Result<System, SystemError> {
-    let mut name = launcher.name().to_owned();
+fn of_launcher(launcher: &'static Launcher, argument: Option<&str>) -> Result<System, SystemError> {
+    let mut name = launcher.name.to_owned();
     let mut settings = Settings::default();
-    match (launcher.argument(), argument) {
+    match (launcher.argument, argument) {
         (None, Some(argument)) => {
             return Err(SystemError::Usage(format!("{name} takes no argument, not {argument:?}")));
         }
@@ -222,7 +218,7 @@ fn command_line(line: &str, file: &SystemsFile) -> Result<System, SystemError> {
 
 fn unknown(text: &str, file: &SystemsFile) -> SystemError {
     let known: Vec<&str> =
-        file.names().chain(LAUNCHERS.iter().map(|launcher| launcher.name())).collect();
+        file.names().chain(LAUNCHERS.iter().map(|launcher| launcher.name)).collect();
     let word = text.split([':', '=']).next().unwrap_or_default();
     let near = known.iter().map(|name| (strsim::damerau_levenshtein(word, name), name)).min();
     let hint = match near {
@@ -248,7 +244,7 @@ mod tests {
 
     fn parsed(text: &str) -> (String, &'static str) {
         let system = System::parse(text, &file()).unwrap();
-        (system.name, system.launcher.name())
+        (system.name, system.launcher.name)
     }
 
     fn error(text: &str) -> String {

@@ -34,8 +34,8 @@ pub const CASE: Case = Case {
 
         use measure::stats::median;
         use measure::trial::{Timed, TrialContext};
+        use platform::memory::Pages;
         use platform::program::{Program, reap};
-        use platform::resident_memory::{Pages, ResidentMemory};
 
         use super::common::{EXIT_CODE, verify};
 
@@ -46,7 +46,7 @@ pub const CASE: Case = Case {
         let pages = if value_of(params, "pages")? == "huge" { Pages::Huge } else { Pages::Base };
         let bytes = usize::try_from(bytes_of(params)?)
             .map_err(|_| CaseError::Unsupported("more than this processor addresses".into()))?;
-        let _memory = ResidentMemory::new(bytes, pages)?;
+        let _memory = platform::resident_memory::allocate(bytes, pages)?;
         let fork = || {
             // SAFETY: the child ends at once, by an async-signal-safe call.
             match unsafe { libc::fork() } {

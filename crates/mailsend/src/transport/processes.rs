@@ -15,7 +15,7 @@ use crate::delivery::Delivery;
 use crate::dispatcher::{Assignment, Request, Response, Work};
 use crate::error::SendError;
 use crate::options::DeliveryOptions;
-use crate::stats::{StatsReport, TransportStats};
+use crate::stats::TransportStats;
 use crate::transactions::TransactionBuilder;
 
 /// Pause after a process could not be started.
@@ -31,7 +31,7 @@ enum ChildMessage {
     /// A request to the dispatcher.
     Request(Request),
     /// The connection is closed; what the child counted.
-    Done(StatsReport),
+    Done(TransportStats),
     /// The delivery cannot continue.
     Failed(String),
 }
@@ -190,7 +190,9 @@ impl Parent<'_> {
                         let _ = write_line(&mut &child.socket, &response);
                     }
                 }
-                Ok(ChildMessage::Done(report)) => self.stats.add_report(&report),
+                Ok(ChildMessage::Done(stats)) => {
+                    self.stats = std::mem::take(&mut self.stats).plus(stats);
+                }
                 Ok(ChildMessage::Failed(why)) => {
                     let error = io::Error::other(why);
                     return Err(SendError::System("a process for a connection", error));
@@ -279,7 +281,7 @@ fn run_child(
     };
     let result = run_session(options, call, builder, &mut stats, || false, request);
     let last = match result {
-        Ok(()) => ChildMessage::Done(stats.report()),
+        Ok(()) => ChildMessage::Done(stats),
         Err(e) => ChildMessage::Failed(e.to_string()),
     };
     let _ = write_line(&mut &*socket, &last);

@@ -1,6 +1,5 @@
 //! Counters of Windows: page faults of the process.
 
-use windows_sys::Win32::System::ProcessStatus::{GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use super::{Counts, SyscallCounting};
@@ -32,13 +31,9 @@ impl ThreadCounters {
 }
 
 fn page_faults() -> Option<u64> {
-    // SAFETY: an all-zero structure is valid and its stated size is its own.
-    unsafe {
-        let mut counters: PROCESS_MEMORY_COUNTERS = std::mem::zeroed();
-        let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
-        let done = GetProcessMemoryInfo(GetCurrentProcess(), &mut counters, size);
-        (done != 0).then_some(counters.PageFaultCount as u64)
-    }
+    // SAFETY: the pseudo handle needs no closing.
+    let counters = crate::windows_process::memory(unsafe { GetCurrentProcess() })?;
+    Some(u64::from(counters.PageFaultCount))
 }
 
 /// Windows does not report it.

@@ -2,7 +2,7 @@
 
 use super::cpuid;
 use super::facts::Findings;
-use super::format::{resource_limit, size};
+use super::format::resource_limit;
 use std::ffi::CString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -131,11 +131,7 @@ fn find_cpu(findings: &mut Findings) {
     let smt = threads_per_core.map(|threads| if threads > 1 { "on" } else { "off" });
     findings.set("smt", smt);
     findings.set("numa_nodes", number("vm.ndomains"));
-    for (key, name) in
-        [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
-    {
-        findings.set(key, reported_cache_bytes(0, name).map(size));
-    }
+    super::find_caches(findings, |name| reported_cache_bytes(0, name));
     if let Some(identity) = cpuid::here().identity() {
         identity.add_to(findings);
     }

@@ -5,6 +5,7 @@
 use super::cpuid;
 use super::facts::{Findings, Value};
 use super::format::{cpu_list, cpu_share, size};
+use crate::memory::os::{page_size, status, system_info};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::{transmute, zeroed};
 use windows_sys::Win32::Foundation::{CloseHandle, HANDLE};
@@ -24,15 +25,13 @@ use windows_sys::Win32::System::Registry::{
     HKEY_LOCAL_MACHINE, REG_ROUTINE_FLAGS, RRF_RT_REG_DWORD, RRF_RT_REG_SZ, RegGetValueW,
 };
 use windows_sys::Win32::System::SystemInformation::{
-    CacheData, CacheInstruction, CacheUnified, GetLogicalProcessorInformation, GetNativeSystemInfo,
-    GetSystemTimeAdjustment, GetTickCount64, GlobalMemoryStatusEx, MEMORYSTATUSEX, OSVERSIONINFOW,
-    PROCESSOR_ARCHITECTURE_AMD64, PROCESSOR_ARCHITECTURE_ARM64, PROCESSOR_ARCHITECTURE_INTEL,
-    PROCESSOR_CACHE_TYPE, RelationCache, RelationNumaNode, RelationProcessorCore, SYSTEM_INFO,
-    SYSTEM_LOGICAL_PROCESSOR_INFORMATION,
+    CacheData, CacheInstruction, CacheUnified, GetLogicalProcessorInformation,
+    GetSystemTimeAdjustment, GetTickCount64, OSVERSIONINFOW, PROCESSOR_ARCHITECTURE_AMD64,
+    PROCESSOR_ARCHITECTURE_ARM64, PROCESSOR_ARCHITECTURE_INTEL, PROCESSOR_CACHE_TYPE,
+    RelationCache, RelationNumaNode, RelationProcessorCore, SYSTEM_LOGICAL_PROCESSOR_INFORMATION,
 };
 use windows_sys::Win32::System::Threading::{
-    ALL_PROCESSOR_GROUPS, GetActiveProcessorCount, GetCurrentProcess, GetProcessAffinityMask,
-    OpenProcessToken,
+    ALL_PROCESSOR_GROUPS, GetActiveProcessorCount, GetCurrentProcess, OpenProcessToken,
 };
 
 /// Only reports whether the processor has one kind of core.
@@ -196,13 +195,6 @@ fn find_system(findings: &mut Findings, wine: Option<&str>) {
     }
 }
 
-fn system_info() -> SYSTEM_INFO {
-    let mut info = SYSTEM_INFO::default();
-    // SAFETY: `info` is valid for writes.
-    unsafe { GetNativeSystemInfo(&mut info) };
-    info
-}
-
 fn architecture() -> Option<&'static str> {
     // SAFETY: all fields of the union are plain numbers, of which the call sets this one.
     match unsafe { system_info().Anonymous.Anonymous.wProcessorArchitecture } {
@@ -248,7 +240,8 @@ fn find_cpu(findings: &mut Findings) {
     // SAFETY: the call takes a number and answers one.
     let online = unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) };
     findings.set("cpus_online", (online != 0).then_some(u64::from(online)));
-    if let Some(allowed) = affinity() {
+    let allowed = crate::cpu::affinity();
+    if !allowed.is_empty() {
         findings.set("cpus", allowed.len() as u64);
         findings.set("affinity", cpu_list(allowed));
     }
@@ -266,11 +259,7 @@ fn find_cpu(findings: &mut Findings) {
     let threads = cores.map(|core| u64::from(core.ProcessorMask.count_ones())).max();
     findings.set("threads_per_core", threads);
     findings.set("smt", threads.map(|threads| if threads > 1 { "on" } else { "off" }));
-    for (key, name) in
-        [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
-    {
-        findings.set(key, reported_cache_bytes(0, name).map(size));
-    }
+    super::find_caches(findings, |name| reported_cache_bytes(0, name));
 }
 
 /// The size of the cache that facts call `name`.
@@ -296,16 +285,6 @@ fn cache_bytes(
         .map(|entry| unsafe { entry.Anonymous.Cache })
         .find(|cache| cache.Level == level && cache.Type == kind)
         .map(|cache| u64::from(cache.Size))
-}
-
-/// The CPUs that this process may run on; none where it spans several groups of processors.
-fn affinity() -> Option<Vec<usize>> {
-    let (mut allowed, mut online) = (0_usize, 0_usize);
-    // SAFETY: both masks are valid for writes.
-    let result = unsafe { GetProcessAffinityMask(GetCurrentProcess(), &mut allowed, &mut online) };
-    let is_allowed = |cpu: &usize| allowed & (1 << cpu) != 0;
-    let cpus = (0..usize::BITS as usize).filter(is_allowed);
-    (result != 0 && allowed != 0).then(|| cpus.collect())
 }
 
 /// Cores, caches and memory nodes of the processors in this process's group.
@@ -338,11 +317,8 @@ fn find_clock(findings: &mut Findings) {
 }
 
 fn find_memory(findings: &mut Findings) {
-    findings.set("page_size_bytes", u64::from(system_info().dwPageSize));
-    let mut memory =
-        MEMORYSTATUSEX { dwLength: size_of::<MEMORYSTATUSEX>() as u32, ..Default::default() };
-    // SAFETY: `memory` is valid for writes, and contains its size.
-    if unsafe { GlobalMemoryStatusEx(&mut memory) } != 0 {
+    findings.set("page_size_bytes", page_size() as u64);
+    if let Some(memory) = status() {
         findings.set("memory_bytes", memory.ullTotalPhys);
         findings.set("memory_available_bytes", memory.ullAvailPhys);
     }

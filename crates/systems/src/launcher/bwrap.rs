@@ -8,60 +8,46 @@ use crate::options::{Kind, OptionSpec, Settings};
 use crate::program;
 
 /// The launcher.
-#[derive(Debug)]
-pub struct Bubblewrap;
+pub const BWRAP: Launcher = Launcher {
+    name: "bwrap",
+    about: "namespaces of its own on this kernel, by bubblewrap; the files are those of DIRECTORY, or just oscost",
+    needs: "bubblewrap",
+    argument: Some(Argument { option: "directory", syntax: "DIRECTORY", required: false }),
+    options: &[
+        OptionSpec {
+            name: "directory",
+            kind: Kind::Path,
+            meaning: "the root file system, read-only; without it there is only oscost",
+        },
+        OptionSpec {
+            name: "network",
+            kind: Kind::Flag,
+            meaning: "share the network of this system",
+        },
+        OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of bwrap" },
+    ],
+    check,
+    launch,
+    ..Launcher::STATIC
+};
 
-impl Launcher for Bubblewrap {
-    fn name(&self) -> &'static str {
-        "bwrap"
-    }
+fn check(_settings: &Settings) -> Result<(), SystemError> {
+    program::need("bwrap", "bwrap", "bubblewrap").map(|_| ())
+}
 
-    fn about(&self) -> &'static str {
-        "namespaces of its own on this kernel, by bubblewrap; the files are those of DIRECTORY, or just oscost"
+fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
+    let binary = start.static_binary()?;
+    let mut command = Command::new(program::need("bwrap", "bwrap", "bubblewrap")?);
+    command.args(["--unshare-all", "--die-with-parent", "--new-session"]);
+    if start.settings.flag("network") {
+        command.arg("--share-net");
     }
-
-    fn needs(&self) -> &'static str {
-        "bubblewrap"
+    if let Some(directory) = start.settings.path("directory") {
+        command.arg("--ro-bind").arg(directory).arg("/");
     }
-
-    fn argument(&self) -> Option<Argument> {
-        Some(Argument { option: "directory", syntax: "DIRECTORY", required: false })
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        &[
-            OptionSpec {
-                name: "directory",
-                kind: Kind::Path,
-                meaning: "the root file system, read-only; without it there is only oscost",
-            },
-            OptionSpec {
-                name: "network",
-                kind: Kind::Flag,
-                meaning: "share the network of this system",
-            },
-            OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of bwrap" },
-        ]
-    }
-
-    fn check(&self, _settings: &Settings) -> Result<(), SystemError> {
-        program::need("bwrap", "bwrap", "bubblewrap").map(|_| ())
-    }
-
-    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
-        let binary = start.static_binary()?;
-        let mut command = Command::new(program::need("bwrap", "bwrap", "bubblewrap")?);
-        command.args(["--unshare-all", "--die-with-parent", "--new-session"]);
-        if start.settings.flag("network") {
-            command.arg("--share-net");
-        }
-        if let Some(directory) = start.settings.path("directory") {
-            command.arg("--ro-bind").arg(directory).arg("/");
-        }
-        command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]);
-        // Below /tmp, which is writable: a read-only root has no place to mount a file on.
-        command.arg("--ro-bind").arg(binary).args(["/tmp/.oscost", "--chdir", "/"]);
-        command.args(start.settings.words("args")).args(["--", "/tmp/.oscost", AGENT]);
-        Ok(Launch::of(command))
-    }
+    command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]);
+    // Below /tmp, which is writable: a read-only root has no place to mount a file on.
+    command.arg("--ro-bind").arg(binary).args(["/tmp/.oscost", "--chdir", "/"]);
+    command.args(start.settings.words("args")).args(["--", "/tmp/.oscost", AGENT]);
+    Ok(Launch::of(command))
 }

@@ -17,57 +17,43 @@ exec chroot "$1" "$2" "$3"
 "#;
 
 /// The launcher.
-#[derive(Debug)]
-pub struct Chroot;
+pub const CHROOT: Launcher = Launcher {
+    name: "chroot",
+    about: "this kernel with the files of DIRECTORY",
+    needs: "root; a DIRECTORY, which may be empty",
+    argument: Some(Argument { option: "directory", syntax: "DIRECTORY", required: true }),
+    options: &[OptionSpec { name: "directory", kind: Kind::Path, meaning: "the root directory" }],
+    check,
+    launch,
+    ..Launcher::STATIC
+};
 
-impl Launcher for Chroot {
-    fn name(&self) -> &'static str {
-        "chroot"
-    }
-
-    fn about(&self) -> &'static str {
-        "this kernel with the files of DIRECTORY"
-    }
-
-    fn needs(&self) -> &'static str {
-        "root; a DIRECTORY, which may be empty"
-    }
-
-    fn argument(&self) -> Option<Argument> {
-        Some(Argument { option: "directory", syntax: "DIRECTORY", required: true })
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        &[OptionSpec { name: "directory", kind: Kind::Path, meaning: "the root directory" }]
-    }
-
-    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
-        program::need("chroot", "chroot", "coreutils")?;
-        program::need("chroot", "unshare", "util-linux")?;
-        program::need("chroot", "mount", "mount")?;
-        match settings.path("directory") {
-            Some(path) if path.is_dir() => Ok(()),
-            Some(path) => {
-                Err(SystemError::Failed(format!("{}: there is no such directory", path.display())))
-            }
-            None => Ok(()),
+fn check(settings: &Settings) -> Result<(), SystemError> {
+    program::need("chroot", "chroot", "coreutils")?;
+    program::need("chroot", "unshare", "util-linux")?;
+    program::need("chroot", "mount", "mount")?;
+    match settings.path("directory") {
+        Some(path) if path.is_dir() => Ok(()),
+        Some(path) => {
+            Err(SystemError::Failed(format!("{}: there is no such directory", path.display())))
         }
+        None => Ok(()),
     }
+}
 
-    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
-        let binary = start.static_binary()?;
-        let directory = start.settings.path("directory").cloned().unwrap_or_default();
-        let name = start.state.path().file_name().unwrap_or_default().to_owned();
-        let copy = directory.join(&name);
-        let failed = |e| SystemError::from_io(copy.display().to_string(), &e);
-        let absolute = std::path::absolute(&copy).map_err(failed)?;
-        start.state.record(Created::File(absolute)).map_err(failed)?;
-        fs::copy(binary, &copy).map_err(failed)?;
-        platform::hosted::make_executable(&copy).map_err(failed)?;
-        let mut command = Command::new(program::need("chroot", "unshare", "util-linux")?);
-        command.args(["--mount", "--propagation", "private", "--", "/bin/sh", "-c", SCRIPT, "sh"]);
-        let inside = std::path::Path::new("/").join(name);
-        command.arg(directory).arg(inside).arg(AGENT);
-        Ok(Launch::of(command))
-    }
+fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
+    let binary = start.static_binary()?;
+    let directory = start.settings.path("directory").cloned().unwrap_or_default();
+    let name = start.state.path().file_name().unwrap_or_default().to_owned();
+    let copy = directory.join(&name);
+    let failed = |e| SystemError::from_io(copy.display().to_string(), &e);
+    let absolute = std::path::absolute(&copy).map_err(failed)?;
+    start.state.record(Created::File(absolute)).map_err(failed)?;
+    fs::copy(binary, &copy).map_err(failed)?;
+    platform::hosted::make_executable(&copy).map_err(failed)?;
+    let mut command = Command::new(program::need("chroot", "unshare", "util-linux")?);
+    command.args(["--mount", "--propagation", "private", "--", "/bin/sh", "-c", SCRIPT, "sh"]);
+    let inside = std::path::Path::new("/").join(name);
+    command.arg(directory).arg(inside).arg(AGENT);
+    Ok(Launch::of(command))
 }

@@ -11,82 +11,69 @@ use crate::program;
 const PLACEHOLDER: &str = "{oscost}";
 
 /// The launcher.
-#[derive(Debug)]
-pub struct CommandLine;
+pub const COMMAND: Launcher = Launcher {
+    name: "command",
+    about: "whatever your own command starts; {oscost} in it is the program's path",
+    needs: "the command",
+    argument: Some(Argument { option: "line", syntax: "COMMAND", required: true }),
+    options: &[
+        OptionSpec {
+            name: "line",
+            kind: Kind::Text,
+            meaning: "the command, in words as a shell splits them; it runs `{oscost} agent` in the system",
+        },
+        OptionSpec {
+            name: "static",
+            kind: Kind::Flag,
+            meaning: "{oscost} is the static binary instead of this program",
+        },
+    ],
+    runs,
+    check,
+    launch,
+    ..Launcher::STATIC
+};
 
-impl Launcher for CommandLine {
-    fn name(&self) -> &'static str {
-        "command"
+fn runs(settings: &Settings) -> Runs {
+    let line = settings.text("line").unwrap_or_default();
+    match settings.flag("static") {
+        _ if !line.contains(PLACEHOLDER) => Runs::Named,
+        true => Runs::Static,
+        false => Runs::ThisProgram,
     }
+}
 
-    fn about(&self) -> &'static str {
-        "whatever your own command starts; {oscost} in it is the program's path"
+fn check(settings: &Settings) -> Result<(), SystemError> {
+    let words = words_of(settings)?;
+    match words.first().map(String::as_str) {
+        Some(PLACEHOLDER) => Ok(()),
+        Some(name) if program::find(name).is_some() => Ok(()),
+        Some(name) => Err(SystemError::Missing {
+            launcher: "command",
+            program: name.to_owned(),
+            remedy: "there is none in PATH".to_owned(),
+        }),
+        None => Err(SystemError::Usage("the command has no words".to_owned())),
     }
+}
 
-    fn needs(&self) -> &'static str {
-        "the command"
-    }
-
-    fn argument(&self) -> Option<Argument> {
-        Some(Argument { option: "line", syntax: "COMMAND", required: true })
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        &[
-            OptionSpec {
-                name: "line",
-                kind: Kind::Text,
-                meaning: "the command, in words as a shell splits them; it runs `{oscost} agent` in the system",
-            },
-            OptionSpec {
-                name: "static",
-                kind: Kind::Flag,
-                meaning: "{oscost} is the static binary instead of this program",
-            },
-        ]
-    }
-
-    fn runs(&self, settings: &Settings) -> Runs {
-        let line = settings.text("line").unwrap_or_default();
-        match settings.flag("static") {
-            _ if !line.contains(PLACEHOLDER) => Runs::Named,
-            true => Runs::Static,
-            false => Runs::ThisProgram,
+fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
+    let mut words = words_of(start.settings)?;
+    if words.iter().any(|word| word.contains(PLACEHOLDER)) {
+        let binary = match start.settings.flag("static") {
+            true => start.static_binary()?,
+            false => start.own_binary()?,
+        };
+        let binary = binary.to_str().ok_or_else(|| {
+            SystemError::Failed(format!("{}: the path is no UTF-8", binary.display()))
+        })?;
+        for word in &mut words {
+            *word = word.replace(PLACEHOLDER, binary);
         }
     }
-
-    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
-        let words = words_of(settings)?;
-        match words.first().map(String::as_str) {
-            Some(PLACEHOLDER) => Ok(()),
-            Some(name) if program::find(name).is_some() => Ok(()),
-            Some(name) => Err(SystemError::Missing {
-                launcher: "command",
-                program: name.to_owned(),
-                remedy: "there is none in PATH".to_owned(),
-            }),
-            None => Err(SystemError::Usage("the command has no words".to_owned())),
-        }
-    }
-
-    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
-        let mut words = words_of(start.settings)?;
-        if words.iter().any(|word| word.contains(PLACEHOLDER)) {
-            let binary = match start.settings.flag("static") {
-                true => start.static_binary()?,
-                false => start.own_binary()?,
-            };
-            let binary = binary.to_str().ok_or_else(|| {
-                SystemError::Failed(format!("{}: the path is no UTF-8", binary.display()))
-            })?;
-            for word in &mut words {
-                *word = word.replace(PLACEHOLDER, binary);
-            }
-        }
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
-        Ok(Launch::of(command))
-    }
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    Ok(Launch::of(command))
 }
 
 /// The words of the command line: at least one.

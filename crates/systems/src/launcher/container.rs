@@ -8,82 +8,71 @@ use crate::options::{Kind, OptionSpec, Settings};
 use crate::program;
 use crate::state::Created;
 
-/// The launcher of podman, or that of docker, whose commands are the same.
-#[derive(Debug)]
-pub struct Container {
-    /// The program, and the launcher's name.
-    pub program: &'static str,
-    /// Its Debian package.
-    pub package: &'static str,
+/// The launcher of podman.
+pub const PODMAN: Launcher = Launcher {
+    name: "podman",
+    needs: "podman",
+    elsewhere: Some("podman moves its processes to a control group of its own choice"),
+    check: |settings| check("podman", "podman", settings),
+    launch: |start| launch("podman", "podman", start),
+    ..EITHER
+};
+
+/// The launcher of Docker, whose commands are the same.
+pub const DOCKER: Launcher = Launcher {
+    name: "docker",
+    needs: "docker.io",
+    elsewhere: Some("Docker's daemon starts its processes"),
+    check: |settings| check("docker", "docker.io", settings),
+    launch: |start| launch("docker", "docker.io", start),
+    ..EITHER
+};
+
+const EITHER: Launcher = Launcher {
+    about: "a container of IMAGE on this kernel; IMAGE may be empty, oscost is mounted into it",
+    argument: Some(Argument { option: "image", syntax: "IMAGE", required: true }),
+    options: &[
+        OptionSpec { name: "image", kind: Kind::Text, meaning: "the image, such as debian:12" },
+        OptionSpec {
+            name: "network",
+            kind: Kind::Text,
+            meaning: "its network; without one it has the loopback interface only",
+        },
+        OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of `run`" },
+    ],
+    ..Launcher::STATIC
+};
+
+fn check(name: &'static str, package: &str, settings: &Settings) -> Result<(), SystemError> {
+    program::need(name, name, package)?;
+    match settings.text("image") {
+        Some(image) if image.starts_with('-') => {
+            Err(SystemError::Usage(format!("{image:?} is not the name of an image")))
+        }
+        _ => Ok(()),
+    }
 }
 
-impl Launcher for Container {
-    fn name(&self) -> &'static str {
-        self.program
+fn launch(name: &'static str, package: &str, start: &mut Starting) -> Result<Launch, SystemError> {
+    let binary = start.static_binary()?;
+    let path = program::need(name, name, package)?;
+    let container =
+        start.state.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let program = path.to_string_lossy().into_owned();
+    let removal = [&program, "rm", "--force", "--volumes", &container].map(str::to_owned).to_vec();
+    let recorded = start.state.record(Created::RemovedBy(removal));
+    recorded.map_err(|e| SystemError::from_io("the record of the container", &e))?;
+    let mut command = Command::new(path);
+    command.args(["run", "--rm", "--interactive", "--name", &container, "--label", "oscost"]);
+    let network = start.settings.text("network").unwrap_or("none");
+    command.args(["--network", network, "--entrypoint", "/oscost"]);
+    command.arg("--volume").arg(format!("{}:/oscost:ro", binary.display()));
+    if name == "docker" {
+        // The containers of its daemon are no processes of this one, and do not inherit its CPUs.
+        let cpus: Vec<String> = start.cpus.iter().map(usize::to_string).collect();
+        command.args(["--cpuset-cpus", &cpus.join(",")]);
     }
-
-    fn about(&self) -> &'static str {
-        "a container of IMAGE on this kernel; IMAGE may be empty, oscost is mounted into it"
-    }
-
-    fn needs(&self) -> &'static str {
-        self.package
-    }
-
-    fn argument(&self) -> Option<Argument> {
-        Some(Argument { option: "image", syntax: "IMAGE", required: true })
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        &[
-            OptionSpec { name: "image", kind: Kind::Text, meaning: "the image, such as debian:12" },
-            OptionSpec {
-                name: "network",
-                kind: Kind::Text,
-                meaning: "its network; without one it has the loopback interface only",
-            },
-            OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of `run`" },
-        ]
-    }
-
-    fn elsewhere(&self) -> Option<&'static str> {
-        Some(match self.program {
-            "docker" => "Docker's daemon starts its processes",
-            _ => "podman moves its processes to a control group of its own choice",
-        })
-    }
-
-    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
-        program::need(self.program, self.program, self.package)?;
-        match settings.text("image") {
-            Some(image) if image.starts_with('-') => {
-                Err(SystemError::Usage(format!("{image:?} is not the name of an image")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
-        let binary = start.static_binary()?;
-        let path = program::need(self.program, self.program, self.package)?;
-        let name =
-            start.state.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let program = path.to_string_lossy().into_owned();
-        let removal = [&program, "rm", "--force", "--volumes", &name].map(str::to_owned).to_vec();
-        let recorded = start.state.record(Created::RemovedBy(removal));
-        recorded.map_err(|e| SystemError::from_io("the record of the container", &e))?;
-        let mut command = Command::new(path);
-        command.args(["run", "--rm", "--interactive", "--name", &name, "--label", "oscost"]);
-        let network = start.settings.text("network").unwrap_or("none");
-        command.args(["--network", network, "--entrypoint", "/oscost"]);
-        command.arg("--volume").arg(format!("{}:/oscost:ro", binary.display()));
-        if self.program == "docker" {
-            // The containers of its daemon are no processes of this one, and do not inherit its CPUs.
-            let cpus: Vec<String> = start.cpus.iter().map(usize::to_string).collect();
-            command.args(["--cpuset-cpus", &cpus.join(",")]);
-        }
-        command.args(start.settings.words("args"));
-        command.arg(start.settings.text("image").unwrap_or_default()).arg(AGENT);
-        Ok(Launch::of(command))
-    }
+    command.args(start.settings.words("args"));
+    command.arg(start.settings.text("image").unwrap_or_default()).arg(AGENT);
+    Ok(Launch::of(command))
 }

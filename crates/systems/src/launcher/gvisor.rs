@@ -8,68 +8,54 @@ use crate::options::{Kind, OptionSpec, Settings};
 use crate::program;
 
 /// The launcher.
-#[derive(Debug)]
-pub struct Gvisor;
+pub const GVISOR: Launcher = Launcher {
+    name: "gvisor",
+    about: "gVisor's kernel, which runs as a process of this one; PLATFORM is systrap, ptrace or kvm",
+    needs: "root; runsc in PATH (`scripts/runsc` builds it) or in RUNSC",
+    argument: Some(Argument { option: "platform", syntax: "PLATFORM", required: false }),
+    options: &[
+        OptionSpec {
+            name: "platform",
+            kind: Kind::Choice(&["systrap", "ptrace", "kvm"]),
+            meaning: "how system calls of its processes reach it; systrap unless given",
+        },
+        OptionSpec {
+            name: "program",
+            kind: Kind::Path,
+            meaning: "the path of runsc, instead of that in RUNSC or PATH",
+        },
+        OptionSpec {
+            name: "args",
+            kind: Kind::Words,
+            meaning: "further options of runsc, before `do`",
+        },
+    ],
+    check,
+    launch,
+    ..Launcher::STATIC
+};
 
-impl Launcher for Gvisor {
-    fn name(&self) -> &'static str {
-        "gvisor"
-    }
+fn check(settings: &Settings) -> Result<(), SystemError> {
+    runsc(settings).map(|_| ())
+}
 
-    fn about(&self) -> &'static str {
-        "gVisor's kernel, which runs as a process of this one; PLATFORM is systrap, ptrace or kvm"
+fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
+    let binary = start.static_binary()?;
+    // runsc keeps its state in one directory, and mounts what has no network in another: with both in the state
+    // directory, all of it is found again.
+    let [root, temporary] = ["root", "tmp"].map(|name| start.state.path().join(name));
+    for directory in [&root, &temporary] {
+        std::fs::create_dir(directory)
+            .map_err(|e| SystemError::from_io(directory.display().to_string(), &e))?;
     }
-
-    fn needs(&self) -> &'static str {
-        "root; runsc in PATH (`scripts/runsc` builds it) or in RUNSC"
-    }
-
-    fn argument(&self) -> Option<Argument> {
-        Some(Argument { option: "platform", syntax: "PLATFORM", required: false })
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        &[
-            OptionSpec {
-                name: "platform",
-                kind: Kind::Choice(&["systrap", "ptrace", "kvm"]),
-                meaning: "how system calls of its processes reach it; systrap unless given",
-            },
-            OptionSpec {
-                name: "program",
-                kind: Kind::Path,
-                meaning: "the path of runsc, instead of that in RUNSC or PATH",
-            },
-            OptionSpec {
-                name: "args",
-                kind: Kind::Words,
-                meaning: "further options of runsc, before `do`",
-            },
-        ]
-    }
-
-    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
-        runsc(settings).map(|_| ())
-    }
-
-    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
-        let binary = start.static_binary()?;
-        // runsc keeps its state in one directory, and mounts what has no network in another: with both in the state
-        // directory, all of it is found again.
-        let [root, temporary] = ["root", "tmp"].map(|name| start.state.path().join(name));
-        for directory in [&root, &temporary] {
-            std::fs::create_dir(directory)
-                .map_err(|e| SystemError::from_io(directory.display().to_string(), &e))?;
-        }
-        let mut command = Command::new(runsc(start.settings)?);
-        command.arg("--root").arg(root).env("TMPDIR", temporary);
-        let platform = start.settings.text("platform").unwrap_or("systrap");
-        command.args(["--ignore-cgroups", "--network=none", &format!("--platform={platform}")]);
-        command.args(start.settings.words("args"));
-        // The variable is for runsc; within, its directory is empty.
-        command.args(["do", "/usr/bin/env", "TMPDIR=/tmp"]).arg(binary).arg(AGENT);
-        Ok(Launch::of(command))
-    }
+    let mut command = Command::new(runsc(start.settings)?);
+    command.arg("--root").arg(root).env("TMPDIR", temporary);
+    let platform = start.settings.text("platform").unwrap_or("systrap");
+    command.args(["--ignore-cgroups", "--network=none", &format!("--platform={platform}")]);
+    command.args(start.settings.words("args"));
+    // The variable is for runsc; within, its directory is empty.
+    command.args(["do", "/usr/bin/env", "TMPDIR=/tmp"]).arg(binary).arg(AGENT);
+    Ok(Launch::of(command))
 }
 
 fn runsc(settings: &Settings) -> Result<std::path::PathBuf, SystemError> {

@@ -14,115 +14,98 @@ use crate::{program, state};
 const PROGRAM: &str = "qemu-system-x86_64";
 
 /// The launcher.
-#[derive(Debug)]
-pub struct Qemu;
-
-impl Launcher for Qemu {
-    fn name(&self) -> &'static str {
-        "qemu"
-    }
-
-    fn about(&self) -> &'static str {
-        "the kernel image KERNEL in an x86-64 virtual machine, with oscost as its first process; without a usable KVM it \
-         is emulated, and its times are not the processor's"
-    }
-
-    fn needs(&self) -> &'static str {
-        "qemu-system-x86; a kernel image with a serial port and initramfs"
-    }
-
-    fn argument(&self) -> Option<Argument> {
-        Some(Argument { option: "kernel", syntax: "KERNEL", required: true })
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        &[
-            OptionSpec { name: "kernel", kind: Kind::Path, meaning: "the kernel image" },
-            OptionSpec {
-                name: "accel",
-                kind: Kind::Choice(&["kvm", "tcg"]),
-                meaning: "KVM or emulation; KVM if it works, unless given",
-            },
-            OptionSpec {
-                name: "memory",
-                kind: Kind::Count(64, 1 << 20),
-                meaning: "its memory in MiB; 512 unless given",
-            },
-            OptionSpec {
-                name: "smp",
-                kind: Kind::Count(1, 512),
-                meaning: "its number of CPUs; 1 unless given",
-            },
-            OptionSpec {
-                name: "channel",
-                kind: Kind::Choice(&["serial", "console"]),
-                meaning: "the agent uses the second serial port, or shares the first one with the kernel's log; serial \
+pub const QEMU: Launcher = Launcher {
+    name: "qemu",
+    about: "the kernel image KERNEL in an x86-64 virtual machine, with oscost as its first process; without a usable KVM it \
+         is emulated, and its times are not the processor's",
+    needs: "qemu-system-x86; a kernel image with a serial port and initramfs",
+    argument: Some(Argument { option: "kernel", syntax: "KERNEL", required: true }),
+    options: &[
+        OptionSpec { name: "kernel", kind: Kind::Path, meaning: "the kernel image" },
+        OptionSpec {
+            name: "accel",
+            kind: Kind::Choice(&["kvm", "tcg"]),
+            meaning: "KVM or emulation; KVM if it works, unless given",
+        },
+        OptionSpec {
+            name: "memory",
+            kind: Kind::Count(64, 1 << 20),
+            meaning: "its memory in MiB; 512 unless given",
+        },
+        OptionSpec {
+            name: "smp",
+            kind: Kind::Count(1, 512),
+            meaning: "its number of CPUs; 1 unless given",
+        },
+        OptionSpec {
+            name: "channel",
+            kind: Kind::Choice(&["serial", "console"]),
+            meaning: "the agent uses the second serial port, or shares the first one with the kernel's log; serial \
                           unless given",
-            },
-            OptionSpec {
-                name: "append",
-                kind: Kind::Text,
-                meaning: "further words of the kernel's command line",
-            },
-            OptionSpec {
-                name: "program",
-                kind: Kind::Path,
-                meaning: "the path of QEMU, instead of that in PATH",
-            },
-            OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of QEMU" },
-        ]
-    }
+        },
+        OptionSpec {
+            name: "append",
+            kind: Kind::Text,
+            meaning: "further words of the kernel's command line",
+        },
+        OptionSpec {
+            name: "program",
+            kind: Kind::Path,
+            meaning: "the path of QEMU, instead of that in PATH",
+        },
+        OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of QEMU" },
+    ],
+    cpu_limit: |settings| Some(settings.count("smp").unwrap_or(1) as usize),
+    check,
+    launch,
+    ..Launcher::STATIC
+};
 
-    fn cpu_limit(&self, settings: &Settings) -> Option<usize> {
-        Some(settings.count("smp").unwrap_or(1) as usize)
+fn check(settings: &Settings) -> Result<(), SystemError> {
+    qemu(settings)?;
+    match settings.path("kernel") {
+        Some(path) if !path.is_file() => {
+            Err(SystemError::Failed(format!("{}: there is no such file", path.display())))
+        }
+        _ => Ok(()),
     }
+}
 
-    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
-        qemu(settings)?;
-        match settings.path("kernel") {
-            Some(path) if !path.is_file() => {
-                Err(SystemError::Failed(format!("{}: there is no such file", path.display())))
-            }
-            _ => Ok(()),
-        }
+fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
+    let settings = start.settings;
+    let binary = start.static_binary()?;
+    let archive = start.state.path().join("initramfs");
+    initramfs::write(&binary, &archive)
+        .map_err(|e| SystemError::from_io(archive.display().to_string(), &e))?;
+    let program = qemu(settings)?;
+    let accel = match settings.text("accel") {
+        Some(accel) => accel,
+        None if kvm_works(&program, start) => "kvm",
+        None => "tcg",
+    };
+    let mut command = Command::new(program);
+    command.args(["-accel", accel, "-cpu", if accel == "kvm" { "host" } else { "max" }]);
+    command.args(["-m", &settings.count("memory").unwrap_or(512).to_string()]);
+    command.args(["-smp", &settings.count("smp").unwrap_or(1).to_string()]);
+    command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+    let kernel = settings.path("kernel").cloned().unwrap_or_default();
+    command.arg("-kernel").arg(kernel).arg("-initrd").arg(archive);
+    command.args(["-chardev", "stdio,id=agent,signal=off"]);
+    let mut line = String::from("console=ttyS0 panic=-1");
+    if settings.text("channel") == Some("console") {
+        command.args(["-serial", "chardev:agent"]);
+    } else {
+        // The first port is the console; the kernel's log is thereby the error output of QEMU.
+        command.args(["-chardev", "file,id=log,path=/dev/fd/2", "-serial", "chardev:log"]);
+        command.args(["-serial", "chardev:agent"]);
+        line += &format!(" {}=/dev/ttyS1", initramfs::CHANNEL);
     }
-
-    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
-        let settings = start.settings;
-        let binary = start.static_binary()?;
-        let archive = start.state.path().join("initramfs");
-        initramfs::write(&binary, &archive)
-            .map_err(|e| SystemError::from_io(archive.display().to_string(), &e))?;
-        let program = qemu(settings)?;
-        let accel = match settings.text("accel") {
-            Some(accel) => accel,
-            None if kvm_works(&program, start) => "kvm",
-            None => "tcg",
-        };
-        let mut command = Command::new(program);
-        command.args(["-accel", accel, "-cpu", if accel == "kvm" { "host" } else { "max" }]);
-        command.args(["-m", &settings.count("memory").unwrap_or(512).to_string()]);
-        command.args(["-smp", &settings.count("smp").unwrap_or(1).to_string()]);
-        command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-        let kernel = settings.path("kernel").cloned().unwrap_or_default();
-        command.arg("-kernel").arg(kernel).arg("-initrd").arg(archive);
-        command.args(["-chardev", "stdio,id=agent,signal=off"]);
-        let mut line = String::from("console=ttyS0 panic=-1");
-        if settings.text("channel") == Some("console") {
-            command.args(["-serial", "chardev:agent"]);
-        } else {
-            // The first port is the console; the kernel's log is thereby the error output of QEMU.
-            command.args(["-chardev", "file,id=log,path=/dev/fd/2", "-serial", "chardev:log"]);
-            command.args(["-serial", "chardev:agent"]);
-            line += &format!(" {}=/dev/ttyS1", initramfs::CHANNEL);
-        }
-        if let Some(words) = settings.text("append") {
-            line += &format!(" {words}");
-        }
-        command.args(["-append", &format!("{line} -- {AGENT}")]);
-        command.args(settings.words("args"));
-        Ok(Launch::until_killed(command))
+    if let Some(words) = settings.text("append") {
+        line += &format!(" {words}");
     }
+    command.args(["-append", &format!("{line} -- {AGENT}")]);
+    command.args(settings.words("args"));
+    Ok(Launch::until_killed(command))
 }
 
 fn qemu(settings: &Settings) -> Result<PathBuf, SystemError> {

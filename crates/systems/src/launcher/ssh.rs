@@ -18,82 +18,62 @@ const CACHE: &str = ".cache/oscost";
 const COPY_TIME: Duration = Duration::from_secs(300);
 
 /// The launcher.
-#[derive(Debug)]
-pub struct Ssh;
+pub const SSH: Launcher = Launcher {
+    name: "ssh",
+    about: "another Linux host, by OpenSSH with your configuration and keys",
+    needs: "openssh-client; a HOST that accepts a key without a question",
+    argument: Some(Argument { option: "host", syntax: "HOST", required: true }),
+    options: &[
+        OptionSpec { name: "host", kind: Kind::Text, meaning: "the host, as ssh knows it" },
+        OptionSpec {
+            name: "connect-timeout",
+            kind: Kind::Count(1, 3_600),
+            meaning: "time for connecting, in s; 10 unless given",
+        },
+        OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of ssh" },
+    ],
+    is_remote: true,
+    elsewhere: Some("it is another host"),
+    check,
+    launch,
+    ..Launcher::STATIC
+};
 
-impl Launcher for Ssh {
-    fn name(&self) -> &'static str {
-        "ssh"
+fn check(settings: &Settings) -> Result<(), SystemError> {
+    program::need("ssh", "ssh", "openssh-client")?;
+    match settings.text("host") {
+        Some(host) if host.starts_with('-') => {
+            Err(SystemError::Usage(format!("{host:?} is not the name of a host")))
+        }
+        _ => Ok(()),
     }
+}
 
-    fn about(&self) -> &'static str {
-        "another Linux host, by OpenSSH with your configuration and keys"
-    }
-
-    fn needs(&self) -> &'static str {
-        "openssh-client; a HOST that accepts a key without a question"
-    }
-
-    fn argument(&self) -> Option<Argument> {
-        Some(Argument { option: "host", syntax: "HOST", required: true })
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        &[
-            OptionSpec { name: "host", kind: Kind::Text, meaning: "the host, as ssh knows it" },
-            OptionSpec {
-                name: "connect-timeout",
-                kind: Kind::Count(1, 3_600),
-                meaning: "time for connecting, in s; 10 unless given",
-            },
-            OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of ssh" },
-        ]
-    }
-
-    fn is_remote(&self) -> bool {
-        true
-    }
-
-    fn elsewhere(&self) -> Option<&'static str> {
-        Some("it is another host")
-    }
-
-    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
-        program::need("ssh", "ssh", "openssh-client")?;
-        match settings.text("host") {
-            Some(host) if host.starts_with('-') => {
-                Err(SystemError::Usage(format!("{host:?} is not the name of a host")))
-            }
-            _ => Ok(()),
+fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
+    let settings = start.settings;
+    let binary = start.static_binary()?;
+    let copy = format!("{CACHE}/{}", hash_of(&binary)?);
+    let errors = start.state.path().join("ssh-errors");
+    let run = |script: &str, input: Stdio| run(settings, script, input, &errors);
+    if !run(&format!("test -x {copy}"), Stdio::null())? {
+        let part = format!("{copy}.$$");
+        let script = format!(
+            "umask 077 && mkdir -p {CACHE} && cat >{part} && chmod 700 {part} && mv {part} {copy}"
+        );
+        let file = File::open(&binary);
+        let file = file.map_err(|e| SystemError::from_io(binary.display().to_string(), &e))?;
+        if !run(&script, file.into())? {
+            return Err(failure(settings, "copying oscost there failed", &errors));
         }
     }
-
-    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
-        let settings = start.settings;
-        let binary = start.static_binary()?;
-        let copy = format!("{CACHE}/{}", hash_of(&binary)?);
-        let errors = start.state.path().join("ssh-errors");
-        let run = |script: &str, input: Stdio| run(settings, script, input, &errors);
-        if !run(&format!("test -x {copy}"), Stdio::null())? {
-            let part = format!("{copy}.$$");
-            let script = format!(
-                "umask 077 && mkdir -p {CACHE} && cat >{part} && chmod 700 {part} && mv {part} {copy}"
-            );
-            let file = File::open(&binary);
-            let file = file.map_err(|e| SystemError::from_io(binary.display().to_string(), &e))?;
-            if !run(&script, file.into())? {
-                return Err(failure(settings, "copying oscost there failed", &errors));
-            }
-        }
-        let cpus = settings.cpus("cpus").unwrap_or_default();
-        let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
-        let pinned = match cpus.is_empty() {
-            true => String::new(),
-            false => format!("taskset -c {} ", cpus.join(",")),
-        };
-        let command = ssh(settings, &format!("exec {pinned}\"$HOME\"/{copy} {AGENT}"))?;
-        Ok(Launch::of(command))
-    }
+    let cpus = settings.cpus("cpus").unwrap_or_default();
+    let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    let pinned = match cpus.is_empty() {
+        true => String::new(),
+        false => format!("taskset -c {} ", cpus.join(",")),
+    };
+    let command = ssh(settings, &format!("exec {pinned}\"$HOME\"/{copy} {AGENT}"))?;
+    Ok(Launch::of(command))
 }
 
 /// The command that runs a script of sh(1) on the host, in the home directory.

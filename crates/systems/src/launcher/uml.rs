@@ -11,74 +11,57 @@ use crate::program;
 const PROGRAM: &str = "linux.uml";
 
 /// The launcher.
-#[derive(Debug)]
-pub struct Uml;
+pub const UML: Launcher = Launcher {
+    name: "uml",
+    about: "User-Mode Linux: a kernel that runs as a process of this one, with oscost as its first process; it has one CPU, \
+         and does not start on processors with large extended state, such as AMX",
+    needs: "user-mode-linux",
+    argument: Some(Argument { option: "kernel", syntax: "KERNEL", required: false }),
+    options: &[
+        OptionSpec {
+            name: "kernel",
+            kind: Kind::Path,
+            meaning: "the kernel, a program; linux.uml in PATH unless given",
+        },
+        OptionSpec {
+            name: "memory",
+            kind: Kind::Count(64, 1 << 20),
+            meaning: "its memory in MiB; 512 unless given",
+        },
+        OptionSpec {
+            name: "append",
+            kind: Kind::Words,
+            meaning: "further words of the kernel's command line",
+        },
+    ],
+    cpu_limit: |_| Some(1),
+    check,
+    launch,
+    ..Launcher::STATIC
+};
 
-impl Launcher for Uml {
-    fn name(&self) -> &'static str {
-        "uml"
-    }
+fn check(settings: &Settings) -> Result<(), SystemError> {
+    kernel(settings).map(|_| ())
+}
 
-    fn about(&self) -> &'static str {
-        "User-Mode Linux: a kernel that runs as a process of this one, with oscost as its first process; it has one CPU, \
-         and does not start on processors with large extended state, such as AMX"
-    }
-
-    fn needs(&self) -> &'static str {
-        "user-mode-linux"
-    }
-
-    fn argument(&self) -> Option<Argument> {
-        Some(Argument { option: "kernel", syntax: "KERNEL", required: false })
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        &[
-            OptionSpec {
-                name: "kernel",
-                kind: Kind::Path,
-                meaning: "the kernel, a program; linux.uml in PATH unless given",
-            },
-            OptionSpec {
-                name: "memory",
-                kind: Kind::Count(64, 1 << 20),
-                meaning: "its memory in MiB; 512 unless given",
-            },
-            OptionSpec {
-                name: "append",
-                kind: Kind::Words,
-                meaning: "further words of the kernel's command line",
-            },
-        ]
-    }
-
-    fn cpu_limit(&self, _settings: &Settings) -> Option<usize> {
-        Some(1)
-    }
-
-    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
-        kernel(settings).map(|_| ())
-    }
-
-    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
-        let binary = start.static_binary()?;
-        let directory = start.state.path().to_owned();
-        let archive = directory.join("initramfs");
-        initramfs::write(&binary, &archive)
-            .map_err(|e| SystemError::from_io(archive.display().to_string(), &e))?;
-        let mut command = Command::new(kernel(start.settings)?);
-        let memory = start.settings.count("memory").unwrap_or(512);
-        command.arg(format!("mem={memory}M"));
-        // Its pid file and management socket go to the state directory, and so does its memory, which is a file.
-        command.arg(format!("uml_dir={}/", directory.display())).arg("umid=uml");
-        command.env("TMPDIR", &directory);
-        command.arg(format!("initrd={}", archive.display()));
-        // The kernel's log is the error output; the agent has a serial line.
-        command.args(["con=null", "con0=null,fd:2", "ssl=null", "ssl0=fd:0,fd:1"]);
-        command.args(["panic=-1".to_owned(), format!("{}=/dev/ttyS0", initramfs::CHANNEL)]);
-        command.args(start.settings.words("append")).args(["--", AGENT]);
-        Ok(Launch::until_killed(command))
-    }
+fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
+    let binary = start.static_binary()?;
+    let directory = start.state.path().to_owned();
+    let archive = directory.join("initramfs");
+    initramfs::write(&binary, &archive)
+        .map_err(|e| SystemError::from_io(archive.display().to_string(), &e))?;
+    let mut command = Command::new(kernel(start.settings)?);
+    let memory = start.settings.count("memory").unwrap_or(512);
+    command.arg(format!("mem={memory}M"));
+    // Its pid file and management socket go to the state directory, and so does its memory, which is a file.
+    command.arg(format!("uml_dir={}/", directory.display())).arg("umid=uml");
+    command.env("TMPDIR", &directory);
+    command.arg(format!("initrd={}", archive.display()));
+    // The kernel's log is the error output; the agent has a serial line.
+    command.args(["con=null", "con0=null,fd:2", "ssl=null", "ssl0=fd:0,fd:1"]);
+    command.args(["panic=-1".to_owned(), format!("{}=/dev/ttyS0", initramfs::CHANNEL)]);
+    command.args(start.settings.words("append")).args(["--", AGENT]);
+    Ok(Launch::until_killed(command))
 }
 
 fn kernel(settings: &Settings) -> Result<std::path::PathBuf, SystemError> {

@@ -18,64 +18,47 @@ const COMPLETE: &str = "oscost-complete";
 const PREFIX_TIME: Duration = Duration::from_secs(180);
 
 /// The launcher.
-#[derive(Debug)]
-pub struct Wine;
-
-impl Launcher for Wine {
-    fn name(&self) -> &'static str {
-        "wine"
-    }
-
-    fn about(&self) -> &'static str {
-        "Wine with the oscost of Windows, PROGRAM.exe; its times are Wine's, not Windows'"
-    }
-
-    fn needs(&self) -> &'static str {
-        "wine64; an oscost.exe (`scripts/windows-build`)"
-    }
-
-    fn argument(&self) -> Option<Argument> {
-        Some(Argument { option: "binary", syntax: "PROGRAM.exe", required: true })
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        &[OptionSpec {
-            name: "prefix",
-            kind: Kind::Path,
-            meaning: "the Wine prefix, made if there is none; its server is stopped at the end, so that one run at a time \
+pub const WINE: Launcher = Launcher {
+    name: "wine",
+    about: "Wine with the oscost of Windows, PROGRAM.exe; its times are Wine's, not Windows'",
+    needs: "wine64; an oscost.exe (`scripts/windows-build`)",
+    argument: Some(Argument { option: "binary", syntax: "PROGRAM.exe", required: true }),
+    options: &[OptionSpec {
+        name: "prefix",
+        kind: Kind::Path,
+        meaning: "the Wine prefix, made if there is none; its server is stopped at the end, so that one run at a time \
                       can use it; oscost/wine in the user's cache unless given",
-        }]
-    }
+    }],
+    runs: |_| Runs::Named,
+    check,
+    launch,
+    ..Launcher::STATIC
+};
 
-    fn runs(&self, _settings: &Settings) -> Runs {
-        Runs::Named
+fn check(settings: &Settings) -> Result<(), SystemError> {
+    wine()?;
+    server()?;
+    match settings.path("binary") {
+        Some(path) if !path.is_file() => Err(SystemError::Failed(format!(
+            "{}: there is no such file; scripts/windows-build builds it",
+            path.display()
+        ))),
+        _ => Ok(()),
     }
+}
 
-    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
-        wine()?;
-        server()?;
-        match settings.path("binary") {
-            Some(path) if !path.is_file() => Err(SystemError::Failed(format!(
-                "{}: there is no such file; scripts/windows-build builds it",
-                path.display()
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
-        let prefix = prefix(start.settings)?;
-        let program = start.own_binary()?;
-        let server = server()?;
-        let words = ["env".into(), format!("WINEPREFIX={}", prefix.display())];
-        let removal = words.into_iter().chain([server.display().to_string(), "-k".to_owned()]);
-        let recorded = start.state.record(Created::RemovedBy(removal.collect()));
-        recorded.map_err(|e| SystemError::from_io("the record of Wine's server", &e))?;
-        make_prefix(&prefix, &server)?;
-        let mut command = in_prefix(wine()?, &prefix);
-        command.arg(program).arg(AGENT);
-        Ok(Launch::of(command))
-    }
+fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
+    let prefix = prefix(start.settings)?;
+    let program = start.own_binary()?;
+    let server = server()?;
+    let words = ["env".into(), format!("WINEPREFIX={}", prefix.display())];
+    let removal = words.into_iter().chain([server.display().to_string(), "-k".to_owned()]);
+    let recorded = start.state.record(Created::RemovedBy(removal.collect()));
+    recorded.map_err(|e| SystemError::from_io("the record of Wine's server", &e))?;
+    make_prefix(&prefix, &server)?;
+    let mut command = in_prefix(wine()?, &prefix);
+    command.arg(program).arg(AGENT);
+    Ok(Launch::of(command))
 }
 
 fn wine() -> Result<PathBuf, SystemError> {

@@ -3,7 +3,7 @@
 use super::tree::{Tree, cpus_in, field, words};
 use crate::machine::cpuid;
 use crate::machine::facts::{Findings, MITIGATION_SEPARATOR};
-use crate::machine::format::{cpu_list, flags_shown, size, stable_hash};
+use crate::machine::format::{cpu_list, flags_shown, stable_hash};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -22,12 +22,9 @@ pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
     let nodes = tree.text("sys/devices/system/node/online");
     let nodes = nodes.and_then(|list| cpus_in(&list));
     findings.set("numa_nodes", nodes.map(|nodes| nodes.len() as u64));
-    for (key, name) in
-        [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
-    {
-        let bytes = cache_bytes(tree, 0, name).or_else(|| cpuid::here().cache_bytes(name));
-        findings.set(key, bytes.map(size));
-    }
+    crate::machine::find_caches(findings, |name| {
+        cache_bytes(tree, 0, name).or_else(|| cpuid::here().cache_bytes(name))
+    });
     findings.set("governor", governor(tree, own_kernel));
     findings.set("turbo", turbo(tree));
     findings.set("mitigations", mitigations(tree));
