@@ -1,7 +1,8 @@
 use std::sync::Mutex;
 
 use measure::CaseError;
-use platform::pages::{Pages, page_size};
+use platform::memory::page_size;
+use platform::pages::Pages;
 
 use super::{PAGES, on_nothing, scale};
 use crate::Case;

@@ -1,4 +1,5 @@
-use platform::pages::{Pages, page_size};
+use platform::memory::page_size;
+use platform::pages::Pages;
 
 use super::{PAGES, nothing, on_nothing, scale};
 use crate::Case;

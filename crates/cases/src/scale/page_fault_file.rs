@@ -8,7 +8,8 @@ pub const CASE: Case = Case {
     comparable_to: "will-it-scale's page_fault3 does the same with 128 MiB and a file for each task.",
     run: on_unix!(|params, round| {
         use super::scale;
-        use platform::pages::{Pages, page_size};
+        use platform::memory::page_size;
+        use platform::pages::Pages;
 
         use crate::syscall::unnamed_file;
 
