@@ -371,7 +371,7 @@ fn in_memory(spoil: fn(&mut Vec<u8>)) -> [InMemory; 2] {
     ]
 }
 
-const IN_MEMORY: Mechanism = Mechanism { name: "memory", calls: None, window: None };
+const IN_MEMORY: Mechanism = Mechanism::new("memory", ipc::Calls::Any);
 
 fn params(name: &str, value: &str) -> Params {
     [(name, value), ("as", "threads"), ("place", "unpinned")]
