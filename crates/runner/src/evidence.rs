@@ -417,7 +417,7 @@ mod tests {
         let state = point.state(plan, 0, 0);
         let has_planned = state.made >= state.planned;
         let is_done = state.is_precise || state.made >= state.at_most;
-        !state.is_over && !(has_planned && is_done)
+        !(state.is_over || has_planned && is_done)
     }
 
     fn measured() -> RoundEnd {
