@@ -62,7 +62,7 @@ pub fn spans_cpus(params: &Params) -> bool {
 
 /// Where the tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum TaskPlace {
     /// All on the measuring CPU.
     Same,
     /// The partner on another CPU than the measuring task.
@@ -77,7 +77,7 @@ pub enum Place {
 #[derive(Debug, Clone)]
 pub struct Tasks {
     processes: bool,
-    place: Place,
+    place: TaskPlace,
     cpus: Vec<usize>,
 }
 
@@ -88,10 +88,10 @@ impl Tasks {
     /// `Unsupported` if there is no such second CPU, or if threads cannot be pinned.
     pub fn of(params: &Params, round: &Round) -> Result<Self, CaseError> {
         let place = match value_of(params, "place")? {
-            "same" => Place::Same,
-            "other" => Place::Other,
-            "unpinned" => Place::Unpinned,
-            word => Place::Apart(place::distance_of(word)?),
+            "same" => TaskPlace::Same,
+            "other" => TaskPlace::Other,
+            "unpinned" => TaskPlace::Unpinned,
+            word => TaskPlace::Apart(place::distance_of(word)?),
         };
         Self::new(round.order(), value_of(params, "as")? == "processes", place)
     }
@@ -100,26 +100,26 @@ impl Tasks {
     ///
     /// # Errors
     /// As [`Tasks::of`].
-    pub fn new(order: &RoundOrder, processes: bool, place: Place) -> Result<Self, CaseError> {
+    pub fn new(order: &RoundOrder, processes: bool, place: TaskPlace) -> Result<Self, CaseError> {
         let cpus = match place {
-            Place::Apart(distance) => {
-                measure::worker_group::Place::Apart(distance).cpus(&order.cpus)?
+            TaskPlace::Apart(distance) => {
+                measure::worker_group::WorkerPlace::Apart(distance).cpus(&order.cpus)?
             }
-            Place::Same | Place::Other | Place::Unpinned => order.cpus.clone(),
+            TaskPlace::Same | TaskPlace::Other | TaskPlace::Unpinned => order.cpus.clone(),
         };
-        if place == Place::Other && cpus.len() < 2 {
+        if place == TaskPlace::Other && cpus.len() < 2 {
             return Err(CaseError::Unsupported("needs two CPUs, and there is one".into()));
         }
         let tasks = Self { processes, place, cpus };
         match (place, tasks.cpus.last()) {
-            (Place::Unpinned, _) | (_, None) => tasks.stay(&tasks.cpus)?,
+            (TaskPlace::Unpinned, _) | (_, None) => tasks.stay(&tasks.cpus)?,
             (_, Some(&last)) => pin_thread(last)?,
         }
         Ok(tasks)
     }
 
     /// Where they run.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> TaskPlace {
         self.place
     }
 
@@ -133,12 +133,12 @@ impl Tasks {
     /// # Errors
     /// As [`Round::time`].
     pub fn time(&self, round: &mut Round, operation: impl FnMut()) -> Result<(), CaseError> {
-        if matches!(self.place, Place::Same | Place::Unpinned) {
+        if matches!(self.place, TaskPlace::Same | TaskPlace::Unpinned) {
             round.shares_cpu();
         }
         match self.place {
-            Place::Unpinned => round.time_unpinned(operation),
-            Place::Same | Place::Other | Place::Apart(_) => {
+            TaskPlace::Unpinned => round.time_unpinned(operation),
+            TaskPlace::Same | TaskPlace::Other | TaskPlace::Apart(_) => {
                 round.time_on(self.cpus.last().copied(), operation)
             }
         }
@@ -170,8 +170,8 @@ impl Tasks {
     /// Places a partner.
     fn take_place(&self) -> Result<(), CaseError> {
         match (self.place, &self.cpus[..]) {
-            (Place::Same, [.., last]) => pin_thread(*last),
-            (Place::Other | Place::Apart(_), [.., other, _]) => pin_thread(*other),
+            (TaskPlace::Same, [.., last]) => pin_thread(*last),
+            (TaskPlace::Other | TaskPlace::Apart(_), [.., other, _]) => pin_thread(*other),
             _ => self.stay(&self.cpus),
         }
     }

@@ -1,6 +1,6 @@
 //! The parameter `place`: which CPUs several workers or a pair of tasks run on.
 
-use measure::worker_group::Place;
+use measure::worker_group::WorkerPlace;
 use measure::{CaseError, Params};
 use platform::topology::Distance;
 
@@ -31,15 +31,15 @@ pub const SPREAD: Param = Param {
 ///
 /// # Errors
 /// `Failed` if it has a value that is no place.
-pub fn place_of(params: &Params) -> Result<Place, CaseError> {
+pub fn place_of(params: &Params) -> Result<WorkerPlace, CaseError> {
     if !params.contains_key(PLACE.name) {
-        return Ok(Place::Spread);
+        return Ok(WorkerPlace::Spread);
     }
     Ok(match value_of(params, PLACE.name)? {
-        "same" => Place::Same,
-        "spread" => Place::Spread,
-        "unpinned" => Place::Unpinned,
-        word => Place::Apart(distance_of(word)?),
+        "same" => WorkerPlace::Same,
+        "spread" => WorkerPlace::Spread,
+        "unpinned" => WorkerPlace::Unpinned,
+        word => WorkerPlace::Apart(distance_of(word)?),
     })
 }
 
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn every_value_that_can_be_given_is_a_place_of_its_own() {
         let words = PLACE.full.iter().chain(APART);
-        let places: Vec<Place> = words
+        let places: Vec<WorkerPlace> = words
             .map(|word| {
                 let params = Params::from([("place".to_owned(), (*word).to_owned())]);
                 place_of(&params).unwrap()
@@ -72,7 +72,7 @@ mod tests {
             .collect();
         let apart = |at: usize| places[at + 1..].iter().all(|other| *other != places[at]);
         assert!((0..places.len()).all(apart), "{places:?}");
-        assert_eq!(place_of(&Params::new()), Ok(Place::Spread));
+        assert_eq!(place_of(&Params::new()), Ok(WorkerPlace::Spread));
         let unknown = Params::from([("place".to_owned(), "moon".to_owned())]);
         assert!(place_of(&unknown).is_err());
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cases::ipc::{self, Mechanism, MessageEnd, measure_round_trip, measure_transfer};
-use cases::partner::{Place, Tasks};
+use cases::partner::{TaskPlace, Tasks};
 use cases::switch::{self, TokenEnd, measure_ring};
 use cases::{Case, Only};
 use libtest_mimic::{Arguments, Completion, Trial};
@@ -243,7 +243,7 @@ fn kinds() -> &'static [bool] {
 }
 
 fn tasks(order: &RoundOrder, processes: bool) -> Tasks {
-    Tasks::new(order, processes, Place::Unpinned).expect("unpinned tasks need nothing")
+    Tasks::new(order, processes, TaskPlace::Unpinned).expect("unpinned tasks need nothing")
 }
 
 /// Passes the token to itself.
@@ -453,7 +453,7 @@ fn a_partner_that_fails_is_reported() {
 fn a_second_cpu_is_needed() {
     let mut order = order("switch/pipe", &Params::new(), Mode::Sample);
     order.cpus.truncate(1);
-    let refused = Tasks::new(&order, false, Place::Other);
+    let refused = Tasks::new(&order, false, TaskPlace::Other);
     assert!(matches!(refused, Err(CaseError::Unsupported(why)) if why.contains("two CPUs")));
 }
 

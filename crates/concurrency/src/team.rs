@@ -27,7 +27,7 @@ pub(crate) struct Team<'a, S, T, H, R> {
     begun: Apart<AtomicUsize>,
     /// Number of results that have been assigned a place; the places are used in turn.
     placed: Apart<AtomicUsize>,
-    places: Vec<Apart<Place<R>>>,
+    places: Vec<Apart<ResultSlot<R>>>,
     /// No further object is begun.
     is_over: AtomicBool,
     leader: Waiter,
@@ -40,7 +40,7 @@ pub(crate) struct Team<'a, S, T, H, R> {
 struct Apart<V>(V);
 
 /// A result with its object's index, until the leader takes it.
-struct Place<R> {
+struct ResultSlot<R> {
     is_full: AtomicBool,
     result: Mutex<Option<(usize, Result<R, Failure>)>>,
 }
@@ -49,7 +49,7 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
     /// A team of that size. The thread that creates it is the leader.
     pub fn new(objects: &'a [T], handler: &'a H, size: usize) -> Self {
         let counter = || Apart(AtomicUsize::new(0));
-        let place = || Place { is_full: AtomicBool::new(false), result: Mutex::new(None) };
+        let place = || ResultSlot { is_full: AtomicBool::new(false), result: Mutex::new(None) };
         let unknown = if S::IN_ORDER { 0 } else { objects.len() };
         Self {
             objects,
@@ -165,7 +165,7 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
         }
     }
 
-    fn await_result(&self, place: &Place<R>, is_brisk: bool) {
+    fn await_result(&self, place: &ResultSlot<R>, is_brisk: bool) {
         let is_full = || place.is_full.load(Ordering::SeqCst);
         // At a fast pace the members that are awake take the next object sooner than another would wake. Otherwise no
         // object may wait while the finisher runs and members sleep.

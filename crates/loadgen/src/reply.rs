@@ -1,7 +1,7 @@
 //! The client's side of the protocols, without I/O: requests, and the comparison of replies byte for byte.
 
 use serving::SplitMix64;
-use serving::protocol::{self, Kind, Protocol, TOO_BUSY, UNAVAILABLE, UNAVAILABLE_CLOSE};
+use serving::protocol::{self, ExchangeKind, Protocol, TOO_BUSY, UNAVAILABLE, UNAVAILABLE_CLOSE};
 
 use crate::external::ExternalReplies;
 use crate::verdict::{Progress, Verdict, shown, surplus};
@@ -27,16 +27,17 @@ impl Exchange {
     /// status.
     pub fn new(protocol: Protocol, status: Option<u16>, host: &str) -> Self {
         let (mut request, mut last_request) = (Vec::new(), Vec::new());
-        if protocol.kind == Kind::Http {
+        if protocol.kind == ExchangeKind::Http {
             request = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes();
             last_request =
                 format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").into_bytes();
         }
         let random = match protocol.kind {
-            Kind::Echo { .. } => random_bytes(2 * WINDOWS),
+            ExchangeKind::Echo { .. } => random_bytes(2 * WINDOWS),
             _ => Vec::new(),
         };
-        let external = status.filter(|_| protocol.kind == Kind::Http).map(ExternalReplies::new);
+        let external =
+            status.filter(|_| protocol.kind == ExchangeKind::Http).map(ExternalReplies::new);
         Self { protocol, request, last_request, random, external }
     }
 
@@ -48,7 +49,7 @@ impl Exchange {
     /// The largest request, in bytes.
     pub fn largest_request(&self) -> usize {
         match self.protocol.kind {
-            Kind::Echo { size } => size,
+            ExchangeKind::Echo { size } => size,
             _ => self.last_request.len(),
         }
     }
@@ -64,10 +65,10 @@ impl Exchange {
     /// The request.
     pub fn request(&self, progress: &Progress) -> &[u8] {
         match self.protocol.kind {
-            Kind::TooBusy => &[],
-            Kind::Http if progress.last => &self.last_request,
-            Kind::Http => &self.request,
-            Kind::Echo { size } => self.window(progress.serial, size),
+            ExchangeKind::TooBusy => &[],
+            ExchangeKind::Http if progress.last => &self.last_request,
+            ExchangeKind::Http => &self.request,
+            ExchangeKind::Echo { size } => self.window(progress.serial, size),
         }
     }
 
@@ -83,10 +84,10 @@ impl Exchange {
             return external.take(progress, bytes);
         }
         let expected = match self.protocol.kind {
-            Kind::TooBusy => TOO_BUSY,
-            Kind::Http if progress.last => UNAVAILABLE_CLOSE,
-            Kind::Http => UNAVAILABLE,
-            Kind::Echo { size } => self.window(progress.serial, size),
+            ExchangeKind::TooBusy => TOO_BUSY,
+            ExchangeKind::Http if progress.last => UNAVAILABLE_CLOSE,
+            ExchangeKind::Http => UNAVAILABLE,
+            ExchangeKind::Echo { size } => self.window(progress.serial, size),
         };
         let rest = &expected[progress.got as usize..];
         let (now, beyond) = bytes.split_at(bytes.len().min(rest.len()));
@@ -136,10 +137,10 @@ mod tests {
                 let mut progress = Progress::default();
                 exchange.begin(&mut progress, 7, 0);
                 let reply = match exchange.protocol.kind {
-                    Kind::TooBusy => TOO_BUSY.to_vec(),
-                    Kind::Http if progress.last => UNAVAILABLE_CLOSE.to_vec(),
-                    Kind::Http => UNAVAILABLE.to_vec(),
-                    Kind::Echo { .. } => exchange.request(&progress).to_vec(),
+                    ExchangeKind::TooBusy => TOO_BUSY.to_vec(),
+                    ExchangeKind::Http if progress.last => UNAVAILABLE_CLOSE.to_vec(),
+                    ExchangeKind::Http => UNAVAILABLE.to_vec(),
+                    ExchangeKind::Echo { .. } => exchange.request(&progress).to_vec(),
                 };
                 (exchange, progress, reply)
             })

@@ -184,7 +184,7 @@ fn large_and_small_echoes() {
     for protocol in ["echo:1", "echo:65536", "echo:1000/3"] {
         let limit = protocol.split_once('/').map(|(_, n)| n.parse().expect("a number"));
         let size = protocol.parse::<Protocol>().map(|p| match p.kind {
-            serving::Kind::Echo { size } => size,
+            serving::ExchangeKind::Echo { size } => size,
             _ => 0,
         });
         let size = size.expect("a protocol");

@@ -40,7 +40,7 @@ impl Recorder {
             from: from.to_owned(),
             to: Vec::new(),
             header: Vec::new(),
-            line: Line::Begun,
+            line: HeaderPosition::Begun,
             whole: Context::new(&SHA256),
             content: Context::new(&SHA256),
             part: self.folder.as_mut().map(Folder::begin),
@@ -95,7 +95,7 @@ pub(crate) struct PendingRecord {
     from: String,
     to: Vec<String>,
     header: Vec<u8>,
-    line: Line,
+    line: HeaderPosition,
     whole: Context,
     content: Context,
     part: Option<io::Result<Part>>,
@@ -112,7 +112,7 @@ impl fmt::Debug for PendingRecord {
 
 /// The position in the header, which ends with an empty line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum HeaderPosition {
     Text,
     Cr,
     Begun,
@@ -145,12 +145,12 @@ impl PendingRecord {
     fn header_in(&mut self, bytes: &[u8]) -> usize {
         for (at, &byte) in bytes.iter().enumerate() {
             self.line = match (self.line, byte) {
-                (Line::Over, _) => return at,
-                (Line::Begun, b'\r') => Line::BegunCr,
-                (_, b'\r') => Line::Cr,
-                (Line::Cr, b'\n') => Line::Begun,
-                (Line::BegunCr, b'\n') => Line::Over,
-                _ => Line::Text,
+                (HeaderPosition::Over, _) => return at,
+                (HeaderPosition::Begun, b'\r') => HeaderPosition::BegunCr,
+                (_, b'\r') => HeaderPosition::Cr,
+                (HeaderPosition::Cr, b'\n') => HeaderPosition::Begun,
+                (HeaderPosition::BegunCr, b'\n') => HeaderPosition::Over,
+                _ => HeaderPosition::Text,
             };
         }
         bytes.len()

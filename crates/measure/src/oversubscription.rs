@@ -14,14 +14,14 @@ const SEEN_FROM: Duration = Duration::from_millis(500);
 
 /// The observed load by other programs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Seen {
+pub(crate) struct OtherPrograms {
     /// The whole machine's run queue, before and after; `None` if the system does not report it.
     pub queue: Option<RunQueue>,
     /// The share of the time that other programs used of the busy CPUs; `None` if unknown.
     pub taken: Option<f64>,
 }
 
-impl Seen {
+impl OtherPrograms {
     /// The other runnable threads now. What the measurement itself started must have ended, or not have begun: its threads
     /// that only poll for what is next would be taken for other programs.
     pub fn now() -> Self {
@@ -54,7 +54,7 @@ fn least_of(mut looks: impl Iterator<Item = RunQueue>) -> Option<RunQueue> {
 ///
 /// The run queue is the whole machine's, so it is compared with all CPUs of the machine. If only a part of them was
 /// kept busy, the time that others used of that part decides, if known.
-pub(crate) fn is_oversubscribed(busy: usize, seen: Seen) -> bool {
+pub(crate) fn is_oversubscribed(busy: usize, seen: OtherPrograms) -> bool {
     let taken = seen.taken.map(|share| share > OTHERS_SHARE);
     let queued = seen.queue.map(|queue| queue.others > queue.online.saturating_sub(busy));
     let confined = seen.queue.is_some_and(|queue| queue.online > busy);
@@ -77,7 +77,7 @@ mod tests {
 
     fn oversubscribed(busy: usize, queue: Option<(usize, usize)>, taken: Option<f64>) -> bool {
         let queue = queue.map(|(others, online)| RunQueue { others, online });
-        is_oversubscribed(busy, Seen { queue, taken })
+        is_oversubscribed(busy, OtherPrograms { queue, taken })
     }
 
     #[test]
@@ -124,12 +124,13 @@ mod tests {
 
     #[test]
     fn of_two_looks_the_fuller_counts() {
-        let look = |others| Seen { queue: Some(RunQueue { others, online: 2 }), taken: None };
+        let look =
+            |others| OtherPrograms { queue: Some(RunQueue { others, online: 2 }), taken: None };
         assert_eq!(look(3).and(look(1)), look(3));
         assert_eq!(look(1).and(look(3)), look(3));
-        assert_eq!(look(1).and(Seen::default()), look(1));
-        let taken = Seen { queue: None, taken: Some(0.1) };
-        assert_eq!(look(1).and(taken), Seen { taken: Some(0.1), ..look(1) });
+        assert_eq!(look(1).and(OtherPrograms::default()), look(1));
+        let taken = OtherPrograms { queue: None, taken: Some(0.1) };
+        assert_eq!(look(1).and(taken), OtherPrograms { taken: Some(0.1), ..look(1) });
     }
 
     #[test]

@@ -301,7 +301,7 @@ pub mod end {
 
     #[derive(Serialize, Deserialize)]
     #[serde(untagged)]
-    enum End {
+    enum EndFields {
         Error(CaseError),
         Measured { outcome: Measured },
     }
@@ -321,7 +321,7 @@ pub mod end {
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         match end {
-            Ok(()) => End::Measured { outcome: Measured::Measured }.serialize(serializer),
+            Ok(()) => EndFields::Measured { outcome: Measured::Measured }.serialize(serializer),
             Err(error) => error.serialize(serializer),
         }
     }
@@ -333,9 +333,9 @@ pub mod end {
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Result<(), CaseError>, D::Error> {
-        Ok(match End::deserialize(deserializer)? {
-            End::Measured { .. } => Ok(()),
-            End::Error(error) => Err(error),
+        Ok(match EndFields::deserialize(deserializer)? {
+            EndFields::Measured { .. } => Ok(()),
+            EndFields::Error(error) => Err(error),
         })
     }
 }

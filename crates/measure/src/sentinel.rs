@@ -106,13 +106,13 @@ impl Reading {
 /// One cache line that contains the index of the next.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
-struct Line(usize);
+struct ChaseLine(usize);
 
 /// The references, ready to run on the calling thread's CPU.
 pub struct Sentinel {
     clock: Clock,
     chain: Chain,
-    ring: Box<[Line; LINES]>,
+    ring: Box<[ChaseLine; LINES]>,
 }
 
 impl Sentinel {
@@ -160,8 +160,8 @@ impl Sentinel {
 
 /// A ring through all lines in an order that no prefetcher predicts (a full-period congruential step, Knuth, TAOCP vol.
 /// 2, 3.2.1.2: increment odd, multiplier 1 modulo 4).
-fn ring() -> Box<[Line; LINES]> {
-    let mut ring = Box::new([Line(0); LINES]);
+fn ring() -> Box<[ChaseLine; LINES]> {
+    let mut ring = Box::new([ChaseLine(0); LINES]);
     for (at, line) in ring.iter_mut().enumerate() {
         line.0 = (at * 173 + 257) % LINES;
     }
@@ -177,7 +177,7 @@ fn alu(turns: u64) {
 
 /// Follows the ring; each load depends on the one before.
 #[inline(never)]
-fn chase(ring: &[Line; LINES], laps: usize) {
+fn chase(ring: &[ChaseLine; LINES], laps: usize) {
     let mut at = 0;
     for _ in 0..LINES * laps {
         at = ring[at % LINES].0;

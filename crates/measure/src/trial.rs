@@ -8,7 +8,7 @@ use platform::counters::{Counts, ThreadCounters};
 use platform::cpu::{keep_process_to, pin_thread, pin_thread_to_any};
 use platform::usage::{ProcessUsage, busy_time};
 
-use crate::oversubscription::{Seen, is_oversubscribed, taken_by_others};
+use crate::oversubscription::{OtherPrograms, is_oversubscribed, taken_by_others};
 use crate::record::{Line, OperationCounts, Repeated, Series};
 use crate::round::{Mode, Round};
 use crate::sentinel::{Reading, Sentinel};
@@ -203,11 +203,12 @@ impl Round<'_> {
         trial: impl FnOnce() -> Result<Timed<T>, CaseError>,
     ) -> Result<Trial<T>, CaseError> {
         self.announce();
-        let (before, seen_before) = (context.readings(), Seen::now());
+        let (before, seen_before) = (context.readings(), OtherPrograms::now());
         let usage = ProcessUsage::now();
         let timed = trial()?;
         let usage = ProcessUsage::now().since(usage);
-        let oversubscribed = is_oversubscribed(context.cpus.len(), seen_before.and(Seen::now()));
+        let oversubscribed =
+            is_oversubscribed(context.cpus.len(), seen_before.and(OtherPrograms::now()));
         let trial = Trial { value: timed.value, elapsed: timed.took, usage };
         if self.order().mode.is_counted_outside() {
             self.print_repeated(Repeated { operations: timed.operations, us: 0 });
@@ -255,7 +256,7 @@ impl Round<'_> {
             one()?;
         }
         self.announce();
-        let (before, seen_before) = (context.readings(), Seen::now());
+        let (before, seen_before) = (context.readings(), OtherPrograms::now());
         let (usage, busy) = (ProcessUsage::now(), busy_time(&context.cpus));
         let mut all = Vec::with_capacity(times);
         for _ in 0..times.max(1) {
@@ -266,8 +267,10 @@ impl Round<'_> {
         let all_busy =
             busy_time(&context.cpus).zip(busy).map(|(now, then)| now.saturating_sub(then));
         let taken = all_busy.and_then(|busy| taken_by_others(busy, own, elapsed));
-        let oversubscribed =
-            is_oversubscribed(context.cpus.len(), seen_before.and(Seen { taken, ..Seen::now() }));
+        let oversubscribed = is_oversubscribed(
+            context.cpus.len(),
+            seen_before.and(OtherPrograms { taken, ..OtherPrograms::now() }),
+        );
         self.print_trials(context, &all, 1, [before, context.readings()], oversubscribed);
         Ok(all)
     }

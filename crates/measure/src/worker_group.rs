@@ -21,7 +21,7 @@ use platform::counters::ThreadCounters;
 use platform::process::fork;
 use platform::shared::Shared;
 
-pub use placement::{Place, WORKERS_AT_MOST, WorkerGroup};
+pub use placement::{WORKERS_AT_MOST, WorkerGroup, WorkerPlace};
 pub use worker::{Operations, Task};
 
 use coordinator::{coordinate, verify_exclusion};
@@ -31,7 +31,7 @@ use worker::Worker;
 use crate::doubt::Doubt;
 use crate::metric::{Role, TIME};
 use crate::metrics;
-use crate::oversubscription::{Seen, is_oversubscribed};
+use crate::oversubscription::{OtherPrograms, is_oversubscribed};
 use crate::record::{OperationCounts, Repeated, Series};
 use crate::round::{Mode, Round, RoundOrder, use_all_cpus};
 use crate::stats::median;
@@ -47,7 +47,7 @@ metrics! {
         "operations of the least served worker, relative to a fair share";
     GREATEST_SHARE = lower("greatest-share", "of fair"),
         "operations of the best served worker, relative to a fair share";
-    HAND_OVER = lower("handover-to-waiter", "ns"),
+    HANDOVER_TO_WAITER = lower("handover-to-waiter", "ns"),
         "the time from the beginning of a release until another worker, which has waited for 20 us or longer, has acquired the lock; \
          if that worker sleeps, waking it is included";
 }
@@ -126,7 +126,7 @@ impl Round<'_> {
 
     fn report_hand_overs(&mut self, state: &SharedState) {
         match state.hand_overs.median() {
-            Some(time) => self.metric(&HAND_OVER, time.get()),
+            Some(time) => self.metric(&HANDOVER_TO_WAITER, time.get()),
             None => self.doubt(Doubt::NoHandOver),
         }
     }
@@ -215,11 +215,11 @@ fn exit_code(case_error: &CaseError) -> i32 {
 }
 
 /// The runnable threads of other programs, if they matter: samples of a single worker are classified one by one.
-fn other_threads(worker_group: &WorkerGroup, order: &RoundOrder) -> Seen {
+fn other_threads(worker_group: &WorkerGroup, order: &RoundOrder) -> OtherPrograms {
     if worker_group.workers == 1 || order.mode != Mode::Sample {
-        Seen::default()
+        OtherPrograms::default()
     } else {
-        Seen::now()
+        OtherPrograms::now()
     }
 }
 
@@ -261,8 +261,12 @@ mod tests {
     fn contend(workers: usize, takes: fn(u32) -> Duration) -> (Vec<Series>, Vec<MetricValue>) {
         let order = RoundOrder { limit_ms: 30, ..order(Mode::Sample) };
         let mut out = Vec::new();
-        let worker_group =
-            WorkerGroup { workers, processes: false, place: Place::Unpinned, time: Duration::ZERO };
+        let worker_group = WorkerGroup {
+            workers,
+            processes: false,
+            place: WorkerPlace::Unpinned,
+            time: Duration::ZERO,
+        };
         let task = Slowing { lock: Mutex::new(()), takes };
         Round::new(&order, &mut out).contend(&worker_group, &task).unwrap();
         let (mut series, mut metrics) = (Vec::new(), Vec::new());
@@ -318,7 +322,7 @@ mod tests {
             let worker_group = WorkerGroup {
                 workers,
                 processes: false,
-                place: Place::Spread,
+                place: WorkerPlace::Spread,
                 time: Duration::ZERO,
             };
             let mut round = Round::new(&order, &mut out);
@@ -356,7 +360,7 @@ mod tests {
         let worker_group = |workers| WorkerGroup {
             workers,
             processes: false,
-            place: Place::Unpinned,
+            place: WorkerPlace::Unpinned,
             time: Duration::ZERO,
         };
         let (order, mut out) = (order(Mode::Sample), Vec::new());

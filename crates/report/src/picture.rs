@@ -4,7 +4,7 @@
 //! compared. A peak over the second character means that most samples are close to the estimate. A long tail or a
 //! second peak to the right is caused by neighbours, interrupts and other modes of the operation.
 
-use results::Seen;
+use results::Distribution;
 
 /// The range of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// In Unicode the height of a block is the share of samples, the highest one being full; in ASCII a digit gives the
 /// share in tenths, rounded up.
 /// Empty if the estimate is not positive, since there is no scale.
-pub(crate) fn picture(seen: &Seen, estimate: f64, scale: Scale, unicode: bool) -> String {
+pub(crate) fn picture(seen: &Distribution, estimate: f64, scale: Scale, unicode: bool) -> String {
     if !(estimate > 0.0 && estimate.is_finite()) {
         return String::new();
     }
@@ -55,7 +55,7 @@ pub(crate) fn picture(seen: &Seen, estimate: f64, scale: Scale, unicode: bool) -
 }
 
 /// The share of samples in each step, assuming an even distribution between neighbouring quantiles.
-fn shares(seen: &Seen, estimate: f64, scale: Scale) -> Vec<f64> {
+fn shares(seen: &Distribution, estimate: f64, scale: Scale) -> Vec<f64> {
     let quantiles = [
         (seen.min, seen.p5, 0.05),
         (seen.p5, seen.p25, 0.20),
@@ -125,9 +125,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn seen(quantiles: [f64; 7]) -> Seen {
+    fn seen(quantiles: [f64; 7]) -> Distribution {
         let [min, p5, p25, p50, p75, p95, p99] = quantiles;
-        Seen { min, p5, p25, p50, p75, p95, p99, mean: p50 }
+        Distribution { min, p5, p25, p50, p75, p95, p99, mean: p50 }
     }
 
     #[test]

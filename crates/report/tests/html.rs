@@ -6,7 +6,7 @@ use analysis::{Moment, Recorded, Samples};
 use cases::{Case, Extent, Only};
 use measure::{Params, Role, TIME};
 use report::{Report, ReportRun, report_html};
-use results::{CaseResult, Document, Estimate, Interval, PerOp, RunInfo, SCHEMA, Seen};
+use results::{CaseResult, Distribution, Document, Estimate, Interval, PerOp, RunInfo, SCHEMA};
 
 /// The most bytes of the page of a default run.
 const LARGEST: usize = 1_600_000;
@@ -50,7 +50,7 @@ fn of_point(case: &Case, params: &Params, nth: usize) -> Vec<CaseResult> {
             median: value * 3.1,
             high: value * 3.2,
         }),
-        seen: Some(Seen {
+        seen: Some(Distribution {
             min: value * 0.9,
             p5: value * 0.95,
             p25: value,

@@ -12,7 +12,7 @@ use report::{
     Card, CardMetric, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards,
     cards_short, closing_line, compare_table, env_page, results_tables, runs_table,
 };
-use results::{CaseResult, Direction, Estimate, Outcome, PerOp, Seen};
+use results::{CaseResult, Direction, Distribution, Estimate, Outcome, PerOp};
 use unicode_width::UnicodeWidthStr;
 
 const OUTCOMES: [Outcome; 5] = [
@@ -85,7 +85,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
                 cycles: None,
                 frequency_slope: None,
                 cpus: Vec::new(),
-                seen: measured.then(|| Seen {
+                seen: measured.then(|| Distribution {
                     min: at(0.9),
                     p5: at(0.95),
                     p25: at(0.99),

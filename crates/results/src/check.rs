@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value};
 
 use crate::document::{
-    CaseResult, Document, Estimate, FrequencySlope, GROUP, Interval, Outcome, PerOp, Reference,
-    RunInfo, SCHEMA, Seen,
+    CaseResult, Distribution, Document, Estimate, FrequencySlope, GROUP, Interval, Outcome, PerOp,
+    Reference, RunInfo, SCHEMA,
 };
 
 /// The longest run id, in bytes.
@@ -179,7 +179,7 @@ impl CaseResult {
         if let Some(FrequencySlope { slope, low, high, .. }) = self.frequency_slope {
             check_ascending("frequency_slope", &[("low", low), ("slope", slope), ("high", high)])?;
         }
-        if let Some(Seen { min, p5, p25, p50, p75, p95, p99, mean }) = self.seen {
+        if let Some(Distribution { min, p5, p25, p50, p75, p95, p99, mean }) = self.seen {
             let low = [("min", min), ("p5", p5), ("p25", p25), ("p50", p50)];
             let high = [("p75", p75), ("p95", p95), ("p99", p99)];
             check_ascending("seen", &[&low[..], &high].concat())?;

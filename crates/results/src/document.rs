@@ -106,7 +106,7 @@ pub struct CaseResult {
     pub cpus: Vec<usize>,
     /// The distribution of all samples, quiet or not, as an application would have seen it. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<Seen>,
+    pub seen: Option<Distribution>,
     /// Share (0 to 1) of the measuring time that was quiet. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_share: Option<f64>,
@@ -229,7 +229,7 @@ pub struct FrequencySlope {
 /// Distribution of all samples, in the result's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct Seen {
+pub struct Distribution {
     pub min: f64,
     pub p5: f64,
     pub p25: f64,

@@ -12,8 +12,9 @@ pub use check::Fault;
 pub use measure::Params;
 
 pub use document::{
-    CaseResult, Direction, Document, EMULATED, Estimate, FrequencySlope, GROUP, Interval, LAUNCHER,
-    LEAST_ROUNDS, Outcome, PerOp, Reference, RunInfo, SCHEMA, SYSTEM, Seen, machine_line,
+    CaseResult, Direction, Distribution, Document, EMULATED, Estimate, FrequencySlope, GROUP,
+    Interval, LAUNCHER, LEAST_ROUNDS, Outcome, PerOp, Reference, RunInfo, SCHEMA, SYSTEM,
+    machine_line,
 };
 pub use export::{TEXT_FORMATS, TextFormat, to_benchstat, to_csv, to_json};
 pub use import::{ImportError, parse_document};

@@ -67,7 +67,7 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         outcome: Outcome::Measured,
         reason: None,
         estimate: Some(Estimate { median, low: median - 1.0, high: median + 2.0, level: 0.95 }),
-        seen: Some(Seen {
+        seen: Some(Distribution {
             min: 160.0,
             p5: 161.0,
             p25: 164.0,
@@ -179,10 +179,19 @@ fn frequency_slope() -> impl Strategy<Value = FrequencySlope> {
     })
 }
 
-fn seen() -> impl Strategy<Value = Seen> {
+fn seen() -> impl Strategy<Value = Distribution> {
     (vec(finite(), 7), finite()).prop_map(|(mut f, mean)| {
         f.sort_by(f64::total_cmp);
-        Seen { min: f[0], p5: f[1], p25: f[2], p50: f[3], p75: f[4], p95: f[5], p99: f[6], mean }
+        Distribution {
+            min: f[0],
+            p5: f[1],
+            p25: f[2],
+            p50: f[3],
+            p75: f[4],
+            p95: f[5],
+            p99: f[6],
+            mean,
+        }
     })
 }
 

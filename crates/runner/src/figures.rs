@@ -11,7 +11,7 @@ use measure::stats::{
 };
 use measure::{Direction, Doubt, TIME};
 use results::{
-    CaseResult, Estimate, FrequencySlope, LEAST_ROUNDS, Outcome, PerOp, Reference, Seen,
+    CaseResult, Distribution, Estimate, FrequencySlope, LEAST_ROUNDS, Outcome, PerOp, Reference,
 };
 
 use crate::evidence::{Evidence, Round};
@@ -414,15 +414,8 @@ impl Evidence {
 fn fill_seen(result: &mut CaseResult, judged: Vec<JudgedRound>) {
     let mut all: Vec<f64> = judged.into_iter().flat_map(|j| j.all).map(|s| s.ns).collect();
     result.samples = all.len() as u64;
-    result.seen = distribution(&mut all).map(|[min, p5, p25, p50, p75, p95, p99, mean]| Seen {
-        min,
-        p5,
-        p25,
-        p50,
-        p75,
-        p95,
-        p99,
-        mean,
+    result.seen = distribution(&mut all).map(|[min, p5, p25, p50, p75, p95, p99, mean]| {
+        Distribution { min, p5, p25, p50, p75, p95, p99, mean }
     });
 }
 

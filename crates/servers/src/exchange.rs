@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serving::protocol::{
-    BAD_REQUEST, HEAD_AT_MOST, Kind, Protocol, TOO_BUSY, UNAVAILABLE, UNAVAILABLE_CLOSE,
+    BAD_REQUEST, ExchangeKind, HEAD_AT_MOST, Protocol, TOO_BUSY, UNAVAILABLE, UNAVAILABLE_CLOSE,
 };
 
 /// The readiness an exchange waits for.
@@ -36,7 +36,7 @@ impl Exchange {
     /// An exchange with a client that has just connected. Where the server speaks first, calls `work` before its reply is
     /// there to be sent.
     pub fn new(protocol: Protocol, work: &dyn Fn()) -> Self {
-        let speaks_first = protocol.kind == Kind::TooBusy;
+        let speaks_first = protocol.kind == ExchangeKind::TooBusy;
         if speaks_first {
             work();
         }
@@ -83,9 +83,9 @@ impl Exchange {
     /// receive only after everything was sent, so that a client that does not read cannot exhaust the memory.
     pub fn received(&mut self, bytes: &[u8], work: &dyn Fn()) {
         match self.protocol.kind {
-            Kind::TooBusy => {}
-            Kind::Echo { size } => self.echo(bytes, size, work),
-            Kind::Http => self.http(bytes, work),
+            ExchangeKind::TooBusy => {}
+            ExchangeKind::Echo { size } => self.echo(bytes, size, work),
+            ExchangeKind::Http => self.http(bytes, work),
         }
     }
 
@@ -96,7 +96,7 @@ impl Exchange {
 
     /// The server stops: the next reply is the last, and announces the close if the protocol can.
     pub fn finish_soon(&mut self) {
-        if self.protocol.kind == Kind::Http {
+        if self.protocol.kind == ExchangeKind::Http {
             self.left = Some(1);
         }
     }

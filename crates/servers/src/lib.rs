@@ -19,5 +19,5 @@ pub mod work;
 pub use architecture::{ARCHITECTURES, Architecture};
 pub use name_server::NameServer;
 pub use server::{Counters, Server, ServerOptions};
-pub use serving::{Kind, NoSuchProtocol, Protocol, Stop};
+pub use serving::{ExchangeKind, NoSuchProtocol, Protocol, Stop};
 pub use work::{Task, Work};

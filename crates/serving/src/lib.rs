@@ -22,7 +22,7 @@ pub use accept::{AcceptContext, Drain, PAUSE, Shortages, is_of_one_connection};
 pub use acceptor::{Acceptor, BURST_AT_MOST};
 pub use blocking_acceptor::BlockingAcceptor;
 pub use deadlines::Deadlines;
-pub use protocol::{Kind, NoSuchProtocol, Protocol};
+pub use protocol::{ExchangeKind, NoSuchProtocol, Protocol};
 pub use random::SplitMix64;
 pub use slots::Slots;
 pub use stop::Stop;

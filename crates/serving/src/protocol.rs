@@ -23,14 +23,14 @@ pub const SIZE_AT_MOST: usize = 64 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protocol {
     /// The kind of the exchange.
-    pub kind: Kind,
+    pub kind: ExchangeKind,
     /// The number of replies after which the server closes the connection; `None`: the client closes it.
     pub requests: Option<u32>,
 }
 
 /// The kind of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ExchangeKind {
     /// The server sends [`TOO_BUSY`] and closes.
     TooBusy,
     /// The server sends back each request of this size.
@@ -44,20 +44,20 @@ pub enum Kind {
 
 impl Protocol {
     /// The server sends [`TOO_BUSY`] and closes.
-    pub const TOO_BUSY: Self = Self { kind: Kind::TooBusy, requests: Some(1) };
+    pub const TOO_BUSY: Self = Self { kind: ExchangeKind::TooBusy, requests: Some(1) };
     /// HTTP with one connection for all requests of a client.
-    pub const HTTP: Self = Self { kind: Kind::Http, requests: None };
+    pub const HTTP: Self = Self { kind: ExchangeKind::Http, requests: None };
     /// HTTP with a connection for each request.
-    pub const HTTP_CLOSE: Self = Self { kind: Kind::Http, requests: Some(1) };
+    pub const HTTP_CLOSE: Self = Self { kind: ExchangeKind::Http, requests: Some(1) };
 
     /// An echo of requests of `size` bytes, up to [`SIZE_AT_MOST`].
     pub const fn echo(size: usize, requests: Option<u32>) -> Self {
-        Self { kind: Kind::Echo { size }, requests }
+        Self { kind: ExchangeKind::Echo { size }, requests }
     }
 
     /// Whether the client sends first: then a server can have the kernel defer the connection.
     pub fn client_sends_first(self) -> bool {
-        self.kind != Kind::TooBusy
+        self.kind != ExchangeKind::TooBusy
     }
 }
 
@@ -84,12 +84,12 @@ impl FromStr for Protocol {
         let kind = match (kind, requests) {
             ("450", None) => return Ok(Self::TOO_BUSY),
             ("http-close", None) => return Ok(Self::HTTP_CLOSE),
-            ("http", _) => Kind::Http,
-            ("echo", _) => Kind::Echo { size: SIZE },
+            ("http", _) => ExchangeKind::Http,
+            ("echo", _) => ExchangeKind::Echo { size: SIZE },
             _ => {
                 let size = kind.strip_prefix("echo:").and_then(|size| size.parse().ok());
                 let fits = |size: &usize| (1..=SIZE_AT_MOST).contains(size);
-                Kind::Echo { size: size.filter(fits).ok_or_else(wrong)? }
+                ExchangeKind::Echo { size: size.filter(fits).ok_or_else(wrong)? }
             }
         };
         Ok(Self { kind, requests })
@@ -99,11 +99,11 @@ impl FromStr for Protocol {
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self.kind {
-            Kind::TooBusy => return f.write_str("450"),
-            Kind::Http if self.requests == Some(1) => return f.write_str("http-close"),
-            Kind::Http => f.write_str("http")?,
-            Kind::Echo { size: SIZE } => f.write_str("echo")?,
-            Kind::Echo { size } => write!(f, "echo:{size}")?,
+            ExchangeKind::TooBusy => return f.write_str("450"),
+            ExchangeKind::Http if self.requests == Some(1) => return f.write_str("http-close"),
+            ExchangeKind::Http => f.write_str("http")?,
+            ExchangeKind::Echo { size: SIZE } => f.write_str("echo")?,
+            ExchangeKind::Echo { size } => write!(f, "echo:{size}")?,
         }
         self.requests.map_or(Ok(()), |n| write!(f, "/{n}"))
     }

@@ -18,7 +18,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use crate::error::SystemError;
 use crate::launcher::Launcher;
 use crate::launchers::{self, LAUNCHERS};
-use crate::options::{Kind, Settings, Value, is_name};
+use crate::options::{Settings, Value, ValueKind, is_name};
 
 /// The name of the file.
 const NAME: &str = "systems.toml";
@@ -178,39 +178,40 @@ impl Reader<'_> {
     }
 
     /// A value of an option of this kind; else the place of what is wrong.
-    fn value(&self, kind: Kind, value: &Spanned<DeValue>) -> Result<Value, Range<usize>> {
+    fn value(&self, kind: ValueKind, value: &Spanned<DeValue>) -> Result<Value, Range<usize>> {
         let wrong = || value.span();
         let text = |value: &Spanned<DeValue>| match value.get_ref() {
             DeValue::String(text) if !text.contains('\0') => Ok(text.to_string()),
             _ => Err(value.span()),
         };
         match (kind, value.get_ref()) {
-            (Kind::Path, DeValue::String(_)) => {
+            (ValueKind::Path, DeValue::String(_)) => {
                 let path = text(value).ok().filter(|path| !path.is_empty()).ok_or_else(wrong)?;
                 let directory = self.path.parent().unwrap_or(Path::new(""));
                 Ok(Value::Path(directory.join(path)))
             }
-            (Kind::Text | Kind::Choice(_) | Kind::Duration, DeValue::String(text)) => {
-                kind.parse(text).ok_or_else(wrong)
-            }
-            (Kind::Flag, DeValue::Boolean(flag)) => Ok(Value::Flag(*flag)),
-            (Kind::Count(least, most), _) => {
+            (
+                ValueKind::Text | ValueKind::Choice(_) | ValueKind::Duration,
+                DeValue::String(text),
+            ) => kind.parse(text).ok_or_else(wrong),
+            (ValueKind::Flag, DeValue::Boolean(flag)) => Ok(Value::Flag(*flag)),
+            (ValueKind::Count(least, most), _) => {
                 let count = whole(value).filter(|count| (least..=most).contains(count));
                 count.map(Value::Count).ok_or_else(wrong)
             }
-            (Kind::Share, DeValue::Integer(_)) => {
+            (ValueKind::Share, DeValue::Integer(_)) => {
                 let share = whole(value).filter(|&share| share <= 1).ok_or_else(wrong)?;
                 Ok(Value::Share(share as f64))
             }
-            (Kind::Share, DeValue::Float(share)) => {
+            (ValueKind::Share, DeValue::Float(share)) => {
                 let share = share.as_str().parse().ok();
                 let share = share.filter(|share: &f64| (0.0..=1.0).contains(share));
                 share.map(Value::Share).ok_or_else(wrong)
             }
-            (Kind::Words, DeValue::Array(words)) => {
+            (ValueKind::Words, DeValue::Array(words)) => {
                 words.iter().map(text).collect::<Result<_, _>>().map(Value::Words)
             }
-            (Kind::Cpus, DeValue::Array(cpus)) if !cpus.is_empty() => {
+            (ValueKind::Cpus, DeValue::Array(cpus)) if !cpus.is_empty() => {
                 let cpu = |value| {
                     let cpu = whole(value).filter(|&cpu| cpu < MOST_CPUS);
                     cpu.map(|cpu| cpu as usize).ok_or_else(|| value.span())
@@ -220,7 +221,7 @@ impl Reader<'_> {
                 cpus.dedup();
                 Ok(Value::Cpus(cpus))
             }
-            (Kind::Variables, DeValue::Table(table)) => {
+            (ValueKind::Variables, DeValue::Table(table)) => {
                 let variable = |(name, value): (&Spanned<DeString>, &Spanned<DeValue>)| {
                     let plain = !name.get_ref().is_empty() && !name.get_ref().contains(['=', '\0']);
                     let name =

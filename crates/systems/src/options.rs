@@ -12,7 +12,7 @@ pub fn is_name(text: &str) -> bool {
 
 /// The values that an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Any text that is not empty.
     Text,
     /// A path: in a file of systems, relative to that file's directory.
@@ -35,7 +35,7 @@ pub enum Kind {
     Variables,
 }
 
-impl Kind {
+impl ValueKind {
     /// The values in words, for messages.
     pub fn expected(self) -> String {
         match self {
@@ -87,7 +87,7 @@ pub struct OptionSpec {
     /// Its name.
     pub name: &'static str,
     /// The values that it takes.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// What it does, and its default.
     pub meaning: &'static str,
 }
@@ -96,27 +96,27 @@ pub struct OptionSpec {
 pub const COMMON: &[OptionSpec] = &[
     OptionSpec {
         name: "cpus",
-        kind: Kind::Cpus,
+        kind: ValueKind::Cpus,
         meaning: "CPUs that it may use, instead of those of the run; over ssh the host's",
     },
     OptionSpec {
         name: "env",
-        kind: Kind::Variables,
+        kind: ValueKind::Variables,
         meaning: "environment variables of the program that starts the system",
     },
     OptionSpec {
         name: "slow-down",
-        kind: Kind::Share,
+        kind: ValueKind::Share,
         meaning: "slows each operation down by this share, to test comparisons",
     },
     OptionSpec {
         name: "binary",
-        kind: Kind::Path,
+        kind: ValueKind::Path,
         meaning: "the oscost to run in it, instead of this one or the static one",
     },
     OptionSpec {
         name: "boot-timeout",
-        kind: Kind::Duration,
+        kind: ValueKind::Duration,
         meaning: "time until its agent must have answered; 60s unless given",
     },
 ];
@@ -124,23 +124,23 @@ pub const COMMON: &[OptionSpec] = &[
 /// A value of an option.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Of [`Kind::Text`] and [`Kind::Choice`].
+    /// Of [`ValueKind::Text`] and [`ValueKind::Choice`].
     Text(String),
-    /// Of [`Kind::Path`].
+    /// Of [`ValueKind::Path`].
     Path(PathBuf),
-    /// Of [`Kind::Flag`].
+    /// Of [`ValueKind::Flag`].
     Flag(bool),
-    /// Of [`Kind::Count`].
+    /// Of [`ValueKind::Count`].
     Count(u64),
-    /// Of [`Kind::Share`].
+    /// Of [`ValueKind::Share`].
     Share(f64),
-    /// Of [`Kind::Duration`].
+    /// Of [`ValueKind::Duration`].
     Duration(Duration),
-    /// Of [`Kind::Words`].
+    /// Of [`ValueKind::Words`].
     Words(Vec<String>),
-    /// Of [`Kind::Cpus`].
+    /// Of [`ValueKind::Cpus`].
     Cpus(Vec<usize>),
-    /// Of [`Kind::Variables`].
+    /// Of [`ValueKind::Variables`].
     Variables(BTreeMap<String, String>),
 }
 
@@ -255,9 +255,9 @@ mod tests {
 
     #[test]
     fn an_argument_is_a_value_of_its_kind() {
-        assert_eq!(Kind::Choice(&["a", "b"]).parse("b"), Some(Value::Text("b".into())));
-        assert_eq!(Kind::Choice(&["a", "b"]).parse("c"), None);
-        assert_eq!(Kind::Path.parse(""), None);
-        assert_eq!(Kind::Text.parse("a\0b"), None);
+        assert_eq!(ValueKind::Choice(&["a", "b"]).parse("b"), Some(Value::Text("b".into())));
+        assert_eq!(ValueKind::Choice(&["a", "b"]).parse("c"), None);
+        assert_eq!(ValueKind::Path.parse(""), None);
+        assert_eq!(ValueKind::Text.parse("a\0b"), None);
     }
 }

@@ -8,7 +8,7 @@ use crate::error::SystemError;
 use crate::file::SystemsFile;
 use crate::launcher::{Launcher, Runs, Starting};
 use crate::launchers::{self, LAUNCHERS};
-use crate::options::{Kind, Settings, Value, is_name};
+use crate::options::{Settings, Value, ValueKind, is_name};
 use crate::running::Running;
 use crate::state::{self, StateDirectory};
 
@@ -182,7 +182,7 @@ fn of_launcher(launcher: &'static Launcher, argument: Option<&str>) -> Result<Sy
         }
         (Some(takes), Some(argument)) => {
             let option = launchers::options_of(launcher).find(|option| option.name == takes.option);
-            let kind = option.map_or(Kind::Text, |option| option.kind);
+            let kind = option.map_or(ValueKind::Text, |option| option.kind);
             let value = kind.parse(argument).ok_or_else(|| {
                 let expected = kind.expected();
                 SystemError::Usage(format!(

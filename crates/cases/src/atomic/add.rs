@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering::SeqCst;
 
-use super::{Line, RATE, TRIALS, WORKERS, share};
+use super::{CacheLine, RATE, TRIALS, WORKERS, share};
 use crate::Case;
 
 /// On a line of one's own.
@@ -9,7 +9,7 @@ pub const PRIVATE: Case = Case {
     comparable_to: "stress-ng's `atomic` mixes such operations; libMicro's `atomic_inc` is not part of it on Linux.",
     core_bound: true,
     run: |_, round| {
-        let line = Line::default();
+        let line = CacheLine::default();
         round.expect_syscalls(0.0);
         round.time(|| {
             line.0.fetch_add(1, SeqCst);

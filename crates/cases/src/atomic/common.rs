@@ -31,7 +31,7 @@ pub const TRIALS: Option<Trials> = Some(Trials::new(|_: &Params| SPAN));
 /// A value on a pair of cache lines of its own: some processors fetch two at once.
 #[repr(align(128))]
 #[derive(Debug, Default)]
-pub struct Line(pub AtomicU64);
+pub struct CacheLine(pub AtomicU64);
 
 /// Measures `operate` by several threads on one line, of whose final value `is_right` judges, given the number of operations
 /// and the value.
@@ -52,7 +52,7 @@ pub fn share(
     }
     // From the last down, so that a single one has the CPU of all other single measurements.
     let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
-    let (line, operate) = (Line::default(), &operate);
+    let (line, operate) = (CacheLine::default(), &operate);
     let context = TrialContext::new(round, &cpus)?;
     let trial = round.trial_of(&context, || {
         let one = |_| Ok(Operations { line: &line.0, operate });

@@ -2,7 +2,7 @@ use std::hint::black_box;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use super::{Line, RATE, TRIALS, WORKERS, share};
+use super::{CacheLine, RATE, TRIALS, WORKERS, share};
 use crate::Case;
 
 /// On a line of one's own.
@@ -12,7 +12,7 @@ pub const PRIVATE: Case = Case {
     comparable_to: "Lock-free structures change their state in this way. The difference to atomic/add is the load.",
     core_bound: true,
     run: |_, round| {
-        let line = Line::default();
+        let line = CacheLine::default();
         round.expect_syscalls(0.0);
         round.time(|| increment(&line.0))
     },

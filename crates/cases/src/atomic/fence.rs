@@ -1,7 +1,7 @@
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, fence};
 
-use super::{Line, RATE, TRIALS, WORKERS, share};
+use super::{CacheLine, RATE, TRIALS, WORKERS, share};
 use crate::Case;
 
 /// On a line of one's own.
@@ -12,7 +12,7 @@ pub const PRIVATE: Case = Case {
                     wait for, is cheaper.",
     core_bound: true,
     run: |_, round| {
-        let line = Line::default();
+        let line = CacheLine::default();
         round.expect_syscalls(0.0);
         round.time(|| store(&line.0))
     },

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use measure::CaseError;
 use platform::cpu::pin_thread;
 
-use super::Line;
+use super::CacheLine;
 use crate::{Case, Param, Takes, value_of};
 
 /// The value that ends the second thread.
@@ -23,7 +23,7 @@ pub const CASE: Case = Case {
         .takes(Takes::CpuPair)],
     run: |params, round| {
         let [there, here] = pair(value_of(params, "pair")?, &round.order().cpus)?;
-        let line = Line::default();
+        let line = CacheLine::default();
         let line = &line.0;
         std::thread::scope(|scope| {
             let (ready_tx, ready_rx) = std::sync::mpsc::channel();
@@ -38,7 +38,7 @@ pub const CASE: Case = Case {
             let started = std::thread::Builder::new().spawn_scoped(scope, other);
             started.map_err(|e| CaseError::from_io("a second thread", &e))?;
             ready_rx.recv().map_err(|_| CaseError::Failed("the second thread ended".into()))??;
-            let ended = End(line);
+            let ended = EndOnDrop(line);
             round.expect_syscalls(0.0);
             let mut number = 0;
             let timed = round.time_on(Some(here), || number = transfer(line, number));
@@ -50,9 +50,9 @@ pub const CASE: Case = Case {
 };
 
 /// Ends the second thread, also if this one fails.
-struct End<'a>(&'a AtomicU64);
+struct EndOnDrop<'a>(&'a AtomicU64);
 
-impl Drop for End<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(END, Release);
     }
@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn a_line_comes_back_with_the_next_number() {
-        let line = Line::default();
+        let line = CacheLine::default();
         std::thread::scope(|scope| {
             scope.spawn(|| answer(&line.0));
-            let ended = End(&line.0);
+            let ended = EndOnDrop(&line.0);
             let number = (0..1_000).fold(0, |number, _| transfer(&line.0, number));
             assert_eq!(number, 2_000);
             drop(ended);

@@ -78,14 +78,14 @@ pub fn patience_for_the_second() -> Duration {
 }
 
 /// The observed properties of a clock, in its own units.
-struct Seen {
+struct ClockProperties {
     step_and_granularity: Option<(u64, u64)>,
     back: u64,
 }
 
 /// Reads a clock in a loop. Discards differences during which this thread was preempted: for a coarse
 /// clock they would span several ticks, and on a busy CPU they would be the majority.
-fn watch(patience: Duration, read: impl Fn() -> u64) -> Seen {
+fn watch(patience: Duration, read: impl Fn() -> u64) -> ClockProperties {
     let mut differences = Vec::with_capacity(CHANGES + BURST);
     let (mut back, mut last) = (0, read());
     let (mut switches, watch) = (involuntary_switches(), Stopwatch::start());
@@ -112,7 +112,7 @@ fn watch(patience: Duration, read: impl Fn() -> u64) -> Seen {
     differences.sort_unstable();
     let step_and_granularity =
         differences.first().map(|&step| (step, differences[differences.len() / 2]));
-    Seen { step_and_granularity, back }
+    ClockProperties { step_and_granularity, back }
 }
 
 /// Lets this thread and another one read a clock for 1 ms, each after it has loaded the latest reading

@@ -70,7 +70,7 @@ fn checksum(bytes: &[u8]) -> String {
 }
 
 /// A line of the file.
-struct Line<'a> {
+struct JobLine<'a> {
     number: usize,
     job: Job,
     name: Option<&'a str>,
@@ -105,10 +105,10 @@ pub fn parse(text: &str) -> Result<JobList, JobFileError> {
     connect(&lines)
 }
 
-fn parse_line<'a>(number: usize, fields: &[&'a str]) -> Result<Line<'a>, String> {
+fn parse_line<'a>(number: usize, fields: &[&'a str]) -> Result<JobLine<'a>, String> {
     let with_key = fields.iter().position(|field| field.contains('=')).unwrap_or(fields.len());
     let (numbers, with_key) = fields.split_at(with_key);
-    let mut line = Line { number, job: parse_numbers(numbers)?, name: None, after: Vec::new() };
+    let mut line = JobLine { number, job: parse_numbers(numbers)?, name: None, after: Vec::new() };
     let (mut is_list, mut locked) = (false, None);
     for &field in with_key {
         let (key, value) = match field.split_once('=') {
@@ -178,7 +178,7 @@ fn parse_name(text: &str) -> Result<&str, String> {
 }
 
 /// The jobs with their dependencies by name.
-fn connect(lines: &[Line]) -> Result<JobList, JobFileError> {
+fn connect(lines: &[JobLine]) -> Result<JobList, JobFileError> {
     let mut place_of: HashMap<&str, usize> = HashMap::new();
     for (place, line) in lines.iter().enumerate() {
         let before = line.name.and_then(|name| place_of.insert(name, place).zip(Some(name)));
@@ -205,14 +205,14 @@ fn connect(lines: &[Line]) -> Result<JobList, JobFileError> {
     }
     let jobs: Vec<Job> = lines.iter().map(|line| line.job).collect();
     JobList::new(jobs, &pairs).map_err(|cycle| {
-        let lines: Vec<&Line> = cycle.0.iter().map(|&place| &lines[place]).collect();
+        let lines: Vec<&JobLine> = cycle.0.iter().map(|&place| &lines[place]).collect();
         wrong(lines[0].number, cycle_in_words(&lines))
     })
 }
 
 /// `a waits for itself: a after b (line 3) after a`. Jobs of a cycle have names, because another names them.
-fn cycle_in_words(cycle: &[&Line]) -> String {
-    let name = |line: &Line| line.name.unwrap_or_default().to_owned();
+fn cycle_in_words(cycle: &[&JobLine]) -> String {
+    let name = |line: &JobLine| line.name.unwrap_or_default().to_owned();
     let first = name(cycle[0]);
     let others = &cycle[1..];
     let mut words = vec![first.clone()];

@@ -39,9 +39,9 @@ const MECHANISM: Mechanism = Mechanism::new("a POSIX message queue", Calls::Two)
 
 /// A descriptor of the queue to receive from and one of the queue to send to: on Linux a queue's is a descriptor of a
 /// file.
-struct End(File, File);
+struct QueueEnd(File, File);
 
-impl MessageEnd for End {
+impl MessageEnd for QueueEnd {
     #[inline(always)]
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         send(&self.1, bytes)
@@ -53,11 +53,11 @@ impl MessageEnd for End {
     }
 }
 
-fn pair(there: usize, back: usize) -> Result<[End; 2], CaseError> {
+fn pair(there: usize, back: usize) -> Result<[QueueEnd; 2], CaseError> {
     let (first, second) = (queue(there)?, queue(back)?);
     let copy = |queue: &File| queue.try_clone().map_err(|e| CaseError::from_io("dup", &e));
     let (first_again, second_again) = (copy(&first)?, copy(&second)?);
-    Ok([End(second, first), End(first_again, second_again)])
+    Ok([QueueEnd(second, first), QueueEnd(first_again, second_again)])
 }
 
 #[inline(always)]

@@ -23,7 +23,7 @@ pub const CASE: Case = Case {
         let bytes = block_of(params)?;
         let file = file_of_blocks(bytes, blocks_at_once(bytes, &MECHANISM))?;
         let [sender, receiver] = tcp::connection()?;
-        let ends = [End::Sender(sender, file), End::Receiver(Stream(receiver))];
+        let ends = [SendfileEnd::Sender(sender, file), SendfileEnd::Receiver(Stream(receiver))];
         measure_transfer(params, round, MECHANISM, ends)
     },
     ..tcp::TRANSFER
@@ -31,12 +31,12 @@ pub const CASE: Case = Case {
 
 const MECHANISM: Mechanism = Mechanism::new("sendfile over TCP", Calls::Any);
 
-enum End {
+enum SendfileEnd {
     Sender(TcpStream, File),
     Receiver(Stream<TcpStream>),
 }
 
-impl MessageEnd for End {
+impl MessageEnd for SendfileEnd {
     /// Sends not these bytes, but the block of the same number from the file, which has the same bytes.
     #[inline(always)]
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -171,9 +171,9 @@ impl Ring {
 }
 
 /// The ring buffer to receive from, and the one to send to.
-struct End(Shared<Ring>, Shared<Ring>);
+struct RingEnd(Shared<Ring>, Shared<Ring>);
 
-impl MessageEnd for End {
+impl MessageEnd for RingEnd {
     #[inline(always)]
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.1.send(bytes)
@@ -185,11 +185,11 @@ impl MessageEnd for End {
     }
 }
 
-fn pair(params: &Params, slot: usize) -> Result<[End; 2], CaseError> {
+fn pair(params: &Params, slot: usize) -> Result<[RingEnd; 2], CaseError> {
     let processes = value_of(params, "as")? == "processes";
     let sharing = if processes { Sharing::Processes } else { Sharing::Threads };
     let (there, back) = (Ring::new(slot, sharing)?, Ring::new(slot, sharing)?);
-    Ok([End(back, there), End(there, back)])
+    Ok([RingEnd(back, there), RingEnd(there, back)])
 }
 
 #[cfg(all(test, any(target_os = "linux", windows)))]

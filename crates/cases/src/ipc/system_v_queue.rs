@@ -62,8 +62,8 @@ impl Queue {
     }
 
     /// Both ends, with buffers for messages of up to this length.
-    fn ends(&self, bytes: usize) -> [End; 2] {
-        [(1, 2), (2, 1)].map(|(own, other)| End {
+    fn ends(&self, bytes: usize) -> [MessageQueueEnd; 2] {
+        [(1, 2), (2, 1)].map(|(own, other)| MessageQueueEnd {
             queue: self.0,
             own,
             other,
@@ -85,7 +85,7 @@ impl Drop for Queue {
 }
 
 #[allow(dead_code, reason = "read on Linux only")]
-struct End {
+struct MessageQueueEnd {
     queue: i32,
     /// The type of the messages that it receives, and of those that it sends.
     own: std::ffi::c_long,
@@ -93,7 +93,7 @@ struct End {
     buffer: Vec<std::ffi::c_long>,
 }
 
-impl MessageEnd for End {
+impl MessageEnd for MessageQueueEnd {
     #[inline(always)]
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer[0] = self.other;
@@ -120,7 +120,7 @@ impl MessageEnd for End {
     }
 }
 
-impl End {
+impl MessageQueueEnd {
     #[inline(always)]
     fn send_buffer(&mut self, bytes: usize) -> io::Result<()> {
         let sent: Result<i32, CaseError> = on_linux!(bytes, {

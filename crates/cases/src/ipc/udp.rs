@@ -45,9 +45,9 @@ const LOST_AFTER: Duration = Duration::from_secs(1);
 /// The partner ends if nothing arrives for so long.
 const ENDED_AFTER: Duration = Duration::from_secs(10);
 
-struct End(UdpSocket);
+struct UdpEnd(UdpSocket);
 
-impl MessageEnd for End {
+impl MessageEnd for UdpEnd {
     #[inline(always)]
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         whole(self.0.send(bytes)?, bytes)
@@ -59,8 +59,8 @@ impl MessageEnd for End {
     }
 }
 
-fn pair() -> Result<[End; 2], CaseError> {
-    let pair = || -> io::Result<[End; 2]> {
+fn pair() -> Result<[UdpEnd; 2], CaseError> {
+    let pair = || -> io::Result<[UdpEnd; 2]> {
         let [first, second] = [
             UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?,
             UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?,
@@ -71,7 +71,7 @@ fn pair() -> Result<[End; 2], CaseError> {
         second.set_read_timeout(Some(ENDED_AFTER))?;
         // Where the system permits no more, its default must do.
         let _ = SockRef::from(&second).set_recv_buffer_size(8 * WINDOW);
-        Ok([End(first), End(second)])
+        Ok([UdpEnd(first), UdpEnd(second)])
     };
     pair().map_err(|e| CaseError::from_io("UDP sockets of loopback", &e))
 }

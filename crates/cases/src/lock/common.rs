@@ -3,7 +3,8 @@
 use crate::place::PLACE;
 use crate::{Case, Extent, Param, Takes, count_of, length_of, value_of};
 use measure::worker_group::{
-    GREATEST_SHARE, HAND_OVER, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
+    GREATEST_SHARE, HANDOVER_TO_WAITER, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST,
+    WorkerGroup,
 };
 use measure::{CaseError, Metric, Params, Round, metrics};
 use platform::shared::Shared;
@@ -162,7 +163,7 @@ pub const METRICS: &[Metric] = &[
     RATE,
     LEAST_SHARE,
     GREATEST_SHARE,
-    HAND_OVER,
+    HANDOVER_TO_WAITER,
     LOCK_SHARE,
     HANDOVER,
     MILLION_PAIRS,

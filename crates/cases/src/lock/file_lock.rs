@@ -21,7 +21,7 @@ pub const FCNTL: Case = Case {
                  each other",
             )));
         }
-        run(params, round, Kind::Record)
+        run(params, round, LockedRange::Record)
     },
     ..lock("fcntl")
 };
@@ -34,16 +34,16 @@ pub const FLOCK: Case = Case {
     comparable_to: "The difference to lock/fcntl is the cost of managing byte ranges. stress-ng's \
                 `--flock` also tries shared and non-blocking locks; libMicro's `cascade_flock` \
                 passes a lock between processes.",
-    run: |params, round| run(params, round, Kind::Whole),
+    run: |params, round| run(params, round, LockedRange::Whole),
     ..FCNTL
 };
 
-enum Kind {
+enum LockedRange {
     Record,
     Whole,
 }
 
-fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> {
+fn run(params: &Params, round: &mut Round, kind: LockedRange) -> Result<(), CaseError> {
     on_unix!(params, round, kind, {
         use std::fs::{self, File, OpenOptions};
         use std::io;
@@ -124,12 +124,12 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
         round.expect_syscalls(2.0);
         let file = TemporaryFile::new()?;
         match kind {
-            Kind::Record => {
+            LockedRange::Record => {
                 let acquire = |file: &File| set_first_byte(file, libc::F_WRLCK as _);
                 let release = |file: &File| set_first_byte(file, libc::F_UNLCK as _);
                 measure(params, round, &FileLock { file, acquire, release })
             }
-            Kind::Whole => {
+            LockedRange::Whole => {
                 let acquire = |file: &File| flock(file, libc::LOCK_EX);
                 let release = |file: &File| flock(file, libc::LOCK_UN);
                 measure(params, round, &FileLock { file, acquire, release })

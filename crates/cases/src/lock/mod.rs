@@ -25,7 +25,7 @@ pub use common::{
 };
 
 use measure::TIME;
-use measure::worker_group::HAND_OVER;
+use measure::worker_group::HANDOVER_TO_WAITER;
 
 use crate::{Area, Case, Finding, Need, Select, SummaryRow};
 
@@ -84,7 +84,7 @@ pub const AREA: Area = Area {
         },
         Finding::Value {
             point: Select::point("lock/std-mutex", TWO),
-            metric: &HAND_OVER,
+            metric: &HANDOVER_TO_WAITER,
             says: "A thread that waits for a mutex acquires it {} after the beginning of its release.",
         },
     ],

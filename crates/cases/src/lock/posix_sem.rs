@@ -11,7 +11,7 @@ pub const PRIVATE: Case = Case {
                 worker, which is workers=1 here; stress-ng's `--sem` also uses sem_trywait and \
                 sem_timedwait.",
     only: Only::Linux("measured on Linux only; macOS has no unnamed semaphores"),
-    run: |params, round| run(params, round, Kind::Private),
+    run: |params, round| run(params, round, SemaphoreKind::Private),
     ..lock("posix-sem-private")
 };
 
@@ -23,7 +23,7 @@ pub const SHARED: Case = Case {
     comparable_to: "The difference to lock/posix-sem-private is the cost of waiting and waking \
                 across processes; with one worker there is none.",
     params: PROCESSES_TOO,
-    run: |params, round| run(params, round, Kind::Shared),
+    run: |params, round| run(params, round, SemaphoreKind::Shared),
     ..PRIVATE
 };
 
@@ -38,18 +38,18 @@ pub const NAMED: Case = Case {
     core_bound: true,
     trials: None,
     params: PROCESSES_TOO,
-    run: |params, round| run(params, round, Kind::Named),
+    run: |params, round| run(params, round, SemaphoreKind::Named),
     ..PRIVATE
 };
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum SemaphoreKind {
     Private,
     Shared,
     Named,
 }
 
-fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> {
+fn run(params: &Params, round: &mut Round, kind: SemaphoreKind) -> Result<(), CaseError> {
     on_unix!(params, round, kind, {
         use std::ffi::CString;
         use std::io;
@@ -101,11 +101,13 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
         }
 
         let semaphore = match kind {
-            Kind::Named => named(),
-            Kind::Private | Kind::Shared => on_linux!({
+            SemaphoreKind::Named => named(),
+            SemaphoreKind::Private | SemaphoreKind::Shared => on_linux!({
                 let semaphore = super::InPlace::<libc::sem_t>::new()?.get();
                 // SAFETY: the memory is new and lives as long as the process.
-                match unsafe { libc::sem_init(semaphore, (kind == Kind::Shared).into(), 1) } {
+                match unsafe {
+                    libc::sem_init(semaphore, (kind == SemaphoreKind::Shared).into(), 1)
+                } {
                     0 => Ok(semaphore),
                     _ => Err(CaseError::last_os_error("sem_init")),
                 }

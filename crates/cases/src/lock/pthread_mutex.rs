@@ -13,7 +13,7 @@ pub const NORMAL: Case = Case {
                 its `pthread_mutex2` with one mutex per worker. libMicro's `mutex` is the \
                 uncontended case; sysbench's `mutex` also counts its loop of work.",
     only: Only::Unix("Windows has no pthread mutexes"),
-    run: |params, round| run(params, round, Kind::Normal),
+    run: |params, round| run(params, round, MutexKind::Normal),
     ..lock("pthread-mutex")
 };
 
@@ -23,7 +23,7 @@ pub const ERRORCHECK: Case = Case {
     operation: "As lock/pthread-mutex, with a mutex that detects relocking and unlocking by \
                 another thread (PTHREAD_MUTEX_ERRORCHECK).",
     comparable_to: "The difference to lock/pthread-mutex is the cost of recording the owner.",
-    run: |params, round| run(params, round, Kind::ErrorCheck),
+    run: |params, round| run(params, round, MutexKind::ErrorCheck),
     ..NORMAL
 };
 
@@ -34,7 +34,7 @@ pub const RECURSIVE: Case = Case {
                 owner locks only once.",
     comparable_to: "The difference to lock/pthread-mutex is the cost of recording the owner and \
                 the lock count.",
-    run: |params, round| run(params, round, Kind::Recursive),
+    run: |params, round| run(params, round, MutexKind::Recursive),
     ..NORMAL
 };
 
@@ -46,7 +46,7 @@ pub const ADAPTIVE: Case = Case {
     comparable_to: "With several workers, the difference to lock/pthread-mutex is the effect of \
                 spinning.",
     only: LINUX,
-    run: |params, round| run(params, round, Kind::Adaptive),
+    run: |params, round| run(params, round, MutexKind::Adaptive),
     ..NORMAL
 };
 
@@ -60,7 +60,7 @@ pub const ROBUST: Case = Case {
                 kernel maintains such a list itself.",
     only: LINUX,
     params: THREADS_OR_PROCESSES,
-    run: |params, round| run(params, round, Kind::Robust),
+    run: |params, round| run(params, round, MutexKind::Robust),
     ..NORMAL
 };
 
@@ -73,7 +73,7 @@ pub const PI: Case = Case {
                 mutex does so only when a worker waits.",
     only: LINUX,
     params: THREADS_OR_PROCESSES,
-    run: |params, round| run(params, round, Kind::PriorityInheriting),
+    run: |params, round| run(params, round, MutexKind::PriorityInheriting),
     ..NORMAL
 };
 
@@ -86,12 +86,12 @@ pub const PSHARED: Case = Case {
                 processes; with one worker there is none. libMicro's `mutex -p` is the uncontended \
                 case.",
     params: THREADS_OR_PROCESSES,
-    run: |params, round| run(params, round, Kind::ProcessShared),
+    run: |params, round| run(params, round, MutexKind::ProcessShared),
     ..NORMAL
 };
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum MutexKind {
     Normal,
     ErrorCheck,
     Recursive,
@@ -101,7 +101,7 @@ enum Kind {
     ProcessShared,
 }
 
-fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> {
+fn run(params: &Params, round: &mut Round, kind: MutexKind) -> Result<(), CaseError> {
     on_unix!(params, round, kind, {
         use std::io;
 
@@ -120,7 +120,10 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             }
         }
 
-        fn of_kind(kind: Kind, shared: bool) -> Result<InPlace<libc::pthread_mutex_t>, CaseError> {
+        fn of_kind(
+            kind: MutexKind,
+            shared: bool,
+        ) -> Result<InPlace<libc::pthread_mutex_t>, CaseError> {
             let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
             let attributes = InPlace::<libc::pthread_mutexattr_t>::new()?.get();
             // SAFETY: the memory of both is new and lives as long as the process; the attributes
@@ -134,16 +137,20 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
                     )
                 };
                 match kind {
-                    Kind::Normal | Kind::ProcessShared => set_type(libc::PTHREAD_MUTEX_NORMAL)?,
-                    Kind::ErrorCheck => set_type(libc::PTHREAD_MUTEX_ERRORCHECK)?,
-                    Kind::Recursive => set_type(libc::PTHREAD_MUTEX_RECURSIVE)?,
-                    Kind::Adaptive => on_linux!({ set_type(libc::PTHREAD_MUTEX_ADAPTIVE_NP) })?,
-                    Kind::Robust => on_linux!({
+                    MutexKind::Normal | MutexKind::ProcessShared => {
+                        set_type(libc::PTHREAD_MUTEX_NORMAL)?
+                    }
+                    MutexKind::ErrorCheck => set_type(libc::PTHREAD_MUTEX_ERRORCHECK)?,
+                    MutexKind::Recursive => set_type(libc::PTHREAD_MUTEX_RECURSIVE)?,
+                    MutexKind::Adaptive => {
+                        on_linux!({ set_type(libc::PTHREAD_MUTEX_ADAPTIVE_NP) })?
+                    }
+                    MutexKind::Robust => on_linux!({
                         let robust = libc::PTHREAD_MUTEX_ROBUST;
                         let error = libc::pthread_mutexattr_setrobust(attributes, robust);
                         succeed("pthread_mutexattr_setrobust", error)
                     })?,
-                    Kind::PriorityInheriting => on_linux!({
+                    MutexKind::PriorityInheriting => on_linux!({
                         let inherit = libc::PTHREAD_PRIO_INHERIT;
                         let error = libc::pthread_mutexattr_setprotocol(attributes, inherit);
                         succeed("pthread_mutexattr_setprotocol", error)
@@ -160,7 +167,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             Ok(mutex)
         }
 
-        let shared = kind == Kind::ProcessShared || of_processes(params)?;
+        let shared = kind == MutexKind::ProcessShared || of_processes(params)?;
         let mutex = of_kind(kind, shared)?;
         let lock = move || {
             // SAFETY: the mutex is initialised and never destroyed.

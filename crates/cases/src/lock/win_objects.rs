@@ -8,7 +8,7 @@ pub const MUTEX: Case = Case {
     operation: "One WaitForSingleObject and ReleaseMutex of an unnamed mutex object.",
     comparable_to: "A kernel object that processes can share, used here by threads of one process. \
                 lock/critical-section enters the kernel only to wait.",
-    run: |params, round| run(params, round, Kind::Mutex),
+    run: |params, round| run(params, round, ObjectKind::Mutex),
     ..lock("win-mutex").on_windows()
 };
 
@@ -19,7 +19,7 @@ pub const SEMAPHORE: Case = Case {
                 the initial value 1.",
     comparable_to: "The difference to lock/win-mutex is the cost of recording the owner. The \
                 Windows counterpart of lock/posix-sem-shared.",
-    run: |params, round| run(params, round, Kind::Semaphore),
+    run: |params, round| run(params, round, ObjectKind::Semaphore),
     ..MUTEX
 };
 
@@ -28,17 +28,17 @@ pub const EVENT: Case = Case {
     name: "win-event",
     operation: "One WaitForSingleObject and SetEvent of an unnamed auto-reset event object.",
     comparable_to: "The difference to lock/win-semaphore is the cost of the counter.",
-    run: |params, round| run(params, round, Kind::Event),
+    run: |params, round| run(params, round, ObjectKind::Event),
     ..MUTEX
 };
 
-enum Kind {
+enum ObjectKind {
     Mutex,
     Semaphore,
     Event,
 }
 
-fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> {
+fn run(params: &Params, round: &mut Round, kind: ObjectKind) -> Result<(), CaseError> {
     on_windows!(params, round, kind, {
         use std::io;
         use std::os::windows::io::AsRawHandle;
@@ -56,9 +56,9 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
         // SAFETY: no attributes and no name are given; the handle is new.
         let object = unsafe {
             let handle = match kind {
-                Kind::Mutex => CreateMutexW(null(), no, null()),
-                Kind::Semaphore => CreateSemaphoreW(null(), 1, 1, null()),
-                Kind::Event => CreateEventW(null(), no, yes, null()),
+                ObjectKind::Mutex => CreateMutexW(null(), no, null()),
+                ObjectKind::Semaphore => CreateSemaphoreW(null(), 1, 1, null()),
+                ObjectKind::Event => CreateEventW(null(), no, yes, null()),
             };
             platform::owned::handle(handle, "creating a kernel object")
         }?;
@@ -78,9 +78,9 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
         // SAFETY: the handle is open.
         let set_event = || released(unsafe { SetEvent(object.as_raw_handle()) });
         match kind {
-            Kind::Mutex => measure(params, round, &(acquire, release_mutex)),
-            Kind::Semaphore => measure(params, round, &(acquire, release_semaphore)),
-            Kind::Event => measure(params, round, &(acquire, set_event)),
+            ObjectKind::Mutex => measure(params, round, &(acquire, release_mutex)),
+            ObjectKind::Semaphore => measure(params, round, &(acquire, release_semaphore)),
+            ObjectKind::Event => measure(params, round, &(acquire, set_event)),
         }
     })
 }

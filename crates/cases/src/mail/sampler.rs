@@ -74,7 +74,7 @@ impl Moment {
 
 /// The counters at the beginning and the end of the counted time.
 #[derive(Debug)]
-pub struct Seen {
+pub struct SampledDelivery {
     /// At the beginning of the counted time; `None` if the delivery ended before.
     pub first: Option<Moment>,
     /// At the end of the counted time; `None` if the delivery ended before.
@@ -94,11 +94,11 @@ pub fn watch(
     sampler: &mut Sampler,
     over: &Receiver<()>,
     [warm_up, counted]: [Duration; 2],
-) -> Result<Seen, CaseError> {
+) -> Result<SampledDelivery, CaseError> {
     let seen = look(delivery, sampler, over, [warm_up, counted]);
     // Also after an error: nothing else ends the delivery.
     delivery.signals().stop();
-    seen.map(|seen| Seen { cost: own_time(), ..seen })
+    seen.map(|seen| SampledDelivery { cost: own_time(), ..seen })
 }
 
 /// The CPU time of this thread, which only samples.
@@ -111,8 +111,8 @@ fn look(
     sampler: &mut Sampler,
     over: &Receiver<()>,
     [warm_up, counted]: [Duration; 2],
-) -> Result<Seen, CaseError> {
-    let mut seen = Seen { first: None, last: None, memory: None, cost: Duration::ZERO };
+) -> Result<SampledDelivery, CaseError> {
+    let mut seen = SampledDelivery { first: None, last: None, memory: None, cost: Duration::ZERO };
     while !delivery.has_begun() {
         if over.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout) {
             return Ok(seen);

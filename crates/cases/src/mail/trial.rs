@@ -19,7 +19,7 @@ use super::metrics::{
     OPEN, QUIT_P50, QUIT_P99, RATE, ROUND_TRIPS, RSET_P50, RSET_P99, SENDER_BUSY, SENDER_CPU,
     SINK_BUSY, SINK_CPU, TRANSACTIONS, VOLUNTARY_SWITCHES,
 };
-use super::sampler::{Moment, Sampler, Seen, watch};
+use super::sampler::{Moment, SampledDelivery, Sampler, watch};
 use super::test_bed::{SINKS, TestBed, how, plan};
 use crate::{count_of, value_of};
 
@@ -129,7 +129,7 @@ impl DeliveryTrial {
         });
         let _ = keep_process_to(test_bed.context.cpus());
         let summary = delivered.map_err(failed)?;
-        let Seen { first, last, memory, cost } = seen?;
+        let SampledDelivery { first, last, memory, cost } = seen?;
         let after = sampler.now(summary.count.all(), cost)?;
         Self {
             first: first.unwrap_or_else(|| before.clone()),

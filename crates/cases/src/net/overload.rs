@@ -69,7 +69,8 @@ pub const CASE: Case = Case {
         let mut generators = test_bed.generator_of(&of_load)?;
         let duration = COUNTED * round.times_as_long();
         let timed = round.trial_of(&test_bed.context, || {
-            let seen = Seen::of(&mut generators, &of_load, load, duration, &mut server)?;
+            let seen =
+                ObservedOverload::of(&mut generators, &of_load, load, duration, &mut server)?;
             drop(generators);
             server.end_now()?;
             Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
@@ -98,7 +99,7 @@ const CONNECTIONS_AT_MOST: f64 = 20_000.0;
 const BESIDE: u64 = 64;
 
 /// The observations of one overload.
-struct Seen {
+struct ObservedOverload {
     /// Replies per second of clients that wait.
     capacity: f64,
     /// The generator limited the capacity.
@@ -107,7 +108,7 @@ struct Seen {
     server: ServerReport,
 }
 
-impl Seen {
+impl ObservedOverload {
     /// Determines the capacity, then offers `load` times as much, which counts for `duration`.
     fn of(
         generators: &mut Generators,

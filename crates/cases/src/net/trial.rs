@@ -93,13 +93,13 @@ pub fn run_beside(
     let slow_count = slow.as_ref().map(SlowClients::count);
     let window = WINDOW.times(round.times_as_long());
     // Ends all that it is given.
-    let load = move || -> Result<Seen, CaseError> {
+    let load = move || -> Result<ObservedLoad, CaseError> {
         let mut ask = || Answer {
             server: server.report(),
             overflows: listen_overflows(server.pid()),
             slow_replies: slow.as_ref().map_or(0, SlowClients::replies),
         };
-        let seen = Seen::of(&mut generator, connections, window, &mut ask)?;
+        let seen = ObservedLoad::of(&mut generator, connections, window, &mut ask)?;
         drop((generator, slow));
         server.end_now()?;
         Ok(seen)
@@ -130,7 +130,7 @@ struct Answer {
 }
 
 /// The observations of one load.
-struct Seen {
+struct ObservedLoad {
     step: Step,
     server: ServerReport,
     /// Connections that the system dropped because the accept queue was full.
@@ -139,7 +139,7 @@ struct Seen {
     slow_replies: u64,
 }
 
-impl Seen {
+impl ObservedLoad {
     /// Runs a load on `connections` connections. `ask` reads the counters of the server and of the system.
     fn of(
         generator: &mut Generators,
@@ -288,7 +288,7 @@ pub mod tests {
     }
 
     /// What is seen of a load on such a server that reports this CPU time.
-    fn seen(each: Duration, connections: usize, server_cpu: Duration) -> Seen {
+    fn seen(each: Duration, connections: usize, server_cpu: Duration) -> ObservedLoad {
         let mut cpu_ns = [7, 7 + server_cpu.as_nanos() as u64].into_iter();
         let mut ask = || Answer {
             server: Ok(ServerReport { cpu_ns: cpu_ns.next().unwrap(), ..ServerReport::default() }),
@@ -296,7 +296,7 @@ pub mod tests {
             slow_replies: 0,
         };
         let mut generator = Generators::new(&load_on_server(each), &[]).unwrap();
-        Seen::of(&mut generator, connections, WINDOW, &mut ask).unwrap()
+        ObservedLoad::of(&mut generator, connections, WINDOW, &mut ask).unwrap()
     }
 
     #[test]

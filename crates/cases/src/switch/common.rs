@@ -7,7 +7,7 @@ use measure::time::Stopwatch;
 use measure::{CaseError, Metric, Params, Round};
 use platform::shared::Shared;
 
-use crate::partner::{AS, AS_PROCESSES, AS_THREADS, PLACE, Place, Tasks};
+use crate::partner::{AS, AS_PROCESSES, AS_THREADS, PLACE, TaskPlace, Tasks};
 use crate::{Extent, Param, Takes, value_of};
 
 /// One task's end of a mechanism that passes a token from task to task, in a ring.
@@ -114,9 +114,9 @@ pub fn measure_ring<E: TokenEnd>(
     working_set: usize,
 ) -> Result<(), CaseError> {
     let count = ends.len();
-    let seen = Seen::by(tasks, count)?;
+    let seen = TokenCpus::by(tasks, count)?;
     round.operations_per_call(count as u64);
-    if tasks.place() == Place::Same {
+    if tasks.place() == TaskPlace::Same {
         // Counted in the measuring task, which another one must replace while the token goes around.
         round.expect_switches(1.0 / count as f64);
     }
@@ -165,7 +165,7 @@ fn is_end(error: &io::Error) -> bool {
 struct First<'a, E: TokenEnd> {
     end: E,
     set: WorkingSet,
-    seen: &'a Seen,
+    seen: &'a TokenCpus,
     token: u32,
     tasks: usize,
 }
@@ -195,17 +195,17 @@ impl<E: TokenEnd> Drop for First<'_, E> {
 }
 
 /// The CPUs on which unpinned tasks had the token; nothing of pinned ones.
-struct Seen {
+struct TokenCpus {
     cpus: Option<Shared<[AtomicU32]>>,
     /// Hand-overs on one CPU, and all.
     same: AtomicU32,
     all: AtomicU32,
 }
 
-impl Seen {
+impl TokenCpus {
     fn by(tasks: &Tasks, count: usize) -> Result<Self, CaseError> {
         // As a system call it would be a large part of a hand-over.
-        let known = tasks.place() == Place::Unpinned
+        let known = tasks.place() == TaskPlace::Unpinned
             && platform::cpu::current().is_some()
             && !platform::cpu::current_is_system_call();
         let list = || Shared::list(count, || AtomicU32::new(UNKNOWN));

@@ -24,12 +24,12 @@ pub const CASE: Case = Case {
             token: AtomicU32,
         }
 
-        struct End {
+        struct EventEnd {
             own: Arc<Event>,
             next: Arc<Event>,
         }
 
-        impl TokenEnd for End {
+        impl TokenEnd for EventEnd {
             #[inline(always)]
             fn pass(&mut self, token: u32) -> io::Result<()> {
                 self.next.token.store(token, Ordering::Release);
@@ -55,8 +55,8 @@ pub const CASE: Case = Case {
             event.map(|handle| Arc::new(Event { handle, token: AtomicU32::new(0) }))
         };
         let (there, back) = (event()?, event()?);
-        let first = End { own: back.clone(), next: there.clone() };
-        let second = End { own: there, next: back };
+        let first = EventEnd { own: back.clone(), next: there.clone() };
+        let second = EventEnd { own: there, next: back };
         measure_pair(params, round, [first, second], None)
     }),
     ..Case::new("switch", "event").on_windows()

@@ -21,12 +21,12 @@ pub const CASE: Case = Case {
         /// An eventfd of value 0 is not readable: the token is added to this.
         const SOME: u64 = 1 << 32;
 
-        struct End {
+        struct EventfdEnd {
             own: OwnedFd,
             next: OwnedFd,
         }
 
-        impl TokenEnd for End {
+        impl TokenEnd for EventfdEnd {
             #[inline(always)]
             fn pass(&mut self, token: u32) -> io::Result<()> {
                 let value = SOME + u64::from(token);
@@ -48,8 +48,8 @@ pub const CASE: Case = Case {
         let (there, back) = (owned::eventfd(0, 0)?, owned::eventfd(0, 0)?);
         let copy = |fd: &OwnedFd| fd.try_clone().map_err(|e| CaseError::from_io("dup", &e));
         let (there_again, back_again) = (copy(&there)?, copy(&back)?);
-        let first = End { own: back, next: there };
-        let second = End { own: there_again, next: back_again };
+        let first = EventfdEnd { own: back, next: there };
+        let second = EventfdEnd { own: there_again, next: back_again };
         measure_pair(params, round, [first, second], Some(1.0))
     }),
     ..Case::new("switch", "eventfd")

@@ -22,8 +22,8 @@ pub const FUTEX: Case = Case {
         // Each in a page of its own.
         let (there, back) =
             (Shared::new(AtomicU32::new(NONE))?, Shared::new(AtomicU32::new(NONE))?);
-        let first = End { own: back, next: there, sharing };
-        let second = End { own: there, next: back, sharing };
+        let first = FutexEnd { own: back, next: there, sharing };
+        let second = FutexEnd { own: there, next: back, sharing };
         measure_pair(params, round, [first, second], None)
     },
     ..Case::new("switch", "futex")
@@ -44,13 +44,13 @@ pub const WAIT_ON_ADDRESS: Case = Case {
 /// The word holds no token.
 const NONE: u32 = u32::MAX - 1;
 
-struct End {
+struct FutexEnd {
     own: Shared<AtomicU32>,
     next: Shared<AtomicU32>,
     sharing: Sharing,
 }
 
-impl TokenEnd for End {
+impl TokenEnd for FutexEnd {
     #[inline(always)]
     fn pass(&mut self, token: u32) -> io::Result<()> {
         self.next.store(token, Ordering::Release);

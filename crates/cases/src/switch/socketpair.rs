@@ -16,9 +16,9 @@ pub const CASE: Case = Case {
 
         use super::{TokenEnd, measure_pair, read_token, write_token};
 
-        struct End(UnixStream);
+        struct SocketEnd(UnixStream);
 
-        impl TokenEnd for End {
+        impl TokenEnd for SocketEnd {
             #[inline(always)]
             fn pass(&mut self, token: u32) -> io::Result<()> {
                 write_token(&mut self.0, token)
@@ -32,7 +32,7 @@ pub const CASE: Case = Case {
 
         let (first, second) =
             UnixStream::pair().map_err(|e| CaseError::from_io("socketpair", &e))?;
-        measure_pair(params, round, [End(first), End(second)], Some(1.0))
+        measure_pair(params, round, [SocketEnd(first), SocketEnd(second)], Some(1.0))
     }),
     ..Case::new("switch", "socketpair").on_unix()
 };

@@ -6,7 +6,7 @@ use mail_parser::{MessageParser, MessagePart, MimeHeaders, PartType};
 
 /// What a section of a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SectionKind {
     /// Text that is not encoded.
     Text {
         /// With tags.
@@ -19,7 +19,7 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Section {
     pub range: Range<usize>,
-    pub kind: Kind,
+    pub kind: SectionKind,
 }
 
 /// The sections of `body`, whose message has the header `top`, one after the other; both are in wire form.
@@ -37,13 +37,13 @@ pub fn sections(top: &[u8], body: &[u8]) -> Vec<Section> {
             continue;
         }
         if at < range.start {
-            sections.push(Section { range: at..range.start, kind: Kind::Other });
+            sections.push(Section { range: at..range.start, kind: SectionKind::Other });
         }
         at = range.end;
-        sections.push(Section { range, kind: Kind::Text { is_html } });
+        sections.push(Section { range, kind: SectionKind::Text { is_html } });
     }
     if at < body.len() {
-        sections.push(Section { range: at..body.len(), kind: Kind::Other });
+        sections.push(Section { range: at..body.len(), kind: SectionKind::Other });
     }
     sections
 }

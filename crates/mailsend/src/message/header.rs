@@ -77,7 +77,7 @@ fn name_of(line: &[u8]) -> Option<&str> {
 
 /// A field whose value is rendered.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct RenderedField {
     name: String,
     value: Value,
 }
@@ -101,7 +101,7 @@ enum Mailbox {
     },
 }
 
-impl Line {
+impl RenderedField {
     /// The field if its value has fields to fill in, or text that is not ASCII; `None` if it goes out as it is.
     pub fn of(raw: &Raw<'_>, columns: &Columns) -> Result<Option<Self>, TemplateError> {
         let value = &raw.raw[raw.name.len() + 1..];

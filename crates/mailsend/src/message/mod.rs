@@ -35,7 +35,7 @@ use csv::StringRecord;
 use crate::list::Recipient;
 pub use error::TemplateError;
 use fields::{Columns, Part, Source};
-use header::Line;
+use header::RenderedField;
 #[cfg(not(fuzzing))]
 pub use sign::{SignError, Signer};
 use smtp::data::{extend_wire, to_wire};
@@ -80,7 +80,7 @@ enum Piece {
     /// In wire form.
     Text(Vec<u8>),
     /// A header field whose value depends on the recipient.
-    Line(Line),
+    Field(RenderedField),
     /// A placeholder in a body.
     Body {
         source: Source,
@@ -142,7 +142,7 @@ impl Template {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => into.extend_from_slice(text),
-                Piece::Line(line) => line.render(values, into),
+                Piece::Field(field) => field.render(values, into),
                 Piece::Body { source, is_html: false } => {
                     extend_wire(into, values.value(*source).as_bytes());
                 }
@@ -186,7 +186,7 @@ pub fn date(time: jiff::Timestamp) -> Result<String, jiff::Error> {
 
 impl Piece {
     fn is_personal(&self) -> bool {
-        matches!(self, Self::Line(_) | Self::Body { .. })
+        matches!(self, Self::Field(_) | Self::Body { .. })
     }
 }
 
@@ -255,9 +255,9 @@ impl Making {
     }
 
     fn line(&mut self, line: &header::Raw<'_>) -> Result<(), TemplateError> {
-        match Line::of(line, &self.columns)? {
+        match RenderedField::of(line, &self.columns)? {
             None => self.push_text(line.raw),
-            Some(made) if made.is_personal() => self.pieces.push(Piece::Line(made)),
+            Some(made) if made.is_personal() => self.pieces.push(Piece::Field(made)),
             Some(made) => {
                 let mut text = Vec::new();
                 let values = &StringRecord::new();
@@ -279,7 +279,7 @@ impl Making {
             let before = &body[..section.range.start];
             let text = &body[section.range.clone()];
             let line = first_line + before.iter().filter(|b| **b == b'\n').count();
-            let body::Kind::Text { is_html } = section.kind else {
+            let body::SectionKind::Text { is_html } = section.kind else {
                 if let Some(name) = self.columns.first_field_of(text) {
                     self.notes.push(format!(
                         "{{{name}}} from line {line} on stands where fields are not filled in: in what is encoded \

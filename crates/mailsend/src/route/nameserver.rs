@@ -38,7 +38,7 @@ enum Say {
 }
 
 #[derive(Default)]
-struct Seen {
+struct QueryLog {
     /// How often each name was asked for, of whatever kind.
     asked: Mutex<HashMap<String, usize>>,
     by_tcp: AtomicUsize,
@@ -50,7 +50,7 @@ struct Seen {
 /// The server; its threads stay until the test's process ends.
 pub(super) struct NameServer {
     address: SocketAddr,
-    seen: Arc<Seen>,
+    seen: Arc<QueryLog>,
 }
 
 type Zone = HashMap<String, Say>;
@@ -62,7 +62,7 @@ impl NameServer {
         );
         let (udp, tcp) = sockets();
         let address = udp.local_addr().unwrap();
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(QueryLog::default());
         let (z, s) = (Arc::clone(&zone), Arc::clone(&seen));
         std::thread::spawn(move || {
             for stream in tcp.incoming() {
@@ -134,7 +134,7 @@ fn say(answer: Answer<'_>) -> Say {
     })
 }
 
-fn answer_datagrams(socket: &Arc<UdpSocket>, zone: &Zone, seen: &Arc<Seen>) {
+fn answer_datagrams(socket: &Arc<UdpSocket>, zone: &Zone, seen: &Arc<QueryLog>) {
     let mut query = [0; 4096];
     loop {
         let Ok((length, from)) = socket.recv_from(&mut query) else { continue };
@@ -162,7 +162,7 @@ fn answer_datagrams(socket: &Arc<UdpSocket>, zone: &Zone, seen: &Arc<Seen>) {
     }
 }
 
-fn answer_stream(mut stream: TcpStream, zone: &Zone, seen: &Seen) {
+fn answer_stream(mut stream: TcpStream, zone: &Zone, seen: &QueryLog) {
     let mut length = [0; 2];
     while stream.read_exact(&mut length).is_ok() {
         let mut query = vec![0; u16::from_be_bytes(length).into()];
@@ -178,7 +178,7 @@ fn answer_stream(mut stream: TcpStream, zone: &Zone, seen: &Seen) {
     }
 }
 
-fn answer(query: &[u8], zone: &Zone, seen: &Seen, by_tcp: bool) -> Option<Vec<u8>> {
+fn answer(query: &[u8], zone: &Zone, seen: &QueryLog, by_tcp: bool) -> Option<Vec<u8>> {
     let query = Message::from_vec(query).ok()?;
     let question = query.queries().first()?.clone();
     let asked = question.name().to_lowercase().to_ascii();

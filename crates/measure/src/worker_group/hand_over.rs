@@ -84,7 +84,7 @@ mod tests {
     use crate::record::{Line, parse_lines};
     use crate::round::Mode;
     use crate::round::tests::order;
-    use crate::worker_group::{HAND_OVER, Operations, Place, Task, WorkerGroup};
+    use crate::worker_group::{HANDOVER_TO_WAITER, Operations, Task, WorkerGroup, WorkerPlace};
     use crate::{CaseError, Round, RoundOrder};
 
     /// A mutex that is known to the new holder only after a while.
@@ -145,15 +145,19 @@ mod tests {
     fn lines(workers: usize, mode: Mode, task: &impl Task<()>) -> Vec<Line> {
         let order = RoundOrder { limit_ms: 5, ..order(mode) };
         let mut out = Vec::new();
-        let worker_group =
-            WorkerGroup { workers, processes: false, place: Place::Spread, time: Duration::ZERO };
+        let worker_group = WorkerGroup {
+            workers,
+            processes: false,
+            place: WorkerPlace::Spread,
+            time: Duration::ZERO,
+        };
         Round::new(&order, &mut out).contend(&worker_group, task).unwrap();
         parse_lines(std::str::from_utf8(&out).unwrap())
     }
 
     fn hand_over(lines: &[Line]) -> Option<f64> {
         lines.iter().find_map(|line| match line {
-            Line::Metric(metric) if metric.name == HAND_OVER.name => Some(metric.value),
+            Line::Metric(metric) if metric.name == HANDOVER_TO_WAITER.name => Some(metric.value),
             _ => None,
         })
     }

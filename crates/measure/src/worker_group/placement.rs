@@ -16,14 +16,14 @@ pub struct WorkerGroup {
     /// Whether they are forked processes rather than threads.
     pub processes: bool,
     /// The CPUs that they run on.
-    pub place: Place,
+    pub place: WorkerPlace,
     /// How long several of them go on in a round of samples, if that is longer than the round's usual time.
     pub time: Duration,
 }
 
 /// The CPUs that the workers of a worker group run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum WorkerPlace {
     /// All on one CPU.
     Same,
     /// One on each CPU in turn.
@@ -34,7 +34,7 @@ pub enum Place {
     Apart(Distance),
 }
 
-impl Place {
+impl WorkerPlace {
     /// The CPUs among `allowed` that it uses, the first worker's last.
     ///
     /// # Errors
@@ -54,24 +54,28 @@ impl Place {
 impl WorkerGroup {
     /// Whether several of its workers run on one core.
     pub(super) fn shares_core(&self) -> bool {
-        self.workers > 1 && self.place == Place::Apart(Distance::Thread)
+        self.workers > 1 && self.place == WorkerPlace::Apart(Distance::Thread)
     }
 
     /// The CPU of worker `number`; `None` if it may move.
     pub(super) fn cpu_of(&self, number: usize, cpus: &[usize]) -> Option<usize> {
         match self.place {
-            Place::Same => cpus.last().copied(),
+            WorkerPlace::Same => cpus.last().copied(),
             // From the last down, so that a single worker has the CPU of all other single measurements.
-            Place::Spread | Place::Apart(_) => Some(cpus[cpus.len() - 1 - number % cpus.len()]),
-            Place::Unpinned => None,
+            WorkerPlace::Spread | WorkerPlace::Apart(_) => {
+                Some(cpus[cpus.len() - 1 - number % cpus.len()])
+            }
+            WorkerPlace::Unpinned => None,
         }
     }
 
     /// Number of CPUs that it keeps busy.
     pub(super) fn busy(&self, cpus: &[usize]) -> usize {
         match self.place {
-            Place::Same => 1,
-            Place::Spread | Place::Unpinned | Place::Apart(_) => self.workers.min(cpus.len()),
+            WorkerPlace::Same => 1,
+            WorkerPlace::Spread | WorkerPlace::Unpinned | WorkerPlace::Apart(_) => {
+                self.workers.min(cpus.len())
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use analysis::{Recorded, Samples};
 use maud::{Markup, html};
 use measure::TIME;
-use results::{CaseResult, Outcome, Seen};
+use results::{CaseResult, Distribution, Outcome};
 
 use crate::first_seen::{distinct, grouped};
 use crate::footnotes::joined;
@@ -263,7 +263,7 @@ fn steps(steps: &[u32], most: u32) -> String {
 }
 
 /// A box from the 25 to the 75 % quantile with whiskers from 5 to 95 %.
-fn quantile_box(seen: &Seen, unit: &str) -> Markup {
+fn quantile_box(seen: &Distribution, unit: &str) -> Markup {
     let values = [seen.min, seen.p5, seen.p25, seen.p50, seen.p75, seen.p95, seen.p99];
     let (from, to) = (seen.min, seen.p99);
     if !values.iter().all(|value| value.is_finite()) || to <= from {

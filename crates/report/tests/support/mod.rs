@@ -1,7 +1,7 @@
 //! Results like those of a small cloud machine.
 
 use measure::Doubt;
-use results::{CaseResult, Direction, Estimate, Outcome, PerOp, PointKey, Seen};
+use results::{CaseResult, Direction, Distribution, Estimate, Outcome, PerOp, PointKey};
 
 /// A case with its parameters.
 pub fn point(case: &str, params: &[(&str, &str)]) -> PointKey {
@@ -28,7 +28,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    fn seen(self, cost: f64) -> Seen {
+    fn seen(self, cost: f64) -> Distribution {
         let [min, p5, p25, p50, p75, p95, p99] = match self {
             Shape::Tight => [0.995, 0.997, 0.999, 1.000, 1.002, 1.009, 1.05],
             Shape::Skewed => [0.994, 0.997, 1.0, 1.02, 1.08, 1.22, 1.46],
@@ -36,7 +36,7 @@ impl Shape {
             Shape::LongTail => [0.97, 0.98, 0.99, 1.0, 1.03, 1.31, 7.2],
         }
         .map(|part| part * cost);
-        Seen { min, p5, p25, p50, p75, p95, p99, mean: p50 * 1.02 }
+        Distribution { min, p5, p25, p50, p75, p95, p99, mean: p50 * 1.02 }
     }
 }
 

@@ -15,12 +15,12 @@ const FRAMES_AT_MOST: usize = 256;
 pub(crate) struct Wire {
     frames: Receiver<(u64, Stamped)>,
     orders: Sender<String>,
-    seen: Arc<Seen>,
+    seen: Arc<OutputState>,
 }
 
 /// What was seen of an agent's output besides frames.
 #[derive(Default)]
-struct Seen {
+struct OutputState {
     /// All bytes so far.
     bytes: AtomicU64,
     /// The last line of other text.
@@ -48,7 +48,7 @@ impl Wire {
     ) -> std::io::Result<Self> {
         let (framed, frames) = sync_channel(FRAMES_AT_MOST);
         let (orders, ordered) = channel::<String>();
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(OutputState::default());
         let kept = Arc::clone(&seen);
         let thread = || std::thread::Builder::new().name("agent".to_owned());
         thread().spawn(move || read_all(output, &framed, &kept))?;
@@ -87,7 +87,7 @@ impl Wire {
     }
 }
 
-fn read_all(mut output: impl Read, framed: &SyncSender<(u64, Stamped)>, seen: &Seen) {
+fn read_all(mut output: impl Read, framed: &SyncSender<(u64, Stamped)>, seen: &OutputState) {
     let mut deframer = Deframer::default();
     let mut part = vec![0; 64 << 10];
     loop {

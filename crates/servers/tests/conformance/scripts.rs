@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use servers::{Kind, Protocol};
+use servers::{ExchangeKind, Protocol};
 
 use crate::crowd::Step;
 
@@ -41,18 +41,18 @@ pub fn good(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     let mut steps = Vec::new();
     let times = protocol.requests.map_or(3, |requests| requests.min(4) as usize);
     match protocol.kind {
-        Kind::TooBusy => steps.push(Step::talk(b"", TOO_BUSY)),
-        Kind::Echo { size } => {
+        ExchangeKind::TooBusy => steps.push(Step::talk(b"", TOO_BUSY)),
+        ExchangeKind::Echo { size } => {
             for _ in 0..times {
                 let bytes = dice.bytes(size);
                 in_parts(&mut steps, dice, &bytes, bytes.clone(), b"");
             }
         }
-        Kind::Http if protocol.requests == Some(1) => {
+        ExchangeKind::Http if protocol.requests == Some(1) => {
             let request = request(dice);
             in_parts(&mut steps, dice, &request, UNAVAILABLE_CLOSE.into(), b"");
         }
-        Kind::Http => {
+        ExchangeKind::Http => {
             for _ in 0..times {
                 let request = request(dice);
                 in_parts(&mut steps, dice, &request, UNAVAILABLE.into(), UNAVAILABLE_CLOSE);
@@ -93,14 +93,16 @@ fn in_parts(
 /// Many requests before anything is received, then a half-close; all replies must arrive, then the end.
 pub fn half_closing(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     let (send, expect) = match protocol.kind {
-        Kind::TooBusy => (Vec::new(), TOO_BUSY.to_vec()),
-        Kind::Echo { size } => {
+        ExchangeKind::TooBusy => (Vec::new(), TOO_BUSY.to_vec()),
+        ExchangeKind::Echo { size } => {
             // The last request is incomplete: it is sent back nevertheless.
             let bytes = dice.bytes(size * 5 + size / 2);
             (bytes.clone(), bytes)
         }
-        Kind::Http if protocol.requests == Some(1) => (request(dice), UNAVAILABLE_CLOSE.to_vec()),
-        Kind::Http => ((0..5).flat_map(|_| request(dice)).collect(), UNAVAILABLE.repeat(5)),
+        ExchangeKind::Http if protocol.requests == Some(1) => {
+            (request(dice), UNAVAILABLE_CLOSE.to_vec())
+        }
+        ExchangeKind::Http => ((0..5).flat_map(|_| request(dice)).collect(), UNAVAILABLE.repeat(5)),
     };
     let pause = dice.pause();
     vec![Step::send(&send), Step::HalfClose, pause, Step::talk(b"", &expect), Step::End]
@@ -109,12 +111,12 @@ pub fn half_closing(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
 /// Resets the connection at some time: before it sends, in a request, or while the reply arrives.
 pub fn resetting(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     let mut steps = match protocol.kind {
-        Kind::TooBusy => vec![],
-        Kind::Echo { size } => {
+        ExchangeKind::TooBusy => vec![],
+        ExchangeKind::Echo { size } => {
             let bytes = dice.bytes(size);
             vec![Step::send(&bytes[..1 + dice.below(size)])]
         }
-        Kind::Http => {
+        ExchangeKind::Http => {
             let request = request(dice);
             let length = 1 + dice.below(request.len());
             vec![Step::send(&request[..length])]
@@ -155,11 +157,13 @@ pub fn garbage(dice: &mut Dice) -> Vec<Step> {
 pub fn slow(protocol: Protocol, dice: &mut Dice, kind: usize) -> Vec<Step> {
     let every = Duration::from_millis(100 + dice.below(100) as u64);
     match (protocol.kind, kind % 100) {
-        (Kind::TooBusy, _) => vec![Step::Wait(Duration::from_millis(500)), Step::UntilClosed],
+        (ExchangeKind::TooBusy, _) => {
+            vec![Step::Wait(Duration::from_millis(500)), Step::UntilClosed]
+        }
         // Neither a request of the echo nor a head of HTTP is complete within the timeout.
         (_, 0..20) => vec![Step::Trickle(b'a', every)],
-        (Kind::Echo { size }, 20) => vec![Step::Stuff(vec![7; size])],
-        (Kind::Http, 20) if protocol.requests.is_none() => {
+        (ExchangeKind::Echo { size }, 20) => vec![Step::Stuff(vec![7; size])],
+        (ExchangeKind::Http, 20) if protocol.requests.is_none() => {
             vec![Step::Stuff(request(dice).repeat(20))]
         }
         _ => vec![Step::UntilClosed],

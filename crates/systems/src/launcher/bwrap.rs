@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{AGENT, Argument, Launch, Launcher, Starting};
 use crate::error::SystemError;
-use crate::options::{Kind, OptionSpec, Settings};
+use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 
 /// The launcher.
@@ -16,15 +16,15 @@ pub const BWRAP: Launcher = Launcher {
     options: &[
         OptionSpec {
             name: "directory",
-            kind: Kind::Path,
+            kind: ValueKind::Path,
             meaning: "the root file system, read-only; without it there is only oscost",
         },
         OptionSpec {
             name: "network",
-            kind: Kind::Flag,
+            kind: ValueKind::Flag,
             meaning: "share the network of this system",
         },
-        OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of bwrap" },
+        OptionSpec { name: "args", kind: ValueKind::Words, meaning: "further options of bwrap" },
     ],
     check,
     launch,

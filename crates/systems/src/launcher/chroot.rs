@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::{AGENT, Argument, Launch, Launcher, Starting};
 use crate::error::SystemError;
-use crate::options::{Kind, OptionSpec, Settings};
+use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 use crate::state::Created;
 
@@ -22,7 +22,11 @@ pub const CHROOT: Launcher = Launcher {
     about: "this kernel with the files of DIRECTORY",
     needs: "root; a DIRECTORY, which may be empty",
     argument: Some(Argument { option: "directory", syntax: "DIRECTORY", required: true }),
-    options: &[OptionSpec { name: "directory", kind: Kind::Path, meaning: "the root directory" }],
+    options: &[OptionSpec {
+        name: "directory",
+        kind: ValueKind::Path,
+        meaning: "the root directory",
+    }],
     check,
     launch,
     ..Launcher::STATIC

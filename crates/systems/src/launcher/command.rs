@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{Argument, Launch, Launcher, Runs, Starting};
 use crate::error::SystemError;
-use crate::options::{Kind, OptionSpec, Settings};
+use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 
 /// In the command line: the path of the oscost to start, see the option `static`.
@@ -19,12 +19,12 @@ pub const COMMAND: Launcher = Launcher {
     options: &[
         OptionSpec {
             name: "line",
-            kind: Kind::Text,
+            kind: ValueKind::Text,
             meaning: "the command, in words as a shell splits them; it runs `{oscost} agent` in the system",
         },
         OptionSpec {
             name: "static",
-            kind: Kind::Flag,
+            kind: ValueKind::Flag,
             meaning: "{oscost} is the static binary instead of this program",
         },
     ],

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{AGENT, Argument, Launch, Launcher, Starting};
 use crate::error::SystemError;
-use crate::options::{Kind, OptionSpec, Settings};
+use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 use crate::state::Created;
 
@@ -32,13 +32,17 @@ const EITHER: Launcher = Launcher {
     about: "a container of IMAGE on this kernel; IMAGE may be empty, oscost is mounted into it",
     argument: Some(Argument { option: "image", syntax: "IMAGE", required: true }),
     options: &[
-        OptionSpec { name: "image", kind: Kind::Text, meaning: "the image, such as debian:12" },
+        OptionSpec {
+            name: "image",
+            kind: ValueKind::Text,
+            meaning: "the image, such as debian:12",
+        },
         OptionSpec {
             name: "network",
-            kind: Kind::Text,
+            kind: ValueKind::Text,
             meaning: "its network; without one it has the loopback interface only",
         },
-        OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of `run`" },
+        OptionSpec { name: "args", kind: ValueKind::Words, meaning: "further options of `run`" },
     ],
     ..Launcher::STATIC
 };

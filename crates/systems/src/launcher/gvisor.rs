@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{AGENT, Argument, Launch, Launcher, Starting};
 use crate::error::SystemError;
-use crate::options::{Kind, OptionSpec, Settings};
+use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 
 /// The launcher.
@@ -16,17 +16,17 @@ pub const GVISOR: Launcher = Launcher {
     options: &[
         OptionSpec {
             name: "platform",
-            kind: Kind::Choice(&["systrap", "ptrace", "kvm"]),
+            kind: ValueKind::Choice(&["systrap", "ptrace", "kvm"]),
             meaning: "how system calls of its processes reach it; systrap unless given",
         },
         OptionSpec {
             name: "program",
-            kind: Kind::Path,
+            kind: ValueKind::Path,
             meaning: "the path of runsc, instead of that in RUNSC or PATH",
         },
         OptionSpec {
             name: "args",
-            kind: Kind::Words,
+            kind: ValueKind::Words,
             meaning: "further options of runsc, before `do`",
         },
     ],

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{AGENT, Argument, Launch, Launcher, Starting};
 use crate::error::SystemError;
 use crate::initramfs;
-use crate::options::{Kind, OptionSpec, Settings};
+use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::{program, state};
 
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -21,39 +21,39 @@ pub const QEMU: Launcher = Launcher {
     needs: "qemu-system-x86; a kernel image with a serial port and initramfs",
     argument: Some(Argument { option: "kernel", syntax: "KERNEL", required: true }),
     options: &[
-        OptionSpec { name: "kernel", kind: Kind::Path, meaning: "the kernel image" },
+        OptionSpec { name: "kernel", kind: ValueKind::Path, meaning: "the kernel image" },
         OptionSpec {
             name: "accel",
-            kind: Kind::Choice(&["kvm", "tcg"]),
+            kind: ValueKind::Choice(&["kvm", "tcg"]),
             meaning: "KVM or emulation; KVM if it works, unless given",
         },
         OptionSpec {
             name: "memory",
-            kind: Kind::Count(64, 1 << 20),
+            kind: ValueKind::Count(64, 1 << 20),
             meaning: "its memory in MiB; 512 unless given",
         },
         OptionSpec {
             name: "smp",
-            kind: Kind::Count(1, 512),
+            kind: ValueKind::Count(1, 512),
             meaning: "its number of CPUs; 1 unless given",
         },
         OptionSpec {
             name: "channel",
-            kind: Kind::Choice(&["serial", "console"]),
+            kind: ValueKind::Choice(&["serial", "console"]),
             meaning: "the agent uses the second serial port, or shares the first one with the kernel's log; serial \
                           unless given",
         },
         OptionSpec {
             name: "append",
-            kind: Kind::Text,
+            kind: ValueKind::Text,
             meaning: "further words of the kernel's command line",
         },
         OptionSpec {
             name: "program",
-            kind: Kind::Path,
+            kind: ValueKind::Path,
             meaning: "the path of QEMU, instead of that in PATH",
         },
-        OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of QEMU" },
+        OptionSpec { name: "args", kind: ValueKind::Words, meaning: "further options of QEMU" },
     ],
     cpu_limit: |settings| Some(settings.count("smp").unwrap_or(1) as usize),
     check,

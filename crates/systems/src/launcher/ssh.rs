@@ -9,7 +9,7 @@ use ring::digest::{SHA256, digest};
 
 use super::{AGENT, Argument, Launch, Launcher, Starting};
 use crate::error::SystemError;
-use crate::options::{Kind, OptionSpec, Settings};
+use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::{program, state};
 
 /// The directory of copies on the host, below the user's home directory; a copy's name is its SHA-256.
@@ -24,13 +24,13 @@ pub const SSH: Launcher = Launcher {
     needs: "openssh-client; a HOST that accepts a key without a question",
     argument: Some(Argument { option: "host", syntax: "HOST", required: true }),
     options: &[
-        OptionSpec { name: "host", kind: Kind::Text, meaning: "the host, as ssh knows it" },
+        OptionSpec { name: "host", kind: ValueKind::Text, meaning: "the host, as ssh knows it" },
         OptionSpec {
             name: "connect-timeout",
-            kind: Kind::Count(1, 3_600),
+            kind: ValueKind::Count(1, 3_600),
             meaning: "time for connecting, in s; 10 unless given",
         },
-        OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of ssh" },
+        OptionSpec { name: "args", kind: ValueKind::Words, meaning: "further options of ssh" },
     ],
     is_remote: true,
     elsewhere: Some("it is another host"),

@@ -5,7 +5,7 @@ use std::process::Command;
 use super::{AGENT, Argument, Launch, Launcher, Starting};
 use crate::error::SystemError;
 use crate::initramfs;
-use crate::options::{Kind, OptionSpec, Settings};
+use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 
 const PROGRAM: &str = "linux.uml";
@@ -20,17 +20,17 @@ pub const UML: Launcher = Launcher {
     options: &[
         OptionSpec {
             name: "kernel",
-            kind: Kind::Path,
+            kind: ValueKind::Path,
             meaning: "the kernel, a program; linux.uml in PATH unless given",
         },
         OptionSpec {
             name: "memory",
-            kind: Kind::Count(64, 1 << 20),
+            kind: ValueKind::Count(64, 1 << 20),
             meaning: "its memory in MiB; 512 unless given",
         },
         OptionSpec {
             name: "append",
-            kind: Kind::Words,
+            kind: ValueKind::Words,
             meaning: "further words of the kernel's command line",
         },
     ],

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{AGENT, Argument, Launch, Launcher, Runs, Starting};
 use crate::error::SystemError;
-use crate::options::{Kind, OptionSpec, Settings};
+use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 use crate::state::{self, Created};
 
@@ -25,7 +25,7 @@ pub const WINE: Launcher = Launcher {
     argument: Some(Argument { option: "binary", syntax: "PROGRAM.exe", required: true }),
     options: &[OptionSpec {
         name: "prefix",
-        kind: Kind::Path,
+        kind: ValueKind::Path,
         meaning: "the Wine prefix, made if there is none; its server is stopped at the end, so that one run at a time \
                       can use it; oscost/wine in the user's cache unless given",
     }],

@@ -104,7 +104,7 @@ fn check(args: &NetLoad) -> Result<(), Usage> {
              expect it; --beyond-this-machine if they do"
         )));
     }
-    if args.status.is_some() && protocol.kind != servers::Kind::Http {
+    if args.status.is_some() && protocol.kind != servers::ExchangeKind::Http {
         return Err(Usage(format!("--status is for http, not for {protocol}")));
     }
     if let Some(source) = args.sources.iter().find(|source| source.is_ipv4() != to.is_ipv4()) {
