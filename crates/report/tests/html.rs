@@ -62,7 +62,7 @@ fn of_point(case: &Case, params: &Params, nth: usize) -> Vec<CaseResult> {
         }),
         quiet_share: Some(0.734_567),
         per_op: Some(PerOp { syscalls: Some(1.0), ..PerOp::default() }),
-        converged: Some(nth % 2 != 0),
+        converged: Some(!nth.is_multiple_of(2)),
         timeline: match label.as_str() {
             "concurrency/jobs" => {
                 (0..17).map(|job| [job * 123_457, job * 133_457 + 810_123]).collect()
