@@ -104,9 +104,9 @@ impl Bench {
 }
 
 fn params(workers: &str, workers_are: &str) -> Params {
-    [("workers", workers), ("as", workers_are), ("work", "none"), ("place", "spread")]
-        .map(|(name, value)| (name.into(), value.into()))
-        .into()
+    let usual = [("work", "none"), ("outside", "none"), ("place", "spread")];
+    let all = [("workers", workers), ("as", workers_are)].into_iter().chain(usual);
+    all.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 /// Threads, processes or both, as measured by `--full` and supported by this system.

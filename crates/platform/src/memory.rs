@@ -53,8 +53,7 @@ pub fn require(bytes: u64) -> Result<(), CaseError> {
 /// they are used.
 #[derive(Debug)]
 pub struct Region {
-    mapping: NonNull<u8>,
-    mapped: usize,
+    mapping: NonNull<[u8]>,
     start: NonNull<u8>,
     bytes: usize,
 }
@@ -81,7 +80,8 @@ impl Region {
         let ahead = mapping.as_ptr().align_offset(alignment);
         // SAFETY: the mapping is longer by the alignment than what lies behind that address.
         let start = unsafe { mapping.add(ahead) };
-        let region = Self { mapping, mapped, start, bytes };
+        let mapping = NonNull::slice_from_raw_parts(mapping, mapped);
+        let region = Self { mapping, start, bytes };
         os::prepare(&region, pages)?;
         Ok(region)
     }
@@ -174,7 +174,7 @@ mod os {
 
     pub fn release(region: &mut Region) {
         // SAFETY: the mapping is the region's own, and nothing refers to it any more.
-        unsafe { libc::munmap(region.mapping.as_ptr().cast(), region.mapped) };
+        unsafe { libc::munmap(region.mapping.as_ptr().cast(), region.mapping.len()) };
     }
 
     pub fn page_size() -> usize {
@@ -359,8 +359,8 @@ pub(crate) mod os {
 
     /// The memory of this machine.
     pub fn status() -> Option<MEMORYSTATUSEX> {
-        let dwLength = size_of::<MEMORYSTATUSEX>() as u32;
-        let mut status = MEMORYSTATUSEX { dwLength, ..Default::default() };
+        let length = size_of::<MEMORYSTATUSEX>() as u32;
+        let mut status = MEMORYSTATUSEX { dwLength: length, ..Default::default() };
         // SAFETY: `status` is valid for writes, and contains its size.
         (unsafe { GlobalMemoryStatusEx(&mut status) } != 0).then_some(status)
     }
