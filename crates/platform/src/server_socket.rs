@@ -165,12 +165,12 @@ mod os {
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use std::io;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpListener;
 
     use socket2::Socket;
 
     #[cfg(not(target_os = "freebsd"))]
-    pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    pub fn accept(listener: &TcpListener) -> io::Result<std::net::TcpStream> {
         let (stream, _) = listener.accept()?;
         stream.set_nonblocking(true)?;
         Ok(stream)
