@@ -73,6 +73,7 @@ pub fn stop_listening(listener: &TcpListener) {
 #[cfg(unix)]
 mod os {
     use std::io;
+    #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     use std::net::{TcpListener, TcpStream};
 
     use socket2::Socket;

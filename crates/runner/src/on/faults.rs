@@ -352,8 +352,9 @@ fn timeouts() -> Timeouts {
         start: Duration::from_secs(2),
         warm_up: Duration::ZERO,
         examine: Duration::from_secs(2),
-        silence: Duration::from_secs(1),
-        round: Duration::from_secs(2),
+        // On a machine that is busy with other tests, a round may take a second.
+        silence: Duration::from_secs(3),
+        round: Duration::from_secs(4),
         starts: 5,
     }
 }
@@ -438,7 +439,7 @@ fn case(seed: u64) {
 fn two_hundred_faults_cost_only_their_rounds() {
     const CASES: u64 = 200;
     /// Rounds of a point are spread over a second: the runs mostly rest.
-    const AT_ONCE: usize = 40;
+    const AT_ONCE: usize = 30;
     let next = Mutex::new(0..CASES);
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
