@@ -57,6 +57,8 @@ pub mod shared;
 pub mod signal;
 #[cfg(unix)]
 pub mod sleeping_children;
+#[cfg(target_os = "linux")]
+mod smaps;
 pub mod socket_io;
 pub mod stream;
 pub mod suspended_thread;

@@ -239,7 +239,7 @@ mod linux {
     use crate::CaseError;
     use crate::machine::linux::cgroup;
     use crate::machine::linux::tree::{Tree, field};
-    use crate::resident_memory::Resident;
+    use crate::smaps::Resident;
 
     /// The kernel's own size where it has another one, as with base pages of 16 or 64 KiB.
     pub fn huge_page() -> usize {
