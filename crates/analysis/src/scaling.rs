@@ -315,7 +315,7 @@ mod tests {
         assert!((relative.rate_one - law.rate_one).abs() < 2.0 * 14.2, "{relative:?}");
     }
 
-    /// As [`Law::fit`] of the Universal Scalability Law, each error times its weight.
+    /// Fits the Universal Scalability Law like [`Law::fit`], with each error multiplied by its weight.
     fn weighted(degrees: &[f64], rates: &[f64], weight: impl Fn(f64, f64) -> f64) -> Law {
         // A term for the right side too: rows of `weight * terms` that come near to `weight`.
         let rows: Vec<Vec<f64>> = degrees

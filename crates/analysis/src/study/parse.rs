@@ -168,7 +168,7 @@ impl Study {
         study.with(written.about, file)
     }
 
-    /// With what is known about its claims; checks what can be checked only when all parts are known.
+    /// Adds what is known about the claims of the study, and checks what depends on all of its parts.
     fn with(mut self, about: Vec<WrittenAbout>, file: FileText) -> Result<Self, FileError> {
         if self.measure.is_empty() && self.tables.is_empty() && self.claims.is_empty() {
             let problem = "the study has neither points, nor tables, nor claims";

@@ -29,21 +29,21 @@ macro_rules! phase {
     }};
 }
 
-/// Of phase `create`.
+/// The metrics of the phase `create`.
 pub const CREATE: PhaseMetrics =
     phase!("create", "files/s", "files created and written per second", "created and written");
-/// Of phase `read`.
+/// The metrics of the phase `read`.
 pub const READ: PhaseMetrics =
     phase!("read", "files/s", "files read per second, from open to close", "read");
-/// Of phase `stat`.
+/// The metrics of the phase `stat`.
 pub const STAT: PhaseMetrics =
     phase!("stat", "files/s", "stat calls per second", "looked up by stat");
-/// Of phase `rename`.
+/// The metrics of the phase `rename`.
 pub const RENAME: PhaseMetrics = phase!("rename", "files/s", "files renamed per second", "renamed");
-/// Of phase `list`.
+/// The metrics of the phase `list`.
 pub const LIST: PhaseMetrics =
     phase!("list", "names/s", "directory entries read per second", "listed");
-/// Of phase `delete`.
+/// The metrics of the phase `delete`.
 pub const DELETE: PhaseMetrics = phase!("delete", "files/s", "files deleted per second", "deleted");
 
 /// All phases in their order.
