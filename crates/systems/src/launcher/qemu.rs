@@ -1,6 +1,6 @@
 //! `qemu`: the agent is the first process of a virtual machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -78,9 +78,10 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     initramfs::write(&binary, &archive)
         .map_err(|e| SystemError::from_io(archive.display().to_string(), &e))?;
     let program = qemu(settings)?;
+    let kernel = settings.path("kernel").cloned().unwrap_or_default();
     let accel = match settings.text("accel") {
         Some(accel) => accel,
-        None if kvm_works(&program, start) => "kvm",
+        None if kvm_works(&program, &kernel, start) => "kvm",
         None => "tcg",
     };
     let mut command = Command::new(program);
@@ -88,7 +89,6 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     command.args(["-m", &settings.count("memory").unwrap_or(512).to_string()]);
     command.args(["-smp", &settings.count("smp").unwrap_or(1).to_string()]);
     command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-    let kernel = settings.path("kernel").cloned().unwrap_or_default();
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(archive);
     command.args(["-chardev", "stdio,id=agent,signal=off"]);
     let mut line = String::from("console=ttyS0 panic=-1");
@@ -124,22 +124,46 @@ const PROBED: i32 = 0x10 << 1 | 1;
 /// A bound on the probe's time; with a working KVM it takes a tenth of a second.
 const PROBE_TIME: Duration = Duration::from_secs(5);
 
-/// Whether a virtual machine executes instructions under KVM: `/dev/kvm` may be there and of no use.
-fn kvm_works(program: &std::path::Path, start: &Starting) -> bool {
+/// A bound on the time in which a kernel without a file system panics; with a working KVM it takes a second. At an
+/// instruction that KVM cannot execute, QEMU stops the machine and waits.
+const BOOT_TIME: Duration = Duration::from_secs(10);
+
+/// Whether KVM executes instructions, and those of this kernel: `/dev/kvm` may be there and of no use, or emulate most
+/// instructions and lack some.
+fn kvm_works(program: &Path, kernel: &Path, start: &Starting) -> bool {
     static WORKS: OnceLock<bool> = OnceLock::new();
     *WORKS.get_or_init(|| {
-        let firmware = start.state.path().join("probe");
-        let mut image = vec![0xf4; FIRMWARE];
-        image[FIRMWARE - 16..][..PROBE.len()].copy_from_slice(&PROBE);
-        if !std::path::Path::new("/dev/kvm").exists() || std::fs::write(&firmware, image).is_err() {
-            return false;
-        }
-        let mut command = Command::new(program);
-        command.args(["-accel", "kvm", "-cpu", "host", "-m", "16", "-nodefaults"]);
-        command.args(["-no-user-config", "-display", "none", "-no-reboot", "-bios"]).arg(firmware);
-        command.args(["-device", "isa-debug-exit,iobase=0x501,iosize=1"]);
-        command.env(state::VARIABLE, start.state.path());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        state::code_within(&mut command, PROBE_TIME).is_ok_and(|code| code == Some(PROBED))
+        Path::new("/dev/kvm").exists()
+            && executes_firmware(program, start)
+            && executes_kernel(program, kernel, start)
     })
+}
+
+fn executes_firmware(program: &Path, start: &Starting) -> bool {
+    let firmware = start.state.path().join("probe");
+    let mut image = vec![0xf4; FIRMWARE];
+    image[FIRMWARE - 16..][..PROBE.len()].copy_from_slice(&PROBE);
+    if std::fs::write(&firmware, image).is_err() {
+        return false;
+    }
+    let mut command = under_kvm(program, start);
+    command.args(["-m", "16", "-bios"]).arg(firmware);
+    command.args(["-device", "isa-debug-exit,iobase=0x501,iosize=1"]);
+    state::code_within(&mut command, PROBE_TIME).is_ok_and(|code| code == Some(PROBED))
+}
+
+/// The panic of a kernel without a file system ends the machine.
+fn executes_kernel(program: &Path, kernel: &Path, start: &Starting) -> bool {
+    let mut command = under_kvm(program, start);
+    command.args(["-m", "512", "-append", "panic=-1", "-kernel"]).arg(kernel);
+    state::code_within(&mut command, BOOT_TIME).is_ok_and(|code| code == Some(0))
+}
+
+fn under_kvm(program: &Path, start: &Starting) -> Command {
+    let mut command = Command::new(program);
+    command.args(["-accel", "kvm", "-cpu", "host", "-nodefaults"]);
+    command.args(["-no-user-config", "-display", "none", "-no-reboot"]);
+    command.env(state::VARIABLE, start.state.path());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
 }
