@@ -139,11 +139,15 @@ impl<'a> Coordinator<'a> {
             });
         State {
             seed: self.runs.first().map_or(0, |run| run.plan.seed),
-            allowed: allowed(&self.runs),
+            allowed: self.allowed(),
             points: points.collect(),
             boots_done: self.runs.iter().map(|run| run.boots_done).collect(),
             rounds: self.runs.iter().map(|run| run.next_seq).sum(),
         }
+    }
+
+    fn allowed(&self) -> Allowed {
+        allowed(self.runs.iter().map(|run| run.plan))
     }
 
     /// The run of a point of the schedule, and its number there.
@@ -323,7 +327,7 @@ impl<'a> Coordinator<'a> {
     }
 
     fn announce(&mut self, run: usize, which: usize) {
-        let (spent, budget) = (self.clock.now().0, allowed(&self.runs).more.0);
+        let (spent, budget) = (self.clock.now().0, self.allowed().more.0);
         let remaining = budget.saturating_sub(spent);
         let by_time = spent.as_secs_f64() / budget.as_secs_f64().max(0.001);
         let done: f64 = self.runs.iter().map(RunState::share_done).sum();
@@ -369,20 +373,25 @@ fn groups_of(runs: &[RunState]) -> Vec<Vec<usize>> {
 }
 
 /// The time that several runs may take together. A third of it is for counts, and as much more as was planned for those on the host.
-/// Systems in turn may take twice the time for planned rounds, unless the user set it: in some of them a round takes several
-/// times as long.
-fn allowed(runs: &[RunState]) -> Allowed {
+/// Planned rounds may take longer, unless the user set the time: on a slow or busy machine, or under an emulator, a round takes
+/// several times as long, and a figure that comes late is better than none.
+fn allowed<'a>(plans: impl Iterator<Item = &'a Plan> + Clone) -> Allowed {
     const COUNTING_SHARE: u32 = 3;
+    const LONGER_AT_LEAST: Duration = Duration::from_secs(5);
     let sum = |ms: fn(&Plan) -> u64| -> Duration {
-        runs.iter().map(|run| Duration::from_millis(ms(run.plan))).sum()
+        plans.clone().map(|plan| Duration::from_millis(ms(plan))).sum()
     };
     let (all, host) = (sum(|plan| plan.budget_ms), sum(|plan| plan.host_counts_ms));
     let counts = all.saturating_sub(host) / COUNTING_SHARE;
-    let may_take_longer = runs.iter().all(|run| run.plan.in_turn && !run.plan.is_budget_set);
+    let longer = if plans.clone().any(|plan| plan.is_budget_set) {
+        Duration::ZERO
+    } else {
+        all.max(LONGER_AT_LEAST)
+    };
     Allowed {
         counts: RunTime(counts),
         host_counts: RunTime(counts + host),
-        planned: RunTime(if may_take_longer { all * 2 } else { all }),
+        planned: RunTime(all + longer),
         more: RunTime(all),
     }
 }
@@ -391,5 +400,26 @@ fn allowed(runs: &[RunState]) -> Allowed {
 pub(crate) fn register_directories_of(plan: &Plan) {
     for dir in directories(plan) {
         platform::cleanup::look_also_in(&cases::file::path_of(dir));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Options;
+
+    #[test]
+    fn planned_rounds_may_begin_later_unless_the_user_set_the_time() {
+        let seconds = |budget: Option<u64>| {
+            let budget = budget.map(Duration::from_secs);
+            let filters = vec!["syscall/getppid".into()];
+            let options = Options { filters, quick: true, budget, ..Options::default() };
+            let plan = crate::plan::plan(&options, &[0], 7).expect("a plan");
+            let Allowed { planned, more, .. } = allowed([&plan, &plan].into_iter());
+            (planned.0.as_secs(), more.0.as_secs())
+        };
+        assert_eq!(seconds(Some(1)), (2, 2));
+        let (planned, more) = seconds(None);
+        assert!(planned >= more + 5 && planned >= 2 * more, "{planned} {more}");
     }
 }

@@ -37,6 +37,7 @@ const QUICK_TOLERANCE: f64 = 4.0;
 /// How many times the usual time a run for claims may take, unless a budget is given: too few rounds decide nothing. A quiet
 /// machine does not take the time.
 const SLACK_OF_CLAIMS: u64 = 3;
+
 /// A run as planned; stored with it, so that it can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
