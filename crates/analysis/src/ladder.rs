@@ -5,6 +5,7 @@ use measure::TIME;
 use measure::stats::t_quantile;
 use results::{Document, LAUNCHER, PointKey, serialize_label};
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 use crate::columns::Facts;
 use crate::judge::{Judge, Pair, Settings};
@@ -14,8 +15,9 @@ use crate::table::{Found, Table};
 use crate::verdict::Verdict;
 
 /// A layer, in the order from the hardware outwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Layer {
     /// The host's own kernel.
     Host,
@@ -26,6 +28,7 @@ pub enum Layer {
     /// Another implementation of the system calls, such as gVisor, or of another system's, such as Wine.
     Sandbox,
     /// Another kernel in a virtual machine.
+    #[strum(serialize = "VM")]
     VirtualMachine,
 }
 
@@ -71,13 +74,7 @@ impl Layer {
 
     /// In words.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Seccomp => "seccomp",
-            Self::Container => "container",
-            Self::Sandbox => "sandbox",
-            Self::VirtualMachine => "VM",
-        }
+        self.into()
     }
 }
 

@@ -1,10 +1,12 @@
 use measure::{Direction, TIME};
 use serde::{Serialize, Serializer};
+use strum::{IntoStaticStr, VariantArray};
 
 /// The result of a comparison.
 ///
 /// Times are faster or slower, other metrics with a direction better or worse, those without higher or lower.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// A significantly shorter time.
     Faster,
@@ -21,38 +23,24 @@ pub enum Verdict {
     /// Significantly within the margin.
     Same,
     /// None of these is significant.
+    #[strum(serialize = "cannot tell")]
     CannotTell,
     /// There is no pair of figures.
+    #[strum(serialize = "no pair")]
     NotComparable,
 }
 
 impl Verdict {
-    /// In the order of a summary.
-    pub const ALL: [Verdict; 9] = [
-        Verdict::Faster,
-        Verdict::Slower,
-        Verdict::Better,
-        Verdict::Worse,
-        Verdict::Higher,
-        Verdict::Lower,
-        Verdict::Same,
-        Verdict::CannotTell,
-        Verdict::NotComparable,
-    ];
-
     /// The verdict in words.
     pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::Better => "better",
-            Verdict::Worse => "worse",
-            Verdict::Higher => "higher",
-            Verdict::Lower => "lower",
-            Verdict::Same => "same",
-            Verdict::CannotTell => "cannot tell",
-            Verdict::NotComparable => "no pair",
-        }
+        self.into()
+    }
+
+    /// How many there are of each, as `12 faster`, in the order of a summary.
+    pub fn counted(verdicts: &[Self]) -> Vec<String> {
+        let count = |verdict: &Self| verdicts.iter().filter(|other| *other == verdict).count();
+        let counts = Self::VARIANTS.iter().map(|verdict| (count(verdict), verdict.word()));
+        counts.filter(|(count, _)| *count > 0).map(|(n, word)| format!("{n} {word}")).collect()
     }
 
     /// Whether it is a difference.

@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use strum::{IntoStaticStr, VariantArray};
 
 /// Maximum recorded latency, in ns: ten minutes.
 const LONGEST: u64 = 600_000_000_000;
@@ -57,7 +58,8 @@ pub struct Step {
 }
 
 /// Why an exchange failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ErrorKind {
     /// The connection was refused.
     Refused,
@@ -78,30 +80,9 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// All kinds.
-    pub const ALL: [Self; 8] = [
-        Self::Refused,
-        Self::Reset,
-        Self::TimedOut,
-        Self::WrongReply,
-        Self::ClosedEarly,
-        Self::NoPort,
-        Self::NoDescriptor,
-        Self::Other,
-    ];
-
     /// Its name in documents, such as `wrong-reply`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::Reset => "reset",
-            Self::TimedOut => "timed-out",
-            Self::WrongReply => "wrong-reply",
-            Self::ClosedEarly => "closed-early",
-            Self::NoPort => "no-port",
-            Self::NoDescriptor => "no-descriptor",
-            Self::Other => "other",
-        }
+        self.into()
     }
 
     /// Whether it is a shortage of this machine, not a failure of the server.
@@ -133,7 +114,7 @@ impl fmt::Display for ErrorKind {
 /// The number of errors, by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Errors {
-    counts: [u64; ErrorKind::ALL.len()],
+    counts: [u64; ErrorKind::VARIANTS.len()],
     /// The first wrong reply and the expected one, shortened.
     pub first_wrong: Option<String>,
     /// The message of the first other error.
@@ -144,6 +125,12 @@ impl Errors {
     /// The number of errors of a kind.
     pub fn count(&self, kind: ErrorKind) -> u64 {
         self.counts[kind as usize]
+    }
+
+    /// The numbers of errors of the kinds that occurred, as `3 timed out`.
+    pub fn in_words(&self) -> Vec<String> {
+        let counts = ErrorKind::VARIANTS.iter().map(|&kind| (kind, self.count(kind)));
+        counts.filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{n} {kind}")).collect()
     }
 
     /// The number of all errors.
@@ -333,7 +320,7 @@ mod tests {
     #[test]
     fn errors_are_counted_by_kind() {
         let mut errors = Errors::default();
-        for (nth, kind) in ErrorKind::ALL.into_iter().enumerate() {
+        for (nth, &kind) in ErrorKind::VARIANTS.iter().enumerate() {
             (0..=nth).for_each(|_| errors.add(kind));
         }
         assert_eq!(errors.count(ErrorKind::TimedOut), 3);

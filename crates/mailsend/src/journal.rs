@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use strum::FromRepr;
 use thiserror::Error;
 
 /// The version of the database's layout; others are not read.
@@ -28,7 +29,8 @@ pub struct About {
 }
 
 /// The kind of an event of a recipient.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromRepr)]
+#[repr(u8)]
 pub enum EventKind {
     /// The message is about to be sent. If this is the last event, it is unknown whether it was sent.
     Sending = 0,
@@ -45,15 +47,6 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    const ALL: [Self; 6] = [
-        Self::Sending,
-        Self::Delivered,
-        Self::Deferred,
-        Self::Uncertain,
-        Self::Failed,
-        Self::GivenUp,
-    ];
-
     /// Whether it is the last event of a recipient.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Delivered | Self::Failed | Self::GivenUp)
@@ -197,7 +190,7 @@ impl Journal {
         let mut rows = query.query([]).map_err(not_one)?;
         while let Some(row) = rows.next().map_err(not_one)? {
             let what: u8 = row.get(1).map_err(not_one)?;
-            let what = EventKind::ALL.get(usize::from(what)).copied().ok_or_else(|| {
+            let what = EventKind::from_repr(what).ok_or_else(|| {
                 let why = format!("an event is of the unknown kind {what}");
                 JournalError::NotOne(self.path.clone(), why)
             })?;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use strum::IntoStaticStr;
+
 use crate::journal::EventKind;
 use crate::stats::TransportStats;
 
@@ -74,11 +76,13 @@ impl ReplyGroup {
 }
 
 /// A final result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Ended {
     /// As [`Count::delivered`].
     Delivered,
     /// As [`Count::given_up`].
+    #[strum(serialize = "deferred")]
     GivenUp,
     /// As [`Count::failed`].
     Failed,
@@ -87,11 +91,7 @@ pub enum Ended {
 impl Ended {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Delivered => "delivered",
-            Self::GivenUp => "deferred",
-            Self::Failed => "failed",
-        }
+        self.into()
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serving::Shortages;
+use strum::VariantArray;
 
 use crate::fault::{FaultKind, SinkPhase};
 
@@ -39,9 +40,9 @@ pub(crate) struct Counters {
     pub timed_out: Counter,
     pub shortages: Shortages,
     pub unwritten: Counter,
-    pub refusals: [Counter; SinkPhase::ALL.len()],
+    pub refusals: [Counter; SinkPhase::VARIANTS.len()],
     pub bad_commands: Counter,
-    pub faults: [[Counter; FaultKind::ALL.len()]; SinkPhase::ALL.len()],
+    pub faults: [[Counter; FaultKind::VARIANTS.len()]; SinkPhase::VARIANTS.len()],
 }
 
 impl Counters {
@@ -56,11 +57,11 @@ impl Counters {
     /// The present values.
     pub fn read(&self) -> Counts {
         let named =
-            |(phase, counter): (SinkPhase, &Counter)| (phase.name().to_owned(), counter.get());
-        let refusals = SinkPhase::ALL.into_iter().zip(&self.refusals).map(named);
+            |(phase, counter): (&SinkPhase, &Counter)| (phase.name().to_owned(), counter.get());
+        let refusals = SinkPhase::VARIANTS.iter().zip(&self.refusals).map(named);
         let mut faults = BTreeMap::new();
-        for (phase, of_phase) in SinkPhase::ALL.into_iter().zip(&self.faults) {
-            for (kind, counter) in FaultKind::ALL.into_iter().zip(of_phase) {
+        for (phase, of_phase) in SinkPhase::VARIANTS.iter().zip(&self.faults) {
+            for (kind, counter) in FaultKind::VARIANTS.iter().zip(of_phase) {
                 faults.insert(format!("{}:{}", phase.name(), kind.name()), counter.get());
             }
         }

@@ -4,12 +4,26 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 use crate::parse::ParseOptionError;
 use serving::SplitMix64;
 
 /// A phase of a session, at which a fault or a delay can be injected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+    VariantNames,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum SinkPhase {
     /// The greeting.
     Connect,
@@ -36,54 +50,27 @@ pub enum SinkPhase {
 }
 
 impl SinkPhase {
-    /// All of them, in their order.
-    pub const ALL: [Self; 11] = [
-        Self::Connect,
-        Self::Ehlo,
-        Self::StartTls,
-        Self::Auth,
-        Self::Mail,
-        Self::Rcpt,
-        Self::Data,
-        Self::Body,
-        Self::End,
-        Self::Rset,
-        Self::Quit,
-    ];
-
     /// Its name in options and reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Ehlo => "ehlo",
-            Self::StartTls => "starttls",
-            Self::Auth => "auth",
-            Self::Mail => "mail",
-            Self::Rcpt => "rcpt",
-            Self::Data => "data",
-            Self::Body => "body",
-            Self::End => "end",
-            Self::Rset => "rset",
-            Self::Quit => "quit",
-        }
+        self.into()
     }
 
     /// The phase of that name; `Some(None)` is `any`.
     pub(crate) fn find(name: &str) -> Option<Option<Self>> {
-        if name == "any" {
-            return Some(None);
-        }
-        Self::ALL.into_iter().find(|phase| phase.name() == name).map(Some)
+        if name == "any" { Some(None) } else { name.parse().ok().map(Some) }
     }
 
     /// The names, for messages.
     pub(crate) fn names() -> String {
-        Self::ALL.map(Self::name).join(", ") + ", any"
+        <Self as VariantNames>::VARIANTS.join(", ") + ", any"
     }
 }
 
 /// The kind of a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray, VariantNames,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum FaultKind {
     /// The connection is closed instead of the reply.
     Drop,
@@ -92,8 +79,10 @@ pub enum FaultKind {
     /// Nothing more is sent, and the connection stays open.
     Stall,
     /// A temporary rejection.
+    #[strum(serialize = "4xx")]
     Temporary,
     /// A permanent rejection.
+    #[strum(serialize = "5xx")]
     Permanent,
     /// A line that is not an SMTP reply.
     Malformed,
@@ -106,32 +95,9 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Drop,
-        Self::Reset,
-        Self::Stall,
-        Self::Temporary,
-        Self::Permanent,
-        Self::Malformed,
-        Self::Endless,
-        Self::Slowly,
-        Self::Late,
-    ];
-
     /// Its name in options and reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Drop => "drop",
-            Self::Reset => "reset",
-            Self::Stall => "stall",
-            Self::Temporary => "4xx",
-            Self::Permanent => "5xx",
-            Self::Malformed => "malformed",
-            Self::Endless => "endless",
-            Self::Slowly => "slowly",
-            Self::Late => "late",
-        }
+        self.into()
     }
 }
 
@@ -160,12 +126,9 @@ impl FromStr for Fault {
         let phase = SinkPhase::find(phase).ok_or_else(|| {
             ParseOptionError(format!("no phase {phase}: one of {}", SinkPhase::names()))
         })?;
-        let known = FaultKind::ALL.into_iter().find(|known| known.name() == kind);
-        let kind = known.ok_or_else(|| {
-            ParseOptionError(format!(
-                "no kind {kind}: one of {}",
-                FaultKind::ALL.map(FaultKind::name).join(", ")
-            ))
+        let kind = kind.parse().map_err(|_| {
+            let names = <FaultKind as VariantNames>::VARIANTS.join(", ");
+            ParseOptionError(format!("no kind {kind}: one of {names}"))
         })?;
         if kind == FaultKind::Late && phase.is_some_and(|phase| phase != SinkPhase::End) {
             return Err(ParseOptionError(

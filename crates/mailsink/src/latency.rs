@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::SinkPhase;
 use crate::parse::ParseOptionError;
 use serving::SplitMix64;
+use strum::VariantArray;
 
 /// Longest delay allowed: a day.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -94,12 +95,12 @@ fn duration(text: &str) -> Result<Duration, ParseOptionError> {
 /// The delay of each phase.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Latencies {
-    of: [Option<Time>; SinkPhase::ALL.len()],
+    of: [Option<Time>; SinkPhase::VARIANTS.len()],
 }
 
 impl Latencies {
     pub fn new(all: &[Latency]) -> Self {
-        let mut of = [None; SinkPhase::ALL.len()];
+        let mut of = [None; SinkPhase::VARIANTS.len()];
         let general = all.iter().filter(|latency| latency.phase.is_none());
         for latency in general {
             of.fill(Some(latency.time));

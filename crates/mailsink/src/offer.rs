@@ -1,5 +1,7 @@
 //! The extensions and limits that the sink offers.
 
+use strum::VariantArray;
+
 use crate::extension::Extension;
 use crate::options::SinkOptions;
 
@@ -53,7 +55,7 @@ impl Offer {
 
     fn ehlo_reply(&self, secured: bool) -> Vec<u8> {
         let mut lines = vec!["sink".to_owned()];
-        for extension in Extension::ALL {
+        for &extension in Extension::VARIANTS {
             if self.has(extension, secured) {
                 lines.push(match extension {
                     Extension::Size => format!("SIZE {}", self.size),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use platform::CaseError;
 use platform::control_group::HostCounts;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::IntoStaticStr;
 
 use crate::cycles::UNIT;
 use crate::doubt::Doubt;
@@ -152,8 +153,9 @@ pub struct MetricValue {
 }
 
 /// Which direction of a metric is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Direction {
     /// A cost.
     Lower,
@@ -161,6 +163,13 @@ pub enum Direction {
     Higher,
     /// A property.
     Neither,
+}
+
+impl Direction {
+    /// The word for it in documents and exports.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// How the values of a metric from several rounds are combined.

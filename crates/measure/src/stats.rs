@@ -79,6 +79,8 @@ pub fn trimmed_mean(values: &mut [f64]) -> f64 {
 pub struct RoundValue {
     /// The median.
     pub value: f64,
+    /// When the round began, in ms since 1970, if known; of two rounds, of which the faster counts, the first.
+    pub began_ms: Option<i64>,
     resampled: Vec<f64>,
 }
 
@@ -94,18 +96,23 @@ impl RoundValue {
                 median(&mut drawn)
             })
             .collect();
-        Self { value, resampled }
+        Self { value, began_ms: None, resampled }
     }
 
     /// The same in another unit, of which one is `factor` of this.
     pub fn scaled(&self, factor: f64) -> Self {
         let resampled = self.resampled.iter().map(|value| value * factor).collect();
-        Self { value: self.value * factor, resampled }
+        Self { value: self.value * factor, resampled, ..*self }
+    }
+
+    /// The same round, with the time at which it began.
+    pub fn begun_at(self, unix_ms: i64) -> Self {
+        Self { began_ms: Some(unix_ms), ..self }
     }
 
     /// A round with one value, without samples.
     pub fn exact(value: f64) -> Self {
-        Self { value, resampled: vec![value] }
+        Self { value, began_ms: None, resampled: vec![value] }
     }
 }
 
@@ -119,7 +126,9 @@ pub fn faster_of_pairs(rounds: Vec<RoundValue>) -> Vec<RoundValue> {
     let mut faster = Vec::new();
     while let Some(first) = rounds.next() {
         match rounds.next() {
-            Some(second) if second.value < first.value => faster.push(second),
+            Some(second) if second.value < first.value => {
+                faster.push(RoundValue { began_ms: first.began_ms, ..second });
+            }
             None if !faster.is_empty() => {}
             _ => faster.push(first),
         }

@@ -368,11 +368,7 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
         n => (0..n).map(|at| (others[at].as_str(), verdicts_of(at).collect())).collect(),
     };
     for (name, verdicts) in lines {
-        let counts = Verdict::ALL.into_iter().filter_map(|verdict| {
-            let count = verdicts.iter().filter(|v| **v == verdict).count();
-            (count > 0).then(|| format!("{count} {}", verdict.word()))
-        });
-        let counts: Vec<String> = counts.collect();
+        let counts = Verdict::counted(&verdicts);
         let changed = match verdicts.iter().any(|verdict| verdict.is_difference()) {
             true => "",
             false => "no certain difference: ",

@@ -9,6 +9,7 @@ pub use measure::stats::Interval;
 use measure::stats::LEVEL;
 use measure::{CaseError, Doubt, Metric};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::object::unique_keys;
 use crate::point::{PointKey, label};
@@ -153,8 +154,9 @@ pub struct CaseResult {
 }
 
 /// How a measurement ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Outcome {
     /// There is a figure.
     Measured,
@@ -181,13 +183,7 @@ impl Outcome {
 
     /// The word for it in documents: `measured`, `unsupported`, `failed`, `timed-out` or `implausible`.
     pub fn word(self) -> &'static str {
-        match self {
-            Outcome::Measured => "measured",
-            Outcome::Unsupported => "unsupported",
-            Outcome::Failed => "failed",
-            Outcome::TimedOut => "timed-out",
-            Outcome::Implausible => "implausible",
-        }
+        self.into()
     }
 }
 

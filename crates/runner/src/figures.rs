@@ -7,7 +7,7 @@ use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribut
 use measure::frequency::{Slope, TimeAndChain};
 use measure::record::{Combine, MetricValue, OperationCounts};
 use measure::stats::{
-    Interval, LEVEL, RoundValue, faster_of_pairs, interval_of, median, quantile, trimmed_mean,
+    Interval, RoundValue, faster_of_pairs, interval_of, median, quantile, trimmed_mean,
 };
 use measure::{Direction, Doubt, TIME};
 use results::{
@@ -71,6 +71,11 @@ impl<'a> Core<'a> {
         })
     }
 
+    /// The core's cycles in a nanosecond, at the run's median frequency; `None` if cycles could not be counted.
+    fn cycles_per_ns(&self) -> Option<f64> {
+        Some(f64::from(self.latency.cycles()?) / self.multiplication_ns()?)
+    }
+
     /// The time of one multiplication at the run's median frequency, in ns.
     fn multiplication_ns(&self) -> Option<f64> {
         self.chain.map(|chain| chain.median / UNIT)
@@ -83,21 +88,6 @@ fn time_and_chain(round: &JudgedRound, seed: u64) -> Option<TimeAndChain> {
     Some(TimeAndChain { time, chain: round.chain_ns? })
 }
 
-/// The value of a metric in one round.
-struct Value<'a> {
-    value: f64,
-    /// Whether the round was quiet.
-    quiet: bool,
-    /// The round.
-    made: &'a Round,
-}
-
-/// What a figure is the median of, and when the rounds of each began; not if it is of several starts of its system.
-struct Observed {
-    values: Vec<RoundValue>,
-    starts_ms: Vec<i64>,
-}
-
 /// The values that a figure is the median of: those of its rounds; of core-bound points the faster of each two. Of several
 /// starts of a system, one for each: its rounds have more in common with each other than with those of another start, so that
 /// the starts are the independent observations.
@@ -105,37 +95,17 @@ fn observations<'a>(
     rounds: impl Iterator<Item = (RoundValue, &'a Round)>,
     in_pairs: bool,
     plan: &Plan,
-) -> Observed {
+) -> Vec<RoundValue> {
     let paired = |rounds: Vec<RoundValue>| if in_pairs { faster_of_pairs(rounds) } else { rounds };
     if plan.boots.is_none() {
-        let (rounds, starts_ms): (Vec<RoundValue>, Vec<i64>) =
-            rounds.map(|(value, made)| (value, made.unix_ms)).unzip();
-        let values = paired(rounds);
-        let of_each = starts_ms.into_iter().step_by(if in_pairs { 2 } else { 1 });
-        return Observed { starts_ms: of_each.take(values.len()).collect(), values };
+        return paired(rounds.map(|(value, made)| value.begun_at(made.unix_ms)).collect());
     }
     let mut boots: BTreeMap<Option<u32>, Vec<RoundValue>> = BTreeMap::new();
     for (value, made) in rounds {
         boots.entry(made.boot).or_default().push(value);
     }
-    let median_of = |rounds: Vec<RoundValue>| {
-        let mut values: Vec<f64> = paired(rounds).iter().map(|round| round.value).collect();
-        RoundValue::exact(median(&mut values))
-    };
-    let values = boots.into_values().map(median_of).collect();
-    Observed { values, starts_ms: Vec::new() }
-}
-
-/// The values of a point's rounds, and how to give them in ns and cycles.
-struct Values {
-    /// In ns: at the run's median frequency, or of wall-clock time.
-    rounds: Vec<RoundValue>,
-    /// When they began, if known.
-    starts_ms: Vec<i64>,
-    /// Interval of one ns, where the figure is one of cycles.
-    cycles_per_ns: Option<f64>,
-    frequency_slope: Option<FrequencySlope>,
-    doubt: Option<Doubt>,
+    let median_of = |rounds| RoundValue::exact(median(&mut numbers(&paired(rounds))));
+    boots.into_values().map(median_of).collect()
 }
 
 /// Which samples of each round its value is computed from.
@@ -143,6 +113,15 @@ struct Values {
 enum Samples {
     Quiet,
     All,
+}
+
+impl Samples {
+    fn value(self, round: &JudgedRound, unit: Unit, seed: u64) -> Option<RoundValue> {
+        match self {
+            Self::Quiet => round.quiet_value(unit, seed),
+            Self::All => round.plain_value(unit, seed),
+        }
+    }
 }
 
 impl Evidence {
@@ -186,18 +165,23 @@ impl Evidence {
         result.doubts.extend(self.given_up.clone());
         result.doubts.extend(self.own_doubts());
         let of = if result.disturbed { Samples::All } else { Samples::Quiet };
-        let values = self.values(&judged, of, plan, core);
-        result.frequency_slope = values.frequency_slope;
-        result.doubts.extend(values.doubt);
-        if plan.boots.is_some_and(|boots| values.rounds.len() < boots) {
+        let unit = self.unit_of(&judged, of, core);
+        let values = self.values(&judged, of, unit, plan, core);
+        let is_counted = unit == Unit::Multiplications;
+        if let Some(slope) = self.slope(core) {
+            let adjusted = !is_counted && !slope.may_be_zero();
+            result.frequency_slope = Some(frequency_slope(slope, adjusted));
+            result.doubts.extend(core_bound_doubt(slope).filter(|_| is_counted));
+        }
+        if plan.boots.is_some_and(|boots| values.len() < boots) {
             result.doubts.push(Doubt::FewStarts);
         }
-        if values.rounds.is_empty() {
+        if values.is_empty() {
             result.outcome = Outcome::Failed;
             result.reason = Some("its rounds gave no samples that can be read".into());
             return;
         }
-        let interval = interval_of(&values.rounds, plan.seed);
+        let interval = interval_of(&values, plan.seed);
         // The interval of fewer rounds is wider. Sampled points are to be precise, and few processes do not show how much their
         // rounds differ.
         let wanted = match plan.boots {
@@ -206,7 +190,7 @@ impl Evidence {
             None if self.is_contended() => QUIET_ROUNDS_AT_LEAST,
             None => OBSERVATIONS,
         };
-        if values.rounds.len() < wanted {
+        if values.len() < wanted {
             result.doubts.push(Doubt::FewRounds);
         }
         if interval.median <= 0.0 {
@@ -226,75 +210,59 @@ impl Evidence {
         if several_modes && !rounds_agree && !self.is_paired() {
             result.doubts.push(Doubt::SeveralModes);
         }
-        result.estimate = Some(estimate(interval));
-        result.cycles = values.cycles_per_ns.map(|per_ns| interval.scaled(per_ns));
+        result.estimate = Some(Estimate::of(interval));
+        let cycles_per_ns = core.cycles_per_ns().filter(|_| is_counted);
+        result.cycles = cycles_per_ns.map(|per_ns| interval.scaled(per_ns));
         result.quiet_share = Some(quiet_share);
-        result.rounds = values.rounds.len() as u32;
+        result.rounds = values.len() as u32;
         result.cpus = self.cpus();
         result.converged = Some(interval.half_width() <= accepted);
         result.per_op = self.per_op();
-        result.round_values = numbers(&values.rounds);
-        result.round_starts_ms = values.starts_ms;
-        if of == Samples::Quiet && values.rounds.len() < LEAST_ROUNDS {
+        result.round_values = numbers(&values);
+        result.round_starts_ms = starts(&values);
+        if of == Samples::Quiet && values.len() < LEAST_ROUNDS {
+            let unit = self.unit_of(&judged, Samples::All, core);
             result.all_round_values =
-                numbers(&self.values(&judged, Samples::All, plan, core).rounds);
+                numbers(&self.values(&judged, Samples::All, unit, plan, core));
         }
         result.timeline = self.timeline(interval.median);
         fill_seen(result, judged);
     }
 
-    /// The values of the rounds that have such samples.
-    fn values(&self, judged: &[JudgedRound], samples: Samples, plan: &Plan, core: &Core) -> Values {
-        let of = |unit: Unit| -> Vec<(RoundValue, Option<f64>, &Round)> {
-            let values = judged.iter().zip(&self.rounds).enumerate().filter_map(|(n, both)| {
-                let (round, made) = both;
-                let seed = plan.seed ^ n as u64;
-                let value = match samples {
-                    Samples::All => round.plain_value(unit, seed),
-                    Samples::Quiet => round.quiet_value(unit, seed),
-                };
-                value.map(|value| (value, round.chain_ns, made))
-            });
-            values.collect()
+    /// How its time depends on the core's frequency, if its figure may be adjusted for that.
+    fn slope<'c>(&self, core: &'c Core) -> Option<&'c Slope> {
+        core.slopes.get(&self.point.kind()).filter(|_| !self.keeps_wall_time())
+    }
+
+    /// The unit in which its rounds' values are computed: multiplications only where they were counted.
+    fn unit_of(&self, judged: &[JudgedRound], samples: Samples, core: &Core) -> Unit {
+        let is_counted = core.chain.is_some()
+            && judged.iter().any(|round| samples.value(round, self.unit(), 0).is_some());
+        if is_counted { self.unit() } else { Unit::Nanoseconds }
+    }
+
+    /// The values of the rounds that have such samples, computed in this unit, in ns: at the run's median frequency, or of
+    /// wall-clock time.
+    fn values(
+        &self,
+        judged: &[JudgedRound],
+        samples: Samples,
+        unit: Unit,
+        plan: &Plan,
+        core: &Core,
+    ) -> Vec<RoundValue> {
+        let follows = self.slope(core).filter(|slope| !slope.may_be_zero());
+        let factor = |round: &JudgedRound| match (unit, follows, round.chain_ns, core.chain) {
+            (Unit::Multiplications, ..) => core.multiplication_ns().unwrap_or(1.0),
+            (_, Some(slope), Some(from), Some(to)) => slope.adjust(1.0, from, to.median),
+            _ => 1.0,
         };
-        let slope = core.slopes.get(&self.point.kind()).filter(|_| !self.keeps_wall_time());
-        let counted = of(Unit::Multiplications);
-        match (self.unit(), core.multiplication_ns()) {
-            (Unit::Multiplications, Some(ns)) if !counted.is_empty() => {
-                let cycles = core.latency.cycles().map(|cycles| f64::from(cycles) / ns);
-                let scaled = counted.into_iter().map(|(value, _, made)| (value.scaled(ns), made));
-                let Observed { values, starts_ms } = observations(scaled, true, plan);
-                Values {
-                    rounds: values,
-                    starts_ms,
-                    cycles_per_ns: cycles,
-                    frequency_slope: slope.map(|slope| frequency_slope(slope, false)),
-                    doubt: slope.and_then(core_bound_doubt),
-                }
-            }
-            _ => {
-                let rounds = of(Unit::Nanoseconds);
-                let follows = slope.filter(|slope| !slope.may_be_zero());
-                let adjusted = rounds.into_iter().map(|(value, chain_ns, made)| {
-                    let to = core.chain.map(|chain| chain.median);
-                    let value = match (follows, chain_ns, to) {
-                        (Some(slope), Some(from), Some(to)) => {
-                            value.scaled(slope.adjust(1.0, from, to))
-                        }
-                        _ => value,
-                    };
-                    (value, made)
-                });
-                let Observed { values, starts_ms } = observations(adjusted, self.is_paired(), plan);
-                Values {
-                    rounds: values,
-                    starts_ms,
-                    cycles_per_ns: None,
-                    frequency_slope: slope.map(|slope| frequency_slope(slope, follows.is_some())),
-                    doubt: None,
-                }
-            }
-        }
+        let rounds =
+            judged.iter().zip(&self.rounds).enumerate().filter_map(|(n, (round, made))| {
+                let value = samples.value(round, unit, plan.seed ^ n as u64)?;
+                Some((value.scaled(factor(round)), made))
+            });
+        observations(rounds, self.is_paired(), plan)
     }
 
     /// The quartiles of all quiet samples, in the result's unit; `None` if workers contended, whose samples
@@ -357,43 +325,47 @@ impl Evidence {
 
     /// The metrics other than the time, in the order in which the case reported them.
     fn metrics(&self, plan: &Plan, levels: &Levels) -> Vec<CaseResult> {
-        let quiet: Vec<bool> = self.judged(levels).iter().map(JudgedRound::is_enough).collect();
+        let judged = self.judged(levels);
+        let quiet = judged.iter().map(JudgedRound::is_enough);
         let mut names: Vec<&MetricValue> = Vec::new();
-        let mut values: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        let mut values: BTreeMap<&str, Vec<(f64, bool, &Round)>> = BTreeMap::new();
         for (round, quiet) in self.rounds.iter().zip(quiet) {
             for metric in &round.metrics {
                 if !values.contains_key(metric.name.as_str()) {
                     names.push(metric);
                 }
-                let value = Value { value: metric.value, quiet, made: round };
-                values.entry(&metric.name).or_default().push(value);
+                values.entry(&metric.name).or_default().push((metric.value, quiet, round));
             }
         }
-        names
-            .into_iter()
-            .map(|metric| self.combined(metric, &values[metric.name.as_str()], plan))
-            .collect()
+        let of = |metric: &MetricValue| self.combined(metric, &values[metric.name.as_str()], plan);
+        names.into_iter().map(of).collect()
     }
 
-    /// Combines the values of one metric: a median uses quiet rounds only, a minimum or sum all rounds.
-    fn combined(&self, metric: &MetricValue, values: &[Value], plan: &Plan) -> CaseResult {
+    /// Combines the values of one metric, each with whether its round was quiet: a median uses quiet rounds only, a minimum or sum
+    /// all rounds.
+    fn combined(
+        &self,
+        metric: &MetricValue,
+        values: &[(f64, bool, &Round)],
+        plan: &Plan,
+    ) -> CaseResult {
         let mut result = self.blank(&metric.name, &metric.unit, metric.better);
-        let all = values.iter().map(|value| value.value);
+        let all = values.iter().map(|(value, ..)| *value);
         let interval = match metric.combine {
             Combine::Median => {
                 let observed = |of: Samples| {
-                    let used = values.iter().filter(|value| of == Samples::All || value.quiet);
-                    let rounds = used.map(|one| (RoundValue::exact(one.value), one.made));
+                    let used = values.iter().filter(|(_, quiet, _)| of == Samples::All || *quiet);
+                    let rounds = used.map(|(value, _, made)| (RoundValue::exact(*value), *made));
                     observations(rounds, false, plan)
                 };
-                let quiet = values.iter().filter(|value| value.quiet).count();
+                let quiet = values.iter().filter(|(_, quiet, _)| *quiet).count();
                 result.disturbed = quiet < QUIET_ROUNDS_AT_LEAST;
                 let of = if result.disturbed { Samples::All } else { Samples::Quiet };
-                let Observed { values: rounds, starts_ms } = observed(of);
+                let rounds = observed(of);
                 result.round_values = numbers(&rounds);
-                result.round_starts_ms = starts_ms;
+                result.round_starts_ms = starts(&rounds);
                 if of == Samples::Quiet && rounds.len() < LEAST_ROUNDS {
-                    result.all_round_values = numbers(&observed(Samples::All).values);
+                    result.all_round_values = numbers(&observed(Samples::All));
                 }
                 interval_of(&rounds, plan.seed)
             }
@@ -405,7 +377,7 @@ impl Evidence {
             0 => values.len() as u32,
             used => used as u32,
         };
-        result.estimate = Some(estimate(interval));
+        result.estimate = Some(Estimate::of(interval));
         result
     }
 }
@@ -446,12 +418,13 @@ fn numbers(rounds: &[RoundValue]) -> Vec<f64> {
     rounds.iter().map(|round| round.value).collect()
 }
 
-fn fact(value: f64) -> Interval {
-    Interval { median: value, low: value, high: value }
+/// When the rounds began; nothing of several starts of a system.
+fn starts(rounds: &[RoundValue]) -> Vec<i64> {
+    rounds.iter().filter_map(|round| round.began_ms).collect()
 }
 
-fn estimate(interval: Interval) -> Estimate {
-    Estimate { median: interval.median, low: interval.low, high: interval.high, level: LEVEL }
+fn fact(value: f64) -> Interval {
+    Interval { median: value, low: value, high: value }
 }
 
 fn per_op(counts: &OperationCounts) -> PerOp {

@@ -3,6 +3,7 @@
 use measure::stats::LEVEL;
 use results::{Estimate, PointKey, serialize_label};
 use serde::Serialize;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::found::Datum;
 use super::model::{Claim, Statement};
@@ -10,8 +11,9 @@ use super::selection::Group;
 use super::systems::name_of;
 
 /// The verdict on a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "lowercase")]
 pub enum ClaimVerdict {
     /// Significantly true.
     Holds,
@@ -20,26 +22,14 @@ pub enum ClaimVerdict {
     /// Neither.
     Undecided,
     /// There are no figures.
+    #[strum(serialize = "not measurable")]
     NotMeasurable,
 }
 
 impl ClaimVerdict {
-    /// In the order of a summary.
-    pub const ALL: [ClaimVerdict; 4] = [
-        ClaimVerdict::Holds,
-        ClaimVerdict::Fails,
-        ClaimVerdict::Undecided,
-        ClaimVerdict::NotMeasurable,
-    ];
-
     /// The verdict in words.
     pub fn word(self) -> &'static str {
-        match self {
-            ClaimVerdict::Holds => "holds",
-            ClaimVerdict::Fails => "fails",
-            ClaimVerdict::Undecided => "undecided",
-            ClaimVerdict::NotMeasurable => "not measurable",
-        }
+        self.into()
     }
 }
 

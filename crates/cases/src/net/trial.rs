@@ -165,11 +165,7 @@ impl ObservedLoad {
             return Err(CaseError::Failed(format!("a wrong reply: {wrong}")));
         }
         if self.step.replies == 0 {
-            let met: Vec<String> = ErrorKind::ALL
-                .into_iter()
-                .filter(|&kind| errors.count(kind) > 0)
-                .map(|kind| format!("{} {kind}", errors.count(kind)))
-                .collect();
+            let met = errors.in_words();
             let met = if met.is_empty() { "no error".to_owned() } else { met.join(", ") };
             return Err(CaseError::Failed(format!("no reply: {met}")));
         }

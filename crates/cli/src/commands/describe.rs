@@ -9,6 +9,7 @@ use platform::machine::{Group, describe, line};
 use report::{Card, CardMetric, CardParam, cards, cards_short, env_page};
 use results::{Direction, Interval};
 use runner::machine::{add_cycle_counting, cycle_counting, description, tsc_measured_khz};
+use strum::VariantArray;
 
 use super::measure::best_clock;
 use crate::args::{Env, List};
@@ -89,7 +90,7 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
         return Ok(Ending::Done);
     }
     let timed_by = format!("{}, {:.1} ns per reading", clock.name, clock.cost.get());
-    let groups: Vec<(String, Vec<(String, String)>)> = Group::ALL
+    let groups: Vec<(String, Vec<(String, String)>)> = Group::VARIANTS
         .iter()
         .map(|&group| {
             let of_group = facts.iter().filter(|fact| fact.group == group);

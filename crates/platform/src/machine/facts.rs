@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use strum::{IntoStaticStr, VariantArray};
+
 use super::format::{duration, size};
 
 /// The separator between vulnerabilities in the fact `mitigations`: the kernel's text about each contains commas and
@@ -84,11 +86,12 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 /// The part of the description that a fact belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
 pub enum Group {
     /// The kernel, the hardware and hypervisor under it, and the container around it.
     System,
     /// CPUs, caches and their settings.
+    #[strum(serialize = "CPU")]
     Cpu,
     /// Clock sources.
     Clock,
@@ -101,20 +104,9 @@ pub enum Group {
 }
 
 impl Group {
-    /// All groups, in the order of the description.
-    pub const ALL: [Group; 6] =
-        [Group::System, Group::Cpu, Group::Clock, Group::Memory, Group::Limits, Group::State];
-
     /// Its heading.
     pub fn label(self) -> &'static str {
-        match self {
-            Group::System => "System",
-            Group::Cpu => "CPU",
-            Group::Clock => "Clock",
-            Group::Memory => "Memory",
-            Group::Limits => "Limits",
-            Group::State => "State",
-        }
+        self.into()
     }
 }
 
@@ -251,7 +243,7 @@ pub(super) mod tests {
     fn facts_of_a_group_stand_together() {
         let mut groups: Vec<Group> = FACTS.iter().map(|fact| fact.2).collect();
         groups.dedup();
-        assert_eq!(groups, Group::ALL);
+        assert_eq!(groups, Group::VARIANTS);
     }
 
     #[test]

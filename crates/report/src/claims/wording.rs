@@ -3,6 +3,7 @@
 use analysis::claim::{
     ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Scope, SideFigure, Statement,
 };
+use strum::VariantArray;
 
 use crate::quantity::{figure, format_interval, half_width};
 
@@ -16,7 +17,7 @@ pub(crate) fn counts(claims: &[JudgedClaim]) -> String {
         (n, ClaimVerdict::Fails) => Some(format!("{n} fail")),
         (n, verdict) => Some(format!("{n} {}", verdict.word())),
     };
-    let parts: Vec<String> = ClaimVerdict::ALL.into_iter().filter_map(part).collect();
+    let parts: Vec<String> = ClaimVerdict::VARIANTS.iter().copied().filter_map(part).collect();
     let claims =
         if claims.len() == 1 { "1 claim".to_owned() } else { format!("{} claims", claims.len()) };
     format!("{claims}: {}", parts.join(", "))

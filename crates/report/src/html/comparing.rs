@@ -64,12 +64,8 @@ fn others(comparison: &Comparison) -> &[String] {
 
 /// `12 faster, 3 slower, 140 same, 20 cannot tell`.
 fn verdicts(comparison: &Comparison, new: usize) -> String {
-    let cells = || comparison.rows.iter().filter_map(|row| row.news.get(new)?.as_ref());
-    let counts = Verdict::ALL.into_iter().filter_map(|verdict| {
-        let count = cells().filter(|cell| cell.verdict == verdict).count();
-        (count > 0).then(|| format!("{count} {}", verdict.word()))
-    });
-    let counts: Vec<String> = counts.collect();
+    let cells = comparison.rows.iter().filter_map(|row| row.news.get(new)?.as_ref());
+    let counts = Verdict::counted(&cells.map(|cell| cell.verdict).collect::<Vec<_>>());
     if counts.is_empty() { "nothing to compare".to_owned() } else { counts.join(", ") }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use results::{CaseResult, Direction, Document, Outcome};
+use results::{CaseResult, Document, Outcome};
 use rust_xlsxwriter::{Workbook, XlsxError};
 
 use crate::workbook::pages::{CellValue, Pages, ROWS_OF_A_SHEET, WHOLE};
@@ -80,7 +80,7 @@ pub(super) fn summary(
         let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured);
         let mut row = identity(result, &params);
         row.extend([
-            CellValue::text(better_word(result.better)),
+            CellValue::text(result.better.word()),
             CellValue::text(result.outcome.word()),
             CellValue::text(result.reason.as_deref().unwrap_or("")),
             measured(estimate.map(|e| e.median)),
@@ -148,12 +148,4 @@ fn identity(result: &CaseResult, params: &[&str]) -> Vec<CellValue> {
     }));
     row.extend([CellValue::text(&result.metric), CellValue::text(&result.unit)]);
     row
-}
-
-fn better_word(better: Direction) -> &'static str {
-    match better {
-        Direction::Lower => "lower",
-        Direction::Higher => "higher",
-        Direction::Neither => "neither",
-    }
 }

@@ -3,19 +3,26 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// A step of an SMTP session: the reply that the client waits for, or the command that the server answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum SmtpPhase {
     /// The TCP connection is being established.
     Connect,
     /// The server's greeting (220).
     Greeting,
     /// EHLO, or HELO.
+    #[strum(serialize = "ehlo")]
     Hello,
     /// STARTTLS and the handshake.
+    #[strum(serialize = "starttls")]
     Tls,
     /// AUTH.
+    #[strum(serialize = "auth")]
     Login,
     /// MAIL.
     Mail,
@@ -26,6 +33,7 @@ pub enum SmtpPhase {
     /// The message, and the reply to it.
     Message,
     /// RSET.
+    #[strum(serialize = "rset")]
     Reset,
     /// QUIT.
     Quit,
@@ -34,37 +42,9 @@ pub enum SmtpPhase {
 }
 
 impl SmtpPhase {
-    /// All phases in which a reply is awaited, in the order of a session.
-    pub const ALL: [Self; 11] = [
-        Self::Connect,
-        Self::Greeting,
-        Self::Hello,
-        Self::Tls,
-        Self::Login,
-        Self::Mail,
-        Self::Rcpt,
-        Self::Data,
-        Self::Message,
-        Self::Reset,
-        Self::Quit,
-    ];
-
     /// Its name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Greeting => "greeting",
-            Self::Hello => "ehlo",
-            Self::Tls => "starttls",
-            Self::Login => "auth",
-            Self::Mail => "mail",
-            Self::Rcpt => "rcpt",
-            Self::Data => "data",
-            Self::Message => "message",
-            Self::Reset => "rset",
-            Self::Quit => "quit",
-            Self::Idle => "idle",
-        }
+        self.into()
     }
 
     /// How long the client waits for the server: at least as long as RFC 5321, section 4.5.3.2, demands. For the

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 use loadgen::{ErrorKind, Errors, Held};
 use platform::tree::ProcessTree;
 use serde_json::{Value, json};
+use strum::VariantArray;
 
 use super::taken::{Taken, growth};
 use crate::args::NetLoad;
@@ -125,7 +126,7 @@ fn times_json(histogram: &Histogram<u64>) -> Option<Value> {
 
 /// The number of errors of each kind, and the first of two kinds in words.
 fn errors_json(errors: &Errors) -> Value {
-    let counts = ErrorKind::ALL.into_iter();
+    let counts = ErrorKind::VARIANTS.iter().copied();
     let counts = counts.map(|kind| (kind.name().to_owned(), errors.count(kind).into()));
     let words = [("first_wrong", &errors.first_wrong), ("first_other", &errors.first_other)];
     counts.chain(words.map(|(name, how)| (name.to_owned(), json!(how)))).collect()

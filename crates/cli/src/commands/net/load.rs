@@ -287,8 +287,7 @@ fn notes(step: &Step) -> Vec<String> {
 
 /// The errors, in words.
 fn errors(errors: &Errors) -> Vec<String> {
-    let counted = ErrorKind::ALL.into_iter().filter(|&kind| errors.count(kind) > 0);
-    let kinds: Vec<String> = counted.map(|kind| format!("{} {kind}", errors.count(kind))).collect();
+    let kinds = errors.in_words();
     let mut notes = Vec::new();
     if !kinds.is_empty() {
         notes.push(kinds.join(", "));
