@@ -78,9 +78,9 @@ fn short(card: &Card, column: usize, page: &Page) -> String {
     let fits = text::width(&label) <= column;
     let pad = " ".repeat(column.saturating_sub(text::width(&label)));
     let first = if fits { format!("{label}{pad}  ") } else { " ".repeat(column + 2) };
-    let mut lines = text::hanging(&first, &what, page.prose_width());
+    let mut lines = page.hanging(&first, &what);
     if !fits {
-        lines.insert_str(0, &text::hanging("", &label, page.prose_width()));
+        lines.insert_str(0, &page.hanging("", &label));
     }
     if card.unsupported.is_none() {
         return lines;
@@ -103,7 +103,7 @@ fn whole(card: &Card, page: &Page) -> String {
     let mut lines = page.paint(Ink::Heading, &text::clean(&card.case)) + "\n";
     let mut say = |name: &str, value: &str| {
         if !value.is_empty() {
-            lines.push_str(&text::hanging(&format!("  {name:<13}  "), value, page.prose_width()));
+            lines.push_str(&page.hanging(&format!("  {name:<13}  "), value));
         }
     };
     say("operation", &card.operation);

@@ -39,13 +39,13 @@ pub fn counts_table(rows: &[CountRow], columns: &[String], all: bool, page: &Pag
         false => Cell::text(label.with_area()),
     };
     let names = [
-        Column::names("per operation", labels.iter().map(name).collect()),
-        Column::words("count", chosen.iter().map(|row| Cell::text(in_words(&row.count))).collect()),
+        Column::names("per operation", labels.iter().map(name)),
+        Column::words("count", chosen.iter().map(|row| Cell::text(in_words(&row.count)))),
     ];
     let mut text = String::new();
     if is_of_any_case {
         let title = labels::title(&labels[0].area, &shared);
-        text.push_str(&page.prose(Ink::Heading, &title));
+        text.push_str(&page.heading(&title));
     }
     let values = values(&chosen, columns);
     let width = grid::total_width(&names[1..]) + grid::total_width(&values) + LEAST_NAMES;
@@ -68,7 +68,7 @@ fn values(rows: &[&CountRow], columns: &[String]) -> Vec<Column> {
             Some(value) => Cell::number(shown(value)),
             None => Cell::unknown(),
         };
-        Column::figures(&text::clean(column), rows.iter().map(value).collect())
+        Column::figures(&text::clean(column), rows.iter().map(value))
     };
     columns.iter().enumerate().map(column).collect()
 }

@@ -6,7 +6,6 @@ use cases::file::metrics::{CPU, CREATE_READ, PHASES, READ_BANDWIDTH, SYNC_COST, 
 use results::{CaseResult, Outcome};
 use serde_json::{Map, Value};
 
-use crate::concurrency::measured;
 use crate::concurrency::shape::{Group, grouped, param};
 use crate::first_seen::distinct;
 use crate::folded::unsupported_lines;
@@ -14,8 +13,8 @@ use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, format_per_op_briefly, half_width, with_thousands};
+use crate::rows::measured;
 use crate::rows::{Row, areas, word};
-use crate::text;
 
 /// The cases, each with the parameters by which its rows differ.
 const CASES: [(&str, &[&str]); 6] = [
@@ -93,7 +92,7 @@ pub fn file_systems(results: &[CaseResult], machine: &Map<String, Value>, page: 
         if !free.is_empty() {
             parts.push(format!("{} free", free.join(" and ")));
         }
-        Some(text::hanging(&format!("{dir}: "), &parts.join("; "), page.prose_width()))
+        Some(page.hanging(&format!("{dir}: "), &parts.join("; ")))
     };
     let lines: String = dirs.iter().filter_map(line).collect();
     page.paint_lines(Ink::Faint, &lines)
@@ -118,7 +117,7 @@ impl<'a, 'r> Tables<'a, 'r> {
     fn text(&self, page: &Page) -> String {
         let is_there = |row: &&&Row| row.outcome() != Outcome::Unsupported;
         let shown: Vec<&Row> = self.group.rows.iter().filter(is_there).copied().collect();
-        let mut text = page.prose(Ink::Heading, &self.title());
+        let mut text = page.heading(&self.title());
         if !shown.is_empty() {
             let reasons: Vec<Vec<Reason>> =
                 shown.iter().map(|row| distinct(row.reasons())).collect();
@@ -161,8 +160,8 @@ impl<'a, 'r> Tables<'a, 'r> {
                 _ => Cell::text(param(row, key)),
             });
             match key {
-                "size" | "workers" => Column::figures(key, cells.collect()),
-                _ => Column::words(key, cells.collect()),
+                "size" | "workers" => Column::figures(key, cells),
+                _ => Column::words(key, cells),
             }
         };
         keys.map(column).collect()
@@ -182,7 +181,7 @@ impl<'a, 'r> Tables<'a, 'r> {
                 }
                 _ => Cell::default(),
             });
-            columns.push((Column::figures(&format!("{}\n/s", phase.name), cells.collect()), 0));
+            columns.push((Column::figures(&format!("{}\n/s", phase.name), cells), 0));
         }
         let text = |cell_of: &dyn Fn(&Row) -> Option<String>| -> Vec<Cell> {
             rows.iter().map(|row| cell_of(row).map(Cell::text).unwrap_or_default()).collect()
@@ -204,7 +203,7 @@ impl<'a, 'r> Tables<'a, 'r> {
         }
         let marks =
             rows.iter().map(|row| Cell::inked(notes.mark(&distinct(row.reasons())), Ink::Doubt));
-        columns.push((Column::words("", marks.collect()).close(), 0));
+        columns.push((Column::words("", marks).close(), 0));
         columns.retain(|(column, _)| !column.is_blank());
         let keys = self.key_columns(rows);
         let fitting = |most: usize| -> Vec<Column> {
@@ -229,7 +228,7 @@ impl<'a, 'r> Tables<'a, 'r> {
                     let shown: Option<Vec<String>> = parts.iter().map(us).collect();
                     shown.map(|shown| Cell::text(shown.join("/"))).unwrap_or_default()
                 });
-                let column = Column::figures(&format!("{}\nus", phase.name), cells.collect());
+                let column = Column::figures(&format!("{}\nus", phase.name), cells);
                 columns.extend((!column.is_blank()).then_some(column));
             }
             columns
@@ -285,7 +284,7 @@ fn bandwidth_columns(rows: &[&Row]) -> Vec<Column> {
                 let value = of(result(row, metric)?)?;
                 Some(Cell::figure(figure(value, value * 0.01, "bytes/s")))
             };
-            Column::figures(name, rows.iter().map(|row| cell(row).unwrap_or_default()).collect())
+            Column::figures(name, rows.iter().map(|row| cell(row).unwrap_or_default()))
         });
     shown.into_iter().filter(|column| !column.is_blank()).collect()
 }

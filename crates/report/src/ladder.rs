@@ -7,7 +7,6 @@ use crate::grid::{self, Cell, Column};
 use crate::labels::Label;
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure, format_per_op_briefly};
-use crate::text;
 
 /// The minimum width of the names of operations.
 const LEAST_NAMES: usize = 18;
@@ -24,11 +23,7 @@ pub(crate) const HOST_CALLS: &str = "; host calls: system calls on the host per 
 /// A line for each layer of each ladder: its cost, and what it adds to the one before.
 pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     if ladders.is_empty() {
-        return text::hanging(
-            "",
-            "no ladder: no point has a time on two systems",
-            page.prose_width(),
-        );
+        return page.hanging("", "no ladder: no point has a time on two systems");
     }
     let steps: Vec<_> = ladders.iter().flat_map(|ladder| &ladder.steps).collect();
     let below: Vec<usize> = ladders.iter().map(|ladder| ladder.steps.len() - 1).collect();
@@ -43,14 +38,14 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     let layers = |in_words: bool| {
         let name = |step: &&Step| if in_words { layer_name(step) } else { step.column.clone() };
         let names = steps.iter().map(name).map(Cell::text);
-        let column = Column::words("layer", names.collect());
+        let column = Column::words("layer", names);
         // `(container` and `)` on two lines would be hard to read.
         if in_words { column } else { column.wrapping() }
     };
     let mut columns = vec![
-        Column::names("what each layer adds", ladders.iter().map(name).collect()).spread(&below),
+        Column::names("what each layer adds", ladders.iter().map(name)).spread(&below),
         layers(true),
-        Column::figures("time", steps.iter().map(|step| Cell::figure(time(step))).collect()),
+        Column::figures("time", steps.iter().map(|step| Cell::figure(time(step)))),
         Column::figures("adds", added(&difference)),
     ];
     let verdicts = Column::words(
@@ -62,7 +57,7 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
         let number = |calls| Cell::number(format_per_op_briefly(calls));
         step.host_calls.map_or_else(Cell::default, number)
     });
-    let calls = Column::figures("host calls", calls.collect());
+    let calls = Column::figures("host calls", calls);
     let least = LEAST_NAMES + LEAST_LAYER + calls.width();
     let has_calls =
         !calls.is_blank() && grid::total_width(&columns[2..]) + least <= page.table_width();

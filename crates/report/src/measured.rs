@@ -62,11 +62,8 @@ pub(crate) fn cost_choices(
     let costs: Vec<Option<&CaseResult>> = rows.iter().map(|row| row.cost()).collect();
     let values = costs.iter().map(|cost| cost.map(value_cell).unwrap_or_default());
     let marks = costs.iter().map(|cost| cost.map(reasons).unwrap_or_default());
-    let columns = [
-        Some(Column::figures("cost", values.collect())),
-        intervals(&costs, page),
-        mark_column(marks, notes),
-    ];
+    let columns =
+        [Some(Column::figures("cost", values)), intervals(&costs, page), mark_column(marks, notes)];
     let must = |column| Choice { column, rank: 0 };
     let mut choices: Vec<Choice> = columns.into_iter().flatten().map(must).collect();
     let mut offer = |rank, heading: &str, cell_of: &dyn Fn(&Row) -> Option<Cell>| {
@@ -128,7 +125,7 @@ pub(crate) fn metric_columns(
         let results: Vec<Option<&CaseResult>> =
             rows.iter().map(|row| result_of(row, *metric, detail)).collect();
         let values = results.iter().map(|result| result.map(value_cell).unwrap_or_default());
-        columns.push(Column::narrow(&heading(*metric), values.collect()));
+        columns.push(Column::narrow(&heading(*metric), values));
         columns.extend(intervals(&results, page).filter(|_| detail.intervals));
     }
     let of_row = |row: &&Row| {
@@ -159,7 +156,7 @@ fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
 /// The column of footnote letters; `None` if no row has one.
 fn mark_column(reasons: impl Iterator<Item = Vec<Reason>>, notes: &Footnotes) -> Option<Column> {
     let cells = reasons.map(|reasons| Cell::inked(notes.mark(&reasons), Ink::Doubt));
-    let column = Column::words("", cells.collect()).close();
+    let column = Column::words("", cells).close();
     (!column.is_blank()).then_some(column)
 }
 
@@ -178,7 +175,7 @@ fn optional_column(
         _ => Cell::default(),
     };
     let cells = shown.into_iter().zip(rows).map(|(cell, row)| cell.unwrap_or_else(|| nothing(row)));
-    Some(Column::figures(heading, cells.collect()))
+    Some(Column::figures(heading, cells))
 }
 
 /// The estimate, or the outcome.

@@ -57,7 +57,7 @@ pub fn summary(
 
 fn machine(document: &Document, page: &Page) -> String {
     let line = machine_line(document);
-    page.prose(Ink::Heading, &line)
+    page.heading(&line)
 }
 
 /// The machine, and the frequency of its core during the run.
@@ -85,7 +85,7 @@ fn costs(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> String
     }
     let column = |heading: &str, cell: &dyn Fn(&CaseResult) -> Option<Cell>| {
         let cells = rows.iter().map(|(_, result)| cell(result).unwrap_or_default());
-        Column::figures(heading, cells.collect())
+        Column::figures(heading, cells)
     };
     let labels = rows.iter().map(|(row, _)| Cell::text(row.label));
     let measured = |result: &CaseResult| result.outcome == Outcome::Measured;
@@ -95,10 +95,10 @@ fn costs(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> String
         if doubtful { Cell::inked(DOUBTFUL, Ink::Doubt) } else { Cell::default() }
     };
     let columns = [
-        Some(Column::words("cost of one", labels.collect()).wrapping()),
+        Some(Column::words("cost of one", labels).wrapping()),
         Some(column("time", &|result| Some(value_cell(result)))),
         interval_column(estimates, page),
-        Some(Column::words("", rows.iter().map(mark).collect()).close()),
+        Some(Column::words("", rows.iter().map(mark)).close()),
         Some(column("core cycles", &cycles)),
     ];
     let columns = columns.into_iter().flatten().filter(|column| !column.is_blank()).collect();
@@ -136,7 +136,7 @@ pub(crate) fn is_doubtful(results: &[CaseResult], result: &CaseResult) -> bool {
 fn findings(results: &[CaseResult], areas: &[&Area], mut room: usize, page: &Page) -> String {
     let of_area = |area: &&Area| -> Vec<String> {
         let sentences = area.findings.iter().filter_map(|finding| sentence(results, finding));
-        let lines = |text: String| text::hanging("- ", &page.signs(&text), page.prose_width());
+        let lines = |text: String| page.hanging("- ", &page.signs(&text));
         sentences.map(lines).collect()
     };
     let all: Vec<Vec<String>> = areas.iter().map(of_area).collect();
@@ -189,8 +189,8 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             if figures.is_empty() {
                 return None;
             }
-            let text = says.replacen("{}", &in_words(&figures), 1);
-            Some(text.replacen("{}", &in_words(&levels), 1))
+            let text = says.replacen("{}", &text::listed(figures, usize::MAX), 1);
+            Some(text.replacen("{}", &text::listed(levels, usize::MAX), 1))
         }
         Finding::Ratio { of, to, metric, greater, less, equal } => {
             let of = find(results, of, metric)?;
@@ -279,15 +279,6 @@ fn ratio_at(results: &[CaseResult], of: &CaseResult, to: &CaseResult) -> Option<
     let doubtful = is_doubtful(results, of) || is_doubtful(results, to);
     let mark = if doubtful { format!(" {DOUBTFUL}") } else { String::new() };
     Some(format!("{at_least}{} ({} to {}){mark}", shown(mid), shown(low), shown(high)))
-}
-
-/// `A`, `A and B`, `A, B and C`.
-fn in_words(all: &[String]) -> String {
-    match all {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 fn filled(says: &str, figure: &str, doubtful: bool) -> String {

@@ -3,14 +3,16 @@
 
 use analysis::{ColumnStanding, CountRow, Ladder, Overview, Standing, Step, Verdict};
 use maud::{Markup, html};
-use measure::TIME;
 
+use crate::compare_table::bound;
 use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series, Ticks};
-use crate::html::comparing::{bound, class};
+use crate::html::comparing::{PLACES, class};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs};
 use crate::ladder::{HOST_CALLS, LEGEND, layer_name, operation, signed, time, verdict_word};
-use crate::overview::{by_application, legend, orders, reversals, sentences};
+use crate::overview::{
+    by_application, legend, name_of, orders, points_words, rank_words, reversals, sentences,
+};
 use crate::quantity::format_per_op;
 
 /// What is certain about the columns of a comparison as a whole.
@@ -73,20 +75,13 @@ fn block(
                 @if with_ranks { th.n scope="col" { "rank of " (columns.len()) } }
             } }
             tbody { @for standing in standings { @for (at, column) in others.iter().enumerate() { tr {
-                th scope="row" { (Text(&name(standing))) }
+                th scope="row" { (Text(&name_of(standing))) }
                 @if others.len() > 1 { td.words { (Text(column)) } }
                 @if let Some(column) = standing.columns.get(at) { (cells(column)) }
-                @if with_ranks { td { (Text(&rank_words(standing.ranks.get(at + 1).copied().flatten()))) } }
+                @if with_ranks { td { (Text(&rank_words(standing.ranks.get(at + 1).copied().flatten(), " to "))) } }
             } } } }
         }))
         (paragraphs(lines))
-    }
-}
-
-fn name(standing: &Standing) -> String {
-    match standing.metric == TIME.name || standing.application.is_some() {
-        true => standing.name.clone(),
-        false => format!("{}: {}", standing.name, standing.metric),
     }
 }
 
@@ -98,31 +93,14 @@ fn cells(column: &ColumnStanding) -> Markup {
         };
         return html! {
             td {} td {} td.verdict { (verdict) @if let Some(why) = &column.why { span.note { (Text(why)) } } }
-            td { (points(0, column.left_out)) }
+            td { (points_words(column)) }
         };
     };
     html! {
         td { (Text(&format!("{:.3}", mean.ratio.mid))) }
-        td { (Text(&format!("{:.3} to {}", mean.ratio.low, bound(mean.ratio.high)))) }
+        td { (Text(&format!("{:.3} to {}", mean.ratio.low, bound(mean.ratio.high, PLACES)))) }
         td class=(class(mean.verdict)) { (mean.verdict.word()) }
-        td { (points(mean.points, column.left_out)) }
-    }
-}
-
-/// `12`, or `12 of 14` if some are left out.
-fn points(count: usize, left_out: usize) -> String {
-    match left_out {
-        0 => count.to_string(),
-        left_out => format!("{count} of {}", count + left_out),
-    }
-}
-
-/// `2`, or `1 to 2` if it is not certain.
-fn rank_words(rank: Option<[usize; 2]>) -> String {
-    match rank {
-        Some([best, worst]) if best == worst => best.to_string(),
-        Some([best, worst]) => format!("{best} to {worst}"),
-        None => String::new(),
+        td { (points_words(column)) }
     }
 }
 
@@ -133,8 +111,8 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
             let ratio = standing.columns.get(at)?.mean?.ratio;
             let is_drawn =
                 [ratio.low, ratio.mid, ratio.high].iter().all(|r| r.is_finite() && *r > 0.0);
-            let name = name(standing);
-            let (low, high) = (ratio.low, bound(ratio.high));
+            let name = name_of(standing);
+            let (low, high) = (ratio.low, bound(ratio.high, PLACES));
             is_drawn.then(|| ChartPoint {
                 x: ratio.mid,
                 y: row as f64,
@@ -161,7 +139,7 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
             ..Axis::figures(format!("ratio to {base}"), "x")
         },
         y: Axis {
-            ticks: Ticks::Rows(standings.iter().map(|standing| name(standing)).collect()),
+            ticks: Ticks::Rows(standings.iter().map(|standing| name_of(standing)).collect()),
             ..Axis::default()
         },
         lines: others.iter().enumerate().map(line).collect(),

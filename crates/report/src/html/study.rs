@@ -10,13 +10,10 @@ use crate::html::chart::{Axis, Chart, ChartPoint, Series, Ticks};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text};
 use crate::quantity::{figure, half_width};
-use crate::study::{StudyPage, about_lines, run_line};
+use crate::study::{StudyPage, about_lines, here_number, is_published, ratio_number, run_line};
 
 /// Lines of claims are wrapped by the browser only.
 const UNBROKEN: usize = usize::MAX;
-
-/// A ratio is given to this share: published figures have no more digits.
-const RATIO_DIGITS: f64 = 0.01;
 
 /// The section of the study.
 pub(super) fn section(page_of: &StudyPage, ids: &mut Ids) -> Markup {
@@ -115,9 +112,9 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
 
 /// The figures of a table: for each column what was published, what was measured, and the ratio.
 fn table_of(table: &MeasuredTable) -> Markup {
-    let cells = || table.rows.iter().flat_map(|row| &row.cells);
-    let is_published = cells().any(|cell| cell.published.is_some());
-    let has_doubts = cells().any(|cell| !cell.doubts.is_empty() || cell.reason.is_some());
+    let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+    let is_published = is_published(table);
+    let has_doubts = cells.any(|cell| !cell.doubts.is_empty() || cell.reason.is_some());
     let heading = |what: &str, column: &str| match table.columns.len() {
         1 => what.to_owned(),
         _ => format!("{column}: {what}"),
@@ -142,7 +139,7 @@ fn table_of(table: &MeasuredTable) -> Markup {
                     }
                     (here_cell(cell))
                     @if is_published { td {
-                        (Text(&cell.ratio.map(|r| figure(r, r.abs() * RATIO_DIGITS, "").number).unwrap_or_default()))
+                        (Text(&ratio_number(cell).unwrap_or_default()))
                     } }
                 }
                 @if has_doubts { (doubts(&row.cells)) }
@@ -155,9 +152,7 @@ fn here_cell(cell: &CellFigure) -> Markup {
     let Some(here) = cell.here else {
         return html! { td.bad { @if cell.reason.is_some() { "no figure" } } };
     };
-    let half = half_width(here.value, here.low, here.high);
-    let shown =
-        |value: f64| figure(value, if half > 0.0 { half } else { value.abs() * 1e-3 }, "").number;
+    let shown = |value: f64| here_number(&here, value);
     html! {
         td {
             (Text(&shown(here.value)))
