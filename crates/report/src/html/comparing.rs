@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::compare_table::bound;
 use crate::comparison::{Cell, CompareCell, CompareRow, Comparison, verdict_counts};
-use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series, Shade, Ticks};
+use crate::html::chart::{Axis, Chart, ChartPoint, Series, Shade};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs, visible};
 use crate::labels::Label;
@@ -16,6 +16,10 @@ const CHANGES: usize = 40;
 
 /// The number of decimals of a ratio.
 pub(super) const PLACES: usize = 3;
+
+/// What the chart of ratios shows.
+const NOTE: &str = "Ratio to the base with its interval; 1 means equal. Within the shaded range lie differences \
+                    that this machine cannot resolve.";
 
 /// Ratios beyond this factor are drawn at the edge of the chart.
 const FARTHEST: f64 = 16.0;
@@ -195,12 +199,9 @@ fn chart(
     Chart {
         id: ids.chart(),
         title: title.to_owned(),
-        notes: vec!["Ratio to the base with its interval; 1 means equal. Within the shaded range lie differences \
-                     that this machine cannot resolve.".to_owned()],
-        x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)),
-            kind: Some(ScaleKind::Logarithmic),
-            floats: true, ..Axis::figures("ratio to the base", "x") },
-        y: Axis { ticks: Ticks::Rows(rows.iter().map(|row| name(row)).collect()), ..Axis::default() },
+        notes: vec![NOTE.to_owned()],
+        x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)), ..Axis::ratios("ratio to the base") },
+        y: Axis::rows(rows.iter().map(|row| name(row))),
         lines: (0..others(comparison).len()).map(line).collect(),
         shades: rows.iter().enumerate().filter_map(shade).collect(),
         reference: Some(1.0),

@@ -5,7 +5,7 @@ use analysis::{ColumnStanding, CountRow, Ladder, Overview, Standing, Step, Verdi
 use maud::{Markup, html};
 
 use crate::compare_table::bound;
-use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series, Ticks};
+use crate::html::chart::{Axis, Chart, ChartPoint, Series};
 use crate::html::comparing::{PLACES, class};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs};
@@ -133,15 +133,8 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
         id: ids.chart(),
         title: format!("{title}: mean ratio to {base}"),
         notes: vec!["Geometric mean over the points with its interval; 1 means equal.".to_owned()],
-        x: Axis {
-            kind: Some(ScaleKind::Logarithmic),
-            floats: true,
-            ..Axis::figures(format!("ratio to {base}"), "x")
-        },
-        y: Axis {
-            ticks: Ticks::Rows(standings.iter().map(|standing| name_of(standing)).collect()),
-            ..Axis::default()
-        },
+        x: Axis::ratios(format!("ratio to {base}")),
+        y: Axis::rows(standings.iter().map(|standing| name_of(standing))),
         lines: others.iter().enumerate().map(line).collect(),
         reference: Some(1.0),
         ..Chart::default()

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::claims::{counts, figure_lines};
 use crate::footnotes::{Reason, joined};
-use crate::html::chart::{Axis, Chart, ChartPoint, Series, Ticks};
+use crate::html::chart::{Axis, Chart, ChartPoint, Series};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text};
 use crate::quantity::{figure, half_width};
@@ -101,10 +101,7 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
         id: ids.chart(),
         title: format!("{}: published and measured", table.title),
         x: Axis::figures(if table.unit.is_empty() { "ratio" } else { &table.unit }, ""),
-        y: Axis {
-            ticks: Ticks::Rows(rows.iter().map(|(name, _)| name.clone()).collect()),
-            ..Axis::default()
-        },
+        y: Axis::rows(rows.iter().map(|(name, _)| name.clone())),
         lines: lines.into_iter().enumerate().filter_map(line).collect(),
         ..Chart::default()
     }

@@ -103,6 +103,17 @@ impl Axis {
         Axis { title: title.into(), unit: unit.to_owned(), ..Axis::default() }
     }
 
+    /// An axis with a row for each name.
+    pub(in crate::html) fn rows(names: impl IntoIterator<Item = String>) -> Axis {
+        Axis { ticks: Ticks::Rows(names.into_iter().collect()), ..Axis::default() }
+    }
+
+    /// A logarithmic axis of ratios, which need not begin at zero.
+    pub(in crate::html) fn ratios(title: impl Into<String>) -> Axis {
+        let kind = Some(ScaleKind::Logarithmic);
+        Axis { kind, floats: true, ..Axis::figures(title, "x") }
+    }
+
     pub(super) fn has_rows(&self) -> bool {
         matches!(self.ticks, Ticks::Rows(_))
     }
@@ -114,13 +125,9 @@ impl Axis {
 }
 
 impl Chart {
-    pub(super) fn has_rows(&self) -> bool {
-        self.y.has_rows()
-    }
-
     /// Whether it lists points in rows.
-    pub(in crate::html) fn is_list(&self) -> bool {
-        self.has_rows()
+    pub(in crate::html) fn has_rows(&self) -> bool {
+        self.y.has_rows()
     }
 
     /// The number of points.
