@@ -197,7 +197,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             // A rate limited by the other side is a lower bound, which can only be the greater one of the two.
             let (says, ratio, is_bound) = match ratio {
                 Ratio { low, .. } if low > 1.0 && !to_bound => (greater, ratio, of_bound),
-                Ratio { high, .. } if high < 1.0 && !of_bound => (less, inverse(ratio), to_bound),
+                Ratio { high, .. } if high < 1.0 && !of_bound => (less, ratio.inverse(), to_bound),
                 Ratio { low, high, .. }
                     if low > 1.0 - EQUAL_WITHIN
                         && high < 1.0 + EQUAL_WITHIN
@@ -280,10 +280,6 @@ fn ratio_at(results: &[CaseResult], of: &CaseResult, to: &CaseResult) -> Option<
 fn filled(says: &str, figure: &str, doubtful: bool) -> String {
     let sentence = says.replacen("{}", figure, 1);
     if doubtful { format!("{sentence} {DOUBTFUL}") } else { sentence }
-}
-
-fn inverse(ratio: Ratio) -> Ratio {
-    Ratio { mid: 1.0 / ratio.mid, low: 1.0 / ratio.high, high: 1.0 / ratio.low }
 }
 
 /// Whether a result belongs to the point.

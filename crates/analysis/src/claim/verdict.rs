@@ -124,7 +124,7 @@ impl JudgedComparison {
     pub(super) fn of(
         group: &Group,
         statement: &Statement,
-        interval: Option<(f64, f64, f64)>,
+        interval: Option<QuantityInterval>,
         verdict: ClaimVerdict,
         note: String,
     ) -> Option<Self> {
@@ -145,7 +145,7 @@ impl JudgedComparison {
             values,
             quantity: relation.quantity.word(),
             unit,
-            interval: interval.map(|(mid, low, high)| QuantityInterval { mid, low, high }),
+            interval,
             verdict,
             note,
         })
