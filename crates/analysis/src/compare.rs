@@ -68,7 +68,6 @@ pub fn also_differs(runs: &[&Document], keys: &[&str]) -> Vec<Difference> {
         Some(value) => value.to_string(),
         None => "unknown".to_owned(),
     };
-
     let mut all: Vec<Difference> = Vec::new();
     let mut add = |key: &str, values: Vec<String>| {
         if values.windows(2).any(|pair| pair[0] != pair[1]) {

@@ -109,20 +109,15 @@ fn whole(card: &Card, page: &Page) -> String {
     say("operation", &card.operation);
     say("unit", &format!("{}{better}", card.unit));
     say("comparable to", &card.comparable_to);
-    let mut heading = "parameters";
-    for param in &card.params {
-        say(heading, &param_text(param));
-        heading = "";
-    }
-    heading = "metrics";
-    for CardMetric { name, meaning } in &card.metrics {
-        say(heading, &format!("{name}: {meaning}"));
-        heading = "";
-    }
-    heading = "needs";
-    for need in &card.needs {
-        say(heading, need);
-        heading = "";
+    let params: Vec<String> = card.params.iter().map(param_text).collect();
+    let metric = |CardMetric { name, meaning }: &CardMetric| format!("{name}: {meaning}");
+    let metrics: Vec<String> = card.metrics.iter().map(metric).collect();
+    for (heading, values) in
+        [("parameters", &params), ("metrics", &metrics), ("needs", &card.needs)]
+    {
+        for (at, value) in values.iter().enumerate() {
+            say(if at == 0 { heading } else { "" }, value);
+        }
     }
     if let Some(reason) = &card.unsupported {
         say("unsupported", &format!("here: {reason}"));

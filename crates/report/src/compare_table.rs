@@ -337,10 +337,12 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
     const COLUMNS_APART: usize = 8;
     let mut text = String::new();
     let (base, others) = comparison.columns.split_first().expect("a base");
-    let verdicts_of = |column: usize| comparison.verdicts(column);
+
     let lines: Vec<(&str, Vec<Verdict>)> = match others.len() {
-        n if n > COLUMNS_APART => vec![("all", (0..n).flat_map(verdicts_of).collect())],
-        n => (0..n).map(|at| (others[at].as_str(), verdicts_of(at))).collect(),
+        n if n > COLUMNS_APART => {
+            vec![("all", (0..n).flat_map(|at| comparison.verdicts(at)).collect())]
+        }
+        n => (0..n).map(|at| (others[at].as_str(), comparison.verdicts(at))).collect(),
     };
     for (name, verdicts) in lines {
         let changed = match verdicts.iter().any(|verdict| verdict.is_difference()) {

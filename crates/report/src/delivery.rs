@@ -63,7 +63,6 @@ pub fn outcome_table(lines: &[OutcomeLine], all: usize, page: &Page) -> String {
     let share = |line: &OutcomeLine| {
         Cell::number(format!("{:.1}", 100.0 * line.recipients as f64 / all.max(1) as f64))
     };
-
     grid::table(
         vec![
             Column::words("outcome", lines.iter().map(|line| line.outcome)),

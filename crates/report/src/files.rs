@@ -14,8 +14,7 @@ use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, format_per_op_briefly, half_width, with_thousands};
-use crate::rows::measured;
-use crate::rows::{Row, areas, word};
+use crate::rows::{Row, areas, measured, word};
 
 /// The cases, each with the parameters by which its rows differ.
 const CASES: [(&str, &[&str]); 6] = [

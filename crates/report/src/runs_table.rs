@@ -42,7 +42,6 @@ pub fn runs_table(runs: &[RunLine], page: &Page) -> String {
         let cell = |run| Cell::figure(figure(cell_of(run) as f64, 0.0, ""));
         Column::figures(heading, runs.iter().map(cell))
     };
-
     let mut columns = vec![
         words("run", |run| &run.id),
         Column::words("started (UTC)", runs.iter().map(|run| readable_time(&run.started))),

@@ -29,7 +29,6 @@ pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
 fn table(rows: &[&Row], page: &Page) -> String {
     let reasons: Vec<Vec<Reason>> = rows.iter().map(|row| row.reasons()).collect();
     let notes = Footnotes::of(&reasons);
-
     let labels: Vec<Label> = rows.iter().map(|row| label(row)).collect();
     // A narrow page shows fewer intervals, so that each candidate fits one line.
     let with = |with_interval: &[&str]| {

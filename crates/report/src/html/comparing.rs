@@ -173,14 +173,7 @@ fn chart(
                 bound(ratio.high, PLACES),
                 cell.verdict.word()
             );
-            Some(ChartPoint {
-                x: ratio.mid,
-                y: at as f64,
-                low: ratio.low,
-                high: ratio.high,
-                text: words,
-                point: None,
-            })
+            Some(ChartPoint::in_row(at, [ratio.mid, ratio.low, ratio.high], words))
         };
         let points = rows.iter().enumerate().filter_map(point).collect();
         let name = others(comparison).get(new).cloned().unwrap_or_default();

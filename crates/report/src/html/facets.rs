@@ -27,8 +27,8 @@ pub(super) struct Facet<'a, T> {
 }
 
 impl<T> Facet<'_, T> {
-    /// `, place=apart, network=loopback`.
-    pub(super) fn name(&self) -> String {
+    /// `, place=apart, network=loopback`: the keys as the end of a title.
+    pub(super) fn in_title(&self) -> String {
         let named = self.keys.iter().map(|(key, value)| match *key {
             "case" => format!(", {value}"),
             _ => format!(", {key}={value}"),
@@ -123,7 +123,7 @@ mod tests {
         let names: Vec<(&str, usize)> =
             facets[0].lines.iter().map(|(name, values)| (name.as_str(), values.len())).collect();
         assert_eq!(names, [("spin", 2), ("futex", 1)]);
-        assert_eq!(facets[0].name(), "");
+        assert_eq!(facets[0].in_title(), "");
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
         }
         let facets = facets(items);
         assert_eq!(facets.len(), 2);
-        assert_eq!(facets[1].name(), "place=together");
+        assert_eq!(facets[1].in_title(), ", place=together");
         assert_eq!(facets[0].lines.len(), 8);
     }
 

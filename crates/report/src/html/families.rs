@@ -51,7 +51,7 @@ pub(super) fn percentiles(results: &[Named], shared: &[Param], ids: &mut Ids) ->
             let ticks = names.iter().enumerate().map(|(at, name)| (at as f64, (*name).to_owned()));
             charts.push(Chart {
                 id: ids.chart(),
-                title: format!("{case}{}: {family} by percentile", facet.name()),
+                title: format!("{case}{}: {family} by percentile", facet.in_title()),
                 notes,
                 x: Axis {
                     title: "percentile".to_owned(),
@@ -80,7 +80,7 @@ pub(super) fn phases(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<
             let members = facet.lines.iter().flat_map(|(_, m)| m).map(|member| member.result);
             charts.push(Chart {
                 id: ids.chart(),
-                title: format!("{case}{}: rates of its phases", facet.name()),
+                title: format!("{case}{}: rates of its phases", facet.in_title()),
                 notes: notes(members),
                 x: Axis::figures(unit, unit),
                 y: Axis::rows(names.iter().map(|name| (*name).to_owned())),

@@ -1,7 +1,7 @@
 //! The columns of a comparison by any dimension, such as systems side by side: what each is better and worse in, by area and by
 //! design, and what their operations make the kernel do.
 
-use analysis::{ColumnStanding, CountRow, Ladder, Overview, Standing, Step, Verdict};
+use analysis::{ColumnStanding, CountRow, Ladder, Overview, Ratio, Standing, Step, Verdict};
 use maud::{Markup, html};
 
 use crate::compare_table::bound;
@@ -108,22 +108,11 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
     let others = columns.get(1..).unwrap_or_default();
     let line = |(at, column): (usize, &String)| {
         let point = |(row, standing): (usize, &&Standing)| {
-            let ratio = standing.columns.get(at)?.mean?.ratio;
-            let is_drawn =
-                [ratio.low, ratio.mid, ratio.high].iter().all(|r| r.is_finite() && *r > 0.0);
-            let name = name_of(standing);
-            let (low, high) = (ratio.low, bound(ratio.high, PLACES));
-            is_drawn.then(|| ChartPoint {
-                x: ratio.mid,
-                y: row as f64,
-                low: ratio.low,
-                high: ratio.high,
-                text: format!(
-                    "{name}, {column}: {:.3} times the base ({low:.3} to {high})",
-                    ratio.mid
-                ),
-                point: None,
-            })
+            let Ratio { mid, low, high } = standing.columns.get(at)?.mean?.ratio;
+            let is_drawn = [low, mid, high].iter().all(|r| r.is_finite() && *r > 0.0);
+            let (name, end) = (name_of(standing), bound(high, PLACES));
+            let text = format!("{name}, {column}: {mid:.3} times the base ({low:.3} to {end})");
+            is_drawn.then(|| ChartPoint::in_row(row, [mid, low, high], text))
         };
         let points = standings.iter().enumerate().filter_map(point).collect();
         Series { name: column.clone(), look: at, points, joined: false }

@@ -65,17 +65,10 @@ fn rows(table: &MeasuredTable) -> Vec<(String, &CellFigure)> {
 fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
     let rows = rows(table);
     let of_unit = if table.unit.is_empty() { String::new() } else { format!(" {}", table.unit) };
-    let point = |at: usize, [value, low, high]: [f64; 3], text: String| ChartPoint {
-        x: value,
-        y: at as f64,
-        low,
-        high,
-        text,
-        point: None,
-    };
     let of_published = |(at, (name, cell)): (usize, &(String, &CellFigure))| {
         let value = published(cell)?;
-        Some(point(at, [value; 3], format!("{name}, published: {value}{of_unit}")))
+        let text = format!("{name}, published: {value}{of_unit}");
+        Some(ChartPoint::in_row(at, [value; 3], text))
     };
     let here = |(at, (name, cell)): (usize, &(String, &CellFigure))| {
         let here = cell
@@ -85,7 +78,7 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
         let shown = |value: f64| figure(value, half.max(value.abs() * 1e-3), "").number;
         let (value, low, high) = (shown(here.value), shown(here.low), shown(here.high));
         let text = format!("{name}, here: {value}{of_unit} ({low} to {high})");
-        Some(point(at, [here.value, here.low, here.high], text))
+        Some(ChartPoint::in_row(at, [here.value, here.low, here.high], text))
     };
     let lines = [
         (

@@ -3,8 +3,7 @@
 use cases::net::metrics::{
     INVOLUNTARY_SWITCHES, MEMORY, PROCESSES, SERVER_CPU, SLOW_SERVED, THREADS, VOLUNTARY_SWITCHES,
 };
-use measure::Metric;
-use measure::TIME;
+use measure::{Metric, TIME};
 
 use crate::footnotes::Footnotes;
 use crate::grid::{Cell, Column};

@@ -13,8 +13,7 @@ use crate::net::levels::three_digits;
 use crate::net::sweep::{is_name, param};
 use crate::page::{Ink, Page};
 use crate::quantity::{format_time, half_width};
-use crate::rows::measured;
-use crate::rows::{is_described, reasons, word};
+use crate::rows::{is_described, measured, reasons, word};
 
 const CASE: &str = "net/overload";
 const PARAMS: [&str; 8] =
@@ -133,7 +132,6 @@ fn figures(lines: &[&OverloadLine], page: &Page) -> String {
         let cell = |line: &&OverloadLine| line.estimate(metric).map_or("-".to_owned(), time);
         Column::figures(heading, lines.iter().map(cell))
     };
-
     let keys = [
         Column::words("arch", lines.iter().map(|line| line.arch)),
         Column::figures("load", lines.iter().map(|line| line.load)),

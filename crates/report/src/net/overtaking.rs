@@ -18,7 +18,6 @@ const COLUMNS: [(&Metric, &str); 2] =
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let of_crossings =
         |result: &&&CaseResult| COLUMNS.iter().any(|(metric, _)| result.metric == metric.name);
-
     let pairs = distinct(sweep.derived.iter().filter(of_crossings).map(|result| pair(result)));
     if pairs.is_empty() {
         return String::new();

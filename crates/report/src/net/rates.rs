@@ -118,7 +118,8 @@ fn spaced(column: Column, close: bool) -> Column {
     if close { column.close() } else { column }
 }
 
-/// The rates at a level with their marks, and their intervals if the layout has them.
+/// The rates of servers or senders, whose metric has the same name, at a level with their marks; and their intervals if the layout
+/// has them.
 pub(crate) fn rate_columns(
     sweep: &Sweep,
     at: usize,

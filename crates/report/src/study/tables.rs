@@ -36,7 +36,6 @@ fn reasons(cell: &CellFigure) -> Vec<Reason> {
 /// A table of one column: published, here with its interval, and the ratio beside each other.
 fn side_by_side(table: &MeasuredTable, notes: &Footnotes, page: &Page) -> String {
     let cells = || table.rows.iter().map(|row| &row.cells[0]);
-
     let interval = |value: CellValue| match interval_figure(value.value, value.low, value.high) {
         Some(figure) if value.low < value.high => Cell::figure(figure),
         _ => Cell::default(),
@@ -102,6 +101,7 @@ fn first_column(names: Column, other: &Column, page: &Page) -> Column {
     if names.width() > room { names.wrapping() } else { names }
 }
 
+/// Whether any figure was published.
 pub(crate) fn is_published(table: &MeasuredTable) -> bool {
     table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.published.is_some())
 }

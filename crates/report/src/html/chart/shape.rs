@@ -97,6 +97,13 @@ pub(in crate::html) struct Shade {
     pub high: f64,
 }
 
+impl ChartPoint {
+    /// A figure with the ends of its interval in a row.
+    pub(in crate::html) fn in_row(row: usize, [x, low, high]: [f64; 3], text: String) -> Self {
+        ChartPoint { x, y: row as f64, low, high, text, point: None }
+    }
+}
+
 impl Axis {
     /// An axis of figures in `unit`.
     pub(in crate::html) fn figures(title: impl Into<String>, unit: &str) -> Axis {
