@@ -40,6 +40,11 @@ impl Ratio {
     pub(crate) fn of_log(by: f64, half: f64) -> Self {
         Self { mid: by.exp(), low: (by - half).exp(), high: (by + half).exp() }
     }
+
+    /// The ratio the other way round.
+    pub fn inverse(self) -> Self {
+        Self { mid: 1.0 / self.mid, low: 1.0 / self.high, high: 1.0 / self.low }
+    }
 }
 
 /// The least number of rounds, made next to each other, by which systems in turn are compared round by round. The differences of

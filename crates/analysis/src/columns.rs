@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::change::{Change, Sides};
+use crate::compare::no_figures;
 use crate::judge::{Compared, Judge, Pair, Settings};
 use crate::noise::NoiseCheck;
 use crate::scope::Points;
@@ -69,15 +70,10 @@ pub fn compare_columns<'a>(
 
 /// Why two cells cannot be compared.
 fn why_no_pair(cells: [(&Cell, &String); 2]) -> String {
-    let missing = cells.iter().find_map(|(cell, name)| {
-        let reason = cell.reason()?;
-        Some(format!("{name}: {reason}"))
-    });
-    let units = cells.map(|(cell, _)| cell.found().map_or("", |found| found.result.unit.as_str()));
-    missing.unwrap_or_else(|| match units {
-        [base, new] if base != new => format!("measured in {base} and in {new}"),
-        _ => "without figures".to_owned(),
-    })
+    let mut missing =
+        cells.iter().filter_map(|(cell, name)| Some(format!("{name}: {}", cell.reason()?)));
+    let [base, new] = cells.map(|(cell, _)| cell.found().map(|found| found.result));
+    missing.next().unwrap_or_else(|| no_figures(base, new))
 }
 
 /// What is needed to compare any two results of the runs of a table.

@@ -68,10 +68,6 @@ pub fn also_differs(runs: &[&Document], keys: &[&str]) -> Vec<Difference> {
         Some(value) => value.to_string(),
         None => "unknown".to_owned(),
     };
-    let asked = |run: &Document, key: &str| match run.run.asked.get(key) {
-        Some(text) => text.clone(),
-        None => "none".to_owned(),
-    };
     let mut all: Vec<Difference> = Vec::new();
     let mut add = |key: &str, values: Vec<String>| {
         if values.windows(2).any(|pair| pair[0] != pair[1]) {
@@ -84,7 +80,8 @@ pub fn also_differs(runs: &[&Document], keys: &[&str]) -> Vec<Difference> {
     add("oscost", runs.iter().map(|run| run.run.oscost.clone()).collect());
     for key in ["slow-down", "cpu", "size", "precision"] {
         let name = format!("asked {key}");
-        add(&name, runs.iter().map(|run| asked(run, key)).collect());
+        let asked = runs.iter().map(|run| run.run.asked.get(key).map_or("none", String::as_str));
+        add(&name, asked.map(str::to_owned).collect());
     }
     all
 }
@@ -98,13 +95,18 @@ fn why_no_pair(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {
         }
         Some(_) => None,
     };
-    let units = || match (base, new) {
+    let missing = missing("base", base).or_else(|| missing("new", new));
+    missing.unwrap_or_else(|| no_figures(base, new))
+}
+
+/// Why two results that are not missing cannot be compared.
+pub(crate) fn no_figures(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {
+    match (base, new) {
         (Some(base), Some(new)) if base.unit != new.unit => {
             format!("measured in {} and in {}", base.unit, new.unit)
         }
         _ => "without figures".to_owned(),
-    };
-    missing("base", base).or_else(|| missing("new", new)).unwrap_or_else(units)
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use measure::TIME;
 use results::{PerOp, PointKey, serialize_label};
 
-use crate::table::{Found, Table};
+use crate::table::Table;
 
 /// Smaller differences per operation are not reported: counts are means over many operations, with a few that belong to none of
 /// them, and contended locks wait differently often each time.
@@ -30,7 +30,7 @@ pub fn differing_counts(table: &Table) -> Vec<CountRow> {
     const COSTS: [&str; 2] = ["instructions", "cycles"];
     let mut rows = Vec::new();
     for row in table.rows.iter().filter(|row| row.metric == TIME.name) {
-        let cells = row.cells.iter().map(|cell| cell.found().and_then(per_op_of));
+        let cells = row.cells.iter().map(|cell| cell.found()?.result.per_op.as_ref());
         let columns: Vec<BTreeMap<String, f64>> =
             cells.map(|per_op| per_op.map(named).unwrap_or_default()).collect();
         let mut names: Vec<&String> = columns.iter().flat_map(|counts| counts.keys()).collect();
@@ -52,10 +52,6 @@ pub fn differing_counts(table: &Table) -> Vec<CountRow> {
         }
     }
     rows
-}
-
-fn per_op_of<'a>(found: Found<'a>) -> Option<&'a PerOp> {
-    found.result.per_op.as_ref()
 }
 
 /// The known counts by the names that they have in documents, so that a count added there is compared too.

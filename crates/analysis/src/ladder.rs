@@ -166,8 +166,7 @@ pub fn ladders(table: &Table, noise: &NoiseCheck, settings: &Settings) -> Vec<La
 }
 
 fn added(before: Found, of: Found, facts: &Facts, judge: &Judge) -> Option<Added> {
-    let spreads = [before, of].map(|found| Spread::of(&found.result.round_values));
-    let [from, to] = spreads;
+    let [from, to] = [before, of].map(|found| Spread::of(&found.result.round_values));
     let (from, to) = (from?, to?);
     let (error, degrees) = welch((from.error, from.degrees), (to.error, to.degrees));
     let half = t_quantile(1.0 - judge.chance / 2.0, degrees) * error;

@@ -226,12 +226,10 @@ impl<'a> ArchitecturePair<'a> {
         let is_told =
             |n: &u32| lost.contains(n) || levels.iter().any(|level| level.connections == *n);
         let unmeasured: Vec<u32> = all.iter().copied().filter(|n| !is_told(n)).collect();
+        let stretches = |these: &[u32]| (!these.is_empty()).then(|| stretches(these, &all));
         let both = [
-            (!unmeasured.is_empty()).then(|| Doubt::ConnectionsNotMeasured {
-                connections: stretches(&unmeasured, &all),
-            }),
-            (!lost.is_empty())
-                .then(|| Doubt::ConnectionsSaturated { connections: stretches(lost, &all) }),
+            stretches(&unmeasured).map(|connections| Doubt::ConnectionsNotMeasured { connections }),
+            stretches(lost).map(|connections| Doubt::ConnectionsSaturated { connections }),
         ];
         both.into_iter().flatten().collect()
     }

@@ -404,8 +404,7 @@ impl Judged<'_> {
             return self.means.get(&(base, new)).copied();
         }
         let mean = self.means.get(&(new, base))?;
-        let Ratio { mid, low, high } = mean.ratio;
-        let ratio = Ratio { mid: 1.0 / mid, low: 1.0 / high, high: 1.0 / low };
+        let ratio = mean.ratio.inverse();
         let (least, greatest) = (1.0 / mean.greatest, 1.0 / mean.least);
         let verdict = match mean.verdict {
             verdict if verdict.is_difference() => {

@@ -101,18 +101,14 @@ impl Samples {
 fn modes(steps: &[u32]) -> Vec<usize> {
     let inner = &steps[..steps.len() - 1];
     // A mean of three steps, so that single empty steps are no valleys.
-    let smooth: Vec<f64> = (0..inner.len())
-        .map(|at| {
-            let around = &inner[at.saturating_sub(1)..(at + 2).min(inner.len())];
-            around.iter().map(|&count| f64::from(count)).sum::<f64>() / around.len() as f64
-        })
-        .collect();
-    let total: f64 = steps.iter().map(|&count| f64::from(count)).sum();
+    let around = |at: usize| &inner[at.saturating_sub(1)..(at + 2).min(inner.len())];
+    let sum = |steps: &[u32]| steps.iter().map(|&count| f64::from(count)).sum::<f64>();
+    let smooth: Vec<f64> =
+        (0..inner.len()).map(|at| sum(around(at)) / around(at).len() as f64).collect();
+    let total = sum(steps);
     let mut peaks: Vec<usize> = Vec::new();
     for at in 0..smooth.len() {
-        let share = inner[at.saturating_sub(1)..(at + 2).min(inner.len())].iter();
-        let share = share.map(|&count| f64::from(count)).sum::<f64>() / total.max(1.0);
-        if share < MODE_SHARE {
+        if sum(around(at)) / total.max(1.0) < MODE_SHARE {
             continue;
         }
         match peaks.last().copied() {

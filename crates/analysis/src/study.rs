@@ -13,8 +13,7 @@ mod systems;
 pub use figures::{CellFigure, CellValue, MeasuredRow, MeasuredTable};
 pub use library::{NAMES, TEMPLATE, included};
 pub use model::{
-    About, Column, Counterpart, Measure, PublishedCell, PublishedRow, PublishedTable, Study,
-    SystemRole,
+    About, Counterpart, Measure, PublishedCell, PublishedRow, PublishedTable, Study, SystemRole,
 };
 pub use sizes::Size;
 pub use systems::name_systems;

@@ -393,17 +393,15 @@ fn columns(
     // A run without results, such as of a system that cannot be started, is a column too.
     let runs = runs.iter().filter(|run| question.at.includes_run(run));
     let mut columns: Vec<(String, usize)> = Vec::new();
-    for value in runs.filter_map(|run| by.value_of_run(run)) {
-        if !columns.iter().any(|(known, _)| *known == value) {
-            columns.push((value, 0));
+    let of_runs = runs.filter_map(|run| by.value_of_run(run)).map(|value| (value, 0));
+    let of_results = chosen.iter().map(|(found, value)| {
+        (value.clone(), usize::from(found.result.outcome == Outcome::Measured))
+    });
+    for (value, figures) in of_runs.chain(of_results) {
+        match columns.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, all)) => *all += figures,
+            None => columns.push((value, figures)),
         }
-    }
-    for (found, value) in chosen {
-        let at = columns.iter().position(|(known, _)| known == value).unwrap_or_else(|| {
-            columns.push((value.clone(), 0));
-            columns.len() - 1
-        });
-        columns[at].1 += usize::from(found.result.outcome == Outcome::Measured);
     }
     // A value that this system lacks altogether is no column: it has nothing but the reason.
     if columns.iter().filter(|(_, figures)| *figures > 0).count() > 1 && !by.is_of_runs() {

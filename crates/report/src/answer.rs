@@ -8,7 +8,7 @@ use results::Estimate;
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
-use crate::quantity::{Figure, figure, half_width, interval_figure};
+use crate::quantity::{FEW_PERCENT, Figure, figure, half_width, interval_figure, ratio_words};
 use crate::rows::word;
 use crate::text;
 
@@ -18,9 +18,6 @@ const MOST_NAMES: usize = 4;
 /// The minimum width of names; on narrower pages columns are left out.
 const LEAST_NAMES: usize = 16;
 
-/// Ratios below this are shown as percentages.
-const FEW_PERCENT: f64 = 1.2;
-
 /// Ratios from here on are shown as `over 1000`.
 const LARGEST_RATIO: f64 = 1_000.0;
 
@@ -29,7 +26,7 @@ const LARGEST_RATIO: f64 = 1_000.0;
 pub fn answer_text(choice: &Choice, jobs: &str, page: &Page) -> String {
     let names = names(&choice.candidates);
     let shown = sentences(choice, &names, jobs).join(" ");
-    let mut text = text::hanging("", &page.signs(&shown), page.prose_width());
+    let mut text = page.hanging("", &page.signs(&shown));
     if choice.candidates.is_empty() {
         return text;
     }
@@ -41,7 +38,7 @@ pub fn answer_text(choice: &Choice, jobs: &str, page: &Page) -> String {
 /// of `limit_ns`.
 pub fn within_text(choice: &Choice, limit: &str, limit_ns: f64, page: &Page) -> String {
     let names = names(&choice.candidates);
-    let all = |at: &[usize]| listed(&at.iter().map(|&at| &names[at]).collect::<Vec<_>>());
+    let all = |at: &[usize]| listed(at, &names);
     let Within { surely, perhaps, fastest } = choice.within(limit_ns);
     let limit = text::clean(limit);
     let mut said = vec![match surely.is_empty() {
@@ -55,7 +52,7 @@ pub fn within_text(choice: &Choice, limit: &str, limit_ns: f64, page: &Page) -> 
     if !perhaps.is_empty() {
         said.push(format!("The measurements do not show whether it does with {}.", all(&perhaps)));
     }
-    text::hanging("", &page.signs(&said.join(" ")), page.prose_width())
+    page.hanging("", &page.signs(&said.join(" ")))
 }
 
 fn goal_name(goal: Goal) -> &'static str {
@@ -103,18 +100,9 @@ fn in_words(name: &str) -> String {
     }
 }
 
-/// `A`, `A and B`, `A, B and C`, `A, B, C and 4 others`.
-fn listed(names: &[&String]) -> String {
-    let mut words: Vec<String> = names.iter().map(|name| in_words(name)).collect();
-    if words.len() > MOST_NAMES {
-        let others = words.split_off(MOST_NAMES - 1).len();
-        words.push(format!("{others} others"));
-    }
-    match words.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    }
+/// The names at these positions, within a sentence.
+fn listed(at: &[usize], names: &[String]) -> String {
+    text::listed(at.iter().map(|at| in_words(&names[*at])).collect(), MOST_NAMES)
 }
 
 fn sentences(choice: &Choice, names: &[String], jobs: &str) -> Vec<String> {
@@ -126,8 +114,7 @@ fn sentences(choice: &Choice, names: &[String], jobs: &str) -> Vec<String> {
         Answer::NoFigure => vec![format!("There is no figure for {goal}.")],
         Answer::Best { by } => vec![best_sentence(&goal, *by, names)],
         Answer::CannotTell { among, settled_by } => {
-            let rivals: Vec<&String> = among.iter().map(|&at| &names[at]).collect();
-            let mut shown = rivals_sentences(&goal, &listed(&rivals), *settled_by, names);
+            let mut shown = rivals_sentences(&goal, &listed(among, names), *settled_by, names);
             shown.extend(rest_sentence(choice, among, names));
             shown
         }
@@ -138,31 +125,11 @@ fn best_sentence(goal: &str, by: Option<Ratio>, names: &[String]) -> String {
     let best = in_words(&names[0]);
     match (by, names) {
         (Some(by), [_, next, ..]) => {
-            let (times, next) = (times(by), in_words(next));
+            let (times, next) = (ratio_words(by, "better", "better"), in_words(next));
             format!("For {goal}, take {best}: {times} than the next, {next}.")
         }
         (_, [_]) => format!("For {goal}, take {best}: it was the only candidate."),
         _ => format!("For {goal}, take {best}: no other candidate has a figure."),
-    }
-}
-
-/// `1.8 times better (1.7 to 1.9)`, or `3.2 % better (2.1 to 4.3 %)`.
-fn times(Ratio { mid, low, high }: Ratio) -> String {
-    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    if mid < FEW_PERCENT {
-        let [mid, low, high] = [mid, low, high].map(percent);
-        return format!("{mid:.1} % better ({low:.1} to {high:.1} %)");
-    }
-    let places = places(low, high);
-    format!("{mid:.places$} times better ({low:.places$} to {high:.places$})")
-}
-
-/// The number of decimals at which the ends of an interval of ratios differ.
-fn places(low: f64, high: f64) -> usize {
-    match high - low {
-        width if width > 2.0 => 0,
-        width if width > 0.2 => 1,
-        _ => 2,
     }
 }
 
@@ -223,8 +190,7 @@ struct Setting<'a> {
 fn table(choice: &Choice, names: &[String], page: &Page) -> String {
     let reasons: Vec<Vec<Reason>> = choice.candidates.iter().map(reasons).collect();
     let notes = Footnotes::of(&reasons);
-    let marks = reasons.iter().map(|reasons| Cell::inked(notes.mark(reasons), Ink::Doubt));
-    let marks = Column::words("", marks.collect()).close();
+    let marks = notes.column(&reasons);
     let longest = names.iter().map(|name| text::width(name)).max().unwrap_or(0);
     let mut all = vec![Goal::Elapsed, Goal::Turnaround, Goal::WorstTurnaround];
     if choice.candidates.iter().any(|candidate| candidate.foreground_delay.is_some()) {
@@ -253,8 +219,7 @@ fn table(choice: &Choice, names: &[String], page: &Page) -> String {
         grid::total_width(&columns(setting)) + setting.names <= page.table_width()
     };
     let setting = settings.iter().find(fits).unwrap_or(&settings[4]);
-    let names = names.iter().map(|name| Cell::text(name.as_str())).collect();
-    let names = Column::words("", names).wrapping();
+    let names = Column::words("", names.iter().map(String::as_str)).wrapping();
     let text = grid::table([vec![names], columns(setting)].concat(), page) + &notes.lines(page);
     text + &page.prose(Ink::Faint, &legend(choice, setting))
 }
@@ -303,17 +268,16 @@ fn figure_columns(choice: &Choice, setting: &Setting, page: &Page) -> Vec<Column
             choice.candidates.iter().map(|candidate| candidate.figure(goal)).collect();
         let cells =
             figures.iter().map(|figure| figure.map_or_else(Cell::unknown, |e| value(e, unit)));
-        columns.push(Column::figures(heading, cells.collect()));
+        columns.push(Column::figures(heading, cells));
         if setting.intervals.contains(&goal) {
             let cells = figures.iter().map(|figure| figure.and_then(|e| interval(e, page)));
-            let cells = cells.map(Option::unwrap_or_default).collect();
             columns.push(Column::figures(&page.signs("±"), cells).close());
         }
     }
     let at = || 0..choice.candidates.len();
-    let ratios = at().map(|at| against_best(choice, at, page)).collect();
+    let ratios = at().map(|at| against_best(choice, at, page));
     columns.push(Column::figures(ratio_heading(choice), ratios));
-    columns.push(Column::words("", at().map(|at| standing(choice, at)).collect()).close());
+    columns.push(Column::words("", at().map(|at| standing(choice, at))).close());
     columns
 }
 

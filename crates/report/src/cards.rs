@@ -78,9 +78,9 @@ fn short(card: &Card, column: usize, page: &Page) -> String {
     let fits = text::width(&label) <= column;
     let pad = " ".repeat(column.saturating_sub(text::width(&label)));
     let first = if fits { format!("{label}{pad}  ") } else { " ".repeat(column + 2) };
-    let mut lines = text::hanging(&first, &what, page.prose_width());
+    let mut lines = page.hanging(&first, &what);
     if !fits {
-        lines.insert_str(0, &text::hanging("", &label, page.prose_width()));
+        lines.insert_str(0, &page.hanging("", &label));
     }
     if card.unsupported.is_none() {
         return lines;
@@ -103,26 +103,21 @@ fn whole(card: &Card, page: &Page) -> String {
     let mut lines = page.paint(Ink::Heading, &text::clean(&card.case)) + "\n";
     let mut say = |name: &str, value: &str| {
         if !value.is_empty() {
-            lines.push_str(&text::hanging(&format!("  {name:<13}  "), value, page.prose_width()));
+            lines.push_str(&page.hanging(&format!("  {name:<13}  "), value));
         }
     };
     say("operation", &card.operation);
     say("unit", &format!("{}{better}", card.unit));
     say("comparable to", &card.comparable_to);
-    let mut heading = "parameters";
-    for param in &card.params {
-        say(heading, &param_text(param));
-        heading = "";
-    }
-    heading = "metrics";
-    for CardMetric { name, meaning } in &card.metrics {
-        say(heading, &format!("{name}: {meaning}"));
-        heading = "";
-    }
-    heading = "needs";
-    for need in &card.needs {
-        say(heading, need);
-        heading = "";
+    let params: Vec<String> = card.params.iter().map(param_text).collect();
+    let metric = |CardMetric { name, meaning }: &CardMetric| format!("{name}: {meaning}");
+    let metrics: Vec<String> = card.metrics.iter().map(metric).collect();
+    for (heading, values) in
+        [("parameters", &params), ("metrics", &metrics), ("needs", &card.needs)]
+    {
+        for (at, value) in values.iter().enumerate() {
+            say(if at == 0 { heading } else { "" }, value);
+        }
     }
     if let Some(reason) = &card.unsupported {
         say("unsupported", &format!("here: {reason}"));

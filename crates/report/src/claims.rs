@@ -24,9 +24,9 @@ pub(crate) const INDENT: &str = "    ";
 pub fn claims_text(title: Option<&str>, claims: &[JudgedClaim], page: &Page) -> String {
     let mut text = String::new();
     if let Some(title) = title {
-        text.push_str(&page.prose(Ink::Heading, title));
+        text.push_str(&page.heading(title));
     }
-    text.push_str(&text::hanging("", &counts(claims), page.prose_width()));
+    text.push_str(&page.hanging("", &counts(claims)));
     for claim in claims {
         text.push('\n');
         text.push_str(&claim_text(claim, page));

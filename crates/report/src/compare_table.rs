@@ -3,7 +3,7 @@
 use analysis::{Difference, Ratio, Verdict};
 
 use crate::comparison::{Cell, CompareCell, CompareRow, Comparison};
-use crate::first_seen::{distinct, grouped};
+use crate::first_seen::grouped;
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
 use crate::labels::{self, Label, Param};
@@ -31,6 +31,11 @@ pub(crate) fn ink(verdict: Verdict) -> Ink {
         Verdict::Same => Ink::Faint,
         Verdict::CannotTell | Verdict::NotComparable => Ink::Doubt,
     }
+}
+
+/// The word for a verdict in its colour.
+pub(crate) fn verdict_cell(verdict: Verdict) -> grid::Cell {
+    grid::Cell::inked(verdict.word(), ink(verdict))
 }
 
 /// The maximum number of undecided rows in the tables; if there are more, they are summarised by case.
@@ -71,7 +76,7 @@ pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
         text.push_str(&page.prose(Ink::Faint, &legend));
     }
     for line in &comparison.noise_floor {
-        text.push_str(&text::hanging("", line, page.prose_width()));
+        text.push_str(&page.hanging("", line));
     }
     text + &differences_text(comparison, page)
 }
@@ -83,8 +88,7 @@ fn has_changed(row: &CompareRow) -> bool {
 
 fn facts_text(comparison: &Comparison, page: &Page) -> String {
     let lines = comparison.facts.iter();
-    let text: String =
-        lines.map(|line| text::hanging("", &page.signs(line), page.prose_width())).collect();
+    let text: String = lines.map(|line| page.hanging("", &page.signs(line))).collect();
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
@@ -95,7 +99,7 @@ fn runs_text(comparison: &Comparison, page: &Page) -> String {
     let column = longest.clamp(NAME, WIDEST_KEY);
     let line = |(name, run): &(String, String)| {
         let name = text::clean(name);
-        text::hanging(&format!("{name:<column$}  "), run, page.prose_width())
+        page.hanging(&format!("{name:<column$}  "), run)
     };
     comparison.runs.iter().map(line).collect()
 }
@@ -114,7 +118,7 @@ fn differences_text(comparison: &Comparison, page: &Page) -> String {
             values => of_runs(&names, values),
         };
         let key = text::clean(key);
-        text.push_str(&text::hanging(&format!("  {key:<column$}  "), &said, page.prose_width()));
+        text.push_str(&page.hanging(&format!("  {key:<column$}  "), &said));
     }
     text
 }
@@ -137,16 +141,14 @@ struct Group<'a> {
 
 /// A group per area and metric, the metrics of an area after one another.
 fn groups<'a>(rows: &[&'a CompareRow]) -> Vec<Group<'a>> {
-    let areas = grouped(rows.iter().map(|row| (row.point.area(), row.metric.as_str())));
-    let of_area = |(area, metrics): (&str, Vec<&str>)| {
-        distinct(metrics).into_iter().map(|metric| group(area, metric, rows)).collect::<Vec<_>>()
+    let areas = grouped(rows.iter().map(|row| (row.point.area(), (row.metric.as_str(), *row))));
+    let of_area = |(area, rows): (&'a str, Vec<(&'a str, &'a CompareRow)>)| {
+        grouped(rows).into_iter().map(move |(metric, rows)| group(area, metric, rows))
     };
     areas.into_iter().flat_map(of_area).collect()
 }
 
-fn group<'a>(area: &str, metric: &str, rows: &[&'a CompareRow]) -> Group<'a> {
-    let belongs = |row: &&&CompareRow| row.point.area() == area && row.metric == metric;
-    let mut rows: Vec<&CompareRow> = rows.iter().filter(belongs).copied().collect();
+fn group<'a>(area: &str, metric: &str, mut rows: Vec<&'a CompareRow>) -> Group<'a> {
     let label = |row: &&CompareRow| Label::of(&row.point);
     let all: Vec<Label> = rows.iter().map(label).collect();
     rows.sort_by_cached_key(|row| labels::rank(&label(row), &all));
@@ -164,7 +166,7 @@ fn group_text(group: &Group, comparison: &Comparison, page: &Page) -> String {
     let mut text = String::new();
     if group.is_titled() {
         let title = labels::title(&group.title, &group.shared);
-        text.push_str(&page.prose(Ink::Heading, &title));
+        text.push_str(&page.heading(&title));
     }
     let columns = side_by_side(group, comparison, &notes, page)
         .unwrap_or_else(|| one_below_the_other(group, comparison, &notes, page));
@@ -223,7 +225,7 @@ fn figure_columns(
     notes: &Footnotes,
     counts: Option<&Page>,
 ) -> Vec<Column> {
-    let base = group.rows.iter().map(|row| figure_cell(row.base.as_ref())).collect();
+    let base = group.rows.iter().map(|row| figure_cell(row.base.as_ref()));
     let mut columns = vec![Column::figures(&comparison.columns[0], base)];
     for (i, name) in comparison.columns[1..].iter().enumerate() {
         let cells: Vec<Option<&CompareCell>> =
@@ -232,20 +234,15 @@ fn figure_columns(
             continue;
         }
         let figures = cells.iter().map(|cell| figure_cell(cell.and_then(|c| c.figure.as_ref())));
-        columns.push(Column::figures(name, figures.collect()));
+        columns.push(Column::figures(name, figures));
         columns.extend(verdict_columns(&cells, notes));
         if let Some(page) = counts {
-            let calls = group.rows.iter().map(|row| match row.host_calls.get(i + 1) {
-                Some(Some(new)) => grid::Cell::text(page.signs(&match row.host_calls[0] {
-                    Some(base) => {
-                        format!("{} → {}", format_per_op_briefly(base), format_per_op_briefly(*new))
-                    }
-                    None => format!("- → {}", format_per_op_briefly(*new)),
-                })),
-                _ => grid::Cell::default(),
+            let calls = group.rows.iter().map(|row| {
+                let new = format_per_op_briefly(row.host_calls.get(i + 1).copied().flatten()?);
+                let base = row.host_calls[0].map_or_else(|| "-".to_owned(), format_per_op_briefly);
+                Some(page.signs(&format!("{base} → {new}")))
             });
-            let calls = Column::words(HOST_CALLS, calls.collect());
-            columns.extend(Some(calls).filter(|column| !column.is_blank()));
+            columns.extend(Column::words(HOST_CALLS, calls).unless_blank());
         }
     }
     columns
@@ -260,40 +257,28 @@ fn one_below_the_other(
 ) -> Vec<Column> {
     let (base, others) = comparison.columns.split_first().expect("a base");
     let mut below = Vec::new();
-    let mut run_cells = Vec::new();
-    let mut figures = Vec::new();
-    let mut cells = Vec::new();
-    let mut calls = Vec::new();
+    let mut lines = Vec::new();
     for row in &group.rows {
-        let mut add_calls = |at: usize| {
-            let known = row.host_calls.get(at).copied().flatten();
-            calls.push(known.map(|count| grid::Cell::number(format_per_op_briefly(count))));
-        };
-        add_calls(0);
-        run_cells.push(grid::Cell::text(base.as_str()));
-        figures.push(figure_cell(row.base.as_ref()));
-        cells.push(None);
-        let present = others.iter().zip(&row.news).enumerate();
-        let before = cells.len();
-        for (at, (run, new)) in present {
-            let Some(new) = new else { continue };
-            add_calls(at + 1);
-            run_cells.push(grid::Cell::text(run.as_str()));
-            figures.push(figure_cell(new.figure.as_ref()));
-            cells.push(Some(new));
-        }
-        below.push(cells.len() - before);
+        let calls = |at: usize| row.host_calls.get(at).copied().flatten();
+        lines.push((base, row.base.as_ref(), None, calls(0)));
+        let news = others.iter().zip(&row.news).enumerate();
+        let present = news.filter_map(|(at, (run, new))| Some((at, run, new.as_ref()?)));
+        let before = lines.len();
+        lines.extend(
+            present.map(|(at, run, new)| (run, new.figure.as_ref(), Some(new), calls(at + 1))),
+        );
+        below.push(lines.len() - before);
     }
-    let mut columns =
-        vec![Column::words(&comparison.by, run_cells), Column::figures("figure", figures)];
+    let cells: Vec<Option<&CompareCell>> = lines.iter().map(|(_, _, cell, _)| *cell).collect();
+    let mut columns = vec![
+        Column::words(&comparison.by, lines.iter().map(|(run, ..)| run.as_str())),
+        Column::figures("figure", lines.iter().map(|(_, figure, ..)| figure_cell(*figure))),
+    ];
     columns.extend(verdict_columns(&cells, notes));
-    if calls.iter().any(Option::is_some) {
-        let calls = calls.into_iter().map(Option::unwrap_or_default).collect();
-        columns.push(Column::figures(HOST_CALLS, calls));
-        if grid::total_width(&columns) + LEAST_NAMES > page.table_width() {
-            columns.pop();
-        }
-    }
+    let calls = |calls: f64| grid::Cell::number(format_per_op_briefly(calls));
+    let calls = Column::figures(HOST_CALLS, lines.iter().map(|(.., known)| known.map(calls)));
+    let room = page.table_width().saturating_sub(grid::total_width(&columns) + LEAST_NAMES);
+    columns.extend(calls.unless_blank().filter(|calls| calls.width() <= room));
     if grid::total_width(&columns) + LEAST_NAMES > page.table_width() {
         columns.remove(1);
     }
@@ -313,18 +298,11 @@ fn reasons(cell: &CompareCell) -> Option<Reason> {
 
 /// The columns of ratios, verdicts and marks; the last only if any row has a mark.
 fn verdict_columns(cells: &[Option<&CompareCell>], notes: &Footnotes) -> Vec<Column> {
-    let column = |cell_of: &mut dyn FnMut(&CompareCell) -> grid::Cell| -> Vec<grid::Cell> {
-        cells.iter().map(|cell| cell.map(&mut *cell_of).unwrap_or_default()).collect()
-    };
-    let ratios = column(&mut |cell| cell.ratio.map(ratio_cell).unwrap_or_default());
-    let verdicts = column(&mut |cell| grid::Cell::inked(cell.verdict.word(), ink(cell.verdict)));
-    let marks = column(&mut |cell| {
-        let reasons: Vec<Reason> = reasons(cell).into_iter().collect();
-        grid::Cell::inked(notes.mark(&reasons), Ink::Doubt)
-    });
-    let mut columns = vec![Column::figures("ratio", ratios), Column::words("verdict", verdicts)];
-    columns.extend(Some(Column::words("", marks).close()).filter(|column| !column.is_blank()));
-    columns
+    let ratios = cells.iter().map(|cell| cell.and_then(|cell| cell.ratio).map(ratio_cell));
+    let verdicts = cells.iter().map(|cell| cell.map(|cell| verdict_cell(cell.verdict)));
+    let reasons = cells.iter().map(|cell| Vec::from_iter(cell.and_then(reasons)));
+    let columns = [Column::figures("ratio", ratios), Column::words("verdict", verdicts)];
+    columns.into_iter().chain(notes.column(reasons).unless_blank()).collect()
 }
 
 fn figure_cell(cell: Option<&Cell>) -> grid::Cell {
@@ -359,28 +337,27 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
     const COLUMNS_APART: usize = 8;
     let mut text = String::new();
     let (base, others) = comparison.columns.split_first().expect("a base");
-    let verdicts_of = |column: usize| {
-        let cells = comparison.rows.iter().filter_map(move |row| row.news.get(column)?.as_ref());
-        cells.map(|cell| cell.verdict)
-    };
+
     let lines: Vec<(&str, Vec<Verdict>)> = match others.len() {
-        n if n > COLUMNS_APART => vec![("all", (0..n).flat_map(verdicts_of).collect())],
-        n => (0..n).map(|at| (others[at].as_str(), verdicts_of(at).collect())).collect(),
+        n if n > COLUMNS_APART => {
+            vec![("all", (0..n).flat_map(|at| comparison.verdicts(at)).collect())]
+        }
+        n => (0..n).map(|at| (others[at].as_str(), comparison.verdicts(at))).collect(),
     };
     for (name, verdicts) in lines {
-        let counts = Verdict::counted(&verdicts);
         let changed = match verdicts.iter().any(|verdict| verdict.is_difference()) {
             true => "",
             false => "no certain difference: ",
         };
-        let (count, counts) = (verdicts.len(), counts.join(", "));
+        let (count, counts) = (verdicts.len(), Verdict::counted(&verdicts));
         let line = format!("{count} compared with {base}: {changed}{counts}");
-        text.push_str(&text::hanging(&format!("{name}: "), &line, page.prose_width()));
+        text.push_str(&page.hanging(&format!("{name}: "), &line));
     }
     text
 }
+
 /// Upper bounds beyond this are shown as `>1000`: they carry no information, and their digits would not fit.
-fn bound(ratio: f64, places: usize) -> String {
+pub(crate) fn bound(ratio: f64, places: usize) -> String {
     const NOTHING_KNOWN: f64 = 1_000.0;
     if ratio > NOTHING_KNOWN { ">1000".to_owned() } else { format!("{ratio:.places$}") }
 }

@@ -36,6 +36,12 @@ impl Comparison {
         let named = |(at, description)| (name(at), description);
         descriptions.into_iter().enumerate().map(named).collect()
     }
+
+    /// The verdicts on the column of this number, 0 being the first after the base.
+    pub(crate) fn verdicts(&self, column: usize) -> Vec<Verdict> {
+        let cells = self.rows.iter().filter_map(|row| row.news.get(column)?.as_ref());
+        cells.map(|cell| cell.verdict).collect()
+    }
 }
 
 /// One metric of one case in all columns.

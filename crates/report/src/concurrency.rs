@@ -10,7 +10,6 @@ mod worth;
 
 pub(crate) use degree::title as degree_title;
 pub(crate) use jobs::title as jobs_title;
-pub(crate) use side_by_side::measured;
 pub(crate) use worth::title as worth_title;
 
 use cases::concurrency::metrics::TURNAROUND;

@@ -35,17 +35,17 @@ pub fn counts_table(rows: &[CountRow], columns: &[String], all: bool, page: &Pag
     let is_of_any_case = labels.iter().all(Label::is_of_any_case);
     let shared = if is_of_any_case { labels::shared(&labels) } else { Vec::new() };
     let name = |label: &Label| match label.is_of_any_case() {
-        true => Cell::text(label.without(&shared).full()),
-        false => Cell::text(label.with_area()),
+        true => label.without(&shared).full(),
+        false => label.with_area(),
     };
     let names = [
-        Column::names("per operation", labels.iter().map(name).collect()),
-        Column::words("count", chosen.iter().map(|row| Cell::text(in_words(&row.count))).collect()),
+        Column::names("per operation", labels.iter().map(name)),
+        Column::words("count", chosen.iter().map(|row| in_words(&row.count))),
     ];
     let mut text = String::new();
     if is_of_any_case {
         let title = labels::title(&labels[0].area, &shared);
-        text.push_str(&page.prose(Ink::Heading, &title));
+        text.push_str(&page.heading(&title));
     }
     let values = values(&chosen, columns);
     let width = grid::total_width(&names[1..]) + grid::total_width(&values) + LEAST_NAMES;
@@ -68,7 +68,7 @@ fn values(rows: &[&CountRow], columns: &[String]) -> Vec<Column> {
             Some(value) => Cell::number(shown(value)),
             None => Cell::unknown(),
         };
-        Column::figures(&text::clean(column), rows.iter().map(value).collect())
+        Column::figures(&text::clean(column), rows.iter().map(value))
     };
     columns.iter().enumerate().map(column).collect()
 }
@@ -80,7 +80,7 @@ fn one_below_the_other(names: [Column; 2], rows: &[&CountRow], columns: &[String
         let known = columns.iter().zip(&row.columns).filter_map(|(c, value)| Some((c, (*value)?)));
         let before = values.len();
         for (column, value) in known {
-            of.push(Cell::text(text::clean(column)));
+            of.push(text::clean(column));
             values.push(Cell::number(shown(value)));
         }
         // A row differs between columns, so that it has some.

@@ -63,13 +63,12 @@ pub fn outcome_table(lines: &[OutcomeLine], all: usize, page: &Page) -> String {
     let share = |line: &OutcomeLine| {
         Cell::number(format!("{:.1}", 100.0 * line.recipients as f64 / all.max(1) as f64))
     };
-    let cells = |cell: fn(&OutcomeLine) -> Cell| lines.iter().map(cell).collect();
     grid::table(
         vec![
-            Column::words("outcome", cells(|line| Cell::text(line.outcome))),
-            Column::figures("recipients", cells(|line| count(line.recipients as u64))),
-            Column::figures("share, %", lines.iter().map(share).collect()),
-            Column::words("", cells(|line| Cell::text(&*line.note))).wrapping(),
+            Column::words("outcome", lines.iter().map(|line| line.outcome)),
+            Column::figures("recipients", lines.iter().map(|line| count(line.recipients as u64))),
+            Column::figures("share, %", lines.iter().map(share)),
+            Column::words("", lines.iter().map(|line| &*line.note)).wrapping(),
         ],
         page,
     )
@@ -77,14 +76,13 @@ pub fn outcome_table(lines: &[OutcomeLine], all: usize, page: &Page) -> String {
 
 /// The times to the replies, one phase per line.
 pub fn reply_time_table(lines: &[ReplyTimes], page: &Page) -> String {
-    let phases = lines.iter().map(|line| Cell::text(line.phase)).collect();
-    let mut columns = vec![Column::words("time to the reply", phases)];
+    let mut columns = vec![Column::words("time to the reply", lines.iter().map(|line| line.phase))];
     for (at, heading) in ["p50", "p90", "p99", "longest"].into_iter().enumerate() {
         let time = |line: &ReplyTimes| {
             let us = line.us[at] as f64;
-            Cell::text(figure(us, us * SHOWN, "us").to_string())
+            figure(us, us * SHOWN, "us").to_string()
         };
-        columns.push(Column::set_right(heading, lines.iter().map(time).collect()));
+        columns.push(Column::set_right(heading, lines.iter().map(time)));
     }
     grid::table(columns, page)
 }
@@ -95,18 +93,15 @@ pub fn reply_table(lines: &[ReplyLine], page: &Page) -> String {
     let reply = |line: &ReplyLine| {
         let reply = text::clean(&line.reply);
         match reply.chars().count() > room {
-            true => Cell::text(reply.chars().take(room - 1).collect::<String>() + "…"),
-            false => Cell::text(reply),
+            true => reply.chars().take(room - 1).collect::<String>() + "…",
+            false => reply,
         }
     };
     grid::table(
         vec![
-            Column::figures(
-                "recipients",
-                lines.iter().map(|l| count(l.recipients.into())).collect(),
-            ),
-            Column::words("outcome", lines.iter().map(|line| Cell::text(line.outcome)).collect()),
-            Column::words("reply", lines.iter().map(reply).collect()),
+            Column::figures("recipients", lines.iter().map(|l| count(l.recipients.into()))),
+            Column::words("outcome", lines.iter().map(|line| line.outcome)),
+            Column::words("reply", lines.iter().map(reply)),
         ],
         page,
     )
@@ -115,18 +110,17 @@ pub fn reply_table(lines: &[ReplyLine], page: &Page) -> String {
 /// Domains with recipients that were not delivered to.
 pub fn domain_table(lines: &[DomainLine], page: &Page) -> String {
     let room = page.table_width().saturating_sub(BESIDE_DOMAIN).min(WIDEST_DOMAIN);
-    let domain = |line: &DomainLine| {
-        Cell::text(text::clean(&line.domain).chars().take(room).collect::<String>())
-    };
-    let counts = |of: fn(&DomainLine) -> u32| -> Vec<Cell> {
-        lines.iter().map(|line| count(of(line).into())).collect()
+    let domain =
+        |line: &DomainLine| text::clean(&line.domain).chars().take(room).collect::<String>();
+    let counts = |heading: &str, of: fn(&DomainLine) -> u32| {
+        Column::set_right(heading, lines.iter().map(|line| count(of(line).into())))
     };
     grid::table(
         vec![
-            Column::words("domains, worst first", lines.iter().map(domain).collect()),
-            Column::set_right("delivered", counts(|line| line.delivered)),
-            Column::set_right("deferred", counts(|line| line.deferred)),
-            Column::set_right("failed", counts(|line| line.failed)),
+            Column::words("domains, worst first", lines.iter().map(domain)),
+            counts("delivered", |line| line.delivered),
+            counts("deferred", |line| line.deferred),
+            counts("failed", |line| line.failed),
         ],
         page,
     )
@@ -134,17 +128,16 @@ pub fn domain_table(lines: &[DomainLine], page: &Page) -> String {
 
 /// Counters by name.
 pub fn counter_table(counters: &[(String, u64)], page: &Page) -> String {
-    let names = counters.iter().map(|(name, _)| Cell::text(&**name)).collect();
-    let counts = counters.iter().map(|&(_, number)| count(number)).collect();
+    let names = counters.iter().map(|(name, _)| name.as_str());
+    let counts = counters.iter().map(|&(_, number)| count(number));
     grid::table(vec![Column::words("counter", names), Column::set_right("number", counts)], page)
 }
 
 /// Names with their meanings, which are wrapped in a separate column.
 pub fn definition_list(definitions: &[(&str, String)], page: &Page) -> String {
     let widest = definitions.iter().map(|(name, _)| text::width(name)).max().unwrap_or(0);
-    let line = |(name, meaning): &(&str, String)| {
-        text::hanging(&format!("{name:<widest$}  "), meaning, page.prose_width())
-    };
+    let line =
+        |(name, meaning): &(&str, String)| page.hanging(&format!("{name:<widest$}  "), meaning);
     definitions.iter().map(line).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The description of a machine, on one page.
 
-use crate::page::{Ink, Page};
+use crate::page::Page;
 use crate::text;
 
 /// The maximum width of the column of labels.
@@ -11,7 +11,7 @@ pub fn env_page(groups: &[(String, Vec<(String, String)>)], page: &Page) -> Stri
     let labels = groups.iter().flat_map(|(_, lines)| lines).map(|(label, _)| text::width(label));
     let column = labels.filter(|width| *width <= WIDEST_LABEL).max().unwrap_or(0);
     let group_text = |(name, lines): &(String, Vec<(String, String)>)| {
-        let heading = page.prose(Ink::Heading, name);
+        let heading = page.heading(name);
         let lines: String =
             lines.iter().map(|(label, value)| line(label, value, column, page)).collect();
         heading + &lines
@@ -28,14 +28,14 @@ fn line(label: &str, value: &str, column: usize, page: &Page) -> String {
     let first = lines.next().unwrap_or("-");
     let pad = " ".repeat(column.saturating_sub(text::width(&label)));
     let mut said = match text::width(&label) <= column {
-        true => text::hanging(&format!("  {label}{pad}  "), first, page.prose_width()),
+        true => page.hanging(&format!("  {label}{pad}  "), first),
         false => {
-            let label = text::hanging("  ", &label, page.prose_width());
-            label + &text::hanging(&indent, first, page.prose_width())
+            let label = page.hanging("  ", &label);
+            label + &page.hanging(&indent, first)
         }
     };
     for line in lines {
-        said.push_str(&text::hanging(&indent, line, page.prose_width()));
+        said.push_str(&page.hanging(&indent, line));
     }
     said
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use cases::file::metrics::{CPU, CREATE_READ, PHASES, READ_BANDWIDTH, SYNC_COST, WRITE_BANDWIDTH};
+use measure::Metric;
 use results::{CaseResult, Outcome};
 use serde_json::{Map, Value};
 
-use crate::concurrency::measured;
 use crate::concurrency::shape::{Group, grouped, param};
 use crate::first_seen::distinct;
 use crate::folded::unsupported_lines;
@@ -14,8 +14,7 @@ use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, format_per_op_briefly, half_width, with_thousands};
-use crate::rows::{Row, areas, word};
-use crate::text;
+use crate::rows::{Row, areas, measured, word};
 
 /// The cases, each with the parameters by which its rows differ.
 const CASES: [(&str, &[&str]); 6] = [
@@ -93,7 +92,7 @@ pub fn file_systems(results: &[CaseResult], machine: &Map<String, Value>, page: 
         if !free.is_empty() {
             parts.push(format!("{} free", free.join(" and ")));
         }
-        Some(text::hanging(&format!("{dir}: "), &parts.join("; "), page.prose_width()))
+        Some(page.hanging(&format!("{dir}: "), &parts.join("; ")))
     };
     let lines: String = dirs.iter().filter_map(line).collect();
     page.paint_lines(Ink::Faint, &lines)
@@ -118,7 +117,7 @@ impl<'a, 'r> Tables<'a, 'r> {
     fn text(&self, page: &Page) -> String {
         let is_there = |row: &&&Row| row.outcome() != Outcome::Unsupported;
         let shown: Vec<&Row> = self.group.rows.iter().filter(is_there).copied().collect();
-        let mut text = page.prose(Ink::Heading, &self.title());
+        let mut text = page.heading(&self.title());
         if !shown.is_empty() {
             let reasons: Vec<Vec<Reason>> =
                 shown.iter().map(|row| distinct(row.reasons())).collect();
@@ -152,20 +151,20 @@ impl<'a, 'r> Tables<'a, 'r> {
         dirs.into_iter().collect()
     }
 
-    fn key_columns(&self, rows: &[&Row]) -> Vec<Column> {
+    /// The parameters that tell rows apart: the directory only if there are several.
+    fn row_keys(&self) -> impl Iterator<Item = &'a str> {
         let several = self.dirs().len() > 1;
-        let keys = self.keys.iter().copied().chain(several.then_some("dir"));
-        let column = |key: &str| {
-            let cells = rows.iter().map(|row| match key {
-                "size" => Cell::text(size_words(param(row, key))),
-                _ => Cell::text(param(row, key)),
-            });
-            match key {
-                "size" | "workers" => Column::figures(key, cells.collect()),
-                _ => Column::words(key, cells.collect()),
-            }
+        self.keys.iter().copied().chain(several.then_some("dir"))
+    }
+
+    fn key_columns(&self, rows: &[&Row]) -> Vec<Column> {
+        let values = |key| rows.iter().map(move |row| param(row, key));
+        let column = |key| match key {
+            "size" => Column::figures(key, values(key).map(size_words)),
+            "workers" => Column::figures(key, values(key)),
+            _ => Column::words(key, values(key)),
         };
-        keys.map(column).collect()
+        self.row_keys().map(column).collect()
     }
 
     /// Files per second, and the cost of a file.
@@ -173,38 +172,29 @@ impl<'a, 'r> Tables<'a, 'r> {
         let mut columns: Vec<(Column, usize)> = Vec::new();
         for (nth, phase) in PHASES.iter().enumerate() {
             let rate = phase.rate.name;
-            let cells = rows.iter().map(|row| match (result(row, rate), row.ending()) {
-                (Some(rate), _) => {
-                    of(rate).map(|value| Cell::text(short(value))).unwrap_or_default()
-                }
+            let cells = rows.iter().map(|row| match (row.by_name(rate), row.ending()) {
+                (Some(rate), _) => measured(rate).map(|rate| short(rate.median)).into(),
                 (None, Some(ending)) if nth == usize::from(self.case == "file/cold") => {
                     Cell::inked(word(ending.outcome), Ink::Bad)
                 }
                 _ => Cell::default(),
             });
-            columns.push((Column::figures(&format!("{}\n/s", phase.name), cells.collect()), 0));
+            columns.push((Column::figures(&format!("{}\n/s", phase.name), cells), 0));
         }
-        let text = |cell_of: &dyn Fn(&Row) -> Option<String>| -> Vec<Cell> {
-            rows.iter().map(|row| cell_of(row).map(Cell::text).unwrap_or_default()).collect()
+        let mut add = |heading: &str, rank, text: &dyn Fn(&Row) -> Option<String>| {
+            columns.push((Column::figures(heading, rows.iter().map(|row| text(row))), rank));
         };
-        let widest = text(&|row| widest(row).map(|share| page.signs(&share)));
-        columns.push((Column::figures(&page.signs("±"), widest), 1));
-        let cost = text(&|row| Some(format!("{}x", short(of(result(row, SYNC_COST.name)?)?))));
-        columns.push((Column::figures("sync\ncost", cost), 0));
-        let whole =
-            text(&|row| Some(format!("{} us", short(of(result(row, CREATE_READ.name)?)? / 1e3))));
-        columns.push((Column::figures("create\n+ read", whole), 2));
-        let cpu = text(&|row| Some(format!("{} us", short(of(result(row, CPU.name)?)? / 1e3))));
-        columns.push((Column::figures("CPU\na file", cpu), 2));
-        let calls =
-            text(&|row| Some(format_per_op_briefly(row.cost()?.per_op.as_ref()?.syscalls?)));
-        columns.push((Column::figures("calls\na file", calls), 3));
+        let us = |row: &Row, metric| Some(format!("{} us", short(median(row, metric)? / 1e3)));
+        add(&page.signs("±"), 1, &|row| widest(row).map(|share| page.signs(&share)));
+        add("sync\ncost", 0, &|row| Some(format!("{}x", short(median(row, &SYNC_COST)?))));
+        add("create\n+ read", 2, &|row| us(row, &CREATE_READ));
+        add("CPU\na file", 2, &|row| us(row, &CPU));
+        let calls = |row: &Row| row.cost()?.per_op.as_ref()?.syscalls;
+        add("calls\na file", 3, &|row| calls(row).map(format_per_op_briefly));
         if page.table_width() >= ROOM_FOR_ALL {
             columns.extend(bandwidth_columns(rows).into_iter().map(|column| (column, 4)));
         }
-        let marks =
-            rows.iter().map(|row| Cell::inked(notes.mark(&distinct(row.reasons())), Ink::Doubt));
-        columns.push((Column::words("", marks.collect()).close(), 0));
+        columns.push((notes.column(rows.iter().map(|row| row.reasons())), 0));
         columns.retain(|(column, _)| !column.is_blank());
         let keys = self.key_columns(rows);
         let fitting = |most: usize| -> Vec<Column> {
@@ -220,19 +210,14 @@ impl<'a, 'r> Tables<'a, 'r> {
     /// The times of a file: median, 99th percentile and maximum.
     fn latencies(&self, rows: &[&Row], page: &Page) -> String {
         let set = |parts: &[usize]| -> Vec<Column> {
-            let mut columns = self.key_columns(rows);
-            for phase in PHASES {
+            let of_phases = PHASES.iter().filter_map(|phase| {
                 let cells = rows.iter().map(|row| {
-                    let us = |part: &usize| {
-                        Some(short(of(result(row, phase.times[*part].name)?)? / 1e3))
-                    };
-                    let shown: Option<Vec<String>> = parts.iter().map(us).collect();
-                    shown.map(|shown| Cell::text(shown.join("/"))).unwrap_or_default()
+                    let us = |part: &usize| Some(short(median(row, &phase.times[*part])? / 1e3));
+                    Some(parts.iter().map(us).collect::<Option<Vec<_>>>()?.join("/"))
                 });
-                let column = Column::figures(&format!("{}\nus", phase.name), cells.collect());
-                columns.extend((!column.is_blank()).then_some(column));
-            }
-            columns
+                Column::figures(&format!("{}\nus", phase.name), cells).unless_blank()
+            });
+            self.key_columns(rows).into_iter().chain(of_phases).collect()
         };
         const P50: usize = 0;
         const P99: usize = 2;
@@ -260,11 +245,10 @@ impl<'a, 'r> Tables<'a, 'r> {
 
     /// The unsupported rows, with their reasons.
     fn missing(&self, page: &Page) -> String {
-        let several = self.dirs().len() > 1;
         let is_missing = |row: &&&Row| row.outcome() == Outcome::Unsupported;
         let missing = self.group.rows.iter().filter(is_missing).map(|row| {
-            let keys = self.keys.iter().copied().chain(several.then_some("dir"));
-            let name: Vec<String> = keys.map(|key| format!("{key} {}", param(row, key))).collect();
+            let name = self.row_keys().map(|key| format!("{key} {}", param(row, key)));
+            let name: Vec<String> = name.collect();
             (row.results.first().and_then(|result| result.reason.as_deref()), name.join(" "))
         });
         unsupported_lines(missing, page)
@@ -279,28 +263,21 @@ fn give_way(mut columns: Vec<Column>) -> Vec<Column> {
 }
 
 fn bandwidth_columns(rows: &[&Row]) -> Vec<Column> {
-    let shown =
-        [("written", WRITE_BANDWIDTH.name), ("read", READ_BANDWIDTH.name)].map(|(name, metric)| {
-            let cell = |row: &&Row| {
-                let value = of(result(row, metric)?)?;
-                Some(Cell::figure(figure(value, value * 0.01, "bytes/s")))
-            };
-            Column::figures(name, rows.iter().map(|row| cell(row).unwrap_or_default()).collect())
-        });
-    shown.into_iter().filter(|column| !column.is_blank()).collect()
+    let shown = [("written", &WRITE_BANDWIDTH), ("read", &READ_BANDWIDTH)];
+    let column = |(name, metric): (&str, &Metric)| {
+        let cell = |value: f64| Cell::figure(figure(value, value * 0.01, "bytes/s"));
+        Column::figures(name, rows.iter().map(|row| median(row, metric).map(cell))).unless_blank()
+    };
+    shown.into_iter().filter_map(column).collect()
 }
 
-fn result<'r>(row: &Row<'r>, metric: &str) -> Option<&'r CaseResult> {
-    row.results.iter().copied().find(|result| result.metric == metric)
-}
-
-fn of(result: &CaseResult) -> Option<f64> {
-    measured(result).map(|estimate| estimate.median)
+fn median(row: &Row, metric: &Metric) -> Option<f64> {
+    Some(measured(row.by_name(metric.name)?)?.median)
 }
 
 /// The widest interval of a row's rates, such as `±3 %`.
 fn widest(row: &Row) -> Option<String> {
-    let rates = PHASES.iter().filter_map(|phase| measured(result(row, phase.rate.name)?));
+    let rates = PHASES.iter().filter_map(|phase| measured(row.by_name(phase.rate.name)?));
     let share = |e: results::Estimate| half_width(e.median, e.low, e.high) / e.median.abs();
     let widest = rates.map(share).filter(|share| share.is_finite()).reduce(f64::max)?;
     Some(match widest {

@@ -6,7 +6,6 @@ use crate::first_seen::grouped;
 use crate::labels::{self, Label};
 use crate::page::{Ink, Page};
 use crate::rows::{Area, Row};
-use crate::text;
 
 /// The maximum number of lines about unsupported rows per area.
 const MOST_LINES: usize = 6;
@@ -42,7 +41,7 @@ fn lines(
     page: &Page,
 ) -> String {
     let (shown, others) = missing.split_at(shown);
-    let say = |text: &str| text::hanging("unsupported here ", text, page.prose_width());
+    let say = |text: &str| page.hanging("unsupported here ", text);
     let mut lines: String = shown
         .iter()
         .map(|(reason, rows)| say(&format!("({reason}): {}", names(area, rows).join(", "))))
@@ -82,7 +81,7 @@ pub(crate) fn unsupported_lines<'a>(
     let line = |(reason, names): (Option<&str>, Vec<String>)| {
         let reason = reason.unwrap_or("no reason was given");
         let text = format!("({reason}): {}", names.join(", "));
-        text::hanging("unsupported here ", &text, page.prose_width())
+        page.hanging("unsupported here ", &text)
     };
     let lines: String = grouped(missing).into_iter().map(line).collect();
     page.paint_lines(Ink::Faint, &lines)

@@ -5,8 +5,8 @@ use std::fmt;
 use measure::Doubt;
 
 use crate::first_seen::distinct;
+use crate::grid::{Cell, Column};
 use crate::page::{Ink, Page};
-use crate::text;
 
 /// The maximum number of letters; all further reasons share the last one.
 const MOST_NOTES: usize = 6;
@@ -94,6 +94,12 @@ impl Footnotes {
         numbers.into_iter().map(letter).collect()
     }
 
+    /// The marks of rows with these reasons, close to the figures before them.
+    pub(crate) fn column(&self, rows: impl IntoIterator<Item: AsRef<[Reason]>>) -> Column {
+        let mark = |row: &[Reason]| Cell::inked(self.mark(row), Ink::Doubt);
+        Column::words("", rows.into_iter().map(|row| mark(row.as_ref()))).close()
+    }
+
     /// The notes as lines below the table, each with its number of rows if it marks more than one.
     pub(crate) fn lines(&self, page: &Page) -> String {
         let notes = self.notes.iter().map(|note| (note.reason.to_string(), note.rows));
@@ -109,7 +115,7 @@ fn line(letter: char, text: &str, rows: usize, page: &Page) -> String {
         1 => text.to_owned(),
         n => format!("{text} ({n} rows)"),
     };
-    let wrapped = text::hanging(&format!("{letter}  "), &text, page.prose_width());
+    let wrapped = page.hanging(&format!("{letter}  "), &text);
     page.paint(Ink::Doubt, &wrapped[..1]) + &wrapped[1..]
 }
 

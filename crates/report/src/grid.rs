@@ -72,6 +72,25 @@ impl Cell {
     }
 }
 
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::text(text)
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell::text(text)
+    }
+}
+
+/// Without a value the cell is empty.
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Cell {
+        value.map(T::into).unwrap_or_default()
+    }
+}
+
 /// One column: its heading and a cell for every row.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
@@ -85,7 +104,8 @@ pub(crate) struct Column {
 
 impl Column {
     /// A column of words.
-    pub(crate) fn words(heading: &str, cells: Vec<Cell>) -> Column {
+    pub(crate) fn words(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
+        let cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         Column {
             heading: heading_lines(heading, WIDEST_NAME),
             heading_ink: Ink::Plain,
@@ -97,7 +117,7 @@ impl Column {
     }
 
     /// A column of figures.
-    pub(crate) fn figures(heading: &str, cells: Vec<Cell>) -> Column {
+    pub(crate) fn figures(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
         Column {
             heading: heading_lines(heading, WIDEST_HEADING),
             to_the_right: true,
@@ -106,7 +126,7 @@ impl Column {
     }
 
     /// A column of figures as narrow as the figures and the longest word of the heading permit.
-    pub(crate) fn narrow(heading: &str, cells: Vec<Cell>) -> Column {
+    pub(crate) fn narrow(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
         let column = Column::figures("", cells);
         let words = heading.split_inclusive([' ', '-', '\n']).map(|word| text::width(word.trim()));
         let widest = words.max().unwrap_or(0).min(WIDEST_HEADING);
@@ -115,18 +135,17 @@ impl Column {
     }
 
     /// A column of figures as narrow as the figures and the heading on one line permit.
-    pub(crate) fn set_right(heading: &str, cells: Vec<Cell>) -> Column {
+    pub(crate) fn set_right(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
         Column { heading: vec![heading.to_owned()], ..Column::figures("", cells) }
     }
 
     /// A column whose heading and cells are already formatted.
     pub(crate) fn set(heading: String, cells: Vec<String>) -> Column {
-        let cells = cells.into_iter().map(Cell::text).collect();
         Column { heading: vec![heading], ..Column::words("", cells) }
     }
 
     /// A column of words that is wrapped if the page is too narrow; its heading names the table.
-    pub(crate) fn names(heading: &str, cells: Vec<Cell>) -> Column {
+    pub(crate) fn names(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
         Column { wraps: true, heading_ink: Ink::Heading, gap: 0, ..Column::words(heading, cells) }
     }
 
@@ -153,6 +172,11 @@ impl Column {
     /// Whether all cells are empty.
     pub(crate) fn is_blank(&self) -> bool {
         self.cells.iter().all(|(text, _)| text.is_empty())
+    }
+
+    /// The column; `None` if all cells are empty.
+    pub(crate) fn unless_blank(self) -> Option<Column> {
+        (!self.is_blank()).then_some(self)
     }
 
     /// Columns of the page that it takes, including the gap before it.

@@ -15,6 +15,6 @@ pub(crate) fn interval_column(
         let figure = e.and_then(|e| interval_figure(e.median, e.low, e.high));
         figure.map(|figure| Cell::text(page.signs(&figure.to_string()))).unwrap_or_default()
     };
-    let column = Column::figures(&page.signs("±"), estimates.map(cell).collect()).close();
+    let column = Column::figures(&page.signs("±"), estimates.map(cell)).close();
     (!column.is_blank()).then_some(column)
 }

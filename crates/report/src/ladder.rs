@@ -7,7 +7,6 @@ use crate::grid::{self, Cell, Column};
 use crate::labels::Label;
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure, format_per_op_briefly};
-use crate::text;
 
 /// The minimum width of the names of operations.
 const LEAST_NAMES: usize = 18;
@@ -24,45 +23,30 @@ pub(crate) const HOST_CALLS: &str = "; host calls: system calls on the host per 
 /// A line for each layer of each ladder: its cost, and what it adds to the one before.
 pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     if ladders.is_empty() {
-        return text::hanging(
-            "",
-            "no ladder: no point has a time on two systems",
-            page.prose_width(),
-        );
+        return page.hanging("", "no ladder: no point has a time on two systems");
     }
     let steps: Vec<_> = ladders.iter().flat_map(|ladder| &ladder.steps).collect();
     let below: Vec<usize> = ladders.iter().map(|ladder| ladder.steps.len() - 1).collect();
-    let name = |ladder: &Ladder| Cell::text(operation(ladder));
-    let added = |of: &dyn Fn(Added) -> Cell| -> Vec<Cell> {
-        steps.iter().map(|step| step.adds.map_or_else(Cell::default, of)).collect()
-    };
     let difference = |added| {
         let Figure { number, unit } = signed(added);
         Cell::figure(Figure { number, unit: page.signs(&unit) })
     };
+    let verdict = |added: Added| Cell::inked(verdict_word(added.verdict), ink(added.verdict));
     let layers = |in_words: bool| {
         let name = |step: &&Step| if in_words { layer_name(step) } else { step.column.clone() };
-        let names = steps.iter().map(name).map(Cell::text);
-        let column = Column::words("layer", names.collect());
+        let column = Column::words("layer", steps.iter().map(name));
         // `(container` and `)` on two lines would be hard to read.
         if in_words { column } else { column.wrapping() }
     };
     let mut columns = vec![
-        Column::names("what each layer adds", ladders.iter().map(name).collect()).spread(&below),
+        Column::names("what each layer adds", ladders.iter().map(operation)).spread(&below),
         layers(true),
-        Column::figures("time", steps.iter().map(|step| Cell::figure(time(step))).collect()),
-        Column::figures("adds", added(&difference)),
+        Column::figures("time", steps.iter().map(|step| Cell::figure(time(step)))),
+        Column::figures("adds", steps.iter().map(|step| step.adds.map(difference))),
+        Column::words("", steps.iter().map(|step| step.adds.map(verdict))),
     ];
-    let verdicts = Column::words(
-        "",
-        added(&|added| Cell::inked(verdict_word(added.verdict), ink(added.verdict))),
-    );
-    columns.push(verdicts);
-    let calls = steps.iter().map(|step| {
-        let number = |calls| Cell::number(format_per_op_briefly(calls));
-        step.host_calls.map_or_else(Cell::default, number)
-    });
-    let calls = Column::figures("host calls", calls.collect());
+    let number = |calls: f64| Cell::number(format_per_op_briefly(calls));
+    let calls = Column::figures("host calls", steps.iter().map(|step| step.host_calls.map(number)));
     let least = LEAST_NAMES + LEAST_LAYER + calls.width();
     let has_calls =
         !calls.is_blank() && grid::total_width(&columns[2..]) + least <= page.table_width();

@@ -6,7 +6,6 @@ use cases::concurrency::limits::Limits;
 
 use crate::page::Page;
 use crate::quantity::{format_share, format_time};
-use crate::text;
 
 /// Two times are equal in the output if they differ by less than this share.
 const EQUAL: f64 = 0.001;
@@ -14,7 +13,7 @@ const EQUAL: f64 = 0.001;
 /// The limits, and how close `best` comes to them: the elapsed time of the fastest candidate in ns.
 pub fn limits_text(limits: &Limits, best: Option<f64>, page: &Page) -> String {
     let sentences = sentences(limits, best).join(" ");
-    String::from("\n") + &text::hanging("", &page.signs(&sentences), page.prose_width())
+    String::from("\n") + &page.hanging("", &page.signs(&sentences))
 }
 
 fn sentences(limits: &Limits, best: Option<f64>) -> Vec<String> {
@@ -132,7 +131,7 @@ mod tests {
         };
         for width in 60..100 {
             let text = limits_text(&limits, Some(1e18), &Page { width, ..PAGE });
-            assert!(text.lines().all(|line| text::width(line) <= width), "{text}");
+            assert!(text.lines().all(|line| crate::text::width(line) <= width), "{text}");
         }
     }
 }

@@ -46,7 +46,7 @@ pub fn load_table(lines: &[LoadLine], page: &Page) -> String {
     let notes = Footnotes::of(&reasons);
     let count = |heading: &str, value: fn(&LoadLine) -> f64| {
         let cell = |line| Cell::figure(figure(value(line).round(), 0.0, ""));
-        Column::narrow(heading, lines.iter().map(cell).collect())
+        Column::narrow(heading, lines.iter().map(cell))
     };
     let mut first = vec![count("in\nflight", |line| line.in_flight as f64)];
     let connects = lines.iter().any(|line| line.connections_per_s >= 0.5);
@@ -70,16 +70,15 @@ pub fn load_table(lines: &[LoadLine], page: &Page) -> String {
     if page.width >= ROOM_FOR_CLOSE {
         times("close", |line| line.close);
     }
-    let errors = lines.iter().map(errors_cell).collect();
-    groups.push(Group::new("", vec![Column::narrow("errors", errors).close()]));
-    let cpu = |of: fn(&LoadLine) -> Option<f64>| -> Vec<Cell> {
-        lines.iter().map(|line| of(line).map_or_else(Cell::unknown, percent)).collect()
+    let errors = Column::narrow("errors", lines.iter().map(errors_cell)).close();
+    groups.push(Group::new("", vec![errors]));
+    let cpu = |heading: &str, of: fn(&LoadLine) -> Option<f64>| {
+        let cell = |line| of(line).map_or_else(Cell::unknown, percent);
+        Column::set_right(heading, lines.iter().map(cell)).close()
     };
-    let client = Column::set_right("own", cpu(|line| line.client_cpu)).close();
-    let server = Column::set_right("server", cpu(|line| line.server_cpu)).close();
-    groups.push(Group::new("CPU %", vec![client, server]));
-    let marks = reasons.iter().map(|reasons| Cell::inked(notes.mark(reasons), Ink::Doubt));
-    groups.push(Group::new("", vec![Column::words("", marks.collect()).close()]));
+    let columns = vec![cpu("own", |line| line.client_cpu), cpu("server", |line| line.server_cpu)];
+    groups.push(Group::new("CPU %", columns));
+    groups.push(Group::new("", vec![notes.column(&reasons)]));
     grid::grouped_table(groups, page) + &notes.lines(page)
 }
 
@@ -101,7 +100,7 @@ fn percentile(
         }
         None => Cell::unknown(),
     };
-    Column::set_right(heading, lines.iter().map(cell).collect())
+    Column::set_right(heading, lines.iter().map(cell))
 }
 
 fn errors_cell(line: &LoadLine) -> Cell {

@@ -13,7 +13,7 @@ use crate::first_seen::grouped;
 use crate::footnotes::Footnotes;
 use crate::net::failures;
 use crate::net::sweep::{Sweep, is_derived, is_name, number, param};
-use crate::net::wording::{heading, missing, what_digits_mean};
+use crate::net::wording::{missing, what_digits_mean};
 use crate::page::Page;
 use crate::rows::is_described;
 
@@ -60,7 +60,7 @@ fn of_sweep(sweep: &Sweep, page: &Page) -> String {
     let notes = Footnotes::of(&reasons);
     let mut parts = Vec::new();
     if sweep.archs.is_empty() {
-        parts.push(heading(&sweep.title(""), page));
+        parts.push(page.heading(&sweep.title("")));
     } else {
         parts.push(rates::table(sweep, &notes, page) + &notes.lines(page));
         parts.push(knee::lines(sweep, page));

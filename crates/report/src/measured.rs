@@ -11,7 +11,7 @@ use crate::quantity::{
     carries_unit, figure, format_per_op, format_per_op_briefly, half_width, measured_half_width,
     share_figure,
 };
-use crate::rows::{COST, Metric, Row, reasons, word};
+use crate::rows::{COST, Metric, Row, measured, reasons, word};
 use crate::text::clean;
 
 /// A possible column of the table. A narrow page leaves out the columns of the highest rank first.
@@ -60,13 +60,9 @@ pub(crate) fn cost_choices(
     page: &Page,
 ) -> Vec<Choice> {
     let costs: Vec<Option<&CaseResult>> = rows.iter().map(|row| row.cost()).collect();
-    let values = costs.iter().map(|cost| cost.map(value_cell).unwrap_or_default());
-    let marks = costs.iter().map(|cost| cost.map(reasons).unwrap_or_default());
-    let columns = [
-        Some(Column::figures("cost", values.collect())),
-        intervals(&costs, page),
-        mark_column(marks, notes),
-    ];
+    let values = Column::figures("cost", costs.iter().map(|cost| cost.map(value_cell)));
+    let marks = notes.column(costs.iter().map(|cost| cost.map(reasons).unwrap_or_default()));
+    let columns = [Some(values), intervals(&costs, page), marks.unless_blank()];
     let must = |column| Choice { column, rank: 0 };
     let mut choices: Vec<Choice> = columns.into_iter().flatten().map(must).collect();
     let mut offer = |rank, heading: &str, cell_of: &dyn Fn(&Row) -> Option<Cell>| {
@@ -127,15 +123,15 @@ pub(crate) fn metric_columns(
     for metric in metrics {
         let results: Vec<Option<&CaseResult>> =
             rows.iter().map(|row| result_of(row, *metric, detail)).collect();
-        let values = results.iter().map(|result| result.map(value_cell).unwrap_or_default());
-        columns.push(Column::narrow(&heading(*metric), values.collect()));
+        let values = results.iter().map(|result| result.map(value_cell));
+        columns.push(Column::narrow(&heading(*metric), values));
         columns.extend(intervals(&results, page).filter(|_| detail.intervals));
     }
     let of_row = |row: &&Row| {
         let results = metrics.iter().filter_map(|metric| result_of(row, *metric, detail));
-        results.flat_map(reasons).collect()
+        results.flat_map(reasons).collect::<Vec<Reason>>()
     };
-    columns.extend(mark_column(rows.iter().map(of_row), notes));
+    columns.extend(notes.column(rows.iter().map(of_row)).unless_blank());
     columns
 }
 
@@ -156,13 +152,6 @@ fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
     interval_column(results.iter().map(|result| uncertain((*result)?)), page)
 }
 
-/// The column of footnote letters; `None` if no row has one.
-fn mark_column(reasons: impl Iterator<Item = Vec<Reason>>, notes: &Footnotes) -> Option<Column> {
-    let cells = reasons.map(|reasons| Cell::inked(notes.mark(&reasons), Ink::Doubt));
-    let column = Column::words("", cells.collect()).close();
-    (!column.is_blank()).then_some(column)
-}
-
 /// A column of cells; `None` if no row has one.
 fn optional_column(
     heading: &str,
@@ -178,7 +167,7 @@ fn optional_column(
         _ => Cell::default(),
     };
     let cells = shown.into_iter().zip(rows).map(|(cell, row)| cell.unwrap_or_else(|| nothing(row)));
-    Some(Column::figures(heading, cells.collect()))
+    Some(Column::figures(heading, cells))
 }
 
 /// The estimate, or the outcome.
@@ -198,7 +187,7 @@ pub(crate) fn value_cell(result: &CaseResult) -> Cell {
 
 /// The estimate of a measured result, unless it is a property with the same value in all rounds.
 fn uncertain(result: &CaseResult) -> Option<Estimate> {
-    let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+    let estimate = measured(result)?;
     (result.metric == COST || estimate.low != estimate.high).then_some(estimate)
 }
 

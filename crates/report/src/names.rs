@@ -46,7 +46,7 @@ pub(crate) fn least_width(names: &[Column]) -> usize {
 /// Case and parameters in one column, which the table wraps.
 pub(crate) fn together(heading: &str, labels: &[Label], room: usize) -> Column {
     let names = labels::shortened(labels, room).into_iter().map(Cell::text);
-    Column::names(heading, names.collect())
+    Column::names(heading, names)
 }
 
 /// A column of cases and one of parameters; `None` unless all rows have the same parameters and these fit `room`.
@@ -58,7 +58,7 @@ pub(crate) fn apart(heading: &str, labels: &[Label], room: usize) -> Option<[Col
     let name = |(at, label): (usize, &Label)| {
         Cell::inked(label.name.as_str(), if repeats(at) { Ink::Faint } else { Ink::Plain })
     };
-    let names = labels.iter().enumerate().map(name).collect();
+    let names = labels.iter().enumerate().map(name);
     let columns = [Column::names(heading, names), Column::set(keys, params)];
     (grid::total_width(&columns) <= room).then_some(columns)
 }

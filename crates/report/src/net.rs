@@ -16,7 +16,7 @@ use results::CaseResult;
 pub(crate) use sweep::is_derived;
 use sweep::{ANSWER, REQUESTS, SLOW, Sweep, sweeps};
 
-use wording::{heading, missing, what_digits_mean};
+use wording::{missing, what_digits_mean};
 
 use crate::footnotes::Footnotes;
 use crate::page::Page;
@@ -46,7 +46,7 @@ fn of_sweep(sweep: &Sweep, page: &Page) -> String {
     let notes = Footnotes::of(&reasons);
     let mut parts = Vec::new();
     if sweep.archs.is_empty() {
-        parts.push(heading(&sweep.title(""), page));
+        parts.push(page.heading(&sweep.title("")));
     } else if [ANSWER, REQUESTS, SLOW].contains(&sweep.case) {
         parts.push(rates::table(sweep, &notes, page) + &notes.lines(page));
         parts.push(rates::by_cpu_second(sweep, page));

@@ -7,15 +7,13 @@ use analysis::{
 };
 use results::Document;
 
-use crate::compare_table::{ink, ratio_cell};
+use crate::compare_table::{ratio_cell, verdict_cell};
 use crate::first_seen::grouped;
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
+use crate::quantity::FEW_PERCENT;
 use crate::rows::COST;
 use crate::text;
-
-/// Ratios below this are given as percentages in sentences.
-const FEW_PERCENT: f64 = 1.2;
 
 /// The maximum number of areas that a sentence names with their ratios; the others are counted.
 const AREAS_AT_MOST: usize = 12;
@@ -47,23 +45,19 @@ pub fn overview_text(
 ) -> String {
     let by = by.to_string();
     let areas: Vec<&Standing> = overview.areas.iter().collect();
-    let line = |(name, sentence): &(String, String)| {
-        text::hanging(&format!("{name}: "), sentence, page.prose_width())
-    };
+    let line = |(name, sentence): &(String, String)| page.hanging(&format!("{name}: "), sentence);
     let sentences: String = sentences(overview, columns).iter().map(line).collect();
     let sentences = page.paint_lines(Ink::Heading, &sentences);
     let mut parts = vec![sentences, standings("area", &areas, columns, &by, page)];
     for (title, standings_of) in by_application(&overview.designs) {
         let mut part = standings(&format!("{title}, by design"), &standings_of, columns, &by, page);
         let orders = orders(overview, &title, columns);
-        let indented = |line: &String| text::hanging("  ", line, page.prose_width());
+        let indented = |line: &String| page.hanging("  ", line);
         part.extend(orders.iter().map(indented));
         parts.push(part);
     }
     let reversals = reversals(overview, columns);
-    let indent = |(at, line): (usize, &String)| {
-        text::hanging(if at == 0 { "" } else { "- " }, line, page.prose_width())
-    };
+    let indent = |(at, line): (usize, &String)| page.hanging(if at == 0 { "" } else { "- " }, line);
     parts.push(reversals.iter().enumerate().map(indent).collect());
     if !overview.areas.is_empty() || !overview.designs.is_empty() {
         parts.push(page.prose(Ink::Faint, &legend(columns)));
@@ -136,15 +130,7 @@ fn listed(areas: &[(&Standing, Mean)], with_ratios: bool) -> String {
         };
         if with_ratios { format!("{name} ({})", times(mean.ratio.mid)) } else { name }
     };
-    let mut names: Vec<String> = areas.iter().map(name).collect();
-    if names.len() > AREAS_AT_MOST {
-        let others = names.split_off(AREAS_AT_MOST - 1).len();
-        names.push(format!("{others} others"));
-    }
-    match names.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => names.concat(),
-    }
+    text::listed(areas.iter().map(name).collect(), AREAS_AT_MOST)
 }
 
 /// By which factor two figures differ, whichever is the greater: `2.3 times`, or `3.1 %` for small differences.
@@ -184,13 +170,7 @@ fn standings(
     }
     let others = &columns[1..];
     let names = |spread: usize| {
-        let name = |standing: &&Standing| match standing.application.is_none()
-            && standing.metric != COST
-        {
-            true => Cell::text(format!("{}: {}", standing.name, standing.metric)),
-            false => Cell::text(standing.name.as_str()),
-        };
-        let names = standings.iter().map(name).collect();
+        let names = standings.iter().map(|standing| name_of(standing));
         Column::names(title, names).spread(&vec![spread; standings.len()])
     };
     let all: Vec<Option<&ColumnStanding>> =
@@ -199,7 +179,8 @@ fn standings(
         standings.iter().map(|standing| standing.columns.get(at)).collect()
     };
     if let [_] = others {
-        let side = [vec![names(0)], verdict_columns("ratio", &all), points_columns(&all)].concat();
+        let columns = verdict_columns("ratio", &all).into_iter().chain(points_columns(&all));
+        let side = std::iter::once(names(0)).chain(columns).collect();
         return grid::table(side, page) + &left_out_text(&all, page);
     }
     let notes = left_out_text(&all, page);
@@ -207,34 +188,53 @@ fn standings(
         let mut side_by_side = vec![names(0)];
         for (at, name) in others.iter().enumerate() {
             side_by_side.extend(verdict_columns(&text::clean(name), &of_column(at)));
-            side_by_side
-                .extend(with_points.then(|| points_columns(&of_column(at))).into_iter().flatten());
+            if with_points {
+                side_by_side.extend(points_columns(&of_column(at)));
+            }
         }
         if grid::total_width(&side_by_side) <= page.table_width() {
             return grid::table(side_by_side, page) + &notes;
         }
     }
     let mut below = vec![names(others.len() - 1)];
-    let values = standings.iter().flat_map(|_| others.iter().map(|name| Cell::text(name.as_str())));
-    below.push(Column::words(by, values.collect()).wrapping());
+    let values = standings.iter().flat_map(|_| others.iter().map(String::as_str));
+    below.push(Column::words(by, values).wrapping());
     below.extend(verdict_columns("ratio", &all));
     let ranks = standings.iter().flat_map(|standing| standing.ranks.iter().skip(1));
-    let ranks = Column::words(&format!("rank\nof {}", columns.len()), ranks.map(rank).collect());
+    let ranks = ranks.map(|rank| rank_words(*rank, "-"));
+    let ranks = Column::words(&format!("rank\nof {}", columns.len()), ranks);
     let others_width = grid::total_width(&below[2..]) + ranks.width();
     let fits = others_width + LEAST_NAMES + GAP + LEAST_NAMES <= page.table_width();
-    below.extend(Some(ranks).filter(|ranks| !ranks.is_blank() && fits));
+    below.extend(ranks.unless_blank().filter(|_| fits));
     if grid::total_width(&below) + grid::total_width(&points_columns(&all)) <= page.table_width() {
         below.extend(points_columns(&all));
     }
     grid::table(below, page) + &notes
 }
 
-/// `2`, or `1-2` if it is not certain.
-fn rank(rank: &Option<[usize; 2]>) -> Cell {
+/// The name of an area or a design, with its metric unless that is the time.
+pub(crate) fn name_of(standing: &Standing) -> String {
+    match standing.metric == COST || standing.application.is_some() {
+        true => standing.name.clone(),
+        false => format!("{}: {}", standing.name, standing.metric),
+    }
+}
+
+/// `2`, or `1-2` if it is not certain, with `to` between both.
+pub(crate) fn rank_words(rank: Option<[usize; 2]>, to: &str) -> String {
     match rank {
-        Some([best, worst]) if best == worst => Cell::text(best.to_string()),
-        Some([best, worst]) => Cell::text(format!("{best}-{worst}")),
-        None => Cell::default(),
+        Some([best, worst]) if best == worst => best.to_string(),
+        Some([best, worst]) => format!("{best}{to}{worst}"),
+        None => String::new(),
+    }
+}
+
+/// The number of points: `12`, or `12 of 14` if some are left out.
+pub(crate) fn points_words(column: &ColumnStanding) -> String {
+    let points = column.mean.map_or(0, |mean| mean.points);
+    match column.left_out {
+        0 => points.to_string(),
+        left_out => format!("{points} of {}", points + left_out),
     }
 }
 
@@ -251,34 +251,26 @@ fn left_out_text(cells: &[Option<&ColumnStanding>], page: &Page) -> String {
         return String::new();
     }
     let line = format!("points left out: {}", named.join("; "));
-    page.paint_lines(Ink::Faint, &text::hanging("  ", &line, page.prose_width()))
+    page.paint_lines(Ink::Faint, &page.hanging("  ", &line))
 }
 
-fn verdict_columns(heading: &str, cells: &[Option<&ColumnStanding>]) -> Vec<Column> {
+fn verdict_columns(heading: &str, cells: &[Option<&ColumnStanding>]) -> [Column; 2] {
     let mean = |cell: &Option<&ColumnStanding>| cell.and_then(|column| column.mean);
     let ratio = |cell| mean(cell).map_or_else(Cell::unknown, |mean| ratio_cell(mean.ratio));
     let verdict = |cell: &Option<&ColumnStanding>| match (mean(cell), cell) {
-        (Some(mean), _) => Cell::inked(mean.verdict.word(), ink(mean.verdict)),
+        (Some(mean), _) => verdict_cell(mean.verdict),
         (None, Some(column)) if column.left_out > 0 => Cell::inked("left out", Ink::Doubt),
-        (None, Some(_)) => Cell::inked(Verdict::NotComparable.word(), ink(Verdict::NotComparable)),
+        (None, Some(_)) => verdict_cell(Verdict::NotComparable),
         _ => Cell::default(),
     };
-    vec![
-        Column::figures(heading, cells.iter().map(ratio).collect()),
-        Column::words("", cells.iter().map(verdict).collect()).close(),
+    [
+        Column::figures(heading, cells.iter().map(ratio)),
+        Column::words("", cells.iter().map(verdict)).close(),
     ]
 }
 
 /// The number of points, with those left out, and the ratios of single points.
-fn points_columns(cells: &[Option<&ColumnStanding>]) -> Vec<Column> {
-    let points = |cell: &Option<&ColumnStanding>| {
-        let Some(column) = cell else { return Cell::default() };
-        let points = column.mean.map_or(0, |mean| mean.points);
-        match column.left_out {
-            0 => Cell::text(points.to_string()),
-            left_out => Cell::text(format!("{points} of {}", points + left_out)),
-        }
-    };
+fn points_columns(cells: &[Option<&ColumnStanding>]) -> [Column; 2] {
     let range = |cell: &Option<&ColumnStanding>| {
         let mean = cell.and_then(|column| column.mean).filter(|mean| mean.points > 1);
         let shown = |ratio: f64| match ratio {
@@ -287,11 +279,11 @@ fn points_columns(cells: &[Option<&ColumnStanding>]) -> Vec<Column> {
             ratio => format!("x{ratio:.2}"),
         };
         let range = |mean: Mean| format!("{} to {}", shown(mean.least), shown(mean.greatest));
-        mean.map_or_else(Cell::default, |mean| Cell::text(range(mean)))
+        mean.map(range)
     };
-    vec![
-        Column::words("points", cells.iter().map(points).collect()),
-        Column::words("range", cells.iter().map(range).collect()),
+    [
+        Column::words("points", cells.iter().map(|cell| cell.map(points_words))),
+        Column::words("range", cells.iter().map(range)),
     ]
 }
 
@@ -301,16 +293,12 @@ pub(crate) fn orders(overview: &Overview, title: &str, columns: &[String]) -> Ve
     let orders = overview.orders.iter().filter(|order| title_of_order(order) == title);
     let orders: Vec<&DesignOrder> = orders.collect();
     let in_words = |order: &DesignOrder| {
-        let mut words = String::new();
-        for (at, design) in order.designs.iter().enumerate() {
-            match at.checked_sub(1).map(|before| order.certain[before]) {
-                None => {}
-                Some(true) => words.push_str(", then "),
-                Some(false) => words.push_str(" or "),
-            }
-            words.push_str(design);
-        }
-        words
+        let between = order.certain.iter().map(|certain| if *certain { ", then " } else { " or " });
+        let before = std::iter::once("").chain(between);
+        before
+            .zip(&order.designs)
+            .map(|(before, design)| format!("{before}{design}"))
+            .collect::<String>()
     };
     let Some(first) = orders.first() else { return Vec::new() };
     let is_same = |order: &&DesignOrder| in_words(order) == in_words(first);
@@ -322,10 +310,10 @@ pub(crate) fn orders(overview: &Overview, title: &str, columns: &[String]) -> Ve
         false => {
             // The columns in their order, whatever they are called.
             let of = |column: &String| orders.iter().find(|order| order.column == *column);
-            let found = columns.iter().filter_map(of);
-            found
-                .map(|order| format!("best first on {}: {}", order.column, in_words(order)))
-                .collect()
+            let line = |order: &&DesignOrder| {
+                format!("best first on {}: {}", order.column, in_words(order))
+            };
+            columns.iter().filter_map(of).map(line).collect()
         }
     }
 }

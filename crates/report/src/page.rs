@@ -66,9 +66,19 @@ impl Page {
         format!("{style}{text}{style:#}")
     }
 
+    /// `text` wrapped to the width of running text: the first line begins with `first`, the others with as many spaces.
+    pub(crate) fn hanging(&self, first: &str, text: &str) -> String {
+        text::hanging(first, text, self.prose_width())
+    }
+
     /// `text` in `ink`, wrapped to the width of running text.
     pub(crate) fn prose(&self, ink: Ink, text: &str) -> String {
-        self.paint_lines(ink, &text::hanging("", text, self.prose_width()))
+        self.paint_lines(ink, &self.hanging("", text))
+    }
+
+    /// A heading.
+    pub(crate) fn heading(&self, text: &str) -> String {
+        self.prose(Ink::Heading, text)
     }
 
     /// A faint remark.

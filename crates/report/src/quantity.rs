@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use analysis::Ratio;
+
 /// The maximum number of digits, which keeps figures easy to compare.
 const MOST_DIGITS: i32 = 4;
 
@@ -14,6 +16,9 @@ const TINY_INTERVAL: f64 = 0.0005;
 
 /// Shares are printed to tenths of a percent at most, ratios and counts per operation to as many digits.
 const FINEST_SHARE: f64 = 0.001;
+
+/// In sentences, ratios below this are given as percentages.
+pub(crate) const FEW_PERCENT: f64 = 1.2;
 
 const TIME_STEPS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
 const CYCLE_STEPS: [(f64, &str); 3] = [(1.0, "cyc"), (1e3, "kcyc"), (1e6, "Mcyc")];
@@ -84,11 +89,6 @@ pub fn format_time(ns: f64, half_width: f64) -> String {
     scaled(ns, half_width, &TIME_STEPS).to_string()
 }
 
-/// A rate, such as `12.3 M/s`; `half_width` is per second too.
-pub fn format_rate(per_second: f64, half_width: f64) -> String {
-    scaled(per_second, half_width, &RATE_STEPS).to_string()
-}
-
 /// A share without an interval, such as `93 %`; never `0 %` or `100 %` unless it is exactly that.
 pub fn format_share(share: f64) -> String {
     share_figure(share).to_string()
@@ -103,6 +103,22 @@ pub fn share_figure(share: f64) -> Figure {
         s => format!("{:.0}", s * 100.0),
     };
     Figure::new(number, "%")
+}
+
+/// `1.8 times better (1.7 to 1.9)`, or `3.2 % better (2.1 to 4.3 %)`: a ratio with its interval, and the words after `times` and
+/// after `%`.
+pub(crate) fn ratio_words(Ratio { mid, low, high }: Ratio, times: &str, percent: &str) -> String {
+    if mid < FEW_PERCENT {
+        let [mid, low, high] = [mid, low, high].map(|ratio| (ratio - 1.0) * 100.0);
+        return format!("{mid:.1} % {percent} ({low:.1} to {high:.1} %)");
+    }
+    // The decimals at which the ends of the interval differ.
+    let places = match high - low {
+        width if width > 2.0 => 0,
+        width if width > 0.2 => 1,
+        _ => 2,
+    };
+    format!("{mid:.places$} times {times} ({low:.places$} to {high:.places$})")
 }
 
 /// A count per operation, such as `2`, `0.051` or `<0.001`.
@@ -277,8 +293,8 @@ mod tests {
     fn other_figures_read_well() {
         assert_eq!(figure(280.13, 0.2, "cycles/op").to_string(), "280.1 cyc");
         assert_eq!(figure(28_013.0, 30.0, "cycles/op").to_string(), "28.01 kcyc");
-        assert_eq!(format_rate(12.34e6, 0.04e6), "12.34 M/s");
-        assert_eq!(format_rate(845_300.0, 2000.0), "845 k/s");
+        assert_eq!(figure(12.34e6, 0.04e6, "pairs/s").to_string(), "12.34 M/s");
+        assert_eq!(figure(845_300.0, 2000.0, "pairs/s").to_string(), "845 k/s");
         assert_eq!(figure(0.4873, 0.002, "share").to_string(), "48.7 %");
         assert_eq!(figure(0.0, 0.0, "steps").to_string(), "0");
         assert_eq!(figure(1_234_567.0, 0.0, "steps").to_string(), "1,234,567");

@@ -1,12 +1,9 @@
 //! Commands compared with the fastest of them, in words.
 
-use analysis::{Ranked, Ranking, Ratio, Verdict};
+use analysis::{Ranked, Ranking, Verdict};
 
 use crate::page::Page;
-use crate::text;
-
-/// Ratios below this are given as percentages.
-const FEW_PERCENT: f64 = 1.2;
+use crate::quantity::ratio_words;
 
 /// Which command is the fastest, and how much longer each of the others takes.
 pub fn ranking_text(ranking: &Ranking, page: &Page) -> String {
@@ -18,17 +15,17 @@ pub fn ranking_text(ranking: &Ranking, page: &Page) -> String {
             ranking.fastest
         ),
     };
-    let mut text = text::hanging("", &first, page.prose_width());
+    let mut text = page.hanging("", &first);
     for ranked in &ranking.others {
         let line = format!("{}: {}", ranked.command, in_words(ranked));
-        text.push_str(&text::hanging("  ", &line, page.prose_width()));
+        text.push_str(&page.hanging("  ", &line));
     }
     text.push('\n');
     page.signs(&text)
 }
 
 fn in_words(Ranked { compared, .. }: &Ranked) -> String {
-    let ratio = compared.ratio.map(times);
+    let ratio = compared.ratio.map(|ratio| ratio_words(ratio, "as long", "longer"));
     match (compared.verdict, ratio) {
         (Verdict::Slower, Some(ratio)) => format!("slower, {ratio}"),
         (Verdict::CannotTell, Some(ratio)) => format!("cannot tell, {ratio}; {}", compared.note),
@@ -38,24 +35,9 @@ fn in_words(Ranked { compared, .. }: &Ranked) -> String {
     }
 }
 
-/// `1.98 times as long (1.97 to 1.99)`, or `1.2 % longer (0.3 to 2.1 %)`.
-fn times(Ratio { mid, low, high }: Ratio) -> String {
-    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    if mid < FEW_PERCENT {
-        let [mid, low, high] = [mid, low, high].map(percent);
-        return format!("{mid:.1} % longer ({low:.1} to {high:.1} %)");
-    }
-    let places = match high - low {
-        width if width > 2.0 => 0,
-        width if width > 0.2 => 1,
-        _ => 2,
-    };
-    format!("{mid:.places$} times as long ({low:.places$} to {high:.places$})")
-}
-
 #[cfg(test)]
 mod tests {
-    use analysis::Compared;
+    use analysis::{Compared, Ratio};
 
     use super::*;
 

@@ -21,7 +21,6 @@ use crate::net;
 use crate::page::{Ink, Page};
 use crate::quantity::format_duration;
 use crate::rows::{Area, COST, Metric, Row, areas, word};
-use crate::text;
 
 /// The minimum page width for one table with all metrics.
 const ROOM_FOR_ALL: usize = 120;
@@ -128,7 +127,7 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
     let cases = if rows.len() == 1 { "case" } else { "cases" };
     let took = took.map_or_else(String::new, |t| format!(", in {}", format_duration(t)));
     let line = format!("{} {cases}: {}{took}", rows.len(), parts.join(", "));
-    text::hanging("", &line, page.prose_width())
+    page.hanging("", &line)
 }
 
 /// The end of a run's output: the core's frequency if it is known, and the [`closing_line`] with the time per area.
@@ -140,7 +139,7 @@ pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -
         if document.results.iter().any(|result| result.cycles.is_some()) {
             line.push_str(&format!("; costs with cycles are given in ns at {median:.2} GHz"));
         }
-        text.push_str(&text::hanging("", &line, page.prose_width()));
+        text.push_str(&page.hanging("", &line));
     }
     text.push_str(&closing_line(&document.results, took, page));
     if !run.area_seconds.is_empty() {
@@ -151,7 +150,7 @@ pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -
             format!("{area} {}", format_duration(time))
         });
         let line = format!("time by area: {}", areas.collect::<Vec<_>>().join(", "));
-        text.push_str(&text::hanging("", &line, page.prose_width()));
+        text.push_str(&page.hanging("", &line));
     }
     text
 }
@@ -167,7 +166,7 @@ fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
     let tables = tables.set_for(&costs);
     let mut text = String::new();
     if !area.shared.is_empty() || shown.is_empty() {
-        text.push_str(&page.prose(Ink::Heading, &area.title()));
+        text.push_str(&page.heading(&area.title()));
     }
     if !shown.is_empty() {
         text.push_str(&tables.text(&shown, &costs, &others));

@@ -1,9 +1,9 @@
 //! Results as rows: one per case with its parameters, grouped by area.
 
 use measure::TIME;
-use results::{CaseResult, Outcome};
+use results::{CaseResult, Estimate, Outcome};
 
-use crate::first_seen::grouped;
+use crate::first_seen::{distinct, grouped};
 use crate::footnotes::Reason;
 use crate::labels::{self, Label, Param};
 
@@ -43,9 +43,14 @@ impl<'a> Row<'a> {
         self.results.iter().find(same).copied()
     }
 
+    /// The result for the metric of this name, whatever its unit.
+    pub(crate) fn by_name(&self, metric: &str) -> Option<&'a CaseResult> {
+        self.results.iter().find(|r| r.metric == metric).copied()
+    }
+
     /// The result that is this row's cost.
     pub(crate) fn cost(&self) -> Option<&'a CaseResult> {
-        self.results.iter().find(|r| r.metric == COST).copied()
+        self.by_name(COST)
     }
 
     /// The only result of a case that ended without any figure.
@@ -103,17 +108,10 @@ impl Area<'_> {
         let results = || self.rows.iter().flat_map(|row| &row.results).filter(|r| r.metric != COST);
         let measured =
             |metric: &str| results().find(|r| r.outcome == Outcome::Measured && r.metric == metric);
-        let mut metrics = Vec::new();
-        for result in results() {
-            let metric = match result.outcome {
-                Outcome::Measured => Metric::of(result),
-                _ => Metric::of(measured(&result.metric).unwrap_or(result)),
-            };
-            if !metrics.contains(&metric) {
-                metrics.push(metric);
-            }
-        }
-        metrics
+        distinct(results().map(|result| match result.outcome {
+            Outcome::Measured => Metric::of(result),
+            _ => Metric::of(measured(&result.metric).unwrap_or(result)),
+        }))
     }
 }
 
@@ -147,14 +145,28 @@ fn add<'a>(rows: &mut Vec<Row<'a>>, label: Label, result: &'a CaseResult) {
 pub(crate) fn reasons(result: &CaseResult) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if result.outcome != Outcome::Measured {
-        let why = result.reason.as_deref().unwrap_or("no reason was given");
-        reasons.push(Reason::Missing(format!("{}: {why}", word(result.outcome))));
+        reasons.push(Reason::Missing(ending_words(result)));
     }
     if result.converged == Some(false) {
         reasons.push(Reason::TooWide);
     }
     reasons.extend(result.doubts.iter().cloned().map(Reason::Doubt));
     reasons
+}
+
+/// Why a result has no figure.
+pub(crate) fn reason(result: &CaseResult) -> &str {
+    result.reason.as_deref().unwrap_or("no reason was given")
+}
+
+/// The outcome of a result without a figure, with the reason.
+pub(crate) fn ending_words(result: &CaseResult) -> String {
+    format!("{}: {}", word(result.outcome), reason(result))
+}
+
+/// The estimate of a result, if it was measured.
+pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
+    result.estimate.filter(|_| result.outcome == Outcome::Measured)
 }
 
 /// Whether the definition of the case has the metric of `result` with that unit, and the result has a figure or a
@@ -167,14 +179,11 @@ pub(crate) fn is_described(result: &CaseResult) -> bool {
     has_figure && metric.is_some_and(|metric| metric.unit == result.unit)
 }
 
-/// The word for an outcome.
+/// The word for an outcome, as in sentences.
 pub(crate) fn word(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Measured => "measured",
-        Outcome::Unsupported => "unsupported",
-        Outcome::Failed => "failed",
         Outcome::TimedOut => "timed out",
-        Outcome::Implausible => "implausible",
+        outcome => outcome.word(),
     }
 }
 

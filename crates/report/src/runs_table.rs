@@ -36,19 +36,16 @@ pub fn runs_table(runs: &[RunLine], page: &Page) -> String {
     if runs.is_empty() {
         return "no runs\n".to_owned();
     }
-    let words = |heading: &str, cell_of: fn(&RunLine) -> &str| {
-        Column::words(heading, runs.iter().map(|run| Cell::text(cell_of(run))).collect())
-    };
+    let words =
+        |heading: &str, of: fn(&RunLine) -> &str| Column::words(heading, runs.iter().map(of));
     let counts = |heading: &str, cell_of: fn(&RunLine) -> u64| {
         let cell = |run| Cell::figure(figure(cell_of(run) as f64, 0.0, ""));
-        Column::figures(heading, runs.iter().map(cell).collect())
+        Column::figures(heading, runs.iter().map(cell))
     };
-    let started = runs.iter().map(|run| Cell::text(readable_time(&run.started))).collect();
-    let states = runs.iter().map(state_cell).collect();
     let mut columns = vec![
         words("run", |run| &run.id),
-        Column::words("started (UTC)", started),
-        Column::words("state", states),
+        Column::words("started (UTC)", runs.iter().map(|run| readable_time(&run.started))),
+        Column::words("state", runs.iter().map(state_cell)),
         counts("cases", |run| run.cases as u64),
         counts("rounds", |run| run.rounds),
         words("machine", |run| &run.machine),
@@ -62,8 +59,7 @@ pub fn runs_table(runs: &[RunLine], page: &Page) -> String {
         if page.table_width() < ROOM_FOR_ROUNDS {
             columns.truncate(3);
         }
-        let about = runs.iter().map(|run| Cell::text(about(run))).collect();
-        columns.push(Column::words("about", about).wrapping());
+        columns.push(Column::words("about", runs.iter().map(about)).wrapping());
     }
     columns.retain(|column| !column.is_blank());
     grid::table(columns, page)

@@ -7,23 +7,27 @@ mod tables;
 
 pub(crate) use claims::about_lines;
 pub use model::{StudyLine, StudyPage};
+pub(crate) use tables::{here_number, is_published, ratio_number};
+
+use std::time::Duration;
 
 use analysis::claim::NATIVE;
 use results::Document;
 
-use crate::grid::{self, Cell, Column};
+use crate::grid::{self, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::format_duration;
-use crate::text;
 
 /// The list of studies.
 pub fn studies_table(lines: &[StudyLine], page: &Page) -> String {
-    let words = |cell: fn(&StudyLine) -> String| lines.iter().map(cell).map(Cell::text).collect();
+    let takes = |heading: &str, of: fn(&StudyLine) -> Duration| {
+        Column::words(heading, lines.iter().map(|line| format_duration(of(line))))
+    };
     let columns = vec![
-        Column::words("study", words(|line| line.name.clone())),
-        Column::words("question", words(|line| line.question.clone())).wrapping(),
-        Column::words("takes up to", words(|line| format_duration(line.takes))),
-        Column::words("with --full", words(|line| format_duration(line.takes_in_full))),
+        Column::words("study", lines.iter().map(|line| line.name.as_str())),
+        Column::words("question", lines.iter().map(|line| line.question.as_str())).wrapping(),
+        takes("takes up to", |line| line.takes),
+        takes("with --full", |line| line.takes_in_full),
     ];
     grid::table(columns, page)
 }
@@ -31,9 +35,8 @@ pub fn studies_table(lines: &[StudyLine], page: &Page) -> String {
 /// A study as text.
 pub fn study_text(page_of: &StudyPage, page: &Page) -> String {
     let study = page_of.study;
-    let mut text = page.prose(Ink::Heading, &study.title);
-    let line =
-        |first: &str, content: &str| text::hanging(first, &page.signs(content), page.prose_width());
+    let mut text = page.heading(&study.title);
+    let line = |first: &str, content: &str| page.hanging(first, &page.signs(content));
     text.push_str(&line("question   ", &study.question));
     text.push_str(&line("published  ", &study.source));
     for run in page_of.runs {

@@ -11,6 +11,7 @@ use measure::count::parse_count;
 use measure::{Doubt, Metric, Role};
 use results::{CaseResult, Document, Interval, Outcome};
 
+use crate::first_seen::{distinct, grouped};
 use crate::footnotes::Reason;
 use crate::grid::{self, Cell, Column};
 use crate::interval::interval_column;
@@ -18,7 +19,7 @@ use crate::measured::value_cell;
 use crate::page::{Ink, Page};
 use crate::quantity::{cycles_figure, figure, half_width, measured_half_width};
 use crate::results_table::closing_line;
-use crate::rows::{COST, reasons};
+use crate::rows::{COST, measured, reasons};
 use crate::text;
 
 /// The mark behind a doubtful figure.
@@ -57,7 +58,7 @@ pub fn summary(
 
 fn machine(document: &Document, page: &Page) -> String {
     let line = machine_line(document);
-    page.prose(Ink::Heading, &line)
+    page.heading(&line)
 }
 
 /// The machine, and the frequency of its core during the run.
@@ -83,23 +84,18 @@ fn costs(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> String
     if rows.is_empty() {
         return String::new();
     }
-    let column = |heading: &str, cell: &dyn Fn(&CaseResult) -> Option<Cell>| {
-        let cells = rows.iter().map(|(_, result)| cell(result).unwrap_or_default());
-        Column::figures(heading, cells.collect())
-    };
-    let labels = rows.iter().map(|(row, _)| Cell::text(row.label));
-    let measured = |result: &CaseResult| result.outcome == Outcome::Measured;
-    let estimates = rows.iter().map(|(_, result)| result.estimate.filter(|_| measured(result)));
-    let mark = |(_, result): &(&SummaryRow, &CaseResult)| {
-        let doubtful = measured(result) && is_doubtful(results, result);
-        if doubtful { Cell::inked(DOUBTFUL, Ink::Doubt) } else { Cell::default() }
+    let labels = rows.iter().map(|(row, _)| row.label);
+    let results_of = || rows.iter().map(|(_, result)| *result);
+    let mark = |result: &CaseResult| {
+        let doubtful = result.outcome == Outcome::Measured && is_doubtful(results, result);
+        doubtful.then(|| Cell::inked(DOUBTFUL, Ink::Doubt))
     };
     let columns = [
-        Some(Column::words("cost of one", labels.collect()).wrapping()),
-        Some(column("time", &|result| Some(value_cell(result)))),
-        interval_column(estimates, page),
-        Some(Column::words("", rows.iter().map(mark).collect()).close()),
-        Some(column("core cycles", &cycles)),
+        Some(Column::words("cost of one", labels).wrapping()),
+        Some(Column::figures("time", results_of().map(value_cell))),
+        interval_column(results_of().map(measured), page),
+        Some(Column::words("", results_of().map(mark)).close()),
+        Some(Column::figures("core cycles", results_of().map(cycles))),
     ];
     let columns = columns.into_iter().flatten().filter(|column| !column.is_blank()).collect();
     grid::table(columns, page)
@@ -136,7 +132,7 @@ pub(crate) fn is_doubtful(results: &[CaseResult], result: &CaseResult) -> bool {
 fn findings(results: &[CaseResult], areas: &[&Area], mut room: usize, page: &Page) -> String {
     let of_area = |area: &&Area| -> Vec<String> {
         let sentences = area.findings.iter().filter_map(|finding| sentence(results, finding));
-        let lines = |text: String| text::hanging("- ", &page.signs(&text), page.prose_width());
+        let lines = |text: String| page.hanging("- ", &page.signs(&text));
         sentences.map(lines).collect()
     };
     let all: Vec<Vec<String>> = areas.iter().map(of_area).collect();
@@ -189,8 +185,8 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             if figures.is_empty() {
                 return None;
             }
-            let text = says.replacen("{}", &in_words(&figures), 1);
-            Some(text.replacen("{}", &in_words(&levels), 1))
+            let text = says.replacen("{}", &text::listed(figures, usize::MAX), 1);
+            Some(text.replacen("{}", &text::listed(levels, usize::MAX), 1))
         }
         Finding::Ratio { of, to, metric, greater, less, equal } => {
             let of = find(results, of, metric)?;
@@ -201,7 +197,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             // A rate limited by the other side is a lower bound, which can only be the greater one of the two.
             let (says, ratio, is_bound) = match ratio {
                 Ratio { low, .. } if low > 1.0 && !to_bound => (greater, ratio, of_bound),
-                Ratio { high, .. } if high < 1.0 && !of_bound => (less, inverse(ratio), to_bound),
+                Ratio { high, .. } if high < 1.0 && !of_bound => (less, ratio.inverse(), to_bound),
                 Ratio { low, high, .. }
                     if low > 1.0 - EQUAL_WITHIN
                         && high < 1.0 + EQUAL_WITHIN
@@ -224,7 +220,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
 
 /// The sentence with the value of a result; `None` if it has none.
 fn value_sentence(results: &[CaseResult], result: &CaseResult, says: &str) -> Option<String> {
-    let e = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+    let e = measured(result)?;
     let shown = |value| figure(value, half_width(e.median, e.low, e.high), &result.unit);
     let value = format!("{} ({} to {})", shown(e.median), shown(e.low), shown(e.high));
     Some(filled(says, &value, is_doubtful(results, result)))
@@ -281,22 +277,9 @@ fn ratio_at(results: &[CaseResult], of: &CaseResult, to: &CaseResult) -> Option<
     Some(format!("{at_least}{} ({} to {}){mark}", shown(mid), shown(low), shown(high)))
 }
 
-/// `A`, `A and B`, `A, B and C`.
-fn in_words(all: &[String]) -> String {
-    match all {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
 fn filled(says: &str, figure: &str, doubtful: bool) -> String {
     let sentence = says.replacen("{}", figure, 1);
     if doubtful { format!("{sentence} {DOUBTFUL}") } else { sentence }
-}
-
-fn inverse(ratio: Ratio) -> Ratio {
-    Ratio { mid: 1.0 / ratio.mid, low: 1.0 / ratio.high, high: 1.0 / ratio.low }
 }
 
 /// Whether a result belongs to the point.
@@ -369,20 +352,17 @@ pub(crate) fn disturbance_line(results: &[CaseResult]) -> Option<String> {
 
 /// The commonest reasons for doubt with the number of their points; `None` if no figure is doubtful.
 pub(crate) fn doubt_line(results: &[CaseResult]) -> Option<String> {
-    let mut by_reason: Vec<(Reason, Vec<(&str, &_)>)> = Vec::new();
-    for result in results.iter().filter(|r| r.outcome == Outcome::Measured) {
-        let point = (result.case.as_str(), &result.params);
-        for reason in reasons(result).into_iter().filter(|reason| !reason.is_saturated()) {
-            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, points)) if points.contains(&point) => {}
-                Some((_, points)) => points.push(point),
-                None => by_reason.push((reason, vec![point])),
-            }
-        }
-    }
-    by_reason.sort_by_key(|(_, points)| std::cmp::Reverse(points.len()));
+    let measured = results.iter().filter(|r| r.outcome == Outcome::Measured);
+    let doubts = measured.flat_map(|result| {
+        let reasons = reasons(result).into_iter().filter(|reason| !reason.is_saturated());
+        reasons.map(|reason| (reason, (result.case.as_str(), &result.params)))
+    });
+    let by_reason = grouped(doubts).into_iter();
+    let mut by_reason: Vec<(Reason, usize)> =
+        by_reason.map(|(reason, points)| (reason, distinct(points).len())).collect();
+    by_reason.sort_by_key(|(_, points)| std::cmp::Reverse(*points));
     let named = by_reason.iter().take(REASONS_AT_MOST);
-    let named: Vec<String> = named.map(|(why, points)| format!("{} {why}", points.len())).collect();
+    let named: Vec<String> = named.map(|(why, points)| format!("{points} {why}")).collect();
     (!named.is_empty())
         .then(|| format!("{DOUBTFUL}: doubtful. The commonest reasons: {}", named.join("; ")))
 }

@@ -38,12 +38,11 @@ pub fn sweep_table(lines: &[SweepLine], page: &Page) -> String {
         Some(spread) => Cell::figure(figure(spread[nth], (spread[2] - spread[0]) / 2.0, "")),
         None => Cell::text("-"),
     };
-    let rate = |heading: &str, nth| {
-        Column::figures(heading, lines.iter().map(|line| shown(line, nth)).collect())
-    };
+    let rate =
+        |heading: &str, nth| Column::figures(heading, lines.iter().map(|line| shown(line, nth)));
     let count = |heading: &str, of: fn(&SweepLine) -> u64| {
         let cells = lines.iter().map(|line| Cell::figure(figure(of(line) as f64, 0.0, "")));
-        Column::figures(heading, cells.collect())
+        Column::figures(heading, cells)
     };
     let lost = lines.iter().map(|line| match line.lost {
         0 => Cell::text("0"),
@@ -55,7 +54,7 @@ pub fn sweep_table(lines: &[SweepLine], page: &Page) -> String {
         rate("least", 0),
         rate("most", 2),
         count("open at\nonce", |line| line.open as u64),
-        Column::figures("not\naccepted", lost.collect()),
+        Column::figures("not\naccepted", lost),
     ];
     grid::table(columns, page)
 }

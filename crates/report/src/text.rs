@@ -31,6 +31,18 @@ pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
     wrapped
 }
 
+/// `A`, `A and B`, `A, B and C`; of more than `most`, `A, B and 4 others`.
+pub(crate) fn listed(mut names: Vec<String>, most: usize) -> String {
+    if names.len() > most {
+        let others = names.split_off(most - 1).len();
+        names.push(format!("{others} others"));
+    }
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 /// The lines of a table cell of `width` columns; breaks after commas and `{` too, as labels have no spaces.
 pub(crate) fn cell_lines(text: &str, width: usize) -> Vec<String> {
     let options = options(width)

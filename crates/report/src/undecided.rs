@@ -38,10 +38,10 @@ pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
         };
         let cases: Vec<String> = grouped(cases).into_iter().map(case).collect();
         let first = format!("  {area:<widest$}  ");
-        text.push_str(&text::hanging(&first, &cases.join(", "), page.prose_width()));
+        text.push_str(&page.hanging(&first, &cases.join(", ")));
     }
     for (reason, rows) in reasons(rows).into_iter().take(MOST_REASONS) {
-        text.push_str(&text::hanging(&format!("{rows:>5}  "), &reason, page.prose_width()));
+        text.push_str(&page.hanging(&format!("{rows:>5}  "), &reason));
     }
     text
 }

@@ -32,8 +32,7 @@ pub(super) struct Gap {
 impl Gap {
     /// The ratio to the best one.
     pub(super) fn ratio(&self) -> Ratio {
-        let (low, high) = (self.log_ratio - self.half, self.log_ratio + self.half);
-        Ratio { mid: self.log_ratio.exp(), low: low.exp(), high: high.exp() }
+        Ratio::of_log(self.log_ratio, self.half)
     }
 
     /// Whether it is significantly above the best one by more than `share`.

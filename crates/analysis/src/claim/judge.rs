@@ -19,7 +19,7 @@ use results::Document;
 use super::model::{Claim, Content, Scope, Statement};
 use super::quantity::{Measured, region_of};
 use super::selection::{Selected, select};
-use super::verdict::{ClaimVerdict, JudgedClaim, JudgedComparison};
+use super::verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval};
 
 /// The chance of any wrong verdict of a file.
 const CHANCE: f64 = 1.0 - LEVEL;
@@ -76,14 +76,6 @@ struct Judge<'a> {
     chance: f64,
 }
 
-/// Where the interval of one combination lies, compared with the region.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Position {
-    Inside,
-    Outside,
-    Neither,
-}
-
 impl Judge<'_> {
     fn claim(&self, selected: &Selected) -> (ClaimVerdict, String, Vec<JudgedComparison>) {
         let (statement, groups) = (self.statement, &selected.groups);
@@ -91,13 +83,11 @@ impl Judge<'_> {
         let mut comparisons = Vec::new();
         let mut shown = Vec::new();
         for group in groups {
-            let measured = Measured::of(group, statement);
-            let (is, interval, note) = match &measured {
-                Err(why) => (Position::Neither, None, why.clone()),
-                Ok(measured) => self.shown(measured, to_hold, to_fail),
-            };
-            shown.push(is);
-            let verdict = verdict_of(is);
+            let judged = Measured::of(group, statement)
+                .and_then(|measured| self.combination(&measured, to_hold, to_fail));
+            let (verdict, interval, note) =
+                judged.unwrap_or_else(|why| (ClaimVerdict::Undecided, None, why));
+            shown.push(verdict);
             comparisons.extend(JudgedComparison::of(group, statement, interval, verdict, note));
         }
         let verdict = self.verdict(&shown, selected);
@@ -118,38 +108,40 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether the interval lies inside or outside of the region; the interval; and what would decide it.
-    fn shown(
+    /// Whether one combination holds or fails by itself, as its interval lies inside or outside of the region; the interval; and
+    /// what would decide it.
+    ///
+    /// # Errors
+    /// Why nothing can be decided.
+    fn combination(
         &self,
         measured: &Measured,
         to_hold: f64,
         to_fail: f64,
-    ) -> (Position, Option<(f64, f64, f64)>, String) {
-        let region = match region_of(&self.statement.relation.value, measured) {
-            Ok(region) => region,
-            Err(problem) => return (Position::Neither, None, problem),
-        };
+    ) -> Result<(ClaimVerdict, Option<QuantityInterval>, String), String> {
+        let region = region_of(&self.statement.relation.value, measured)?;
         // Either end of a region may reject it.
         let to_fail = to_fail / region.ends() as f64;
-        let (is, chance) = match measured.decide(&region, to_hold, to_fail) {
-            (true, _) => (Position::Inside, to_hold),
-            (_, true) => (Position::Outside, to_fail),
-            _ => (Position::Neither, to_hold.min(to_fail)),
+        let (verdict, chance) = match measured.decide(&region, to_hold, to_fail) {
+            (true, _) => (ClaimVerdict::Holds, to_hold),
+            (_, true) => (ClaimVerdict::Fails, to_fail),
+            _ => (ClaimVerdict::Undecided, to_hold.min(to_fail)),
         };
         let range = measured.range(chance);
-        let note = match is {
-            Position::Neither => measured.what_would_decide(&region, range),
+        let note = match verdict {
+            ClaimVerdict::Undecided => measured.what_would_decide(&region, range),
             _ => String::new(),
         };
-        (is, Some(measured.numbers(range)), note)
+        Ok((verdict, Some(measured.numbers(range)), note))
     }
 
-    fn verdict(&self, shown: &[Position], selected: &Selected) -> ClaimVerdict {
-        let all = |wanted| shown.iter().all(|is| *is == wanted) && selected.missing.is_empty();
+    /// The verdict on the claim, from those on its combinations.
+    fn verdict(&self, shown: &[ClaimVerdict], selected: &Selected) -> ClaimVerdict {
+        let all = |wanted| shown.iter().all(|one| *one == wanted) && selected.missing.is_empty();
         let any = |wanted| shown.contains(&wanted);
         let (holds, fails) = match self.statement.scope {
-            Scope::At | Scope::ForAll => (all(Position::Inside), any(Position::Outside)),
-            Scope::ForSome => (any(Position::Inside), all(Position::Outside)),
+            Scope::At | Scope::ForAll => (all(ClaimVerdict::Holds), any(ClaimVerdict::Fails)),
+            Scope::ForSome => (any(ClaimVerdict::Holds), all(ClaimVerdict::Fails)),
         };
         match (holds, fails) {
             (true, _) => ClaimVerdict::Holds,
@@ -172,13 +164,5 @@ impl Judge<'_> {
                 format!("{open} of {all} comparisons are undecided; the first: {}", first.note)
             }
         }
-    }
-}
-
-fn verdict_of(shown: Position) -> ClaimVerdict {
-    match shown {
-        Position::Inside => ClaimVerdict::Holds,
-        Position::Outside => ClaimVerdict::Fails,
-        Position::Neither => ClaimVerdict::Undecided,
     }
 }

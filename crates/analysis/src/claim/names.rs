@@ -35,9 +35,7 @@ pub fn check_names(claims: &[Claim], documents: &[Document]) -> Result<(), FileE
 /// The first name that this oscost does not have.
 pub(crate) fn check_side(side: &Side) -> Result<(), FileError> {
     let known = Known::of(side, &[])?;
-    for (name, values) in &side.params {
-        known.check_param(name, values)?;
-    }
+    known.check_params()?;
     known.unit().map(drop)
 }
 
@@ -48,11 +46,9 @@ fn check_statement(statement: &Statement, documents: &[Document]) -> Result<(), 
     let mut units = Vec::new();
     for side in sides {
         let known = Known::of(side, documents)?;
-        for (name, values) in &side.params {
-            known.check_param(name, values)?;
-        }
+        known.check_params()?;
         if let Some(over) = over {
-            known.check_over(over, side, relation.at)?;
+            known.check_over(over, relation.at)?;
         }
         units.push(known.unit()?);
     }
@@ -120,9 +116,8 @@ impl<'a> Known<'a> {
         let results = documents.iter().flat_map(|document| &document.results);
         let results: Vec<_> = results.filter(|result| result.case == side.case.value).collect();
         if case.is_none() && results.is_empty() {
-            let all = cases::all();
             let name = &side.case.value;
-            let hint = suggestion(name, all.iter().map(|case| case.label()));
+            let hint = suggestion(name, cases::all().iter().map(|case| case.label()));
             let problem = format!("no case is named {name:?}{hint}; `oscost list` shows all cases");
             return Err(FileError::new(side.case.at, problem));
         }
@@ -137,6 +132,10 @@ impl<'a> Known<'a> {
         self.param(name).is_some() || self.results.iter().any(|r| r.params.contains_key(name))
     }
 
+    fn check_params(&self) -> Result<(), FileError> {
+        self.side.params.iter().try_for_each(|(name, values)| self.check_param(name, values))
+    }
+
     fn check_param(&self, name: &str, values: &Located<Vec<String>>) -> Result<(), FileError> {
         if !self.is_param(name) {
             return Err(FileError::new(values.at, self.no_param(name)));
@@ -148,10 +147,8 @@ impl<'a> Known<'a> {
         let Some(param) = self.param(name) else { return Ok(()) };
         for value in values.value.iter().filter(|value| !measured(value)) {
             if let Err(problem) = check_value(param, value) {
-                return Err(FileError::new(
-                    values.at,
-                    format!("{name} cannot be {value:?}: {problem}"),
-                ));
+                let problem = format!("{name} cannot be {value:?}: {problem}");
+                return Err(FileError::new(values.at, problem));
             }
         }
         Ok(())
@@ -170,23 +167,19 @@ impl<'a> Known<'a> {
     }
 
     /// The parameter that a relation is over must be left open, or have several values.
-    fn check_over(&self, over: &str, side: &Side, at: Location) -> Result<(), FileError> {
+    fn check_over(&self, over: &str, at: Location) -> Result<(), FileError> {
         if !self.is_param(over) {
             return Err(FileError::new(at, self.no_param(over)));
         }
-        match side.params.get(over) {
-            Some(values) if values.value.len() < 2 => {
-                let problem = format!("the relation is over {over}: it needs several values");
-                Err(FileError::new(values.at, problem))
+        let Some(Located { value: values, at }) = self.side.params.get(over) else { return Ok(()) };
+        let problem = match values.iter().find(|value| parse_x(value).is_none()) {
+            _ if values.len() < 2 => {
+                format!("the relation is over {over}: it needs several values")
             }
-            Some(values) => match values.value.iter().find(|value| parse_x(value).is_none()) {
-                Some(value) => {
-                    Err(FileError::new(values.at, format!("{value:?} is no count and no duration")))
-                }
-                None => Ok(()),
-            },
-            None => Ok(()),
-        }
+            Some(value) => format!("{value:?} is no count and no duration"),
+            None => return Ok(()),
+        };
+        Err(FileError::new(*at, problem))
     }
 
     /// The unit of the side's metric.
@@ -229,12 +222,9 @@ fn check_value(param: &Param, value: &str) -> Result<(), String> {
         Takes::Count(_) | Takes::Size(_) => {
             parse_count(value).map(drop).map_err(|error| format!("it {}", error.problem()))
         }
-        Takes::Length => {
-            parse_duration(value).map(drop).map_err(|error| format!("it {}", error.problem()))
-        }
         Takes::Footprint(_) | Takes::CpuPair | Takes::Directory | Takes::ServerWork => Ok(()),
         Takes::Work(further) if value == "none" || further.contains(&value) => Ok(()),
-        Takes::Work(_) => {
+        Takes::Length | Takes::Work(_) => {
             parse_duration(value).map(drop).map_err(|error| format!("it {}", error.problem()))
         }
     }

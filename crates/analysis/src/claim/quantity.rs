@@ -12,6 +12,7 @@ use super::region::ScaledRegion;
 use super::relation::{Limit, Quantity, Relation};
 use super::selection::{DatumPair, Group};
 use super::unit::amount_in;
+use super::verdict::QuantityInterval;
 
 /// More rounds than this many times those measured are no remedy.
 const MOST_TIMES: f64 = 1_000.0;
@@ -153,14 +154,15 @@ impl Measured {
         }
     }
 
-    /// The quantity and its interval as numbers, `(mid, low, high)`.
-    pub(super) fn numbers(&self, range: Range) -> (f64, f64, f64) {
+    /// The quantity and its interval as numbers.
+    pub(super) fn numbers(&self, range: Range) -> QuantityInterval {
         let number = |place: f64| match &self.computed {
             Computed::One(_, scale) => scale.number(place),
             Computed::Slope(_) => place,
             Computed::Steps(_) | Computed::Curve(_) => place.exp(),
         };
-        (number(self.center()), number(range.low), number(range.high))
+        let [mid, low, high] = [self.center(), range.low, range.high].map(number);
+        QuantityInterval { mid, low, high }
     }
 
     /// What would decide it, if this interval does not.

@@ -114,7 +114,7 @@ impl JudgedComparison {
     pub(super) fn of(
         group: &Group,
         statement: &Statement,
-        interval: Option<(f64, f64, f64)>,
+        interval: Option<QuantityInterval>,
         verdict: ClaimVerdict,
         note: String,
     ) -> Option<Self> {
@@ -135,7 +135,7 @@ impl JudgedComparison {
             values,
             quantity: relation.quantity.word(),
             unit,
-            interval: interval.map(|(mid, low, high)| QuantityInterval { mid, low, high }),
+            interval,
             verdict,
             note,
         })

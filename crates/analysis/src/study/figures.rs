@@ -76,7 +76,7 @@ impl MeasuredTable {
             title: table.title.clone(),
             unit: table.unit.clone(),
             rows_are: table.rows_are.clone(),
-            columns: table.columns.iter().map(|column| column.title.clone()).collect(),
+            columns: table.columns.clone(),
             rows: rows.collect(),
         }
     }

@@ -67,17 +67,10 @@ pub struct PublishedTable {
     pub unit: String,
     /// The heading of the rows.
     pub rows_are: String,
-    /// The columns.
-    pub columns: Vec<Column>,
+    /// The headings of the columns.
+    pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<PublishedRow>,
-}
-
-/// A column of a published table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
-    /// Its heading.
-    pub title: String,
 }
 
 /// A row of a published table.

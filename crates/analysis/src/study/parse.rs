@@ -10,8 +10,7 @@ use serde::de::IgnoredAny;
 use toml::Spanned;
 
 use super::model::{
-    About, Column, Counterpart, Measure, PublishedCell, PublishedRow, PublishedTable, Study,
-    SystemRole,
+    About, Counterpart, Measure, PublishedCell, PublishedRow, PublishedTable, Study, SystemRole,
 };
 use super::sizes::{Size, replace_sizes, values};
 use crate::claim::reading::{FileText, Text, Words, in_one_line, line, text};
@@ -265,8 +264,8 @@ fn table_of(
     if rows.is_empty() || rows.len() > ROWS_AT_MOST {
         return mistake(format!("a table has 1 to {ROWS_AT_MOST} rows"));
     }
-    let columns = columns.into_iter().map(|column| Column { title: column.title });
-    Ok(PublishedTable { title, unit, rows_are, columns: columns.collect(), rows })
+    let columns = columns.into_iter().map(|column| column.title).collect();
+    Ok(PublishedTable { title, unit, rows_are, columns, rows })
 }
 
 /// The columns of a table whose rows are read, and the factor of all its cells.

@@ -45,8 +45,7 @@ fn every_published_figure_is_present() {
     assert_eq!(of_calls, figures);
     assert_eq!(published(&syscall, 1, 0), ["0 or 1"]);
     let locks = parsed("locks", Size::Default);
-    let columns: Vec<&str> =
-        locks.tables[0].columns.iter().map(|column| column.title.as_str()).collect();
+    let columns: Vec<&str> = locks.tables[0].columns.iter().map(String::as_str).collect();
     assert_eq!(columns, ["1", "2", "3", "4", "5", "10"]);
     assert_eq!(published(&locks, 0, 0), ["9593", "24292", "38750", "50919", "61979", "126403"]);
     assert_eq!(published(&locks, 0, 1), ["9162", "21992", "33610", "45872", "56515", "112752"]);

@@ -6,10 +6,10 @@ use results::CaseResult;
 use crate::concurrency::shape::{Group, grouped, param};
 use crate::concurrency::side_by_side::{intervals, value_cell};
 use crate::footnotes::{Footnotes, Reason};
-use crate::grid::{self, Cell, Column};
+use crate::grid::{self, Column};
 use crate::labels::{self, Label, Param};
 use crate::names;
-use crate::page::{Ink, Page};
+use crate::page::Page;
 use crate::rows::{COST, Row};
 
 /// The parameters in which candidates for the same jobs differ.
@@ -18,13 +18,10 @@ const OF_CANDIDATES: [&str; 3] = ["executor", "degree", "order"];
 /// The tables of `rows`, one per list of jobs.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &OF_CANDIDATES);
-    let table = |jobs: &[Param], rows: &[&Row]| {
-        let title = labels::title("concurrency/answer", jobs);
-        page.prose(Ink::Heading, &title) + &table(rows, page) + "\n"
-    };
     let of_group = |group: &Group| {
         let jobs = group.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-        table(&jobs.collect::<Vec<Param>>(), &group.rows)
+        let title = labels::title("concurrency/answer", &jobs.collect::<Vec<Param>>());
+        page.heading(&title) + &table(&group.rows, page) + "\n"
     };
     groups.iter().map(of_group).collect()
 }
@@ -32,13 +29,11 @@ pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
 fn table(rows: &[&Row], page: &Page) -> String {
     let reasons: Vec<Vec<Reason>> = rows.iter().map(|row| row.reasons()).collect();
     let notes = Footnotes::of(&reasons);
-    let marks = reasons.iter().map(|reasons| Cell::inked(notes.mark(reasons), Ink::Doubt));
-    let marks = Column::words("", marks.collect()).close();
     let labels: Vec<Label> = rows.iter().map(|row| label(row)).collect();
     // A narrow page shows fewer intervals, so that each candidate fits one line.
     let with = |with_interval: &[&str]| {
         let mut columns = figures(rows, with_interval, page);
-        columns.extend(Some(marks.clone()).filter(|column| !column.is_blank()));
+        columns.extend(notes.column(&reasons).unless_blank());
         columns
     };
     let room = |columns: &[Column]| page.table_width().saturating_sub(grid::total_width(columns));
@@ -59,14 +54,12 @@ fn figures(rows: &[&Row], with_interval: &[&str], page: &Page) -> Vec<Column> {
         (FOREGROUND_DELAY_P90.name, "delay"),
     ];
     for (metric, heading) in headings {
-        let results =
-            rows.iter().map(|row| row.results.iter().copied().find(|r| r.metric == metric));
-        let results: Vec<Option<&CaseResult>> = results.collect();
-        let cell = |result: &Option<&CaseResult>| result.map(value_cell).unwrap_or_default();
-        columns.push(Column::figures(heading, results.iter().map(cell).collect()));
+        let results: Vec<Option<&CaseResult>> =
+            rows.iter().map(|row| row.by_name(metric)).collect();
+        let cells = results.iter().map(|result| result.map(value_cell));
+        columns.extend(Column::figures(heading, cells).unless_blank());
         columns.extend(intervals(&results, page).filter(|_| with_interval.contains(&metric)));
     }
-    columns.retain(|column| !column.is_blank());
     columns
 }
 

@@ -7,13 +7,12 @@ use crate::concurrency::derived::{doubts, no_figure, said};
 use crate::concurrency::shape::{
     Group, by_value, grouped, kind_words, length_words, options_words, param,
 };
-use crate::concurrency::side_by_side::{intervals, measured, ratio_text, value_cell};
+use crate::concurrency::side_by_side::{intervals, ratio_text, value_cell};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
-use crate::page::{Ink, Page};
+use crate::page::Page;
 use crate::picture::bar;
-use crate::rows::{COST, Row};
-use crate::text;
+use crate::rows::{COST, Row, measured};
 
 /// The maximum and minimum width of a bar.
 const WIDEST_BAR: usize = 32;
@@ -41,7 +40,7 @@ fn table(group: &Group, page: &Page) -> String {
         group.rows.iter().copied().partition(|row| !param(row, "degree").is_empty());
     cases.sort_by(|a, b| by_value(param(a, "degree"), param(b, "degree")));
     let title = format!("concurrency/degree: {}", title(group));
-    let mut text = page.prose(Ink::Heading, &title);
+    let mut text = page.heading(&title);
     if !cases.is_empty() {
         let reasons: Vec<Vec<Reason>> = cases.iter().map(|row| row.reasons()).collect();
         let notes = Footnotes::of(&reasons);
@@ -50,31 +49,27 @@ fn table(group: &Group, page: &Page) -> String {
     }
     let derived: Vec<&CaseResult> = derived.iter().flat_map(|row| &row.results).copied().collect();
     let lines = fit_lines(&derived);
-    text.extend(lines.iter().map(|line| text::hanging("", line, page.prose_width())));
+    text.extend(lines.iter().map(|line| page.hanging("", line)));
     text
 }
 
 /// All columns that fit the page.
 fn columns(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec<Column> {
     let results = |metric: &str| -> Vec<Option<&CaseResult>> {
-        rows.iter().map(|row| row.results.iter().copied().find(|r| r.metric == metric)).collect()
+        rows.iter().map(|row| row.by_name(metric)).collect()
     };
-    let shown = |results: &[Option<&CaseResult>]| {
-        results.iter().map(|result| result.map(value_cell).unwrap_or_default()).collect()
-    };
+    let shown = |result: &Option<&CaseResult>| result.map(value_cell);
     let (times, rates) = (results(COST), results(RATE.name));
-    let degrees = rows.iter().map(|row| Cell::text(param(row, "degree"))).collect();
-    let mut columns =
-        vec![Column::figures("at once", degrees), Column::figures("elapsed", shown(&times))];
+    let mut columns = vec![
+        Column::figures("at once", rows.iter().map(|row| param(row, "degree"))),
+        Column::figures("elapsed", times.iter().map(shown)),
+    ];
     columns.extend(intervals(&times, page));
-    columns.push(Column::narrow("rate\n(jobs/s)", shown(&rates)));
+    columns.push(Column::narrow("rate\n(jobs/s)", rates.iter().map(shown)));
     let speed_ups = speed_ups(rows, &times);
-    let speed_up = |ratio: &Option<f64>| {
-        ratio.map(|ratio| Cell::number(ratio_text(ratio))).unwrap_or_default()
-    };
-    columns.push(Column::figures("speed-up", speed_ups.iter().map(speed_up).collect()));
-    let marks = rows.iter().map(|row| Cell::inked(notes.mark(&row.reasons()), Ink::Doubt));
-    columns.push(Column::words("", marks.collect()).close());
+    let speed_up = |ratio: &Option<f64>| ratio.map(|ratio| Cell::number(ratio_text(ratio)));
+    columns.push(Column::figures("speed-up", speed_ups.iter().map(speed_up)));
+    columns.push(notes.column(rows.iter().map(|row| row.reasons())));
     columns.retain(|column| !column.is_blank());
     let room = page.table_width().saturating_sub(grid::total_width(&columns) + BAR_GAP);
     if room >= NARROWEST_BAR {
@@ -93,11 +88,8 @@ fn speed_ups(rows: &[&Row], times: &[Option<&CaseResult>]) -> Vec<Option<f64>> {
 
 fn bars(speed_ups: &[Option<f64>], width: usize, page: &Page) -> Column {
     let most = speed_ups.iter().flatten().copied().fold(0.0, f64::max);
-    let picture = |ratio: &Option<f64>| match ratio {
-        Some(ratio) => Cell::text(bar(ratio / most, width, page.unicode)),
-        None => Cell::default(),
-    };
-    Column::words("", speed_ups.iter().map(picture).collect())
+    let picture = |ratio: &Option<f64>| ratio.map(|ratio| bar(ratio / most, width, page.unicode));
+    Column::words("", speed_ups.iter().map(picture))
 }
 
 /// The parameters of Amdahl's law and of the Universal Scalability Law, if fitted.

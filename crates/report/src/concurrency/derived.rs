@@ -2,10 +2,9 @@
 
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::concurrency::side_by_side::measured;
 use crate::footnotes::{Reason, joined};
 use crate::quantity::{figure, half_width};
-use crate::rows::word;
+use crate::rows::{ending_words, measured, reason};
 
 /// A figure with its interval, such as `38 us (34 to 41)`, or the reason why there is none.
 pub(crate) fn said(result: &CaseResult) -> String {
@@ -36,9 +35,8 @@ pub(crate) fn doubts(results: &[&CaseResult]) -> String {
 
 /// The reason why there is no figure.
 pub(crate) fn no_figure(result: &CaseResult) -> String {
-    let reason = result.reason.as_deref().unwrap_or("no reason was given");
     match result.outcome {
-        Outcome::Unsupported => reason.to_owned(),
-        outcome => format!("{}: {reason}", word(outcome)),
+        Outcome::Unsupported => reason(result).to_owned(),
+        _ => ending_words(result),
     }
 }

@@ -3,20 +3,21 @@
 use crate::concurrency::shape::{
     Group, JOBS, cpus_words, grouped, kind_words, length_words, options_words, order_words,
 };
-use crate::concurrency::side_by_side::{SideBySide, measured, missing_lines};
+use crate::concurrency::side_by_side::{SideBySide, missing_lines};
 use crate::grid::{Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::figure;
-use crate::rows::Row;
+use crate::rows::{Row, measured};
 use crate::text;
 use cases::concurrency::metrics::{FOREGROUND_DELAY_P90, OVERHEAD, WORK_ERROR};
+use measure::Metric;
 
 /// The tables of `rows`, one per kind of jobs, CPUs, order and degree.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &["executor", "base", "jobs"]);
     let mut text: String = groups.iter().map(|group| table(group, page) + "\n").collect();
     if let Some(line) = accuracy(rows) {
-        text.push_str(&(text::hanging("", &line, page.prose_width()) + "\n"));
+        text.push_str(&(page.hanging("", &line) + "\n"));
     }
     text
 }
@@ -40,47 +41,39 @@ fn table(group: &Group, page: &Page) -> String {
     let base = |(at, base): (usize, &&str)| {
         Cell::inked(length_words(base), if repeats(at) { Ink::Faint } else { Ink::Plain })
     };
-    let jobs = side_by_side.keys(1).into_iter().map(Cell::text).collect();
     let keys = [
-        Column::figures("base", bases.iter().enumerate().map(base).collect()),
-        Column::figures("jobs", jobs),
+        Column::figures("base", bases.iter().enumerate().map(base)),
+        Column::figures("jobs", side_by_side.keys(1)),
     ];
     let printed = side_by_side.print(&keys, page);
-    let overheads = (!printed.tells_overhead).then(|| overheads(&side_by_side)).flatten();
-    let overheads =
-        overheads.map(|line| text::hanging("", &line, page.prose_width())).unwrap_or_default();
-    page.prose(Ink::Heading, title)
-        + &printed.text
-        + &overheads
-        + &foreground_delays(&side_by_side, page)
-        + &missing_lines(&group.rows, page)
-}
-
-/// The overhead of each executor relative to an ideal schedule, as the median over the lines.
-fn overheads(side_by_side: &SideBySide) -> Option<String> {
-    let shown = |executor: &str| {
-        let median = median(side_by_side.medians(executor, OVERHEAD.name))?;
-        Some(format!("{executor} {}", share_words(median)))
-    };
-    let shown: Vec<String> = side_by_side.executors().into_iter().filter_map(shown).collect();
-    (!shown.is_empty()).then(|| format!("over an ideal schedule (median): {}", shown.join(", ")))
-}
-
-/// The wake-up delay of the foreground task with each executor, as the median over the lines.
-fn foreground_delays(side_by_side: &SideBySide, page: &Page) -> String {
-    let shown = |executor: &str| {
-        let delay = median(side_by_side.medians(executor, FOREGROUND_DELAY_P90.name))?;
-        Some(format!("{executor} {}", figure(delay, 0.05 * delay, FOREGROUND_DELAY_P90.unit)))
-    };
-    let shown: Vec<String> = side_by_side.executors().into_iter().filter_map(shown).collect();
-    if shown.is_empty() {
-        return String::new();
+    let mut text = page.heading(title) + &printed.text;
+    if !printed.tells_overhead {
+        let what = "over an ideal schedule (median)";
+        text.push_str(&medians_line(&side_by_side, &OVERHEAD, what, share_words, page));
     }
-    let line = format!(
-        "wake-up delay of the foreground task, 90 % of its wake-ups (median): {}",
-        shown.join(", ")
-    );
-    text::hanging("", &line, page.prose_width())
+    let what = "wake-up delay of the foreground task, 90 % of its wake-ups (median)";
+    let time = |ns: f64| figure(ns, 0.05 * ns, FOREGROUND_DELAY_P90.unit).to_string();
+    text.push_str(&medians_line(&side_by_side, &FOREGROUND_DELAY_P90, what, time, page));
+    text + &missing_lines(&group.rows, page)
+}
+
+/// A metric of each executor, as the median over the lines; nothing if none has it.
+fn medians_line(
+    side_by_side: &SideBySide,
+    metric: &Metric,
+    what: &str,
+    in_words: impl Fn(f64) -> String,
+    page: &Page,
+) -> String {
+    let shown = |executor: &str| {
+        let median = median(side_by_side.medians(executor, metric.name))?;
+        Some(format!("{executor} {}", in_words(median)))
+    };
+    let shown: Vec<String> = side_by_side.executors().into_iter().filter_map(shown).collect();
+    match shown.is_empty() {
+        true => String::new(),
+        false => page.hanging("", &format!("{what}: {}", shown.join(", "))),
+    }
 }
 
 /// The deviation of the jobs' calibrated work from the requested CPU time.

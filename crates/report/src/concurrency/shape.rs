@@ -213,7 +213,7 @@ fn by_params(a: &BTreeMap<&str, &str>, b: &BTreeMap<&str, &str>) -> Ordering {
     let value =
         |params: &BTreeMap<&str, &str>, key| params.get(key).copied().unwrap_or("").to_owned();
     let compare = |key| by_value(&value(a, key), &value(b, key));
-    keys.into_iter().map(compare).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    keys.into_iter().map(compare).fold(Ordering::Equal, Ordering::then)
 }
 
 /// The sort key of a value.

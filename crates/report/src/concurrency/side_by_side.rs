@@ -1,5 +1,7 @@
 //! Executors side by side: the figures of the serial one, and those of the others as multiples of it.
 
+use std::cmp::Ordering;
+
 use cases::concurrency::metrics::{OVERHEAD, TURNAROUND};
 use results::{CaseResult, Estimate, Outcome};
 
@@ -11,7 +13,7 @@ use crate::grid::{self, Cell, Column, Group};
 use crate::interval::interval_column;
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure, measured_half_width};
-use crate::rows::{COST, Row, word};
+use crate::rows::{COST, Row, measured, word};
 
 /// The figures of several executors for the same jobs, one line per list of jobs.
 pub(crate) struct SideBySide<'a, 'r> {
@@ -142,14 +144,15 @@ impl<'a, 'r> SideBySide<'a, 'r> {
     /// The columns of the executor with which the others are compared.
     fn first_group(&self, first: &Executor, layout: &Layout, page: &Page) -> Group {
         let times = first.results(COST);
-        let elapsed = |heading| Column::figures(heading, cells(&times, value_cell));
+        let elapsed =
+            |heading| Column::figures(heading, times.iter().map(|time| time.map(value_cell)));
         let mut columns = Vec::new();
         if self.has(TURNAROUND.name) {
             columns.push(elapsed("elapsed"));
             columns.extend(intervals(&times, page).filter(|_| layout.first_interval));
             let turnarounds = first.results(TURNAROUND.name);
             if layout.first_turnaround {
-                let shown = cells(&turnarounds, value_cell);
+                let shown = turnarounds.iter().map(|turnaround| turnaround.map(value_cell));
                 columns.push(Column::narrow(layout.turnaround, shown));
                 let interval = intervals(&turnarounds, page);
                 columns.extend(interval.filter(|_| layout.all_intervals));
@@ -193,12 +196,8 @@ impl<'a, 'r> SideBySide<'a, 'r> {
 
     /// The footnote letters of one executor's figures.
     fn marks(&self, executor: &Executor) -> Option<Column> {
-        let mark = |row: &Option<&Row>| {
-            let reasons = row.map(Row::reasons).unwrap_or_default();
-            Cell::inked(self.notes.mark(&reasons), Ink::Doubt)
-        };
-        let column = Column::words("", executor.cells.iter().map(mark).collect()).close();
-        (!column.is_blank()).then_some(column)
+        let reasons = executor.cells.iter().map(|row| row.map(Row::reasons).unwrap_or_default());
+        self.notes.column(reasons).unless_blank()
     }
 
     /// Whether any executor has a figure for `metric`.
@@ -234,8 +233,7 @@ impl<'a, 'r> JobsLine<'a, 'r> {
 impl<'r> Executor<'_, 'r> {
     /// The result for `metric`, line by line.
     fn results(&self, metric: &str) -> Vec<Option<&'r CaseResult>> {
-        let result = |row: &Row<'r>| row.results.iter().copied().find(|r| r.metric == metric);
-        self.cells.iter().map(|row| row.and_then(result)).collect()
+        self.cells.iter().map(|row| row.and_then(|row| row.by_name(metric))).collect()
     }
 }
 
@@ -249,19 +247,8 @@ fn shown<'a, 'b, 'r>(
     rows.iter().copied().filter(move |row| exists(row))
 }
 
-fn by_keys(a: &[&str], b: &[&str]) -> std::cmp::Ordering {
-    let mut orders = a.iter().zip(b).map(|(a, b)| by_value(a, b));
-    orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
-}
-
-fn cells(results: &[Option<&CaseResult>], cell_of: impl Fn(&CaseResult) -> Cell) -> Vec<Cell> {
-    let cell = |result: &Option<&CaseResult>| result.map(&cell_of).unwrap_or_default();
-    results.iter().map(cell).collect()
-}
-
-/// The estimate of a result, if it has one.
-pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
-    result.estimate.filter(|_| result.outcome == Outcome::Measured)
+fn by_keys(a: &[&str], b: &[&str]) -> Ordering {
+    a.iter().zip(b).map(|(a, b)| by_value(a, b)).fold(Ordering::Equal, Ordering::then)
 }
 
 /// A value, or the outcome.
@@ -286,12 +273,9 @@ pub(crate) fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Option<
 
 /// The overhead relative to an ideal schedule.
 fn overhead_column(executor: &Executor) -> Option<Column> {
-    let shown = cells(&executor.results(OVERHEAD.name), |result| match measured(result) {
-        Some(_) => value_cell(result),
-        None => Cell::default(),
-    });
-    let column = Column::narrow("over\nideal", shown);
-    (!column.is_blank()).then_some(column)
+    let results = executor.results(OVERHEAD.name).into_iter();
+    let shown = results.map(|result| result.filter(|it| measured(it).is_some()).map(value_cell));
+    Column::narrow("over\nideal", shown).unless_blank()
 }
 
 /// `other` as a multiple of `first`; its outcome if there is no figure to compare.

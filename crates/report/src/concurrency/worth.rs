@@ -4,11 +4,10 @@ use crate::concurrency::derived::{doubts, said};
 use crate::concurrency::shape::{
     Group, grouped, is_derived, length_words, options_words, param, values,
 };
-use crate::concurrency::side_by_side::{SideBySide, measured, missing_lines};
-use crate::grid::{Cell, Column};
-use crate::page::{Ink, Page};
-use crate::rows::Row;
-use crate::text;
+use crate::concurrency::side_by_side::{SideBySide, missing_lines};
+use crate::grid::Column;
+use crate::page::Page;
+use crate::rows::{Row, measured};
 
 /// The tables of `rows`, one per number of jobs and degree, with the crossing points.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
@@ -27,9 +26,9 @@ fn table(group: &Group, page: &Page) -> String {
         group.rows.iter().partition(|row| row.results.iter().any(|result| is_derived(result)));
     let title = format!("concurrency/worth: {}", title(group));
     let side_by_side = SideBySide::of(&cases, &["length"]);
-    let lengths = side_by_side.keys(0).into_iter().map(length_words).map(Cell::text).collect();
+    let lengths = side_by_side.keys(0).into_iter().map(length_words);
     let keys = [Column::figures("length", lengths)];
-    page.prose(Ink::Heading, &title)
+    page.heading(&title)
         + &side_by_side.print(&keys, page).text
         + &shortest(&derived, page)
         + &missing_lines(&cases, page)
@@ -55,5 +54,5 @@ fn shortest(derived: &[&Row], page: &Page) -> String {
         lines.push(format!("shortest job that pays off: {}", known.join(", ")));
     }
     lines.extend(unknown);
-    lines.into_iter().map(|line| text::hanging("", &line, page.prose_width())).collect()
+    lines.into_iter().map(|line| page.hanging("", &line)).collect()
 }

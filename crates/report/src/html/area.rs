@@ -5,7 +5,7 @@ use measure::Metric;
 
 use crate::comparison::Comparison;
 use crate::first_seen::distinct;
-use crate::html::chart::{Axis, Chart, Series, Ticks};
+use crate::html::chart::{Axis, Chart, Series};
 use crate::html::comparing;
 use crate::html::families::{percentiles, phases};
 use crate::html::points::{AreaPoint, AreaPoints, At, chart_point, estimate, is_derived, notes};
@@ -112,10 +112,7 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
             title: format!("{name}: time of one operation{about}"),
             notes: notes(of_rows.filter_map(|point| point.time())),
             x: Axis::figures("time", "ns/op"),
-            y: Axis {
-                ticks: Ticks::Rows(rows.iter().map(|row| row.short.clone()).collect()),
-                ..Axis::default()
-            },
+            y: Axis::rows(rows.iter().map(|row| row.short.clone())),
             lines,
             ..Chart::default()
         });

@@ -3,8 +3,9 @@
 use analysis::Verdict;
 use maud::{Markup, html};
 
-use crate::comparison::{CompareCell, CompareRow, Comparison};
-use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series, Shade, Ticks};
+use crate::compare_table::bound;
+use crate::comparison::{Cell, CompareCell, CompareRow, Comparison};
+use crate::html::chart::{Axis, Chart, ChartPoint, Series, Shade};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs, visible};
 use crate::labels::Label;
@@ -12,6 +13,13 @@ use crate::quantity::{figure, half_width};
 
 /// The maximum number of rows of the chart of changes.
 const CHANGES: usize = 40;
+
+/// The number of decimals of a ratio.
+pub(super) const PLACES: usize = 3;
+
+/// What the chart of ratios shows.
+const NOTE: &str = "Ratio to the base with its interval; 1 means equal. Within the shaded range lie differences \
+                    that this machine cannot resolve.";
 
 /// Ratios beyond this factor are drawn at the edge of the chart.
 const FARTHEST: f64 = 16.0;
@@ -62,11 +70,11 @@ fn others(comparison: &Comparison) -> &[String] {
     comparison.columns.get(1..).unwrap_or_default()
 }
 
-/// `12 faster, 3 slower, 140 same, 20 cannot tell`.
 fn verdicts(comparison: &Comparison, new: usize) -> String {
-    let cells = comparison.rows.iter().filter_map(|row| row.news.get(new)?.as_ref());
-    let counts = Verdict::counted(&cells.map(|cell| cell.verdict).collect::<Vec<_>>());
-    if counts.is_empty() { "nothing to compare".to_owned() } else { counts.join(", ") }
+    match comparison.verdicts(new) {
+        none if none.is_empty() => "nothing to compare".to_owned(),
+        verdicts => Verdict::counted(&verdicts),
+    }
 }
 
 fn differences(comparison: &Comparison) -> Markup {
@@ -112,28 +120,20 @@ pub(super) fn area(comparison: &Comparison, name: &str, ids: &mut Ids) -> Markup
 }
 
 fn table_row(row: &CompareRow) -> Markup {
-    let shown = |cell: &Option<crate::comparison::Cell>| {
-        cell.as_ref().map(|cell| {
-            figure(cell.median, half_width(cell.median, cell.low, cell.high), &cell.unit)
-                .to_string()
-        })
+    let shown = |Cell { median, low, high, unit }: &Cell| {
+        figure(*median, half_width(*median, *low, *high), unit).to_string()
     };
     html! { tr {
         th scope="row" { (Text(&row.point.to_string())) } td.words { (Text(&row.metric)) }
-        td { (Text(&shown(&row.base).unwrap_or_default())) }
+        td { (Text(&row.base.as_ref().map(shown).unwrap_or_default())) }
         @for cell in &row.news { @if let Some(cell) = cell {
-            td { (Text(&shown(&cell.figure).unwrap_or_default())) }
+            td { (Text(&cell.figure.as_ref().map(shown).unwrap_or_default())) }
             td {
                 @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3}", ratio.mid))) }
             }
-            td { @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3} to {}", ratio.low, bound(ratio.high)))) } }
-            td class=(class(cell.verdict)) { (cell.verdict.word()) @if !cell.note.is_empty() { span.note { (Text(&cell.note)) } } }
+            td { @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3} to {}", ratio.low, bound(ratio.high, PLACES)))) } } td class=(class(cell.verdict)) { (cell.verdict.word()) @if !cell.note.is_empty() { span.note { (Text(&cell.note)) } } }
         } @else { td {} td {} td {} td {} } }
     } }
-}
-
-pub(super) fn bound(ratio: f64) -> String {
-    if ratio > 1_000.0 { ">1000".to_owned() } else { format!("{ratio:.3}") }
 }
 
 pub(super) fn class(verdict: Verdict) -> &'static str {
@@ -170,17 +170,10 @@ fn chart(
                 row.metric,
                 ratio.mid,
                 ratio.low,
-                bound(ratio.high),
+                bound(ratio.high, PLACES),
                 cell.verdict.word()
             );
-            Some(ChartPoint {
-                x: ratio.mid,
-                y: at as f64,
-                low: ratio.low,
-                high: ratio.high,
-                text: words,
-                point: None,
-            })
+            Some(ChartPoint::in_row(at, [ratio.mid, ratio.low, ratio.high], words))
         };
         let points = rows.iter().enumerate().filter_map(point).collect();
         let name = others(comparison).get(new).cloned().unwrap_or_default();
@@ -199,12 +192,9 @@ fn chart(
     Chart {
         id: ids.chart(),
         title: title.to_owned(),
-        notes: vec!["Ratio to the base with its interval; 1 means equal. Within the shaded range lie differences \
-                     that this machine cannot resolve.".to_owned()],
-        x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)),
-            kind: Some(ScaleKind::Logarithmic),
-            floats: true, ..Axis::figures("ratio to the base", "x") },
-        y: Axis { ticks: Ticks::Rows(rows.iter().map(|row| name(row)).collect()), ..Axis::default() },
+        notes: vec![NOTE.to_owned()],
+        x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)), ..Axis::ratios("ratio to the base") },
+        y: Axis::rows(rows.iter().map(|row| name(row))),
         lines: (0..others(comparison).len()).map(line).collect(),
         shades: rows.iter().enumerate().filter_map(shade).collect(),
         reference: Some(1.0),

@@ -11,6 +11,13 @@ pub(super) struct Item<'a, T> {
     pub value: T,
 }
 
+impl<'a, T> Item<'a, T> {
+    /// Its value for a key; empty if it lacks it.
+    fn value_of(&self, key: &str) -> &'a str {
+        self.keys.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| value)
+    }
+}
+
 /// The points of one chart.
 pub(super) struct Facet<'a, T> {
     /// The keys that all its points share and other charts do not.
@@ -20,13 +27,13 @@ pub(super) struct Facet<'a, T> {
 }
 
 impl<T> Facet<'_, T> {
-    /// `place=apart, network=loopback`.
-    pub(super) fn name(&self) -> String {
+    /// `, place=apart, network=loopback`: the keys as the end of a title.
+    pub(super) fn in_title(&self) -> String {
         let named = self.keys.iter().map(|(key, value)| match *key {
-            "case" => (*value).to_owned(),
-            _ => format!("{key}={value}"),
+            "case" => format!(", {value}"),
+            _ => format!(", {key}={value}"),
         });
-        named.collect::<Vec<_>>().join(", ")
+        named.collect()
     }
 }
 
@@ -68,26 +75,13 @@ fn varying<'a, T>(items: &[Item<'a, T>]) -> Vec<&'a str> {
 
 /// The values of `key`, with an empty one for items that lack it.
 fn values<'a, T>(items: &[Item<'a, T>], key: &str) -> Vec<&'a str> {
-    distinct(items.iter().map(|item| {
-        item.keys.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| *value)
-    }))
+    distinct(items.iter().map(|item| item.value_of(key)))
 }
 
 fn line_keys<'a, T>(items: &[Item<'a, T>], varying: &[&'a str]) -> Vec<&'a str> {
-    let mut combinations: Vec<Vec<&str>> = Vec::new();
-    for item in items {
-        let of_item: Vec<&str> = varying
-            .iter()
-            .map(|key| item.keys.iter().find(|(known, _)| known == key).map_or("", |(_, v)| v))
-            .collect();
-        if !combinations.contains(&of_item) {
-            combinations.push(of_item);
-        }
-        if combinations.len() > LINES {
-            break;
-        }
-    }
-    if combinations.len() <= LINES {
+    let combination =
+        |item: &Item<'a, T>| varying.iter().map(|key| item.value_of(key)).collect::<Vec<&str>>();
+    if distinct(items.iter().map(combination)).len() <= LINES {
         return varying.to_vec();
     }
     let count = |key: &&&str| values(items, key).len();
@@ -129,7 +123,7 @@ mod tests {
         let names: Vec<(&str, usize)> =
             facets[0].lines.iter().map(|(name, values)| (name.as_str(), values.len())).collect();
         assert_eq!(names, [("spin", 2), ("futex", 1)]);
-        assert_eq!(facets[0].name(), "");
+        assert_eq!(facets[0].in_title(), "");
     }
 
     #[test]
@@ -143,7 +137,7 @@ mod tests {
         }
         let facets = facets(items);
         assert_eq!(facets.len(), 2);
-        assert_eq!(facets[1].name(), "place=together");
+        assert_eq!(facets[1].in_title(), ", place=together");
         assert_eq!(facets[0].lines.len(), 8);
     }
 

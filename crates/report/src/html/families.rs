@@ -40,8 +40,6 @@ pub(super) fn percentiles(results: &[Named], shared: &[Param], ids: &mut Ids) ->
         let facets = facets(items(results, case, &of_metric));
         let count = facets.len();
         for facet in facets.into_iter().take(CHARTS) {
-            let about =
-                if facet.keys.is_empty() { String::new() } else { format!(", {}", facet.name()) };
             let members: Vec<Member> = facet.lines.iter().flat_map(|(_, m)| m).copied().collect();
             let unit = members.first().map_or("", |member| member.result.unit.as_str());
             let mut notes = notes(members.iter().map(|member| member.result));
@@ -53,7 +51,7 @@ pub(super) fn percentiles(results: &[Named], shared: &[Param], ids: &mut Ids) ->
             let ticks = names.iter().enumerate().map(|(at, name)| (at as f64, (*name).to_owned()));
             charts.push(Chart {
                 id: ids.chart(),
-                title: format!("{case}{about}: {family} by percentile"),
+                title: format!("{case}{}: {family} by percentile", facet.in_title()),
                 notes,
                 x: Axis {
                     title: "percentile".to_owned(),
@@ -79,18 +77,13 @@ pub(super) fn phases(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<
         let of_metric = |metric: &str| names.iter().position(|known| *known == metric);
         let facets = facets(items(results, case, &of_metric));
         for facet in facets.into_iter().take(CHARTS) {
-            let about =
-                if facet.keys.is_empty() { String::new() } else { format!(", {}", facet.name()) };
             let members = facet.lines.iter().flat_map(|(_, m)| m).map(|member| member.result);
             charts.push(Chart {
                 id: ids.chart(),
-                title: format!("{case}{about}: rates of its phases"),
+                title: format!("{case}{}: rates of its phases", facet.in_title()),
                 notes: notes(members),
                 x: Axis::figures(unit, unit),
-                y: Axis {
-                    ticks: Ticks::Rows(names.iter().map(|name| (*name).to_owned()).collect()),
-                    ..Axis::default()
-                },
+                y: Axis::rows(names.iter().map(|name| (*name).to_owned())),
                 lines: lines(facet.lines, true, shared),
                 ..Chart::default()
             });

@@ -19,11 +19,12 @@ mod view;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use results::{CaseResult, PointKey};
 
 use crate::comparison::Comparison;
-use crate::html::text::{Ids, Text, written};
+use crate::first_seen::distinct;
+use crate::html::text::{Ids, Text};
 use crate::html::view::View;
 use crate::study::StudyPage;
 pub(crate) use chart::{ScaledPoint, SweepPlot};
@@ -78,14 +79,9 @@ pub fn report_html(report: &Report) -> String {
         view::shorten_names(&mut views);
         views.iter_mut().for_each(|view| view.about = format!(", {}", view.name));
     }
-    let mut areas: Vec<&str> = Vec::new();
-    for area in views.iter().flat_map(|view| &view.areas) {
-        if !areas.contains(&area.name.as_str())
-            && report.section.is_none_or(|only| only == area.name)
-        {
-            areas.push(&area.name);
-        }
-    }
+    let mut areas =
+        distinct(views.iter().flat_map(|view| &view.areas).map(|area| area.name.as_str()));
+    areas.retain(|area| report.section.is_none_or(|only| only == *area));
     let title = report.title.map_or_else(|| format!("oscost: {}", report.subject()), str::to_owned);
     let style = format!("{CHART_STYLE}{STYLE}");
     let policy = format!(
@@ -111,7 +107,7 @@ pub fn report_html(report: &Report) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (Text(&title)) }
-                style { (written(style)) }
+                style { (PreEscaped(style)) }
             }
             body {
                 a.skip href="#main" { "Skip to the content" }
@@ -141,7 +137,7 @@ pub fn report_html(report: &Report) -> String {
                     (about(3, run::method()))
                 }
                 footer { p { "Written by oscost " (env!("CARGO_PKG_VERSION")) "." } }
-                script { (written(SCRIPT.to_owned())) }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
@@ -190,7 +186,7 @@ pub fn chart_svg(run: &ReportRun, point: &str) -> Option<String> {
     };
     // A chart over a parameter shows more than that of an area's costs.
     let mut found: Vec<chart::Chart> = charts.iter().filter(named).cloned().collect();
-    found.sort_by_key(|chart| chart.is_list());
+    found.sort_by_key(chart::Chart::has_rows);
     chart::standalone(found.first()?, CHART_STYLE)
 }
 
@@ -200,5 +196,5 @@ pub(crate) fn sweep_plots(run: &ReportRun) -> Vec<SweepPlot> {
     let view = View::of(run, &mut ids);
     let areas = view.areas.iter().map(|area| area.name.as_str());
     let charts = areas.flat_map(|name| area::charts(&[&view], name, &mut Ids::default()));
-    charts.filter(|chart| !chart.is_list()).filter_map(|chart| chart.as_plot()).collect()
+    charts.filter(|chart| !chart.has_rows()).filter_map(|chart| chart.as_plot()).collect()
 }

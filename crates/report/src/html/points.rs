@@ -3,10 +3,12 @@
 use measure::{Metric, Role, TIME};
 use results::{CaseResult, Estimate, Outcome, PointKey};
 
+use crate::first_seen::{distinct, grouped};
 use crate::html::chart::ChartPoint;
 use crate::html::text::{Ids, visible};
 use crate::labels::{self, Label, Param};
 use crate::quantity::{figure, half_width, measured_half_width};
+use crate::rows::measured;
 
 /// The maximum number of cases that a command names; with more it names the area.
 const CASES_IN_COMMAND: usize = 4;
@@ -99,7 +101,7 @@ pub(super) fn short_name(result: &CaseResult, shared: &[Param]) -> String {
 
 /// The estimate of a measured result whose figures are all finite.
 pub(super) fn estimate(result: &CaseResult) -> Option<Estimate> {
-    let e = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+    let e = measured(result)?;
     [e.median, e.low, e.high].iter().all(|value| value.is_finite()).then_some(e)
 }
 
@@ -169,25 +171,17 @@ pub(super) fn chart_point(result: &CaseResult, at: At, shared: &[Param]) -> Opti
 
 /// What one operation of the cases is, and the command that measures them again.
 pub(super) fn notes<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Vec<String> {
-    let mut names: Vec<&str> = Vec::new();
-    let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
-    for result in results {
-        if !names.contains(&result.case.as_str()) {
-            names.push(&result.case);
-        }
+    let results: Vec<&CaseResult> = results.collect();
+    let names = distinct(results.iter().map(|result| result.case.as_str()));
+    let unusual = results.iter().flat_map(|result| {
         let case = cases::find(&result.case);
-        let unusual = |(key, value): &(&String, &String)| {
+        let params = result.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        params.filter(move |(key, value)| {
             let param = case.and_then(|case| case.params.iter().find(|param| param.name == *key));
-            param.is_some_and(|param| !param.default.contains(&value.as_str()))
-        };
-        for (key, value) in result.params.iter().filter(unusual) {
-            match values.iter_mut().find(|(known, _)| known == key) {
-                Some((_, all)) if all.contains(&value.as_str()) => {}
-                Some((_, all)) => all.push(value),
-                None => values.push((key, vec![value])),
-            }
-        }
-    }
+            param.is_some_and(|param| !param.default.contains(value))
+        })
+    });
+    let values = grouped(distinct(unusual));
     let mut notes = Vec::new();
     if let [only] = names[..]
         && let Some(case) = cases::find(only)

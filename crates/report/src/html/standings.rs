@@ -1,16 +1,18 @@
 //! The columns of a comparison by any dimension, such as systems side by side: what each is better and worse in, by area and by
 //! design, and what their operations make the kernel do.
 
-use analysis::{ColumnStanding, CountRow, Ladder, Overview, Standing, Step, Verdict};
+use analysis::{ColumnStanding, CountRow, Ladder, Overview, Ratio, Standing, Step, Verdict};
 use maud::{Markup, html};
-use measure::TIME;
 
-use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series, Ticks};
-use crate::html::comparing::{bound, class};
+use crate::compare_table::bound;
+use crate::html::chart::{Axis, Chart, ChartPoint, Series};
+use crate::html::comparing::{PLACES, class};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs};
 use crate::ladder::{HOST_CALLS, LEGEND, layer_name, operation, signed, time, verdict_word};
-use crate::overview::{by_application, legend, orders, reversals, sentences};
+use crate::overview::{
+    by_application, legend, name_of, orders, points_words, rank_words, reversals, sentences,
+};
 use crate::quantity::format_per_op;
 
 /// What is certain about the columns of a comparison as a whole.
@@ -73,20 +75,13 @@ fn block(
                 @if with_ranks { th.n scope="col" { "rank of " (columns.len()) } }
             } }
             tbody { @for standing in standings { @for (at, column) in others.iter().enumerate() { tr {
-                th scope="row" { (Text(&name(standing))) }
+                th scope="row" { (Text(&name_of(standing))) }
                 @if others.len() > 1 { td.words { (Text(column)) } }
                 @if let Some(column) = standing.columns.get(at) { (cells(column)) }
-                @if with_ranks { td { (Text(&rank_words(standing.ranks.get(at + 1).copied().flatten()))) } }
+                @if with_ranks { td { (Text(&rank_words(standing.ranks.get(at + 1).copied().flatten(), " to "))) } }
             } } } }
         }))
         (paragraphs(lines))
-    }
-}
-
-fn name(standing: &Standing) -> String {
-    match standing.metric == TIME.name || standing.application.is_some() {
-        true => standing.name.clone(),
-        false => format!("{}: {}", standing.name, standing.metric),
     }
 }
 
@@ -98,31 +93,14 @@ fn cells(column: &ColumnStanding) -> Markup {
         };
         return html! {
             td {} td {} td.verdict { (verdict) @if let Some(why) = &column.why { span.note { (Text(why)) } } }
-            td { (points(0, column.left_out)) }
+            td { (points_words(column)) }
         };
     };
     html! {
         td { (Text(&format!("{:.3}", mean.ratio.mid))) }
-        td { (Text(&format!("{:.3} to {}", mean.ratio.low, bound(mean.ratio.high)))) }
+        td { (Text(&format!("{:.3} to {}", mean.ratio.low, bound(mean.ratio.high, PLACES)))) }
         td class=(class(mean.verdict)) { (mean.verdict.word()) }
-        td { (points(mean.points, column.left_out)) }
-    }
-}
-
-/// `12`, or `12 of 14` if some are left out.
-fn points(count: usize, left_out: usize) -> String {
-    match left_out {
-        0 => count.to_string(),
-        left_out => format!("{count} of {}", count + left_out),
-    }
-}
-
-/// `2`, or `1 to 2` if it is not certain.
-fn rank_words(rank: Option<[usize; 2]>) -> String {
-    match rank {
-        Some([best, worst]) if best == worst => best.to_string(),
-        Some([best, worst]) => format!("{best} to {worst}"),
-        None => String::new(),
+        td { (points_words(column)) }
     }
 }
 
@@ -130,22 +108,11 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
     let others = columns.get(1..).unwrap_or_default();
     let line = |(at, column): (usize, &String)| {
         let point = |(row, standing): (usize, &&Standing)| {
-            let ratio = standing.columns.get(at)?.mean?.ratio;
-            let is_drawn =
-                [ratio.low, ratio.mid, ratio.high].iter().all(|r| r.is_finite() && *r > 0.0);
-            let name = name(standing);
-            let (low, high) = (ratio.low, bound(ratio.high));
-            is_drawn.then(|| ChartPoint {
-                x: ratio.mid,
-                y: row as f64,
-                low: ratio.low,
-                high: ratio.high,
-                text: format!(
-                    "{name}, {column}: {:.3} times the base ({low:.3} to {high})",
-                    ratio.mid
-                ),
-                point: None,
-            })
+            let Ratio { mid, low, high } = standing.columns.get(at)?.mean?.ratio;
+            let is_drawn = [low, mid, high].iter().all(|r| r.is_finite() && *r > 0.0);
+            let (name, end) = (name_of(standing), bound(high, PLACES));
+            let text = format!("{name}, {column}: {mid:.3} times the base ({low:.3} to {end})");
+            is_drawn.then(|| ChartPoint::in_row(row, [mid, low, high], text))
         };
         let points = standings.iter().enumerate().filter_map(point).collect();
         Series { name: column.clone(), look: at, points, joined: false }
@@ -155,15 +122,8 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
         id: ids.chart(),
         title: format!("{title}: mean ratio to {base}"),
         notes: vec!["Geometric mean over the points with its interval; 1 means equal.".to_owned()],
-        x: Axis {
-            kind: Some(ScaleKind::Logarithmic),
-            floats: true,
-            ..Axis::figures(format!("ratio to {base}"), "x")
-        },
-        y: Axis {
-            ticks: Ticks::Rows(standings.iter().map(|standing| name(standing)).collect()),
-            ..Axis::default()
-        },
+        x: Axis::ratios(format!("ratio to {base}")),
+        y: Axis::rows(standings.iter().map(|standing| name_of(standing))),
         lines: others.iter().enumerate().map(line).collect(),
         reference: Some(1.0),
         ..Chart::default()

@@ -6,17 +6,14 @@ use maud::{Markup, html};
 
 use crate::claims::{counts, figure_lines};
 use crate::footnotes::{Reason, joined};
-use crate::html::chart::{Axis, Chart, ChartPoint, Series, Ticks};
+use crate::html::chart::{Axis, Chart, ChartPoint, Series};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text};
 use crate::quantity::{figure, half_width};
-use crate::study::{StudyPage, about_lines, run_line};
+use crate::study::{StudyPage, about_lines, here_number, is_published, ratio_number, run_line};
 
 /// Lines of claims are wrapped by the browser only.
 const UNBROKEN: usize = usize::MAX;
-
-/// A ratio is given to this share: published figures have no more digits.
-const RATIO_DIGITS: f64 = 0.01;
 
 /// The section of the study.
 pub(super) fn section(page_of: &StudyPage, ids: &mut Ids) -> Markup {
@@ -68,17 +65,10 @@ fn rows(table: &MeasuredTable) -> Vec<(String, &CellFigure)> {
 fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
     let rows = rows(table);
     let of_unit = if table.unit.is_empty() { String::new() } else { format!(" {}", table.unit) };
-    let point = |at: usize, [value, low, high]: [f64; 3], text: String| ChartPoint {
-        x: value,
-        y: at as f64,
-        low,
-        high,
-        text,
-        point: None,
-    };
     let of_published = |(at, (name, cell)): (usize, &(String, &CellFigure))| {
         let value = published(cell)?;
-        Some(point(at, [value; 3], format!("{name}, published: {value}{of_unit}")))
+        let text = format!("{name}, published: {value}{of_unit}");
+        Some(ChartPoint::in_row(at, [value; 3], text))
     };
     let here = |(at, (name, cell)): (usize, &(String, &CellFigure))| {
         let here = cell
@@ -88,7 +78,7 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
         let shown = |value: f64| figure(value, half.max(value.abs() * 1e-3), "").number;
         let (value, low, high) = (shown(here.value), shown(here.low), shown(here.high));
         let text = format!("{name}, here: {value}{of_unit} ({low} to {high})");
-        Some(point(at, [here.value, here.low, here.high], text))
+        Some(ChartPoint::in_row(at, [here.value, here.low, here.high], text))
     };
     let lines = [
         (
@@ -104,10 +94,7 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
         id: ids.chart(),
         title: format!("{}: published and measured", table.title),
         x: Axis::figures(if table.unit.is_empty() { "ratio" } else { &table.unit }, ""),
-        y: Axis {
-            ticks: Ticks::Rows(rows.iter().map(|(name, _)| name.clone()).collect()),
-            ..Axis::default()
-        },
+        y: Axis::rows(rows.iter().map(|(name, _)| name.clone())),
         lines: lines.into_iter().enumerate().filter_map(line).collect(),
         ..Chart::default()
     }
@@ -115,9 +102,9 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
 
 /// The figures of a table: for each column what was published, what was measured, and the ratio.
 fn table_of(table: &MeasuredTable) -> Markup {
-    let cells = || table.rows.iter().flat_map(|row| &row.cells);
-    let is_published = cells().any(|cell| cell.published.is_some());
-    let has_doubts = cells().any(|cell| !cell.doubts.is_empty() || cell.reason.is_some());
+    let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+    let is_published = is_published(table);
+    let has_doubts = cells.any(|cell| !cell.doubts.is_empty() || cell.reason.is_some());
     let heading = |what: &str, column: &str| match table.columns.len() {
         1 => what.to_owned(),
         _ => format!("{column}: {what}"),
@@ -142,7 +129,7 @@ fn table_of(table: &MeasuredTable) -> Markup {
                     }
                     (here_cell(cell))
                     @if is_published { td {
-                        (Text(&cell.ratio.map(|r| figure(r, r.abs() * RATIO_DIGITS, "").number).unwrap_or_default()))
+                        (Text(&ratio_number(cell).unwrap_or_default()))
                     } }
                 }
                 @if has_doubts { (doubts(&row.cells)) }
@@ -155,9 +142,7 @@ fn here_cell(cell: &CellFigure) -> Markup {
     let Some(here) = cell.here else {
         return html! { td.bad { @if cell.reason.is_some() { "no figure" } } };
     };
-    let half = half_width(here.value, here.low, here.high);
-    let shown =
-        |value: f64| figure(value, if half > 0.0 { half } else { value.abs() * 1e-3 }, "").number;
+    let shown = |value: f64| here_number(&here, value);
     html! {
         td {
             (Text(&shown(here.value)))

@@ -6,14 +6,14 @@ use std::fmt::Write;
 use analysis::{Recorded, Samples};
 use maud::{Markup, html};
 use measure::TIME;
-use results::{CaseResult, Distribution, Outcome};
+use results::{CaseResult, Distribution, Estimate, Outcome};
 
 use crate::first_seen::{distinct, grouped};
 use crate::footnotes::joined;
 use crate::html::points::{AreaPoint, AreaPoints, estimate, figure_of, interval_of, is_derived};
 use crate::html::text::{Text, path};
 use crate::quantity::{
-    cycles_figure, figure, format_per_op, format_share, interval_figure, measured_half_width,
+    cycles_figure, figure, format_interval, format_per_op, format_share, measured_half_width,
 };
 use crate::rows::{reasons, word};
 
@@ -82,7 +82,7 @@ fn times(points: &[&AreaPoint], recorded: Option<&Recorded>) -> Markup {
                     @let calls = cost.per_op.as_ref().and_then(|per_op| per_op.syscalls);
                     td { (Text(&calls.map(format_per_op).unwrap_or_default())) }
                 }
-                (doubts(cost))
+                (doubts(std::iter::once(cost)))
             }
         } } }
     }
@@ -128,7 +128,7 @@ fn metrics(timed: &[&AreaPoint], group: &Group) -> Markup {
             tr id=[owns.then_some(&point.id)] {
                 th scope="row" { (Text(&point.short)) }
                 @for metric in &group.metrics { (metric_cell(point.result(metric))) }
-                (all_doubts(point.results.iter().copied().filter(|result| result.metric != TIME.name)))
+                (doubts(point.results.iter().copied().filter(|result| result.metric != TIME.name)))
             }
         } }
     }
@@ -136,37 +136,38 @@ fn metrics(timed: &[&AreaPoint], group: &Group) -> Markup {
 
 fn metric_cell(result: Option<&CaseResult>) -> Markup {
     let Some(result) = result else { return html! { td {} } };
-    match (estimate(result), result.outcome) {
-        (Some(e), _) => {
-            let percent = interval_figure(e.median, e.low, e.high).filter(|_| e.low != e.high);
-            html! {
-                td {
-                    (Text(&figure_of(&e, result)))
-                    @if let Some(percent) = percent { small { (Text(&percent.to_string())) } }
-                }
-            }
+    let Some(e) = estimate(result) else { return ending_cell(result) };
+    html! {
+        td {
+            (Text(&figure_of(&e, result)))
+            @if let Some(percent) = percent(&e) { small { (Text(&percent)) } }
         }
-        (None, Outcome::Measured) => html! { td.bad { "no figure" } },
-        (None, outcome) => html! { td.bad { (word(outcome)) } },
     }
 }
 
 /// The figure and its interval, or the outcome.
 fn value_cells(result: &CaseResult) -> Markup {
-    match (estimate(result), result.outcome) {
-        (Some(e), _) => {
-            let percent = interval_figure(e.median, e.low, e.high).filter(|_| e.low != e.high);
-            html! {
-                td { (Text(&figure_of(&e, result))) }
-                td { @if let Some(percent) = percent {
-                    (Text(&percent.to_string()))
-                    small { (Text(&interval_of(&e, &result.unit))) }
-                } }
-            }
-        }
-        (None, Outcome::Measured) => html! { td.bad { "no figure" } td {} },
-        (None, outcome) => html! { td.bad { (word(outcome)) } td {} },
+    let Some(e) = estimate(result) else { return html! { (ending_cell(result)) td {} } };
+    html! {
+        td { (Text(&figure_of(&e, result))) }
+        td { @if let Some(percent) = percent(&e) {
+            (Text(&percent))
+            small { (Text(&interval_of(&e, &result.unit))) }
+        } }
     }
+}
+
+/// The interval relative to the figure; `None` for an exact one.
+fn percent(e: &Estimate) -> Option<String> {
+    format_interval(e.median, e.low, e.high).filter(|_| e.low != e.high)
+}
+
+fn ending_cell(result: &CaseResult) -> Markup {
+    let ending = match result.outcome {
+        Outcome::Measured => "no figure",
+        outcome => word(outcome),
+    };
+    html! { td.bad { (ending) } }
 }
 
 fn cycles(cost: &CaseResult) -> Markup {
@@ -182,12 +183,8 @@ fn number(value: Option<f64>, unit: &str) -> Markup {
     html! { td { (Text(&text.unwrap_or_default())) } }
 }
 
-fn doubts(result: &CaseResult) -> Markup {
-    all_doubts(std::iter::once(result))
-}
-
 /// The doubts about the results, each once.
-fn all_doubts<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Markup {
+fn doubts<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Markup {
     let text = joined(results.flat_map(reasons));
     match text.is_empty() {
         true => html! { td {} },

@@ -109,11 +109,6 @@ pub(super) fn path(class: &str, outline: &str) -> PreEscaped<String> {
     PreEscaped(format!("<path class=\"{class}\" d=\"{outline}\"/>"))
 }
 
-/// An SVG or HTML fragment of plain numbers and letters that this crate has written.
-pub(super) fn written(text: String) -> PreEscaped<String> {
-    PreEscaped(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

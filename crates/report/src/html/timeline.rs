@@ -3,7 +3,7 @@
 use results::CaseResult;
 
 use crate::first_seen::{distinct, grouped};
-use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series, Ticks};
+use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series};
 use crate::html::points::notes;
 use crate::html::sweeps::{Named, number};
 use crate::html::text::Ids;
@@ -103,10 +103,7 @@ fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
             kind: Some(ScaleKind::Linear),
             ..Axis::figures("time since the trial began", "ns")
         },
-        y: Axis {
-            ticks: Ticks::Rows((1..=rows).map(|job| format!("job {job}")).collect()),
-            ..Axis::default()
-        },
+        y: Axis::rows((1..=rows).map(|job| format!("job {job}"))),
         lines: group.lines.iter().enumerate().map(line).collect(),
         // From zero on, whenever the first job begins.
         reference: Some(0.0),

@@ -2,33 +2,32 @@
 
 use cases::mail::metrics::KNEE;
 
-use crate::concurrency::measured;
 use crate::net::levels::three_digits;
 use crate::net::sweep::Sweep;
-use crate::net::wording::heading;
 use crate::page::Page;
+use crate::rows::{measured, reason};
 use crate::text;
 
 /// A line for each architecture; nothing if too few numbers of connections were measured.
 pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
     let knees = sweep.derived.iter().filter(|result| result.metric == KNEE.name);
     let line = |result: &results::CaseResult| {
-        let what = match (measured(result), &result.reason) {
-            (Some(e), _) => {
+        let what = match measured(result) {
+            Some(e) => {
                 let half = (e.high - e.median).max(e.median - e.low);
-                let shown = |value| three_digits(value, half);
-                format!("{} ({}-{})", shown(e.median), shown(e.low), shown(e.high))
+                let [mid, low, high] = [e.median, e.low, e.high].map(|x| three_digits(x, half));
+                format!("{mid} ({low}-{high})")
             }
-            (None, reason) => reason.clone().unwrap_or_else(|| "no reason was given".to_owned()),
+            None => reason(result).to_owned(),
         };
         let doubts = result.doubts.iter().map(|doubt| format!("; {doubt}")).collect::<String>();
         let name = format!("{}: ", result.params["arch"]);
-        text::hanging(&name, &text::clean(&(what + &doubts)), page.prose_width())
+        page.hanging(&name, &text::clean(&(what + &doubts)))
     };
     let lines: String = knees.map(|result| line(result)).collect();
     if lines.is_empty() {
         return String::new();
     }
     let title = "connections from which the rate is at least 90 % of its level with many";
-    heading(&sweep.title(title), page) + &lines
+    page.heading(&sweep.title(title)) + &lines
 }

@@ -5,12 +5,11 @@ use cases::mail::metrics::{OPEN, RATE, SENDER_BUSY, SINK_BUSY};
 use measure::Metric;
 
 use crate::footnotes::Footnotes;
-use crate::grid::{Cell, Column};
+use crate::grid::Column;
 use crate::net::levels::{self, Block, Entry, three_digits};
-use crate::net::rates::{rate_intervals, scale, scale_words, spaced};
+use crate::net::rates::{LAYOUTS, Layout, rate_columns, scale, scale_words};
 use crate::net::sweep::{Arch, Point, Sweep};
-use crate::net::wording::faint;
-use crate::page::{Ink, Page};
+use crate::page::Page;
 
 /// A process that uses at least this share of its CPU is saturated, as in the case.
 const BUSY: f64 = 0.9;
@@ -39,6 +38,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
+    /// Those with a mark, which is the first character of its meaning.
     const MARKED: [(Limit, &str); 4] = [
         (Limit::Sink, "*: at least this much: the sink was the bottleneck, not the sender"),
         (
@@ -66,65 +66,32 @@ impl Limit {
     }
 
     fn mark(self) -> &'static str {
-        match self {
-            Limit::Sender => "",
-            Limit::Sink => "*",
-            Limit::RoundTrips => "~",
-            Limit::Connections => "<",
-            Limit::Unknown => "?",
-        }
+        Limit::MARKED.iter().find(|(limit, _)| *limit == self).map_or("", |(_, text)| &text[..1])
     }
 }
-
-/// The setting of the table.
-#[derive(Clone, Copy)]
-struct Layout {
-    intervals: bool,
-    close: bool,
-}
-
-const LAYOUTS: [Layout; 3] = [
-    Layout { intervals: true, close: false },
-    Layout { intervals: false, close: false },
-    Layout { intervals: false, close: true },
-];
 
 /// The rates of a sweep and the multiples, with a legend of the marks.
 pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
     let scale = scale(sweep);
     let text = format!("recipients accepted per second{}", scale_words(scale));
-    let marks = sweep.archs.iter().map(|arch| notes.mark(&arch.reasons()));
-    let marks = Column::words("", marks.map(|mark| Cell::inked(mark, Ink::Doubt)).collect());
+    let marks = levels::marks(sweep, notes);
     let layout = |layout: &Layout| {
         let of_level = |at: usize| level_columns(sweep, at, scale, *layout, page);
         let mut parts: Vec<Vec<Column>> = (0..sweep.levels.len()).map(of_level).collect();
-        if let Some(last) = parts.last_mut().filter(|_| !marks.is_blank()) {
-            last.push(marks.clone().close());
-        }
+        parts.last_mut().into_iter().for_each(|part| part.extend(marks.clone()));
         vec![Block::new("maximum number of connections", parts)]
     };
     levels::titled(sweep, &text, LAYOUTS.iter().map(layout).collect(), page) + &legend(sweep, page)
 }
 
-/// The rates at a level, with their intervals if the layout has them, and the multiples.
+/// The rates at a level, and the multiples.
 fn level_columns(sweep: &Sweep, at: usize, scale: f64, layout: Layout, page: &Page) -> Vec<Column> {
-    let level = sweep.levels[at];
-    let points = || sweep.archs.iter().map(|arch| &arch.points[at]);
-    let rate = |point: &Point| match point.estimate(&RATE) {
-        Some(estimate) => Entry::estimate(&estimate, scale, &mark(point, level)),
-        None => Entry::without_figure(point),
-    };
-    let rates = levels::column(&level.to_string(), points().map(rate).collect());
-    let mut columns = vec![spaced(rates, layout.close)];
-    if layout.intervals {
-        columns.extend(rate_intervals(points().map(|point| point.estimate(&RATE)), page));
-    }
+    let mark = |point: &Point| mark(point, sweep.levels[at]);
+    let mut columns = rate_columns(sweep, at, scale, mark, layout, page);
     if let Some(base) = base(sweep) {
         let entry = |arch: &Arch| times(arch, base, at).unwrap_or_default();
-        let column = levels::column("x", sweep.archs.iter().map(entry).collect()).close();
-        if !column.is_blank() {
-            columns.push(column);
-        }
+        let multiples = levels::column("x", sweep.archs.iter().map(entry).collect());
+        columns.extend(multiples.close().unless_blank());
     }
     columns
 }
@@ -173,7 +140,7 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
     if base(sweep).is_some() {
         lines.push("x: relative to a process per connection");
     }
-    lines.iter().map(|line| faint(line, page)).collect()
+    lines.iter().map(|line| page.faint(line)).collect()
 }
 
 #[cfg(test)]

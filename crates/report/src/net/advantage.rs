@@ -6,12 +6,11 @@ use cases::net::metrics::{CHEAPER_GROWTH, FASTER_GROWTH, RATE, SERVER_CPU};
 use measure::Metric;
 use results::CaseResult;
 
-use crate::concurrency::measured;
-use crate::grid::{Cell, Column};
+use crate::grid::Column;
 use crate::net::levels::{self, Block, three_digits};
 use crate::net::sweep::{Arch, Point, Sweep};
-use crate::net::wording::{faint, heading};
 use crate::page::Page;
+use crate::rows::measured;
 
 /// The best event loop of each system.
 const LOOPS: [&str; 3] = ["epoll", "kqueue", "iocp"];
@@ -48,22 +47,20 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     }
     let names = lines.iter().map(|line| {
         let by = if line.by == By::Rate { "rate" } else { "CPU time" };
-        Cell::text(format!("{}, {by}", line.than.name))
+        format!("{}, {by}", line.than.name)
     });
-    let names = Column::words("than", names.collect());
+    let names = Column::words("than", names);
     let column = |at: &usize| {
-        let cells = lines.iter().map(|line| cell(event_loop, line, *at)).collect();
+        let cells = lines.iter().map(|line| cell(event_loop, line, *at));
         vec![Column::figures(&sweep.levels[*at].to_string(), cells)]
     };
-    let growth: Vec<Cell> = lines.iter().map(|line| growth(sweep, event_loop, line)).collect();
-    let growth = Column::figures("per tenfold", growth);
+    let growth = lines.iter().map(|line| growth(sweep, event_loop, line));
+    let growth = Column::figures("per tenfold", growth).unless_blank();
     let mut blocks = vec![Block::new("connections in flight", shown.iter().map(column).collect())];
-    if !growth.is_blank() {
-        blocks.push(Block::new("", vec![vec![growth]]));
-    }
+    blocks.extend(growth.map(|growth| Block::new("", vec![vec![growth]])));
     let title = format!("how many times better {} is than others", event_loop.name);
     let mut text =
-        heading(&sweep.title(&title), page) + &levels::laid_out(&names, vec![blocks], page);
+        page.heading(&sweep.title(&title)) + &levels::laid_out(&names, vec![blocks], page);
     let is_bound = |line: &AdvantageLine| {
         line.by == By::Rate
             && shown.iter().any(|at| {
@@ -72,7 +69,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     };
     if lines.iter().any(is_bound) {
         let note = "*: at least, ?: unsure: the load generator limited a rate; the ratio of CPU times is not affected";
-        text.push_str(&faint(note, page));
+        text.push_str(&page.faint(note));
     }
     text
 }
@@ -88,15 +85,15 @@ fn ratio(event_loop: &Arch, line: &AdvantageLine, at: usize) -> Option<Ratio> {
     multiple(&[&a], &[&b], SEED)
 }
 
-fn cell(event_loop: &Arch, line: &AdvantageLine, at: usize) -> Cell {
-    let Some(ratio) = ratio(event_loop, line, at) else { return Cell::text("-") };
+fn cell(event_loop: &Arch, line: &AdvantageLine, at: usize) -> String {
+    let Some(ratio) = ratio(event_loop, line, at) else { return "-".to_owned() };
     let mark = match (event_loop.points[at].is_saturated(), line.than.points[at].is_saturated()) {
         _ if line.by == By::Cpu => "",
         (_, true) => "?",
         (true, false) => "*",
         (false, false) => "",
     };
-    Cell::text(in_brackets(ratio, mark))
+    in_brackets(ratio, mark)
 }
 
 /// Such as `8.29* (7.70-8.86)`.
@@ -109,17 +106,15 @@ fn in_brackets(Ratio { mid, low, high }: Ratio, mark: &str) -> String {
 }
 
 /// The factor by which the ratio grows with ten times the connections.
-fn growth(sweep: &Sweep, event_loop: &Arch, line: &AdvantageLine) -> Cell {
+fn growth(sweep: &Sweep, event_loop: &Arch, line: &AdvantageLine) -> Option<String> {
     let metric = if line.by == By::Rate { &FASTER_GROWTH } else { &CHEAPER_GROWTH };
     let is_of_line = |result: &&&CaseResult| {
         result.metric == metric.name
             && result.params["arch"] == event_loop.name
             && result.params["than"] == line.than.name
     };
-    let found = sweep.derived.iter().find(is_of_line).and_then(|result| measured(result));
-    found.map_or_else(Cell::default, |e| {
-        Cell::text(in_brackets(Ratio { mid: e.median, low: e.low, high: e.high }, ""))
-    })
+    let e = measured(sweep.derived.iter().find(is_of_line)?)?;
+    Some(in_brackets(Ratio { mid: e.median, low: e.low, high: e.high }, ""))
 }
 
 #[cfg(test)]

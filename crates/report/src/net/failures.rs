@@ -1,10 +1,9 @@
 //! Failures under load, by number of connections and cause.
 
+use crate::first_seen::grouped;
 use crate::footnotes::Reason;
 use crate::net::sweep::{Arch, Sweep};
-use crate::net::wording::heading;
 use crate::page::Page;
-use crate::text;
 
 /// A line per architecture with failures; one line if there are none.
 pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
@@ -18,27 +17,20 @@ pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
             true => format!("with {most} connections"),
             false => format!("within {fewest} to {most} connections"),
         };
-        return heading(&sweep.title(&format!("no failures under load {within}")), page);
+        return page.heading(&sweep.title(&format!("no failures under load {within}")));
     }
     let widest = falls.iter().map(|(arch, _)| arch.len()).max().unwrap_or(0);
-    let line = |(arch, shown): &(&str, String)| {
-        text::hanging(&format!("{arch:<widest$}  "), shown, page.prose_width())
-    };
+    let line = |(arch, shown): &(&str, String)| page.hanging(&format!("{arch:<widest$}  "), shown);
     let lines: String = falls.iter().map(line).collect();
-    heading(&sweep.title("failures under load"), page) + &lines
+    page.heading(&sweep.title("failures under load")) + &lines
 }
 
 /// The levels of each failure, such as `from 2500 on: connections were refused`.
 fn shown(arch: &Arch, sweep: &Sweep) -> Option<String> {
-    let mut causes: Vec<(Reason, Vec<usize>)> = Vec::new();
-    for (at, point) in arch.points.iter().enumerate() {
-        for cause in point.gave_way() {
-            match causes.iter_mut().find(|(known, _)| *known == cause) {
-                Some((_, places)) => places.push(at),
-                None => causes.push((cause, vec![at])),
-            }
-        }
-    }
+    let points = arch.points.iter().enumerate();
+    let causes = grouped(
+        points.flat_map(|(at, point)| point.gave_way().into_iter().map(move |cause| (cause, at))),
+    );
     let cell_of = |(cause, places): &(Reason, Vec<usize>)| {
         let measured = arch.points.iter().enumerate().filter(|(_, point)| !point.is_empty());
         let beyond: Vec<usize> = measured.map(|(at, _)| at).filter(|at| *at >= places[0]).collect();

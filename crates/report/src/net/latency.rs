@@ -47,9 +47,9 @@ pub(crate) fn pairs(sweep: &Sweep, heading: &str, at: usize, metrics: [&Metric; 
         Some(pair) => {
             Cell::text(format!("{:>p50$} / {:>p99$} {:<unit$}", pair[0], pair[1], pair[2]))
         }
-        None => Entry::without_figure(&arch.points[at]).into_cell(),
+        None => Entry::without_figure(&arch.points[at]).into(),
     });
-    Column::figures(heading, cells.collect())
+    Column::figures(heading, cells)
 }
 
 /// Such as `1.1`, `2.3` and `ms`.

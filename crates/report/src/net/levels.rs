@@ -2,9 +2,9 @@
 
 use results::{Estimate, Outcome};
 
+use crate::footnotes::Footnotes;
 use crate::grid::{self, Column, Group};
-use crate::net::sweep::{Point, Sweep};
-use crate::net::wording::heading;
+use crate::net::sweep::{Arch, Point, Sweep};
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, half_width};
 
@@ -49,10 +49,11 @@ impl Entry {
         };
         Entry { number: word.to_owned(), ink, word: true, ..Entry::default() }
     }
+}
 
-    /// The entry as a cell.
-    pub(crate) fn into_cell(self) -> grid::Cell {
-        grid::Cell::inked(self.number + &self.mark, self.ink)
+impl From<Entry> for grid::Cell {
+    fn from(entry: Entry) -> grid::Cell {
+        grid::Cell::inked(entry.number + &entry.mark, entry.ink)
     }
 }
 
@@ -79,12 +80,12 @@ pub(crate) fn column(heading: &str, entries: Vec<Entry>) -> Column {
         Some((before, after)) => grid::Cell::text(format!("{before:>whole$}{after:<rest$}")),
         None => grid::Cell::inked(entry.number.clone(), entry.ink),
     });
-    Column::figures(heading, cells.collect())
+    Column::figures(heading, cells)
 }
 
-/// The names of the architectures.
-pub(crate) fn names<'r>(archs: impl Iterator<Item = &'r str>) -> Column {
-    Column::words("arch", archs.map(grid::Cell::text).collect())
+/// The footnote letters of the architectures; `None` if there are no notes.
+pub(crate) fn marks(sweep: &Sweep, notes: &Footnotes) -> Option<Column> {
+    notes.column(sweep.archs.iter().map(Arch::reasons)).unless_blank()
 }
 
 /// The positions of the `count` most informative levels, ascending.
@@ -104,8 +105,22 @@ pub(crate) fn shown_levels_of(sweep: &Sweep, count: usize, order: &[u32]) -> Vec
 
 /// A titled table of a sweep, a row for each architecture, in the first of `layouts` that fits the page.
 pub(crate) fn titled(sweep: &Sweep, what: &str, layouts: Vec<Vec<Block>>, page: &Page) -> String {
-    let names = names(sweep.archs.iter().map(|arch| arch.name));
-    heading(&sweep.title(what), page) + &laid_out(&names, layouts, page)
+    let names = Column::words("arch", sweep.archs.iter().map(|arch| arch.name));
+    page.heading(&sweep.title(what)) + &laid_out(&names, layouts, page)
+}
+
+/// As [`titled`], with a remark below; nothing if no layout has figures.
+pub(crate) fn remarked(
+    sweep: &Sweep,
+    what: &str,
+    layouts: Vec<Vec<Block>>,
+    remark: &str,
+    page: &Page,
+) -> String {
+    match layouts.iter().all(Vec::is_empty) {
+        true => String::new(),
+        false => titled(sweep, what, layouts, page) + &page.faint(remark),
+    }
 }
 
 /// Columns that stay together, under a common heading with the adjacent ones.

@@ -6,17 +6,14 @@ use cases::net::metrics::{
 use measure::Metric;
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::concurrency::measured;
 use crate::first_seen::{distinct, grouped};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::net::levels::three_digits;
 use crate::net::sweep::{is_name, param};
-use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
 use crate::quantity::{format_time, half_width};
-use crate::rows::{is_described, reasons, word};
-use crate::text;
+use crate::rows::{is_described, measured, reasons, word};
 
 const CASE: &str = "net/overload";
 const PARAMS: [&str; 8] =
@@ -101,14 +98,14 @@ fn of_setting(setting: &[(&str, &str)], lines: &[OverloadLine], page: &Page) -> 
         |line: &&OverloadLine| line.ending().is_some_and(|end| end.outcome == Outcome::Unsupported);
     let (missing, shown): (Vec<&OverloadLine>, Vec<&OverloadLine>) =
         lines.iter().partition(is_missing);
-    let mut text = heading(&title, page);
+    let mut text = page.heading(&title);
     if !shown.is_empty() {
         text.push_str(&figures(&shown, page));
     }
     let mut names: Vec<&str> = missing.iter().map(|line| line.arch).collect();
     names.dedup();
     if !names.is_empty() {
-        text.push_str(&faint(&format!("unsupported here: {}", names.join(", ")), page));
+        text.push_str(&page.faint(&format!("unsupported here: {}", names.join(", "))));
     }
     text
 }
@@ -128,20 +125,16 @@ fn figures(lines: &[&OverloadLine], page: &Page) -> String {
             }
             _ => Cell::text("-"),
         };
-        Column::figures(heading, lines.iter().map(cell).collect())
+        Column::figures(heading, lines.iter().map(cell))
     };
     let time = |heading: &str, metric: &Metric| {
-        let cell = |line: &&OverloadLine| match line.estimate(metric) {
-            Some(e) => Cell::text(format_time(e.median, half_width(e.median, e.low, e.high))),
-            None => Cell::text("-"),
-        };
-        Column::figures(heading, lines.iter().map(cell).collect())
+        let time = |e: Estimate| format_time(e.median, half_width(e.median, e.low, e.high));
+        let cell = |line: &&OverloadLine| line.estimate(metric).map_or("-".to_owned(), time);
+        Column::figures(heading, lines.iter().map(cell))
     };
-    let marks = reasons.iter().map(|reasons| Cell::inked(notes.mark(reasons), Ink::Doubt));
-    let marks = Column::words("", marks.collect()).close();
     let keys = [
-        Column::words("arch", lines.iter().map(|line| Cell::text(line.arch)).collect()),
-        Column::figures("load", lines.iter().map(|line| Cell::text(line.load)).collect()),
+        Column::words("arch", lines.iter().map(|line| line.arch)),
+        Column::figures("load", lines.iter().map(|line| line.load)),
     ];
     let rates = [
         number("capacity\n/s", &CAPACITY, 1.0),
@@ -155,7 +148,7 @@ fn figures(lines: &[&OverloadLine], page: &Page) -> String {
         number("gave\nup, %", &GAVE_UP, 0.01),
         number("refused\n%", &REFUSED, 0.01),
         number("failed\n%", &FAILED, 0.01),
-        marks,
+        notes.column(&reasons),
     ];
     let all = [&keys[..], &rates, &outcomes].concat();
     let tables = match grid::total_width(&all) <= page.table_width() + 2 {
@@ -165,14 +158,12 @@ fn figures(lines: &[&OverloadLine], page: &Page) -> String {
             grid::table([&keys[..], &rates].concat(), page) + "\n" + &grid::table(second, page)
         }
     };
-    let mut legend = String::new();
-    for line in conclusions(lines) {
-        legend.push_str(&text::hanging("", &page.signs(&line), page.prose_width()));
-    }
+    let conclusions = conclusions(lines).into_iter();
+    let legend: String = conclusions.map(|line| page.hanging("", &page.signs(&line))).collect();
     let meaning = "capacity: with 64 clients that wait; goodput: answered before the client gives up, counted from the planned time; kept: goodput \
                    as a share of the capacity, or of the load if that is less; each request is answered, timed out, refused \
                    or failed";
-    tables + &notes.lines(page) + &legend + &faint(meaning, page)
+    tables + &notes.lines(page) + &legend + &page.faint(meaning)
 }
 
 /// Which architectures collapse at the highest load, and which do not.

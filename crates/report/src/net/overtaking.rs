@@ -4,69 +4,60 @@ use cases::net::metrics::{CHEAPER_FROM, FASTER_FROM};
 use measure::Metric;
 use results::{CaseResult, Outcome};
 
-use crate::concurrency::measured;
+use crate::first_seen::distinct;
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::net::sweep::Sweep;
-use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
+use crate::rows::{measured, reason};
 
 const COLUMNS: [(&Metric, &str); 2] =
     [(&FASTER_FROM, "by rate"), (&CHEAPER_FROM, "by server CPU time")];
 
 /// A line per compared pair.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
-    let mut pairs: Vec<(&str, &str)> = Vec::new();
     let of_crossings =
         |result: &&&CaseResult| COLUMNS.iter().any(|(metric, _)| result.metric == metric.name);
-    for result in sweep.derived.iter().filter(of_crossings) {
-        let pair = (result.params["arch"].as_str(), result.params["than"].as_str());
-        if !pairs.contains(&pair) {
-            pairs.push(pair);
-        }
-    }
+    let pairs = distinct(sweep.derived.iter().filter(of_crossings).map(|result| pair(result)));
     if pairs.is_empty() {
         return String::new();
     }
-    let result = |pair: &(&str, &str), metric: &Metric| {
-        let of_pair = |r: &&&CaseResult| r.params["arch"] == pair.0 && r.params["than"] == pair.1;
-        sweep.derived.iter().filter(of_pair).find(|r| r.metric == metric.name).copied()
+    let result = |wanted: &[&str; 2], metric: &Metric| {
+        let is_it = |r: &&CaseResult| r.metric == metric.name && pair(r) == *wanted;
+        sweep.derived.iter().copied().find(is_it)
     };
     let results = |pair| COLUMNS.map(|(metric, _)| result(pair, metric));
-    let reasons: Vec<Vec<Reason>> = pairs
-        .iter()
-        .map(|pair| results(pair).into_iter().flatten().flat_map(doubts).collect())
-        .collect();
+    let doubts_of = |pair| results(pair).into_iter().flatten().flat_map(doubts).collect();
+    let reasons: Vec<Vec<Reason>> = pairs.iter().map(doubts_of).collect();
     let notes = Footnotes::of(&reasons);
     let columns = |metric: &Metric, heading: &str| {
         let results: Vec<Option<&CaseResult>> = pairs.iter().map(|p| result(p, metric)).collect();
-        let cells = results.iter().map(|r| r.map(cell).unwrap_or_default()).collect();
-        let marks = results.iter().map(|r| r.map(doubts).unwrap_or_default());
-        let marks = marks.map(|reasons| Cell::inked(notes.mark(&reasons), Ink::Doubt)).collect();
-        let columns = [Column::words(heading, cells).wrapping(), Column::words("", marks).close()];
-        columns.into_iter().filter(|column| !column.is_blank()).collect::<Vec<_>>()
+        let cells = results.iter().map(|r| r.map(cell));
+        let marks = notes.column(results.iter().map(|r| r.map(doubts).unwrap_or_default()));
+        let columns = [Column::words(heading, cells).wrapping(), marks];
+        columns.into_iter().filter_map(Column::unless_blank).collect::<Vec<_>>()
     };
-    let said = |pair: &(&str, &str)| Cell::text(format!("{} over {}", pair.0, pair.1));
-    let said = Column::words("better", pairs.iter().map(said).collect()).wrapping();
+    let said = pairs.iter().map(|[arch, than]| format!("{arch} over {than}"));
+    let said = Column::words("better", said).wrapping();
     let shown = COLUMNS.map(|(metric, heading)| columns(metric, heading));
-    let all: Vec<Column> = std::iter::once(&said).chain(shown.iter().flatten()).cloned().collect();
+    let with_names = |columns: &[Column]| [std::slice::from_ref(&said), columns].concat();
+    let all = with_names(&shown.concat());
     let tables = match grid::total_width(&all) <= page.table_width() + 2 {
         true => grid::table(all, page),
         false => {
-            let with_names = |columns: &Vec<Column>| {
-                grid::table(std::iter::once(&said).chain(columns).cloned().collect(), page)
-            };
-            shown
-                .iter()
-                .filter(|columns| !columns.is_empty())
-                .map(with_names)
-                .collect::<Vec<_>>()
-                .join("\n")
+            let shown = shown.iter().filter(|columns| !columns.is_empty());
+            let tables = shown.map(|columns| grid::table(with_names(columns), page));
+            tables.collect::<Vec<_>>().join("\n")
         }
     };
     let title = sweep.title("number of connections from which one is better than another");
     let note = "a rate limited by the generator counts only if it is still the greater one";
-    heading(&title, page) + &tables + &notes.lines(page) + &faint(note, page)
+    page.heading(&title) + &tables + &notes.lines(page) + &page.faint(note)
+}
+
+/// The architecture that is better, and the other one.
+fn pair(result: &CaseResult) -> [&str; 2] {
+    ["arch", "than"].map(|key| result.params[key].as_str())
 }
 
 /// `from about 120 (90-160)`, or a short reason why there is no such number.
@@ -78,7 +69,7 @@ fn cell(result: &CaseResult) -> Cell {
         }
         None => {
             let ink = if result.outcome == Outcome::Unsupported { Ink::Plain } else { Ink::Bad };
-            let reason = result.reason.as_deref().unwrap_or("no reason was given");
+            let reason = reason(result);
             Cell::inked(reason.split(": ").next().unwrap_or(reason), ink)
         }
     }

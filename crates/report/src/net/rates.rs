@@ -5,12 +5,11 @@ use cases::net::metrics::{RATE, SERVER_CPU};
 use results::Estimate;
 
 use crate::footnotes::Footnotes;
-use crate::grid::{Cell, Column};
+use crate::grid::Column;
 use crate::interval::interval_column;
 use crate::net::levels::{self, Block, Entry, three_digits};
 use crate::net::sweep::{ANSWER, Arch, Point, Sweep};
-use crate::net::wording::{faint, heading};
-use crate::page::{Ink, Page};
+use crate::page::Page;
 
 /// The mark of a rate that the load generator limited, so that it is a lower bound.
 const AT_LEAST: &str = "*";
@@ -33,14 +32,14 @@ const IN_FLIGHT: &str = "connections in flight";
 
 /// The setting of the table.
 #[derive(Clone, Copy)]
-struct Layout {
+pub(crate) struct Layout {
     intervals: bool,
     multiples_intervals: bool,
     close: bool,
 }
 
 /// The settings from the widest to the narrowest.
-const LAYOUTS: [Layout; 4] = {
+pub(crate) const LAYOUTS: [Layout; 4] = {
     let least = Layout { intervals: false, multiples_intervals: false, close: true };
     let roomy = Layout { close: false, ..least };
     let multiples = Layout { multiples_intervals: true, ..roomy };
@@ -52,18 +51,13 @@ pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
     let what = if sweep.case == ANSWER { "connections" } else { "requests" };
     let scale = scale(sweep);
     let text = format!("{what} answered per second{}", scale_words(scale));
-    let marks: Vec<Cell> = sweep
-        .archs
-        .iter()
-        .map(|arch| Cell::inked(notes.mark(&arch.reasons()), Ink::Doubt))
-        .collect();
-    let marks = Column::words("", marks).close();
+    let marks = levels::marks(sweep, notes);
+    let mark = |point: &Point| mark(point).to_owned();
     let layout = |layout: &Layout| {
-        let of_levels = rate_columns(sweep, scale, *layout, page);
+        let of_level = |at| rate_columns(sweep, at, scale, mark, *layout, page);
+        let of_levels = (0..sweep.levels.len()).map(of_level).collect();
         let mut of_means = mean_columns(sweep, scale, *layout, page);
-        if !marks.is_blank() {
-            of_means.last_mut().into_iter().for_each(|part| part.push(marks.clone()));
-        }
+        of_means.last_mut().into_iter().for_each(|part| part.extend(marks.clone()));
         vec![Block::new(IN_FLIGHT, of_levels), Block::new("", of_means)]
     };
     levels::titled(sweep, &text, LAYOUTS.iter().map(layout).collect(), page) + &legend(sweep, page)
@@ -93,8 +87,8 @@ pub(crate) fn by_cpu_second(sweep: &Sweep, page: &Page) -> String {
         "answered per CPU second of the server{} (rows with {AT_LEAST})",
         scale_words(scale)
     );
-    let names = levels::names(archs.iter().map(|arch| arch.name));
-    heading(&sweep.title(&text), page)
+    let names = Column::words("arch", archs.iter().map(|arch| arch.name));
+    page.heading(&sweep.title(&text))
         + &levels::laid_out(&names, vec![layout(false), layout(true)], page)
 }
 
@@ -120,26 +114,31 @@ pub(crate) fn scale_words(scale: f64) -> &'static str {
     if scale > 1.0 { ", in thousands" } else { "" }
 }
 
-pub(crate) fn spaced(column: Column, close: bool) -> Column {
+fn spaced(column: Column, close: bool) -> Column {
     if close { column.close() } else { column }
 }
 
-/// A column per level, with its interval if `intervals`.
-fn rate_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<Vec<Column>> {
-    let of_level = |(at, level): (usize, &u32)| {
-        let points = || sweep.archs.iter().map(|arch| &arch.points[at]);
-        let entry = |point: &Point| match point.estimate(&RATE) {
-            Some(estimate) => Entry::estimate(&estimate, scale, mark(point)),
-            None => Entry::without_figure(point),
-        };
-        let column = levels::column(&level.to_string(), points().map(entry).collect());
-        let mut part = vec![spaced(column, layout.close)];
-        if layout.intervals {
-            part.extend(rate_intervals(points().map(|point| point.estimate(&RATE)), page));
-        }
-        part
+/// The rates of servers or senders, whose metric has the same name, at a level with their marks; and their intervals if the layout
+/// has them.
+pub(crate) fn rate_columns(
+    sweep: &Sweep,
+    at: usize,
+    scale: f64,
+    mark: impl Fn(&Point) -> String,
+    layout: Layout,
+    page: &Page,
+) -> Vec<Column> {
+    let points = || sweep.archs.iter().map(|arch| &arch.points[at]);
+    let entry = |point: &Point| match point.estimate(&RATE) {
+        Some(estimate) => Entry::estimate(&estimate, scale, &mark(point)),
+        None => Entry::without_figure(point),
     };
-    sweep.levels.iter().enumerate().map(of_level).collect()
+    let rates = levels::column(&sweep.levels[at].to_string(), points().map(entry).collect());
+    let mut columns = vec![spaced(rates, layout.close)];
+    if layout.intervals {
+        columns.extend(intervals(points().map(|point| point.estimate(&RATE)), page));
+    }
+    columns
 }
 
 /// The mark of a rate; a failure takes precedence over saturation of the generator.
@@ -153,10 +152,7 @@ fn mark(point: &Point) -> &'static str {
 }
 
 /// The intervals of estimates, except those of a single round.
-pub(crate) fn rate_intervals(
-    estimates: impl Iterator<Item = Option<Estimate>>,
-    page: &Page,
-) -> Option<Column> {
+fn intervals(estimates: impl Iterator<Item = Option<Estimate>>, page: &Page) -> Option<Column> {
     interval_column(estimates.map(|e| e.filter(|e| e.low < e.high)), page)
 }
 
@@ -185,7 +181,7 @@ fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<V
                 let Ratio { mid, low, high } = multiple.as_ref()?.ratio;
                 Some(Estimate { median: mid, low, high, level: LEVEL })
             };
-            part.extend(rate_intervals(ratios.iter().map(estimate), page));
+            part.extend(intervals(ratios.iter().map(estimate), page));
         }
         parts.push(part);
     }
@@ -280,7 +276,7 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
         }
     };
     lines.push(over);
-    lines.iter().map(|line| faint(line, page)).collect()
+    lines.iter().map(|line| page.faint(line)).collect()
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 use measure::{Doubt, Metric, Role};
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::concurrency::measured;
 use crate::first_seen;
 use crate::footnotes::Reason;
-use crate::rows::{COST, is_described, reasons, word};
+use crate::rows::{COST, ending_words, is_described, measured, reason, reasons};
 
 pub(crate) const ANSWER: &str = "net/answer";
 pub(crate) const REQUESTS: &str = "net/requests";
@@ -228,15 +227,12 @@ impl<'r> Point<'r> {
 
     fn unsupported(&self) -> Option<&'r str> {
         let ending = self.ending().filter(|result| result.outcome == Outcome::Unsupported)?;
-        Some(ending.reason.as_deref().unwrap_or("no reason was given"))
+        Some(reason(ending))
     }
 
     /// Its failures under load.
     pub(crate) fn gave_way(&self) -> Vec<Reason> {
-        let ending = self.ending().map(|ending| {
-            let why = ending.reason.as_deref().unwrap_or("no reason was given");
-            Reason::Missing(format!("{}: {why}", word(ending.outcome)))
-        });
+        let ending = self.ending().map(|ending| Reason::Missing(ending_words(ending)));
         let doubts = self.doubts().filter(|doubt| doubt.is_failure_under_load());
         first_seen::distinct(ending.into_iter().chain(doubts.cloned().map(Reason::Doubt)))
     }

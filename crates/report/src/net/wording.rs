@@ -4,15 +4,6 @@ use results::CaseResult;
 
 use crate::net::sweep::Sweep;
 use crate::page::{Ink, Page};
-use crate::text;
-
-pub(crate) fn heading(title: &str, page: &Page) -> String {
-    page.prose(Ink::Heading, title)
-}
-
-pub(crate) fn faint(line: &str, page: &Page) -> String {
-    page.faint(line)
-}
 
 /// The lines below the tables of an area: the meaning of the digits, and where to find all metrics.
 pub(crate) fn what_digits_mean(results: &[&CaseResult], area: &str, page: &Page) -> String {
@@ -24,7 +15,7 @@ pub(crate) fn what_digits_mean(results: &[&CaseResult], area: &str, page: &Page)
         ),
         format!("all metrics of the area {area}: --json, --csv and --xlsx"),
     ];
-    lines.iter().map(|line| faint(line, page)).collect()
+    lines.iter().map(|line| page.faint(line)).collect()
 }
 
 /// Missing points: architectures that this system lacks, and points outside this run.
@@ -34,12 +25,12 @@ pub(crate) fn missing(sweep: &Sweep, page: &Page) -> String {
         let shown =
             sweep.missing.iter().map(|(why, archs)| format!("{} ({why})", archs.join(", ")));
         let shown = shown.collect::<Vec<_>>().join("; ");
-        let line = text::hanging("unsupported here: ", &shown, page.prose_width());
+        let line = page.hanging("unsupported here: ", &shown);
         text.push_str(&page.paint_lines(Ink::Faint, &line));
     }
     if sweep.has_gaps() {
         let line = format!("-: not in this run; `oscost run {} --full` measures all", sweep.case);
-        text.push_str(&faint(&line, page));
+        text.push_str(&page.faint(&line));
     }
     text
 }

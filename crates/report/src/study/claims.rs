@@ -4,19 +4,18 @@ use analysis::claim::{ClaimVerdict, JudgedClaim};
 
 use super::model::StudyPage;
 use crate::claims::{INDENT, claim_text, counts};
-use crate::page::{Ink, Page};
-use crate::text;
+use crate::page::Page;
 
 /// All claims: the counts of verdicts, and each claim with its figures and what is known about it.
 pub(super) fn claims_text(page_of: &StudyPage, page: &Page) -> String {
     if page_of.claims.is_empty() {
         return String::new();
     }
-    let mut text = page.prose(Ink::Heading, &counts(page_of.claims));
+    let mut text = page.heading(&counts(page_of.claims));
     for judged in page_of.claims {
         text.push('\n');
         text.push_str(&claim_text(judged, page));
-        let line = |line: &String| text::hanging(INDENT, line, page.prose_width());
+        let line = |line: &String| page.hanging(INDENT, line);
         text.extend(about_lines(judged, page_of).iter().map(line));
     }
     page.signs(&text)

@@ -5,7 +5,7 @@ use analysis::study::{CellFigure, CellValue, MeasuredTable};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
-use crate::quantity::{Figure, figure, half_width, interval_figure};
+use crate::quantity::{figure, half_width, interval_figure};
 
 /// A ratio is given to this share: published figures have no more digits.
 const RATIO_DIGITS: f64 = 0.01;
@@ -18,7 +18,7 @@ pub(super) fn table_text(table: &MeasuredTable, page: &Page) -> String {
         true => table.title.clone(),
         false => format!("{}, {}", table.title, table.unit),
     };
-    let mut text = page.prose(Ink::Heading, &page.signs(&title));
+    let mut text = page.heading(&page.signs(&title));
     let reasons: Vec<Vec<Reason>> =
         table.rows.iter().map(|row| row.cells.iter().flat_map(reasons).collect()).collect();
     let notes = Footnotes::of(&reasons);
@@ -36,24 +36,20 @@ fn reasons(cell: &CellFigure) -> Vec<Reason> {
 /// A table of one column: published, here with its interval, and the ratio beside each other.
 fn side_by_side(table: &MeasuredTable, notes: &Footnotes, page: &Page) -> String {
     let cells = || table.rows.iter().map(|row| &row.cells[0]);
-    let titles = table.rows.iter().map(|row| Cell::text(row.title.clone())).collect();
     let interval = |value: CellValue| match interval_figure(value.value, value.low, value.high) {
         Some(figure) if value.low < value.high => Cell::figure(figure),
-        _ => Cell::text(""),
+        _ => Cell::default(),
     };
-    let mut columns = vec![Column::words(&table.rows_are, titles).wrapping()];
+    let mut columns = vec![names(&table.rows_are, table).wrapping()];
     let is_published = is_published(table);
     if is_published {
-        columns.push(Column::figures("published", cells().map(published).collect()));
+        columns.push(Column::figures("published", cells().map(published)));
     }
-    columns.push(Column::figures("here", cells().map(|cell| here(cell, notes)).collect()));
-    let intervals = cells().map(|cell| cell.here.map_or(Cell::text(""), interval)).collect();
-    let intervals = Column::figures("", intervals);
-    if !intervals.is_blank() {
-        columns.push(intervals.close());
-    }
+    columns.push(Column::figures("here", cells().map(|cell| here(cell, notes))));
+    let intervals = Column::figures("", cells().map(|cell| cell.here.map(interval)));
+    columns.extend(intervals.close().unless_blank());
     if is_published {
-        columns.push(Column::figures("here/publ.", cells().map(ratio).collect()));
+        columns.push(Column::figures("here/publ.", cells().map(ratio)));
     }
     grid::table(columns, page)
 }
@@ -82,8 +78,6 @@ fn one_below_the_other(table: &MeasuredTable, notes: &Footnotes, page: &Page) ->
 
 /// One part of a table, in as many pieces as the width of the page needs.
 fn block(name: &str, cells: &[Vec<Cell>], table: &MeasuredTable, page: &Page) -> String {
-    let titles = || table.rows.iter().map(|row| Cell::text(row.title.clone())).collect();
-    let names = || Column::words(name, titles());
     let mut pieces: Vec<Vec<Column>> = Vec::new();
     for (title, cells) in table.columns.iter().zip(cells) {
         let column = Column::figures(title, cells.clone());
@@ -91,10 +85,14 @@ fn block(name: &str, cells: &[Vec<Cell>], table: &MeasuredTable, page: &Page) ->
             |piece: &Vec<Column>| grid::total_width(piece) + column.width() <= page.table_width();
         match pieces.last_mut() {
             Some(piece) if piece.len() == 1 || fits(piece) => piece.push(column),
-            _ => pieces.push(vec![first_column(names(), &column, page), column]),
+            _ => pieces.push(vec![first_column(names(name, table), &column, page), column]),
         }
     }
     pieces.into_iter().map(|columns| grid::table(columns, page)).collect()
+}
+
+fn names(heading: &str, table: &MeasuredTable) -> Column {
+    Column::words(heading, table.rows.iter().map(|row| row.title.as_str()))
 }
 
 /// The names of the rows, which wrap if they leave no room.
@@ -103,7 +101,8 @@ fn first_column(names: Column, other: &Column, page: &Page) -> Column {
     if names.width() > room { names.wrapping() } else { names }
 }
 
-fn is_published(table: &MeasuredTable) -> bool {
+/// Whether any figure was published.
+pub(crate) fn is_published(table: &MeasuredTable) -> bool {
     table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.published.is_some())
 }
 
@@ -117,23 +116,23 @@ fn published(cell: &CellFigure) -> Cell {
 
 fn here(cell: &CellFigure, notes: &Footnotes) -> Cell {
     match (&cell.here, &cell.reason) {
-        (Some(value), _) => {
-            let half = half_width(value.value, value.low, value.high);
-            // A figure without an interval has four digits.
-            let half = if half > 0.0 { half } else { value.value.abs() * 1e-3 };
-            Cell::number(figure(value.value, half, "").number)
-        }
+        (Some(value), _) => Cell::number(here_number(value, value.value)),
         (None, Some(_)) => Cell::inked(format!("- {}", notes.mark(&reasons(cell))), Ink::Doubt),
         (None, None) => Cell::unknown(),
     }
 }
 
+/// An end or the middle of a figure measured here; one without an interval has four digits.
+pub(crate) fn here_number(here: &CellValue, value: f64) -> String {
+    let half = half_width(here.value, here.low, here.high);
+    figure(value, if half > 0.0 { half } else { value.abs() * 1e-3 }, "").number
+}
+
 fn ratio(cell: &CellFigure) -> Cell {
-    match cell.ratio {
-        None => Cell::text(""),
-        Some(ratio) => {
-            let Figure { number, .. } = figure(ratio, ratio.abs() * RATIO_DIGITS, "");
-            Cell::number(number)
-        }
-    }
+    ratio_number(cell).map(Cell::number).into()
+}
+
+/// The figure measured here divided by the published one.
+pub(crate) fn ratio_number(cell: &CellFigure) -> Option<String> {
+    cell.ratio.map(|ratio| figure(ratio, ratio.abs() * RATIO_DIGITS, "").number)
 }

@@ -3,13 +3,13 @@
 use cases::concurrency::metrics::{RATE, TURNAROUND};
 use results::{CaseResult, Estimate};
 
+use crate::concurrency;
 use crate::concurrency::shape::{
     DEGREE, Group, JOBS, SERIAL, WORTH, by_value, cpus_words, grouped, is_derived, is_known,
     length_ns, length_words, number, param, place, values,
 };
-use crate::concurrency::{self, measured};
 use crate::results_table::known_and_odd;
-use crate::rows::{COST, Row, areas};
+use crate::rows::{COST, Row, areas, measured};
 
 /// One chart: lines over the same values of x.
 #[derive(Debug, Clone, PartialEq)]

@@ -109,13 +109,17 @@ pub(super) fn fitting(text: &str) -> String {
         return text;
     }
     let note = format!(" ... (cut: {} characters in total, see JSON)", text.chars().count());
-    let mut room = LONGEST_TEXT - note.len();
+    beginning(&text, LONGEST_TEXT - note.len()) + &note
+}
+
+/// The characters of `text` that fit in so many units of UTF-16.
+fn beginning(text: &str, mut room: usize) -> String {
     let fits = |c: &char| {
         let left = room.checked_sub(c.len_utf16());
         room = left.unwrap_or(0);
         left.is_some()
     };
-    text.chars().take_while(fits).collect::<String>() + &note
+    text.chars().take_while(fits).collect()
 }
 
 /// A heading of a table.
@@ -213,13 +217,7 @@ impl Names {
         let name: String = name.chars().map(plain).collect();
         let numbered = |number: usize| {
             let suffix = if number == 1 { String::new() } else { format!(" {number}") };
-            let mut room = LONGEST_NAME - suffix.len();
-            let fits = |c: &char| {
-                let left = room.checked_sub(c.len_utf16());
-                room = left.unwrap_or(0);
-                left.is_some()
-            };
-            name.chars().take_while(fits).collect::<String>().trim_end().to_owned() + &suffix
+            beginning(&name, LONGEST_NAME - suffix.len()).trim_end().to_owned() + &suffix
         };
         let is_free = |name: &String| self.taken.insert(name.to_lowercase());
         (1..).map(numbered).find(is_free).unwrap_or_default()

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use results::{CaseResult, Document, Outcome};
 use rust_xlsxwriter::{Workbook, XlsxError};
 
+use crate::rows::measured;
 use crate::workbook::pages::{CellValue, Pages, ROWS_OF_A_SHEET, WHOLE};
 
 /// The identity of the run, its options, and the facts about the machine.
@@ -71,35 +72,29 @@ pub(super) fn summary(
     let mut pages =
         Pages::new(workbook, "summary", headings(&params, &AFTER_PARAMS), rows_of_a_sheet)?;
     for result in results {
-        let measured = |value: Option<f64>| {
-            value.map_or(CellValue::Empty, |value| CellValue::measured(value, &result.unit))
+        let interval = |figures: Option<[f64; 3]>, unit: &str| match figures {
+            Some(figures) => figures.map(|figure| CellValue::measured(figure, unit)),
+            None => [const { CellValue::Empty }; 3],
         };
         let share = |value: Option<f64>| {
             value.map_or(CellValue::Empty, |value| CellValue::number(value, "0.0%"))
         };
-        let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured);
+        let estimate = measured(result);
+        let cycles = result.cycles.filter(|_| result.outcome == Outcome::Measured);
         let mut row = identity(result, &params);
         row.extend([
             CellValue::text(result.better.word()),
             CellValue::text(result.outcome.word()),
             CellValue::text(result.reason.as_deref().unwrap_or("")),
-            measured(estimate.map(|e| e.median)),
-            measured(estimate.map(|e| e.low)),
-            measured(estimate.map(|e| e.high)),
+        ]);
+        row.extend(interval(estimate.map(|e| [e.median, e.low, e.high]), &result.unit));
+        row.extend([
             share(estimate.map(|e| e.level)),
             CellValue::number(f64::from(result.rounds), WHOLE),
             share(result.quiet_share),
             CellValue::text(&result.doubts_in_words()),
         ]);
-        let cycles = result.cycles.filter(|_| result.outcome == Outcome::Measured);
-        let in_cycles = |value: Option<f64>| {
-            value.map_or(CellValue::Empty, |value| CellValue::measured(value, "cycles/op"))
-        };
-        row.extend([
-            in_cycles(cycles.map(|c| c.median)),
-            in_cycles(cycles.map(|c| c.low)),
-            in_cycles(cycles.map(|c| c.high)),
-        ]);
+        row.extend(interval(cycles.map(|c| [c.median, c.low, c.high]), "cycles/op"));
         pages.push(&row)?;
     }
     pages.finish()

@@ -3,11 +3,11 @@
 
 use std::fmt::Write;
 
-use maud::{Markup, Render, html};
+use maud::{Markup, PreEscaped, Render, html};
 
 use super::scale::{Extent, Scale, ScaleKind};
 use super::shape::{Axis, Chart, ChartPoint, LOOKS, Mark, Series, Shade, Ticks};
-use crate::html::text::{Text, path, shortened, written};
+use crate::html::text::{Text, path, shortened, visible};
 use crate::quantity::figure;
 
 /// The sizes in units of the drawing; text has 12 of them.
@@ -196,9 +196,8 @@ pub(in crate::html) fn standalone(chart: &Chart, style: &str) -> Option<String> 
     let lines = |text: &str| -> Vec<String> {
         crate::text::hanging("", text, letters).lines().map(str::to_owned).collect()
     };
-    let titles = lines(&crate::html::text::visible(&chart.title));
-    let notes: Vec<String> =
-        chart.notes.iter().flat_map(|note| lines(&crate::html::text::visible(note))).collect();
+    let titles = lines(&visible(&chart.title));
+    let notes: Vec<String> = chart.notes.iter().flat_map(|note| lines(&visible(note))).collect();
     let head = LINE * titles.len() as f64 + 8.0;
     let tail = head + height;
     let total = tail + LINE * (named.len() + notes.len()) as f64 + 8.0;
@@ -207,7 +206,7 @@ pub(in crate::html) fn standalone(chart: &Chart, style: &str) -> Option<String> 
         svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (Coordinate(width)) " " (Coordinate(total)) }
             width=(Coordinate(width)) height=(Coordinate(total)) class="file" {
             title { (Text(&chart.title)) }
-            style { (written(style.to_owned())) }
+            style { (PreEscaped(style)) }
             (definitions())
             rect.paper width="100%" height="100%" {}
             @for (at, line) in titles.iter().enumerate() {
@@ -346,13 +345,8 @@ impl<'c> Drawing<'c> {
         }
         if let Ticks::Rows(rows) = &self.chart.y.ticks {
             for row in 0..rows.len() {
-                let _ = write!(
-                    mesh,
-                    "M{} {}H{}",
-                    place(left),
-                    place(self.py(row as f64)),
-                    place(right)
-                );
+                let at = self.py(row as f64);
+                let _ = write!(mesh, "M{} {}H{}", place(left), place(at), place(right));
             }
         }
         html! {
@@ -373,7 +367,7 @@ impl<'c> Drawing<'c> {
         html! {
             @for (at, name) in rows.iter().enumerate() {
                 text.name x=(Coordinate(left - 8.0)) y=(Coordinate(self.py(at as f64) + 4.0)) {
-                    (Text(&shortened(&crate::html::text::visible(name), most)))
+                    (Text(&shortened(&visible(name), most)))
                 }
             }
         }
@@ -459,7 +453,7 @@ impl<'c> Drawing<'c> {
         html! {
             g.p transform={ "translate(" (Coordinate(x)) " " (Coordinate(y)) ")" } data-v=(values) {
                 title { (Text(&point.text)) }
-                (written(shapes))
+                (PreEscaped(shapes))
             }
         }
     }

@@ -97,10 +97,28 @@ pub(in crate::html) struct Shade {
     pub high: f64,
 }
 
+impl ChartPoint {
+    /// A figure with the ends of its interval in a row.
+    pub(in crate::html) fn in_row(row: usize, [x, low, high]: [f64; 3], text: String) -> Self {
+        ChartPoint { x, y: row as f64, low, high, text, point: None }
+    }
+}
+
 impl Axis {
     /// An axis of figures in `unit`.
     pub(in crate::html) fn figures(title: impl Into<String>, unit: &str) -> Axis {
         Axis { title: title.into(), unit: unit.to_owned(), ..Axis::default() }
+    }
+
+    /// An axis with a row for each name.
+    pub(in crate::html) fn rows(names: impl IntoIterator<Item = String>) -> Axis {
+        Axis { ticks: Ticks::Rows(names.into_iter().collect()), ..Axis::default() }
+    }
+
+    /// A logarithmic axis of ratios, which need not begin at zero.
+    pub(in crate::html) fn ratios(title: impl Into<String>) -> Axis {
+        let kind = Some(ScaleKind::Logarithmic);
+        Axis { kind, floats: true, ..Axis::figures(title, "x") }
     }
 
     pub(super) fn has_rows(&self) -> bool {
@@ -114,13 +132,9 @@ impl Axis {
 }
 
 impl Chart {
-    pub(super) fn has_rows(&self) -> bool {
-        self.y.has_rows()
-    }
-
     /// Whether it lists points in rows.
-    pub(in crate::html) fn is_list(&self) -> bool {
-        self.has_rows()
+    pub(in crate::html) fn has_rows(&self) -> bool {
+        self.y.has_rows()
     }
 
     /// The number of points.
