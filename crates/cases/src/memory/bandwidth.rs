@@ -6,7 +6,7 @@ use platform::memory::{Pages, Region, require};
 use platform::stream;
 
 use super::metrics::BANDWIDTH;
-use super::{FOUR_TIMES_LLC, SIZE_AT_MOST, bytes_of};
+use super::{FOUR_LLCS, SIZE_AT_MOST, bytes_of};
 use crate::together::{Work, in_sum, together};
 use crate::{Case, Extent, Param, Takes, Trials, count_of, value_of};
 
@@ -28,7 +28,7 @@ pub const CASE: Case = Case {
         Param::new("op", OPS).meaning("what is done with the buffer"),
         Param::new("size", &["256k", "64m"])
             .meaning("bytes of a buffer, in pages of the usual size")
-            .full(&["4k", "16k", "64k", "256k", "1m", "4m", "16m", "64m", "256m", FOUR_TIMES_LLC])
+            .full(&["4k", "16k", "64k", "256k", "1m", "4m", "16m", "64m", "256m", FOUR_LLCS])
             .takes(Takes::Footprint(SIZE_AT_MOST)),
         Param::new("workers", &["1", "1xcpus"])
             .meaning("how many threads, each on a CPU of its own, pass over a buffer of their own")

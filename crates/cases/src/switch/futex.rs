@@ -36,9 +36,8 @@ pub const WAIT_ON_ADDRESS: Case = Case {
                 WakeByAddressSingle, and WaitOnAddress on a second word until it holds a token. Half of the way there \
                 and back.",
     comparable_to: "The counterpart of switch/futex, but only between threads.",
-    only: Only::Windows("exists only on Windows"),
     params: THREADS,
-    ..FUTEX
+    ..FUTEX.on_windows()
 };
 
 /// The word holds no token.
