@@ -252,8 +252,8 @@ pub fn measure_round_trip<E: MessageEnd>(
     let tasks = Tasks::of(params, round)?;
     let are_two =
         mechanism.calls == Calls::Two || mechanism.calls == Calls::TwoForOneByte && bytes == 1;
-    if are_two && cfg!(unix) {
-        round.expect_syscalls(2.0);
+    if are_two {
+        crate::syscall::expect_unix_calls(round, 2.0);
     }
     let verifies = round.is_counting();
     let failed = |what: &str, e: &io::Error| mechanism.failed(what, e);

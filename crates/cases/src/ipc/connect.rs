@@ -35,19 +35,12 @@ pub const UNIX: Case = Case {
         use std::os::fd::IntoRawFd;
         use std::os::unix::net::{UnixListener, UnixStream};
 
-        /// Removes the socket's path.
-        struct Path(std::path::PathBuf);
-
-        impl Drop for Path {
-            fn drop(&mut self) {
-                let _ = std::fs::remove_file(&self.0);
-            }
-        }
+        use crate::syscall::named_files::TemporaryPath;
 
         let failed = |e: io::Error| CaseError::from_io("a Unix-domain connection", &e);
         let path = platform::cleanup::temp_path();
         let listener = UnixListener::bind(&path).map_err(failed)?;
-        let path = Path(path);
+        let path = TemporaryPath(path);
         let connect = || -> io::Result<[UnixStream; 2]> {
             let client = UnixStream::connect(&path.0)?;
             let (server, _) = listener.accept()?;

@@ -37,14 +37,11 @@ fn pair() -> Result<[(File, File); 2], CaseError> {
 /// A FIFO, opened for reading and for writing, whose name is removed at once.
 fn fifo() -> Result<(File, File), CaseError> {
     on_unix!({
-        use std::ffi::CString;
         use std::fs::remove_file;
-        use std::os::unix::ffi::OsStrExt;
         use std::os::unix::fs::OpenOptionsExt;
 
         let path = platform::cleanup::temp_path();
-        let name = CString::new(path.as_os_str().as_bytes())
-            .map_err(|e| CaseError::Failed(format!("the path of a FIFO: {e}")))?;
+        let name = crate::syscall::named_files::c_path(&path)?;
         // SAFETY: the name is a string that outlives the call.
         if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
             return Err(CaseError::last_os_error("mkfifo"));
