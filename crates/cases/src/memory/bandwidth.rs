@@ -7,7 +7,7 @@ use platform::stream;
 
 use super::metrics::BANDWIDTH;
 use super::{FOUR_LLCS, SIZE_AT_MOST, bytes_of};
-use crate::together::{Work, in_sum, together};
+use crate::together::{Work, cpus_of, in_sum, together};
 use crate::{Case, Extent, Param, Takes, Trials, count_of, value_of};
 
 /// How long the threads work, and at least how many bytes they pass over between two looks at the clock.
@@ -37,13 +37,7 @@ pub const CASE: Case = Case {
     metrics: &[BANDWIDTH],
     run: |params, round| {
         let workers = count_of(params, "workers")?;
-        let all = round.order().cpus.clone();
-        if workers > all.len() {
-            let text = format!("needs {workers} CPUs; this process may use {}", all.len());
-            return Err(CaseError::Unsupported(text));
-        }
-        // From the last down, so that a single one has the CPU of all other single measurements.
-        let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
+        let cpus = cpus_of(workers, round)?;
         let (op, size) = (value_of(params, "op")?, bytes_of(params, "size", round)?);
         let size = (size / stream::BLOCK).max(2) * stream::BLOCK;
         let buffers = if matches!(op, "copy" | "memcpy") { 2 } else { 1 };

@@ -24,7 +24,7 @@ pub const FUTEX: Case = Case {
             (Shared::new(AtomicU32::new(NONE))?, Shared::new(AtomicU32::new(NONE))?);
         let first = FutexEnd { own: back, next: there, sharing };
         let second = FutexEnd { own: there, next: back, sharing };
-        measure_pair(params, round, [first, second], None)
+        measure_pair(params, round, vec![first, second], None)
     },
     ..Case::new("switch", "futex")
 };
