@@ -10,6 +10,7 @@ use measure::worker_group::{
 use measure::{CaseError, Metric, Params, Round, metrics};
 use platform::shared::Shared;
 use std::cell::UnsafeCell;
+use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
@@ -235,6 +236,24 @@ pub fn expect_no_calls_alone(params: &Params, round: &mut Round) -> Result<(), C
         round.expect_syscalls(0.0);
     }
     Ok(())
+}
+
+/// What a pthread function returned: 0, or an error number.
+///
+/// # Errors
+/// The error with this number.
+#[allow(dead_code, reason = "not on every system")]
+pub fn succeed(call: &str, error: i32) -> Result<(), CaseError> {
+    match error {
+        0 => Ok(()),
+        _ => Err(CaseError::from_io(call, &io::Error::from_raw_os_error(error))),
+    }
+}
+
+/// The message of a pthread function that must not fail, but returned this error number.
+#[allow(dead_code, reason = "not on every system")]
+pub fn message(call: &str, error: i32) -> String {
+    format!("{call}: {}", io::Error::from_raw_os_error(error))
 }
 
 /// Shared memory, zeroed, for an object that a C library initialises in place and that must not be moved.

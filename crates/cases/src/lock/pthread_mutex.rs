@@ -98,22 +98,9 @@ enum MutexKind {
 
 fn run(params: &Params, round: &mut Round, kind: MutexKind) -> Result<(), CaseError> {
     on_unix!(params, round, kind, {
-        use std::io;
-
         use platform::on_linux;
 
-        use super::{InPlace, expect_no_calls_alone, measure, of_processes};
-
-        fn message(call: &str, error: libc::c_int) -> String {
-            format!("{call}: {}", io::Error::from_raw_os_error(error))
-        }
-
-        fn succeed(call: &str, error: libc::c_int) -> Result<(), CaseError> {
-            match error {
-                0 => Ok(()),
-                _ => Err(CaseError::from_io(call, &io::Error::from_raw_os_error(error))),
-            }
-        }
+        use super::{InPlace, expect_no_calls_alone, measure, message, of_processes, succeed};
 
         let shared = kind == MutexKind::ProcessShared || of_processes(params)?;
         let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
