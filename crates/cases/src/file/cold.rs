@@ -43,7 +43,7 @@ pub const CASE: Case = Case {
         let fresh = Fresh::of(params, round)?;
         fresh.home().refuse_uncertain_cache()?;
         let context = stage_of(round, 1)?;
-        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files);
         let mut times = times_for(fresh.files, round, &context);
         Plain.create(&shard, &mut times)?;
         shard.files.iter().try_for_each(|(_, name, _)| put_on_device(name))?;

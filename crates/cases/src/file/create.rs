@@ -25,7 +25,7 @@ pub const CASE: Case = Case {
     metrics: metrics::ALL,
     run: |params, round| {
         let fresh = Fresh::of(params, round)?;
-        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files);
         let way: Box<dyn FileOps> = match value_of(params, "how")? {
             "tmpfile+link" => {
                 expect_calls(round, &fresh, 1.0);
