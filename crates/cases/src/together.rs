@@ -1,4 +1,4 @@
-//! Threads that do the same at the same time, each on a CPU of its own.
+//! Threads that do the same at the same time: batches of operations, each on a CPU of its own, or a share of some items.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -35,7 +35,7 @@ pub fn measure_clock<R>(
     Ok(())
 }
 
-/// As [`measure_clock`], for a call that writes the reading to a buffer.
+/// As [`measure_clock`], for a call that writes the time to a buffer, in units of 100 ns.
 ///
 /// # Errors
 /// As [`measure_clock`].

@@ -142,7 +142,7 @@ pub fn report_cpu(round: &mut Round, cpu: Duration, files: usize) {
 fn together(phase: Phase, members: &mut [Member], blank: &Times) -> Result<Took, CaseError> {
     let ready = members.iter_mut().map(|member| {
         let mut times = blank.clone();
-        times.ns.reserve(member.0.files.len());
+        times.ns.reserve(member.0.files.len()); // a clone has no spare capacity
         (member, times)
     });
     let one = |((shard, way), mut times): (&mut Member, Times)| {
