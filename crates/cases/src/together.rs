@@ -1,11 +1,12 @@
-//! Threads that do the same at the same time, each on a CPU of its own.
+//! Threads that do the same at the same time: batches of operations, each on a CPU of its own, or a share of some items.
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use measure::CaseError;
 use measure::time::{Clock, Stopwatch};
 use measure::trial::Timed;
+use measure::{CaseError, Round};
 use platform::cpu::pin_thread;
 
 /// How long a thread that is ready waits for the others.
@@ -33,6 +34,19 @@ pub trait Work {
     /// # Errors
     /// `Implausible` if they did not.
     fn verify(&mut self) -> Result<(), CaseError>;
+}
+
+/// The CPUs of so many threads, from the last down, so that a single one has the CPU of all other single measurements.
+///
+/// # Errors
+/// `Unsupported` if there are fewer.
+pub fn cpus_of(workers: usize, round: &Round) -> Result<Vec<usize>, CaseError> {
+    let all = &round.order().cpus;
+    if workers > all.len() {
+        let text = format!("needs {workers} CPUs; this process may use {}", all.len());
+        return Err(CaseError::Unsupported(text));
+    }
+    Ok(all.iter().rev().take(workers).copied().collect())
 }
 
 /// Prepares one thread for each of `cpus`, which start together and do batches for `span`; what each did. `prepare` is called
@@ -88,6 +102,30 @@ pub fn together<W: Work>(
             }
         }
         trouble.map_or(Ok(shares), Err)
+    })
+}
+
+/// Does `work` with each of the items in a thread of its own, which begin together; what each gave, in the order of the items.
+///
+/// # Errors
+/// That of the first item whose thread failed; `Failed` if it panicked.
+pub fn at_once<T: Send, R: Send>(
+    items: impl ExactSizeIterator<Item = T>,
+    work: impl Fn(T) -> Result<R, CaseError> + Sync,
+) -> Result<Vec<R>, CaseError> {
+    let (ready, work) = (&Barrier::new(items.len()), &work);
+    std::thread::scope(|scope| {
+        let start = |item| {
+            scope.spawn(move || {
+                ready.wait();
+                work(item)
+            })
+        };
+        let threads: Vec<_> = items.map(start).collect();
+        let panicked = |_| Err(CaseError::Failed("a thread of the trial panicked".into()));
+        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked));
+        // All are joined, also after an error.
+        ended.collect::<Vec<_>>().into_iter().collect()
     })
 }
 

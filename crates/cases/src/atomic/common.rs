@@ -6,7 +6,7 @@ use std::time::Duration;
 use measure::trial::{Timed, TrialContext};
 use measure::{CaseError, Metric, Params, Role, Round, TIME};
 
-use crate::together::{Work, in_sum, together};
+use crate::together::{Work, cpus_of, in_sum, together};
 use crate::{Param, Takes, Trials, count_of};
 
 /// How long the threads operate.
@@ -44,14 +44,7 @@ pub fn share(
     operate: impl Fn(&AtomicU64) + Sync,
     is_right: impl Fn(u64, u64) -> bool,
 ) -> Result<(), CaseError> {
-    let workers = count_of(params, "workers")?;
-    let all = round.order().cpus.clone();
-    if workers > all.len() {
-        let text = format!("needs {workers} CPUs; this process may use {}", all.len());
-        return Err(CaseError::Unsupported(text));
-    }
-    // From the last down, so that a single one has the CPU of all other single measurements.
-    let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
+    let cpus = cpus_of(count_of(params, "workers")?, round)?;
     let (line, operate) = (CacheLine::default(), &operate);
     let context = TrialContext::new(round, &cpus)?;
     let trial = round.trial_of(&context, || {

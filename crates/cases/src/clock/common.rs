@@ -35,6 +35,29 @@ pub fn measure_clock<R>(
     Ok(())
 }
 
+/// As [`measure_clock`], for a call that writes the time to a buffer, in units of 100 ns.
+///
+/// # Errors
+/// As [`measure_clock`].
+#[cfg(windows)]
+pub fn measure_file_time(
+    round: &mut Round,
+    read: impl Fn(&mut windows_sys::Win32::Foundation::FILETIME) + Sync,
+) -> Result<(), CaseError> {
+    let zero = windows_sys::Win32::Foundation::FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+    let mut now = zero;
+    round.time(|| {
+        read(&mut now);
+        black_box(&mut now);
+    })?;
+    report_properties(round, 100.0, || {
+        let mut now = zero;
+        read(&mut now);
+        u64::from(now.dwHighDateTime) << 32 | u64::from(now.dwLowDateTime)
+    });
+    Ok(())
+}
+
 /// Reports all properties of a clock that gives all threads the same time.
 pub fn report_properties(round: &mut Round, ns_per_unit: f64, read: impl Fn() -> u64 + Sync) {
     properties::on_one_cpu(round, ns_per_unit, UNTIL_TICK, &read);

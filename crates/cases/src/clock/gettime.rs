@@ -1,5 +1,3 @@
-use measure::{CaseError, Params, Round};
-
 use super::{VIA, clock};
 use crate::{Case, Param, on_linux};
 
@@ -32,13 +30,10 @@ pub const CASE: Case = Case {
         Param::new("id", USUAL_CLOCKS).meaning("the clock, as in CLOCK_REALTIME").full(CLOCKS),
         VIA,
     ],
-    run,
-    ..clock("gettime").on_linux()
-};
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    on_linux!(params, round, {
+    run: on_linux!(|params, round| {
         use std::hint::black_box;
+
+        use measure::{CaseError, Round};
 
         use super::properties;
         use crate::value_of;
@@ -116,5 +111,6 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             round.expect_syscalls(1.0);
             measure(round, is_shared, by_syscall)
         }
-    })
-}
+    }),
+    ..clock("gettime").on_linux()
+};

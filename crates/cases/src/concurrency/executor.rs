@@ -88,18 +88,13 @@ impl Executor {
         let failed = |e: &dyn std::fmt::Display| CaseError::Failed(format!("{name}: {e}"));
         let at_least_one = |n: usize| NonZeroUsize::new(n.clamp(1, DEGREE_AT_MOST)).expect("not 0");
         let degree = at_least_one(degree);
+        let execution = || ConcurrentExecution::new(degree);
         Ok(match name {
-            "serial" => Self::Serial(ConcurrentExecution::new(degree)),
-            "threads" => Self::Threads(ConcurrentExecution::new(degree)),
-            "threads-up-front" => {
-                Self::Threads(ConcurrentExecution::new(degree).threads(Threads::UpFront))
-            }
-            "threads-suspended" => {
-                Self::Threads(ConcurrentExecution::new(degree).threads(Threads::Suspended))
-            }
-            "threads-finished-at-once" => {
-                Self::Threads(ConcurrentExecution::new(degree).finishers(Finishers::AtOnce))
-            }
+            "serial" => Self::Serial(execution()),
+            "threads" => Self::Threads(execution()),
+            "threads-up-front" => Self::Threads(execution().threads(Threads::UpFront)),
+            "threads-suspended" => Self::Threads(execution().threads(Threads::Suspended)),
+            "threads-finished-at-once" => Self::Threads(execution().finishers(Finishers::AtOnce)),
             "pool" => Self::Pool(Pool::new(degree).map_err(|e| failed(&e))?),
             "rayon" => Self::Rayon(Rayon::new(degree).map_err(|e| failed(&e))?),
             "tokio" => Self::Tokio(

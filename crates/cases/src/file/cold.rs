@@ -43,15 +43,15 @@ pub const CASE: Case = Case {
         let fresh = Fresh::of(params, round)?;
         fresh.home().refuse_uncertain_cache()?;
         let context = stage_of(round, 1)?;
-        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
-        let mut times = times_for(&shard, round, &context);
+        let shard = FileShard::flat(&fresh, 0..fresh.files);
+        let mut times = times_for(fresh.files, round, &context);
         Plain.create(&shard, &mut times)?;
         shard.files.iter().try_for_each(|(_, name, _)| put_on_device(name))?;
         shard.files.iter().try_for_each(|(_, name, _)| drop_contents(&File::open(name)?))?;
         if value_of(params, "dropped")? == "all" {
             drop_everything()?;
         }
-        let mut times = times_for(&shard, round, &context);
+        let mut times = times_for(fresh.files, round, &context);
         let trial = round.trial_of(&context, || {
             Plain.read(&shard, &mut times)?;
             let read = Took::of(Phase::Read, vec![times]);

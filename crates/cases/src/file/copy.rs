@@ -9,10 +9,9 @@ use platform::aligned::AlignedBuffer;
 use platform::file_io::{copy_file_ex, copy_range, reflink, send_file};
 
 use super::directory::{COPIED_FILES, Home};
-use super::figures::stage_of;
+use super::figures::{stage_of, times_for};
 use super::metrics;
 use super::pattern::{PIECE, Pattern, whole_blocks};
-use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
 use crate::{Case, Extent, Param, Trials, size_of, value_of};
 
@@ -42,8 +41,7 @@ pub const CASE: Case = Case {
         try_on_one_block(how, &home, &mut pattern)?;
         drop(pattern.write_file(&from, size)?);
         let context = stage_of(round, 1)?;
-        let clock_ns = round.order().clock.cost.get();
-        let mut times = Times::new(context.clock(), clock_ns, 1);
+        let mut times = times_for(1, round, &context);
         let mut copy = Copy::prepare(how, &from, &to)?;
         round.trial_of(&context, || {
             times.of_one("copying a file", || copy.carry_out(size))?;

@@ -25,7 +25,7 @@ pub const CASE: Case = Case {
     metrics: metrics::ALL,
     run: |params, round| {
         let fresh = Fresh::of(params, round)?;
-        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files);
         let way: Box<dyn FileOps> = match value_of(params, "how")? {
             "tmpfile+link" => {
                 expect_calls(round, &fresh, 1.0);
@@ -45,15 +45,14 @@ pub const CASE: Case = Case {
 /// Files that get their name after they are written.
 fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {
     platform::on_linux!(fresh, {
-        use std::ffi::CString;
         use std::fs::OpenOptions;
         use std::io::{self, Write};
         use std::os::fd::AsRawFd;
-        use std::os::unix::ffi::OsStrExt;
         use std::os::unix::fs::OpenOptionsExt;
         use std::path::PathBuf;
 
         use super::phases::Times;
+        use crate::syscall::named_files::c_path;
 
         struct Linked {
             directory: PathBuf,
@@ -63,7 +62,7 @@ fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {
             fn create(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
                 for (number, name, _) in &shard.files {
                     let contents = shard.contents(*number);
-                    let name = CString::new(name.as_os_str().as_bytes()).unwrap_or_default();
+                    let name = c_path(name)?;
                     times.of_one("creating a file with O_TMPFILE", || {
                         let mut unnamed = OpenOptions::new();
                         unnamed.write(true).mode(0o666).custom_flags(libc::O_TMPFILE);
@@ -92,13 +91,13 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
     platform::on_linux!(shard, {
         use std::ffi::CString;
         use std::io;
-        use std::os::unix::ffi::OsStrExt;
 
         use io_uring::squeue::{Entry, Flags};
         use io_uring::types::{DestinationSlot, Fd, Fixed, statx};
         use io_uring::{IoUring, opcode};
 
         use super::phases::{Times, expect_size};
+        use crate::syscall::named_files::c_path;
 
         const BATCH: usize = 32;
         /// Open, write or read, close.
@@ -224,10 +223,8 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
             fn stat(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
                 // SAFETY: zeros are a valid statx.
                 let mut stats: Vec<libc::statx> = vec![unsafe { std::mem::zeroed() }; BATCH];
-                for (batch, names) in
-                    shard.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
-                {
-                    times.of(batch.len(), "statx with io_uring", || {
+                for names in self.names.clone().chunks(BATCH) {
+                    times.of(names.len(), "statx with io_uring", || {
                         let asked = names.iter().zip(&mut stats).map(|([name, _], to)| {
                             let to = (&raw mut *to).cast::<statx>();
                             opcode::Statx::new(Fd(libc::AT_FDCWD), name.as_ptr(), to)
@@ -237,19 +234,16 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
                         });
                         self.carry_out(&asked.collect::<Vec<_>>(), &mut [])
                     })?;
-                    let outcome = stats.iter().take(batch.len());
-                    outcome
-                        .into_iter()
-                        .try_for_each(|outcome| expect_size(shard, outcome.stx_size))?;
+                    for outcome in &stats[..names.len()] {
+                        expect_size(shard, outcome.stx_size)?;
+                    }
                 }
                 Ok(())
             }
 
-            fn rename(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
-                for (batch, names) in
-                    shard.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
-                {
-                    times.of(batch.len(), "renaming files with io_uring", || {
+            fn rename(&mut self, _: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+                for names in self.names.clone().chunks(BATCH) {
+                    times.of(names.len(), "renaming files with io_uring", || {
                         let here = Fd(libc::AT_FDCWD);
                         let renamed = names.iter().map(|[name, new_name]| {
                             opcode::RenameAt::new(here, name.as_ptr(), here, new_name.as_ptr())
@@ -262,11 +256,9 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
                 Ok(())
             }
 
-            fn delete(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
-                for (batch, names) in
-                    shard.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
-                {
-                    times.of(batch.len(), "deleting files with io_uring", || {
+            fn delete(&mut self, _: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+                for names in self.names.clone().chunks(BATCH) {
+                    times.of(names.len(), "deleting files with io_uring", || {
                         let deleted = names.iter().map(|[_, name]| {
                             opcode::UnlinkAt::new(Fd(libc::AT_FDCWD), name.as_ptr()).build()
                         });
@@ -282,10 +274,8 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
         let ring =
             IoUring::new((BATCH * CALLS_AT_MOST).next_power_of_two() as u32).map_err(lacking)?;
         ring.submitter().register_files_sparse(BATCH as u32).map_err(lacking)?;
-        let names = shard.files.iter().map(|(_, name, new_name)| {
-            [name, new_name]
-                .map(|path| CString::new(path.as_os_str().as_bytes()).unwrap_or_default())
-        });
-        Ok(Box::new(Batched { ring, names: names.collect() }))
+        let names = shard.files.iter().map(|(_, name, new)| Ok([c_path(name)?, c_path(new)?]));
+        let names = names.collect::<Result<_, CaseError>>()?;
+        Ok(Box::new(Batched { ring, names }))
     })
 }

@@ -5,7 +5,7 @@ use platform::file_io::{allocate, allocated, free_all};
 
 use super::directory::Home;
 use super::{DIR, WHOLE_AT_MOST};
-use crate::syscall::time;
+use crate::syscall::{expect_unix_calls, time};
 use crate::{Case, Param, Takes, size_of};
 
 /// Space reserved and given back.
@@ -28,9 +28,7 @@ pub const CASE: Case = Case {
         allocate(&file, size as u64).map_err(|e| CaseError::from_io("fallocate", &e))?;
         expect_allocated(&file, size as u64)?;
         free_all(&file)?;
-        if cfg!(unix) {
-            round.expect_syscalls(2.0);
-        }
+        expect_unix_calls(round, 2.0);
         time(round, "fallocate and ftruncate", || {
             allocate(&file, size as u64).and_then(|()| free_all(&file)).is_ok()
         })

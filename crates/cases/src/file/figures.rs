@@ -1,6 +1,5 @@
 //! Computes the metrics of a trial from the times of its operations.
 
-use std::sync::Barrier;
 use std::time::Duration;
 
 use measure::stats::quantile;
@@ -10,6 +9,7 @@ use measure::{CaseError, Metric, Round};
 use super::directory::Fresh;
 use super::metrics::{CPU, CREATE_READ, PhaseMetrics, READ_BANDWIDTH, WRITE_BANDWIDTH};
 use super::phases::{FileOps, FileShard, Phase, Times, carry_out};
+use crate::together::at_once;
 
 /// The files of a thread, and the operations on them.
 pub type Member<'a> = (FileShard<'a>, Box<dyn FileOps>);
@@ -78,9 +78,9 @@ pub fn stage_of(round: &Round, threads: usize) -> Result<TrialContext, CaseError
     TrialContext::new(round, &cpus[first..])
 }
 
-/// An empty record of times for the files of one thread.
-pub fn times_for(shard: &FileShard, round: &Round, context: &TrialContext) -> Times {
-    Times::new(context.clock(), round.order().clock.cost.get(), shard.files.len())
+/// An empty record of the times of so many operations.
+pub fn times_for(operations: usize, round: &Round, context: &TrialContext) -> Times {
+    Times::new(context.clock(), round.order().clock.cost.get(), operations)
 }
 
 /// Runs one trial of all phases, reports its metrics, and returns the times of each phase. In the untimed pass, only
@@ -94,10 +94,10 @@ pub fn measure(
     mut members: Vec<Member>,
 ) -> Result<Vec<Took>, CaseError> {
     let context = stage_of(round, members.len())?;
+    let blank = times_for(0, round, &context);
     if round.is_counting() {
-        return count(round, fresh, &mut members, &context).map(|()| Vec::new());
+        return count(round, fresh, &mut members, &blank).map(|()| Vec::new());
     }
-    let blank: Vec<Times> = members.iter().map(|m| times_for(&m.0, round, &context)).collect();
     let trial = round.trial_of(&context, || {
         let phases = Phase::ALL.iter().map(|&phase| together(phase, &mut members, &blank));
         let all = phases.collect::<Result<Vec<Took>, CaseError>>()?;
@@ -139,34 +139,20 @@ pub fn report_cpu(round: &mut Round, cpu: Duration, files: usize) {
 }
 
 /// Runs a phase in all threads at once; each begins when all are ready.
-fn together(phase: Phase, members: &mut [Member], blank: &[Times]) -> Result<Took, CaseError> {
-    if let ([(shard, way)], [times]) = (&mut *members, blank) {
-        let mut times = times.clone();
-        times.ns.reserve(shard.files.len()); // a clone has no spare capacity
-        carry_out(phase, shard, way.as_mut(), &mut times)?;
-        return Ok(Took::of(phase, vec![times]));
-    }
-    let ready = &Barrier::new(members.len());
-    let all = std::thread::scope(|scope| {
-        let threads: Vec<_> = members
-            .iter_mut()
-            .zip(blank)
-            .map(|((shard, way), times)| {
-                scope.spawn(move || {
-                    let mut times = times.clone();
-                    times.ns.reserve(shard.files.len());
-                    ready.wait();
-                    carry_out(phase, shard, way.as_mut(), &mut times).map(|()| times)
-                })
-            })
-            .collect();
-        let ended = threads.into_iter().map(|thread| match thread.join() {
-            Ok(done) => done,
-            Err(_) => Err(CaseError::Failed("a thread of the trial panicked".into())),
-        });
-        ended.collect::<Vec<_>>()
+fn together(phase: Phase, members: &mut [Member], blank: &Times) -> Result<Took, CaseError> {
+    let ready = members.iter_mut().map(|member| {
+        let mut times = blank.clone();
+        times.ns.reserve(member.0.files.len()); // a clone has no spare capacity
+        (member, times)
     });
-    Ok(Took::of(phase, all.into_iter().collect::<Result<_, _>>()?))
+    let one = |((shard, way), mut times): (&mut Member, Times)| {
+        carry_out(phase, shard, way.as_mut(), &mut times).map(|()| times)
+    };
+    let all = match ready.len() {
+        1 => ready.map(one).collect::<Result<_, _>>()?,
+        _ => at_once(ready, one)?,
+    };
+    Ok(Took::of(phase, all))
 }
 
 /// Counts all phases except listing, whose calls belong to no single file.
@@ -174,11 +160,10 @@ fn count(
     round: &mut Round,
     fresh: &Fresh,
     members: &mut [Member],
-    context: &TrialContext,
+    blank: &Times,
 ) -> Result<(), CaseError> {
-    let blank: Vec<Times> = members.iter().map(|m| times_for(&m.0, round, context)).collect();
     let mut phases = Phase::ALL.into_iter().filter(|&phase| phase != Phase::List);
     round.count_trial(fresh.files as u64, || {
-        phases.try_for_each(|phase| together(phase, members, &blank).map(drop))
+        phases.try_for_each(|phase| together(phase, members, blank).map(drop))
     })
 }

@@ -30,7 +30,7 @@ pub const CASE: Case = Case {
         let fresh = Fresh::of(params, round)?;
         let shard = match value_of(params, "layout")? {
             "fanned" => FileShard::fanned(&fresh, BRANCHES)?,
-            _ => FileShard::flat(&fresh, 0..fresh.files)?,
+            _ => FileShard::flat(&fresh, 0..fresh.files),
         };
         measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop)
     },

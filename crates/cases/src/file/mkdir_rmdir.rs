@@ -4,7 +4,7 @@ use platform::system_path::SystemPath;
 use super::DIR;
 use super::directory::Home;
 use crate::Case;
-use crate::syscall::time;
+use crate::syscall::{expect_unix_calls, time};
 
 /// A directory made and removed.
 pub const CASE: Case = Case {
@@ -16,9 +16,7 @@ pub const CASE: Case = Case {
     run: |params, round| {
         let home = Home::of_many(params, 1, 0, round)?;
         let path = SystemPath::new(&home.path().join(Directory::branch(1)))?;
-        if cfg!(unix) {
-            round.expect_syscalls(2.0);
-        }
+        expect_unix_calls(round, 2.0);
         time(round, "mkdir and rmdir", || {
             path.make_directory().and_then(|()| path.remove_directory()).is_ok()
         })

@@ -6,7 +6,8 @@ use platform::file_mapping::FileMapping;
 use super::directory::Home;
 use super::pattern::{Pattern, is_block, whole_blocks};
 use super::{BLOCK, DIR, WHOLE_AT_MOST};
-use crate::syscall::time;
+use crate::memory::expect_faults;
+use crate::syscall::{expect_unix_calls, time};
 use crate::{Case, Param, Takes};
 
 /// A cached file mapped, read and unmapped.
@@ -36,10 +37,8 @@ pub const CASE: Case = Case {
         }
         let expected = sum_of_first_bytes(&mapping);
         drop(mapping);
-        if cfg!(unix) {
-            round.expect_syscalls(2.0);
-            round.expect_faults(1.0);
-        }
+        expect_unix_calls(round, 2.0);
+        expect_faults(round, 1.0);
         time(round, "mmap, reading and munmap", || {
             map().is_ok_and(|mapping| sum_of_first_bytes(&mapping) == expected)
         })

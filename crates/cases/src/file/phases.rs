@@ -48,13 +48,8 @@ pub struct FileShard<'a> {
 
 impl<'a> FileShard<'a> {
     /// The files with these numbers, in the new directory itself.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn flat(fresh: &'a Fresh, numbers: Range<usize>) -> Result<Self, CaseError> {
-        let folder = fresh.path().to_owned();
-        let folders = vec![(folder, fresh.files)];
-        Ok(Self::new(fresh, folders, numbers))
+    pub fn flat(fresh: &'a Fresh, numbers: Range<usize>) -> Self {
+        Self::new(fresh, vec![(fresh.path().to_owned(), fresh.files)], numbers)
     }
 
     /// The files with these numbers, in a subdirectory.

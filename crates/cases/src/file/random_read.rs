@@ -15,6 +15,7 @@ use super::engine::{
 use super::metrics;
 use super::pattern::{PIECE, Pattern, whole_blocks};
 use super::{BLOCK, DIR, WHOLE_AT_MOST};
+use crate::syscall::expect_unix_calls;
 use crate::{Case, Extent, Param, Takes, Trials, count_of, size_of, value_of};
 
 /// More reads at once than this say nothing new.
@@ -148,29 +149,21 @@ fn count(
     let reads = round.operations_to_count(COUNTED_READS, blocks);
     let reads = if schedule.repeats { reads } else { reads.min(blocks) };
     let schedule = Schedule { at_least: reads, at_most: reads, ..schedule.clone() };
-    match engine {
-        Engine::Queue(_) if name == "posix-aio" => Ok(()),
-        Engine::Queue(mut queue) => round.count_trial(reads as u64, || {
-            several_at_a_time(queue.as_mut(), &schedule, depth).map(drop)
-        }),
-        Engine::Blocking(mut reader) => {
-            if cfg!(unix) && name == "pread" {
-                round.expect_syscalls(1.0);
-            }
-            round.count_trial(reads as u64, || {
-                one_at_a_time(reader.as_mut(), &schedule, (0, 1)).map(drop)
-            })
+    let mut reader = match engine {
+        Engine::Queue(_) if name == "posix-aio" => return Ok(()),
+        Engine::Queue(mut queue) => {
+            return round.count_trial(reads as u64, || {
+                several_at_a_time(queue.as_mut(), &schedule, depth).map(drop)
+            });
         }
-        Engine::Threads(mut readers) => {
-            if cfg!(unix) {
-                round.expect_syscalls(1.0);
-            }
-            let reader = readers.first_mut().expect("a thread at least");
-            round.count_trial(reads as u64, || {
-                one_at_a_time(reader.as_mut(), &schedule, (0, 1)).map(drop)
-            })
-        }
+        Engine::Blocking(reader) => reader,
+        Engine::Threads(mut readers) => readers.swap_remove(0),
+    };
+    if name != "mmap" {
+        expect_unix_calls(round, 1.0);
     }
+    let read = || one_at_a_time(reader.as_mut(), &schedule, (0, 1)).map(drop);
+    round.count_trial(reads as u64, read)
 }
 
 /// One thread has one read under way, and a mapping is one of the cache. An ordinary run has those with several reads

@@ -8,10 +8,9 @@ use platform::file_io::{Access, open_direct};
 use platform::filesystem::drop_contents;
 
 use super::directory::Home;
-use super::figures::stage_of;
+use super::figures::{stage_of, times_for};
 use super::metrics;
 use super::pattern::{PIECE, Pattern, has_blocks_of, pieces, whole_blocks};
-use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
 use crate::{Case, Param, value_of};
 
@@ -56,8 +55,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         drop_contents(&file)?;
     }
     let context = stage_of(round, 1)?;
-    let clock_ns = round.order().clock.cost.get();
-    let mut times = Times::new(context.clock(), clock_ns, pieces(size));
+    let mut times = times_for(pieces(size), round, &context);
     let mut buffer = AlignedBuffer::new(PIECE);
     // Its first use is not the file's.
     buffer.fill(0);

@@ -5,10 +5,9 @@ use measure::{CaseError, Params, Round};
 use platform::file_io::{Access, open_direct};
 
 use super::directory::Home;
-use super::figures::stage_of;
+use super::figures::{stage_of, times_for};
 use super::metrics;
 use super::pattern::{Pattern, pieces, whole_blocks};
-use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
 use crate::{Case, Param, value_of};
 
@@ -42,9 +41,8 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         _ => Pattern::new().write_file(&path, 0)?,
     };
     let context = stage_of(round, 1)?;
-    let clock_ns = round.order().clock.cost.get();
     let mut pattern = Pattern::new();
-    let mut times = Times::new(context.clock(), clock_ns, pieces(size) + 1);
+    let mut times = times_for(pieces(size) + 1, round, &context);
     round.trial_of(&context, || {
         for nth in 0..pieces(size) {
             let piece = pattern.piece(nth, size);

@@ -29,7 +29,7 @@ pub const CASE: Case = Case {
     metrics: metrics::ALL,
     run: |params, round| {
         let fresh = Fresh::of(params, round)?;
-        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files);
         expect_calls(round, &fresh, 0.0);
         measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop)
     },

@@ -1,10 +1,8 @@
 use platform::cleanup::Directory;
-use platform::system_path::SystemPath;
 
 use super::DIR;
 use super::directory::{Home, make};
-use super::stat_long::create_empty;
-use crate::syscall::time;
+use super::stat_long::time_stat;
 use crate::{Case, Param, Takes, count_of};
 
 /// More directories than this are not removed after a kill.
@@ -30,12 +28,7 @@ pub const CASE: Case = Case {
         for level in 1..=count_of(params, "levels")? {
             path = make(path.join(Directory::branch(level)))?;
         }
-        let path = create_empty(path.join(Directory::file(false, 1)))?;
-        let path = SystemPath::new(&path)?;
-        if cfg!(unix) {
-            round.expect_syscalls(1.0);
-        }
-        time(round, "stat", || matches!(path.exists(), Ok(true)))
+        time_stat(round, &path.join(Directory::file(false, 1)))
     },
     ..Case::new("file", "stat-deep")
 };

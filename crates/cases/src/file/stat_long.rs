@@ -1,12 +1,12 @@
-use std::path::PathBuf;
+use std::path::Path;
 
-use measure::CaseError;
+use measure::{CaseError, Round};
 use platform::cleanup::{Directory, LONGEST_NAME};
 use platform::system_path::SystemPath;
 
 use super::DIR;
 use super::directory::Home;
-use crate::syscall::time;
+use crate::syscall::{expect_unix_calls, time};
 use crate::{Case, Param, Takes, count_of};
 
 /// A file with a long name.
@@ -26,21 +26,18 @@ pub const CASE: Case = Case {
     run: |params, round| {
         let home = Home::with_room(params, 1, 0)?;
         let length = count_of(params, "length")?;
-        let path = create_empty(home.path().join(Directory::file_of_length(length)))?;
-        let path = SystemPath::new(&path)?;
-        if cfg!(unix) {
-            round.expect_syscalls(1.0);
-        }
-        time(round, "stat", || matches!(path.exists(), Ok(true)))
+        time_stat(round, &home.path().join(Directory::file_of_length(length)))
     },
     ..Case::new("file", "stat-long")
 };
 
-/// Creates an empty file.
+/// Creates an empty file and times stat of it.
 ///
 /// # Errors
-/// Those of the call.
-pub fn create_empty(path: PathBuf) -> Result<PathBuf, CaseError> {
-    std::fs::File::create_new(&path).map_err(|e| CaseError::from_io("creating a file", &e))?;
-    Ok(path)
+/// Those of the calls.
+pub fn time_stat(round: &mut Round, path: &Path) -> Result<(), CaseError> {
+    std::fs::File::create_new(path).map_err(|e| CaseError::from_io("creating a file", &e))?;
+    let path = SystemPath::new(path)?;
+    expect_unix_calls(round, 1.0);
+    time(round, "stat", || matches!(path.exists(), Ok(true)))
 }

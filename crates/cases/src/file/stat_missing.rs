@@ -4,7 +4,7 @@ use platform::system_path::SystemPath;
 use super::DIR;
 use super::directory::Home;
 use crate::Case;
-use crate::syscall::time;
+use crate::syscall::{expect_unix_calls, time};
 
 /// The search for a name that is not there.
 pub const CASE: Case = Case {
@@ -20,9 +20,7 @@ pub const CASE: Case = Case {
         if path.exists()? {
             return Err(CaseError::Failed("a name exists that was never created".into()));
         }
-        if cfg!(unix) {
-            round.expect_syscalls(1.0);
-        }
+        expect_unix_calls(round, 1.0);
         time(round, "stat of a missing name", || matches!(path.exists(), Ok(false)))
     },
     ..Case::new("file", "stat-missing")

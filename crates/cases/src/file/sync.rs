@@ -38,7 +38,7 @@ pub const CASE: Case = Case {
     metrics: metrics::WITH_SYNC,
     run: |params, round| {
         let fresh = Fresh::of(params, round)?;
-        let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+        let shard = FileShard::flat(&fresh, 0..fresh.files);
         let directory = match value_of(params, "sync")? {
             "none" => {
                 expect_calls(round, &fresh, 0.0);

@@ -219,7 +219,7 @@ fn damaged_files_fail_the_trial() {
         let mut out = Vec::new();
         let mut round = Round::new(&order, &mut out);
         let fresh = Fresh::of(&params, &round).unwrap();
-        let shard = FileShard::flat(&fresh, 0..fresh.files).unwrap();
+        let shard = FileShard::flat(&fresh, 0..fresh.files);
         let ended = measure(&mut round, &fresh, vec![(shard, Box::new(Spoilt(spoil)))]).map(drop);
         match ended {
             Ok(()) => assert_eq!(found, ""),
@@ -239,7 +239,7 @@ fn a_surplus_file_is_detected_by_listing() {
     let mut out = Vec::new();
     let mut round = Round::new(&order, &mut out);
     let fresh = Fresh::of(&params, &round).unwrap();
-    let shard = FileShard::flat(&fresh, 0..fresh.files).unwrap();
+    let shard = FileShard::flat(&fresh, 0..fresh.files);
     // Named like a file of the trial, so that it is removed with them.
     let spoil: Box<dyn FileOps> =
         Box::new(Spoilt(|files| fs::write(files[0].1.with_file_name("f0000099"), "").unwrap()));

@@ -5,7 +5,7 @@ use measure::CaseError;
 use super::directory::Home;
 use super::{BLOCK, DIR};
 use crate::Case;
-use crate::syscall::time;
+use crate::syscall::{expect_unix_calls, time};
 
 /// The size of a file changed.
 pub const CASE: Case = Case {
@@ -19,9 +19,7 @@ pub const CASE: Case = Case {
         let file = File::create_new(home.file(1))
             .map_err(|e| CaseError::from_io("creating a file", &e))?;
         round.operations_per_call(2);
-        if cfg!(unix) {
-            round.expect_syscalls(1.0);
-        }
+        expect_unix_calls(round, 1.0);
         time(round, "ftruncate", || {
             file.set_len(BLOCK as u64).and_then(|()| file.set_len(0)).is_ok()
         })?;

@@ -37,7 +37,7 @@ pub const CASE: Case = Case {
             let share = fresh.files * nth / workers..fresh.files * (nth + 1) / workers;
             let shard = match separate {
                 true => FileShard::in_branch(&fresh, nth, share)?,
-                false => FileShard::flat(&fresh, share)?,
+                false => FileShard::flat(&fresh, share),
             };
             Ok((shard, Box::new(Plain)))
         });

@@ -183,10 +183,7 @@ impl Mechanism {
 /// # Errors
 /// `Unsupported` if it is 0.
 pub fn message_of(params: &Params) -> Result<usize, CaseError> {
-    match size_of(params, MESSAGE.name)? {
-        0 => Err(CaseError::Unsupported("a message has at least one byte".into())),
-        bytes => Ok(bytes),
-    }
+    at_least(1, params, MESSAGE.name, "a message has at least one byte")
 }
 
 /// The length of a block.
@@ -194,12 +191,7 @@ pub fn message_of(params: &Params) -> Result<usize, CaseError> {
 /// # Errors
 /// `Unsupported` if it has no room for its number.
 pub fn block_of(params: &Params) -> Result<usize, CaseError> {
-    match size_of(params, BLOCK.name)? {
-        short if short < NUMBER => {
-            Err(CaseError::Unsupported(format!("a block has at least {NUMBER} bytes")))
-        }
-        bytes => Ok(bytes),
-    }
+    at_least(NUMBER, params, BLOCK.name, &format!("a block has at least {NUMBER} bytes"))
 }
 
 /// The length of what one call moves or copies.
@@ -207,8 +199,13 @@ pub fn block_of(params: &Params) -> Result<usize, CaseError> {
 /// # Errors
 /// `Unsupported` if it is 0.
 pub fn length_of(params: &Params) -> Result<usize, CaseError> {
-    match size_of(params, LENGTH.name)? {
-        0 => Err(CaseError::Unsupported("at least one byte is moved".into())),
+    at_least(1, params, LENGTH.name, "at least one byte is moved")
+}
+
+/// The value of a parameter that is a number of bytes; `Unsupported` with this reason if it is less than `least`.
+fn at_least(least: usize, params: &Params, name: &str, why: &str) -> Result<usize, CaseError> {
+    match size_of(params, name)? {
+        short if short < least => Err(CaseError::Unsupported(why.into())),
         bytes => Ok(bytes),
     }
 }
@@ -252,8 +249,8 @@ pub fn measure_round_trip<E: MessageEnd>(
     let tasks = Tasks::of(params, round)?;
     let are_two =
         mechanism.calls == Calls::Two || mechanism.calls == Calls::TwoForOneByte && bytes == 1;
-    if are_two && cfg!(unix) {
-        round.expect_syscalls(2.0);
+    if are_two {
+        crate::syscall::expect_unix_calls(round, 2.0);
     }
     let verifies = round.is_counting();
     let failed = |what: &str, e: &io::Error| mechanism.failed(what, e);

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use measure::CaseError;
 
 use super::tcp::connect_to;
-use crate::{Case, Only, on_unix};
+use crate::{Case, on_unix};
 
 /// A connection that lasts no longer than it takes to make it.
 pub const TCP: Case = Case {
@@ -31,24 +31,16 @@ pub const UNIX: Case = Case {
     operation: "One Unix-domain stream connection by the path of a socket, by one task: socket, connect to a listening \
                 socket, accept, close of both.",
     comparable_to: "lmbench's `lat_unix_connect` counts the connect alone, to another process that accepts.",
-    only: Only::Unix("measured on Unix-like systems only"),
     run: on_unix!(|_, round| {
         use std::os::fd::IntoRawFd;
         use std::os::unix::net::{UnixListener, UnixStream};
 
-        /// Removes the socket's path.
-        struct Path(std::path::PathBuf);
-
-        impl Drop for Path {
-            fn drop(&mut self) {
-                let _ = std::fs::remove_file(&self.0);
-            }
-        }
+        use crate::syscall::named_files::TemporaryPath;
 
         let failed = |e: io::Error| CaseError::from_io("a Unix-domain connection", &e);
         let path = platform::cleanup::temp_path();
         let listener = UnixListener::bind(&path).map_err(failed)?;
-        let path = Path(path);
+        let path = TemporaryPath(path);
         let connect = || -> io::Result<[UnixStream; 2]> {
             let client = UnixStream::connect(&path.0)?;
             let (server, _) = listener.accept()?;
@@ -66,5 +58,5 @@ pub const UNIX: Case = Case {
             connect().is_ok_and(|sides| sides.map(close) == [true, true])
         })
     }),
-    ..TCP
+    ..TCP.on_unix()
 };

@@ -37,41 +37,31 @@ fn pair() -> Result<[(File, File); 2], CaseError> {
 /// A FIFO, opened for reading and for writing, whose name is removed at once.
 fn fifo() -> Result<(File, File), CaseError> {
     on_unix!({
-        use std::ffi::CString;
         use std::fs::remove_file;
-        use std::os::unix::ffi::OsStrExt;
+        use std::io;
+        use std::os::fd::AsRawFd;
         use std::os::unix::fs::OpenOptionsExt;
 
         let path = platform::cleanup::temp_path();
-        let name = CString::new(path.as_os_str().as_bytes())
-            .map_err(|e| CaseError::Failed(format!("the path of a FIFO: {e}")))?;
+        let name = crate::syscall::named_files::c_path(&path)?;
         // SAFETY: the name is a string that outlives the call.
         if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
             return Err(CaseError::last_os_error("mkfifo"));
         }
-        let open = || {
+        let open = || -> io::Result<(File, File)> {
             // Opening for reading would wait for a writer: it is opened without waiting, and read with waiting.
             let reader = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path)?;
             let writer = File::options().write(true).open(&path)?;
-            wait_for_data(&reader)?;
-            Ok((reader, writer))
+            // SAFETY: the descriptor is open; the calls take numbers only.
+            let waits_again = unsafe {
+                let flags = libc::fcntl(reader.as_raw_fd(), libc::F_GETFL);
+                libc::fcntl(reader.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) == 0
+            };
+            if waits_again { Ok((reader, writer)) } else { Err(io::Error::last_os_error()) }
         };
         let opened = open();
         let removed = remove_file(&path);
-        let opened: std::io::Result<_> = opened.and_then(|ends| removed.map(|()| ends));
+        let opened = opened.and_then(|ends| removed.map(|()| ends));
         opened.map_err(|e| CaseError::from_io("a FIFO", &e))
     })
-}
-
-/// Makes reads wait for data again.
-#[cfg(unix)]
-fn wait_for_data(file: &File) -> std::io::Result<()> {
-    use std::os::fd::AsRawFd;
-
-    // SAFETY: the descriptor is open; the calls take numbers only.
-    let done = unsafe {
-        let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
-        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK)
-    };
-    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }

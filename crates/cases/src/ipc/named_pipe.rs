@@ -5,7 +5,7 @@ use measure::CaseError;
 use super::{
     BANDWIDTH, Calls, Mechanism, Messages, Stream, measure_round_trip, measure_transfer, pipe,
 };
-use crate::{Case, Only, on_windows};
+use crate::{Case, on_windows};
 
 /// A message through a named pipe and back.
 pub const ROUND_TRIP: Case = Case {
@@ -13,10 +13,9 @@ pub const ROUND_TRIP: Case = Case {
     operation: "One round trip: a message written to a named pipe in message mode, read by another thread at its other \
                 end, which writes it back.",
     comparable_to: "The counterpart of ipc/fifo and ipc/unix-stream.",
-    only: Only::Windows("exists only on Windows"),
     params: super::ROUND_TRIP_OF_THREADS,
     run: |params, round| measure_round_trip(params, round, MECHANISM, pair(true)?.map(Messages)),
-    ..pipe::ROUND_TRIP
+    ..pipe::ROUND_TRIP.on_windows()
 };
 
 /// Blocks through a named pipe.
@@ -35,7 +34,7 @@ const MECHANISM: Mechanism = Mechanism::new("a named pipe", Calls::Any);
 /// Both ends of a named pipe, which the system removes with them.
 fn pair(messages: bool) -> Result<[File; 2], CaseError> {
     on_windows!(messages, {
-        use std::os::windows::io::{FromRawHandle, OwnedHandle};
+        use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
         use std::ptr::{null, null_mut};
 
         use windows_sys::Win32::Foundation::{
@@ -59,37 +58,22 @@ fn pair(messages: bool) -> Result<[File; 2], CaseError> {
             Ok(File::from(unsafe { OwnedHandle::from_raw_handle(handle) }))
         };
         let name = format!(r"\\.\pipe\oscost-{}", std::process::id());
-        let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
+        let wide_name: Vec<u16> = name.encode_utf16().chain([0]).collect();
         let (kind, mode) = if messages {
             (PIPE_TYPE_MESSAGE, PIPE_READMODE_MESSAGE)
         } else {
             (PIPE_TYPE_BYTE, PIPE_READMODE_BYTE)
         };
-        let flags = PIPE_ACCESS_DUPLEX | FILE_FLAG_FIRST_PIPE_INSTANCE;
+        let (flags, how) =
+            (PIPE_ACCESS_DUPLEX | FILE_FLAG_FIRST_PIPE_INSTANCE, kind | mode | PIPE_WAIT);
+        let (name, access) = (wide_name.as_ptr(), GENERIC_READ | GENERIC_WRITE);
         // SAFETY: the name ends with 0 and outlives the calls; no other memory is passed but `mode`.
         unsafe {
-            let server = CreateNamedPipeW(
-                name.as_ptr(),
-                flags,
-                kind | mode | PIPE_WAIT,
-                1,
-                BUFFER,
-                BUFFER,
-                0,
-                null(),
-            );
+            let server = CreateNamedPipeW(name, flags, how, 1, BUFFER, BUFFER, 0, null());
             let server = owned("CreateNamedPipeW", server)?;
-            let access = GENERIC_READ | GENERIC_WRITE;
-            let client =
-                CreateFileW(name.as_ptr(), access, 0, null(), OPEN_EXISTING, 0, null_mut());
+            let client = CreateFileW(name, access, 0, null(), OPEN_EXISTING, 0, null_mut());
             let client = owned("CreateFileW of a named pipe", client)?;
-            let set = SetNamedPipeHandleState(
-                std::os::windows::io::AsRawHandle::as_raw_handle(&client),
-                &mode,
-                null(),
-                null(),
-            );
-            if set == 0 {
+            if SetNamedPipeHandleState(client.as_raw_handle(), &mode, null(), null()) == 0 {
                 return Err(CaseError::last_os_error("SetNamedPipeHandleState"));
             }
             Ok([server, client])

@@ -44,12 +44,28 @@ struct QueueEnd(File, File);
 impl MessageEnd for QueueEnd {
     #[inline(always)]
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        send(&self.1, bytes)
+        let queue = &self.1;
+        let sent: Result<i32, CaseError> = on_linux!(queue, bytes, {
+            use std::os::fd::AsRawFd;
+
+            // SAFETY: the descriptor is open; the pointer and length describe `bytes`.
+            Ok(unsafe { libc::mq_send(queue.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) })
+        });
+        if sent == Ok(0) { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     #[inline(always)]
     fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
-        whole(receive(&self.0, bytes)?, bytes)
+        let queue = &self.0;
+        let received: Result<isize, CaseError> = on_linux!(queue, {
+            use std::os::fd::AsRawFd;
+
+            let (place, most, priority) = (bytes.as_mut_ptr(), bytes.len(), std::ptr::null_mut());
+            // SAFETY: the descriptor is open; the pointer and length describe `bytes`; no priority is asked for.
+            Ok(unsafe { libc::mq_receive(queue.as_raw_fd(), place.cast(), most, priority) })
+        });
+        let received = usize::try_from(received.unwrap_or(-1));
+        whole(received.map_err(|_| io::Error::last_os_error())?, bytes)
     }
 }
 
@@ -58,31 +74,6 @@ fn pair(there: usize, back: usize) -> Result<[QueueEnd; 2], CaseError> {
     let copy = |queue: &File| queue.try_clone().map_err(|e| CaseError::from_io("dup", &e));
     let (first_again, second_again) = (copy(&first)?, copy(&second)?);
     Ok([QueueEnd(second, first), QueueEnd(first_again, second_again)])
-}
-
-#[inline(always)]
-fn send(queue: &File, bytes: &[u8]) -> io::Result<()> {
-    let sent: Result<i32, CaseError> = on_linux!(queue, bytes, {
-        use std::os::fd::AsRawFd;
-
-        // SAFETY: the descriptor is open; the pointer and length describe `bytes`.
-        Ok(unsafe { libc::mq_send(queue.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) })
-    });
-    if sent == Ok(0) { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// The number of bytes received.
-#[inline(always)]
-fn receive(queue: &File, bytes: &mut [u8]) -> io::Result<usize> {
-    let received: Result<isize, CaseError> = on_linux!(queue, bytes, {
-        use std::os::fd::AsRawFd;
-
-        let (place, most, no_priority) = (bytes.as_mut_ptr(), bytes.len(), std::ptr::null_mut());
-        // SAFETY: the descriptor is open; the pointer and length describe `bytes`.
-        Ok(unsafe { libc::mq_receive(queue.as_raw_fd(), place.cast(), most, no_priority) })
-    });
-    let received = received.unwrap_or(-1);
-    usize::try_from(received).map_err(|_| io::Error::last_os_error())
 }
 
 /// A queue of messages of at most this length, whose name is removed at once.

@@ -8,7 +8,7 @@ use super::{
     BANDWIDTH, Calls, Mechanism, MessageEnd, Stream, block_of, blocks_at_once, fill_block,
     measure_transfer, number_of, tcp,
 };
-use crate::{Case, Only, on_linux};
+use crate::{Case, on_linux};
 
 /// Blocks of a file over a connection, without passing through user space.
 pub const CASE: Case = Case {
@@ -16,7 +16,6 @@ pub const CASE: Case = Case {
     operation: "One block as in ipc/tcp-bandwidth, sent by one sendfile from a cached file.",
     comparable_to: "The difference to ipc/tcp-bandwidth is what sendfile saves or costs; lmbench has no such measurement; \
             stress-ng's `sendfile` stressor sends to /dev/null.",
-    only: Only::Linux("measured on Linux only"),
     params: super::TRANSFER,
     metrics: &[BANDWIDTH],
     run: |params, round| {
@@ -26,7 +25,7 @@ pub const CASE: Case = Case {
         let ends = [SendfileEnd::Sender(sender, file), SendfileEnd::Receiver(Stream(receiver))];
         measure_transfer(params, round, MECHANISM, ends)
     },
-    ..tcp::TRANSFER
+    ..tcp::TRANSFER.on_linux()
 };
 
 const MECHANISM: Mechanism = Mechanism::new("sendfile over TCP", Calls::Any);

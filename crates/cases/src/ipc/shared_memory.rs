@@ -2,7 +2,7 @@ use std::io;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU32};
 
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 use platform::address_wait::{Sharing, wait_while, wake_one};
 use platform::shared::Shared;
 
@@ -21,7 +21,10 @@ pub const ROUND_TRIP: Case = Case {
     comparable_to: "lmbench has no such measurement; switch/futex passes a token of one word.",
     only: Only::Linux("exists only on Linux; see ipc/shm-wait-on-address for Windows"),
     params: super::ROUND_TRIP,
-    run: round_trip,
+    run: |params, round| {
+        let ends = pair(params, message_of(params)?)?;
+        measure_round_trip(params, round, MECHANISM, ends)
+    },
     ..pipe::ROUND_TRIP
 };
 
@@ -34,7 +37,10 @@ pub const TRANSFER: Case = Case {
     only: Only::Linux("exists only on Linux; see ipc/shm-wait-on-address-bandwidth for Windows"),
     params: super::TRANSFER,
     metrics: &[BANDWIDTH],
-    run: transfer,
+    run: |params, round| {
+        let ends = pair(params, block_of(params)?)?;
+        measure_transfer(params, round, MECHANISM, ends)
+    },
     ..ROUND_TRIP
 };
 
@@ -45,9 +51,8 @@ pub const WAIT_ON_ADDRESS: Case = Case {
                 returns it through a second one; a thread that finds no message sleeps at once (WaitOnAddress), and a \
                 sleeping one is woken.",
     comparable_to: "The counterpart of ipc/shm-futex, but only between threads.",
-    only: Only::Windows("exists only on Windows"),
     params: super::ROUND_TRIP_OF_THREADS,
-    ..ROUND_TRIP
+    ..ROUND_TRIP.on_windows()
 };
 
 /// The transfer on Windows.
@@ -55,20 +60,9 @@ pub const WAIT_ON_ADDRESS_TRANSFER: Case = Case {
     name: "shm-wait-on-address-bandwidth",
     operation: "One block as in ipc/shm-futex-bandwidth, with WaitOnAddress between threads.",
     comparable_to: "The counterpart of ipc/shm-futex-bandwidth, but only between threads.",
-    only: Only::Windows("exists only on Windows"),
     params: super::TRANSFER_OF_THREADS,
-    ..TRANSFER
+    ..TRANSFER.on_windows()
 };
-
-fn round_trip(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let bytes = message_of(params)?;
-    measure_round_trip(params, round, MECHANISM, pair(params, bytes)?)
-}
-
-fn transfer(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    let bytes = block_of(params)?;
-    measure_transfer(params, round, MECHANISM, pair(params, bytes)?)
-}
 
 const MECHANISM: Mechanism = Mechanism::new("shared memory", Calls::Any);
 

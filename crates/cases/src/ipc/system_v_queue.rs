@@ -103,13 +103,25 @@ impl MessageEnd for MessageQueueEnd {
             let place = self.buffer.as_mut_ptr().add(1).cast::<u8>();
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
         }
-        self.send_buffer(bytes.len())
+        let length = bytes.len();
+        let sent: Result<i32, CaseError> = on_linux!(length, {
+            // SAFETY: the buffer is a type and at least `length` bytes.
+            Ok(unsafe { libc::msgsnd(self.queue, self.buffer.as_ptr().cast(), length, 0) })
+        });
+        if sent == Ok(0) { Ok(()) } else { Err(send_error()) }
     }
 
     #[inline(always)]
     fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         assert!(bytes.len() <= (self.buffer.len() - 1) * TYPE, "it was made for shorter messages");
-        let received = self.receive_buffer(bytes.len())?;
+        let most = bytes.len();
+        let received: Result<isize, CaseError> = on_linux!(most, {
+            let place = self.buffer.as_mut_ptr().cast();
+            // SAFETY: the buffer has room for a type and at least `most` bytes.
+            Ok(unsafe { libc::msgrcv(self.queue, place, most, self.own, 0) })
+        });
+        let received = usize::try_from(received.unwrap_or(-1));
+        let received = received.map_err(|_| io::Error::last_os_error())?;
         whole(received, bytes)?;
         // SAFETY: the buffer has that many bytes after its first word, as was checked.
         unsafe {
@@ -117,27 +129,6 @@ impl MessageEnd for MessageQueueEnd {
             std::ptr::copy_nonoverlapping(place, bytes.as_mut_ptr(), received);
         }
         Ok(())
-    }
-}
-
-impl MessageQueueEnd {
-    #[inline(always)]
-    fn send_buffer(&mut self, bytes: usize) -> io::Result<()> {
-        let sent: Result<i32, CaseError> = on_linux!(bytes, {
-            // SAFETY: the buffer is a type and at least `bytes` bytes.
-            Ok(unsafe { libc::msgsnd(self.queue, self.buffer.as_ptr().cast(), bytes, 0) })
-        });
-        if sent == Ok(0) { Ok(()) } else { Err(send_error()) }
-    }
-
-    #[inline(always)]
-    fn receive_buffer(&mut self, most: usize) -> io::Result<usize> {
-        let received: Result<isize, CaseError> = on_linux!(most, {
-            let place = self.buffer.as_mut_ptr().cast();
-            // SAFETY: the buffer has room for a type and at least `most` bytes.
-            Ok(unsafe { libc::msgrcv(self.queue, place, most, self.own, 0) })
-        });
-        usize::try_from(received.unwrap_or(-1)).map_err(|_| io::Error::last_os_error())
     }
 }
 

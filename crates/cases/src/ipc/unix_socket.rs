@@ -6,10 +6,7 @@ use socket2::Type;
 use super::{
     BANDWIDTH, Calls, Mechanism, Messages, Stream, measure_round_trip, measure_transfer, pipe,
 };
-use crate::{Case, Only, on_unix};
-
-const ELSEWHERE: Only = Only::Unix("measured on Unix-like systems only");
-const NOT_LINUX: Only = Only::Linux("measured on Linux only");
+use crate::{Case, on_unix};
 
 /// A message through a stream and back.
 pub const STREAM: Case = Case {
@@ -17,13 +14,12 @@ pub const STREAM: Case = Case {
     operation: "One round trip: a message written to a Unix-domain stream socket, read by another task from the other \
                 socket of the pair, which writes it back.",
     comparable_to: "lmbench's `lat_unix` is this with a message of 1 byte.",
-    only: ELSEWHERE,
     params: super::ROUND_TRIP,
     run: |params, round| {
         let ends = pair(Type::STREAM)?.map(Stream);
         measure_round_trip(params, round, STREAM_SOCKET, ends)
     },
-    ..pipe::ROUND_TRIP
+    ..pipe::ROUND_TRIP.on_unix()
 };
 
 /// A message as a datagram and back.
@@ -43,12 +39,11 @@ pub const SEQPACKET: Case = Case {
     name: "unix-seqpacket",
     operation: "One round trip as in ipc/unix-stream, with sequenced-packet sockets.",
     comparable_to: "lmbench has no such measurement.",
-    only: NOT_LINUX,
     run: |params, round| {
         let ends = pair(Type::SEQPACKET)?.map(Messages);
         measure_round_trip(params, round, SEQUENCED_PACKETS, ends)
     },
-    ..STREAM
+    ..STREAM.on_linux()
 };
 
 /// Blocks through a stream.
@@ -80,11 +75,10 @@ pub const SEQPACKET_TRANSFER: Case = Case {
     name: "unix-seqpacket-bandwidth",
     operation: "One block as in ipc/pipe-bandwidth, as one packet between a pair of Unix-domain sequenced-packet sockets.",
     comparable_to: "lmbench has no such measurement.",
-    only: NOT_LINUX,
     run: |params, round| {
         measure_transfer(params, round, SEQUENCED_PACKETS, pair(Type::SEQPACKET)?.map(Messages))
     },
-    ..STREAM_TRANSFER
+    ..STREAM_TRANSFER.on_linux()
 };
 
 const STREAM_SOCKET: Mechanism = Mechanism::new("a Unix-domain stream", Calls::TwoForOneByte);

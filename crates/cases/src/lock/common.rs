@@ -2,6 +2,7 @@
 
 use crate::place::PLACE;
 use crate::{Case, Extent, Param, Takes, count_of, length_of, value_of};
+use measure::metric::joined;
 use measure::worker_group::{
     GREATEST_SHARE, HANDOVER_TO_WAITER, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST,
     WorkerGroup,
@@ -9,6 +10,7 @@ use measure::worker_group::{
 use measure::{CaseError, Metric, Params, Round, metrics};
 use platform::shared::Shared;
 use std::cell::UnsafeCell;
+use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
@@ -145,31 +147,25 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
 }
 
 metrics! {
-    LOCK_SHARE = lower("lock-share", "share"),
-        "the part of the time that is not work: acquiring the lock, waiting for it and releasing it";
-    HANDOVER = lower("handover", "ns"),
-        "the time from the end of the work of one holder of the lock to the beginning of the work of the next holder, which may be \
-         the same worker, on average";
-    MILLION_PAIRS = lower("million-pairs", "ms"),
-        "the time in which each worker acquires and releases the lock 1,000,000 times, at the measured rate";
-    WORK_FOR_TENTH = lower("work-for-10%", "ns"),
-        "the work under the lock from which acquiring it, waiting for it and releasing it take less than 10 % of the time";
-    WORK_FOR_HUNDREDTH = lower("work-for-1%", "ns"),
-        "the work under the lock from which acquiring it, waiting for it and releasing it take less than 1 % of the time";
+    /// The metrics of locks alone.
+    const OF_LOCKS: [
+        LOCK_SHARE = lower("lock-share", "share"),
+            "the part of the time that is not work: acquiring the lock, waiting for it and releasing it";
+        HANDOVER = lower("handover", "ns"),
+            "the time from the end of the work of one holder of the lock to the beginning of the work of the next holder, which may be \
+             the same worker, on average";
+        MILLION_PAIRS = lower("million-pairs", "ms"),
+            "the time in which each worker acquires and releases the lock 1,000,000 times, at the measured rate";
+        WORK_FOR_TENTH = lower("work-for-10%", "ns"),
+            "the work under the lock from which acquiring it, waiting for it and releasing it take less than 10 % of the time";
+        WORK_FOR_HUNDREDTH = lower("work-for-1%", "ns"),
+            "the work under the lock from which acquiring it, waiting for it and releasing it take less than 1 % of the time";
+    ]
 }
 
 /// The metrics of every lock.
-pub const METRICS: &[Metric] = &[
-    RATE,
-    LEAST_SHARE,
-    GREATEST_SHARE,
-    HANDOVER_TO_WAITER,
-    LOCK_SHARE,
-    HANDOVER,
-    MILLION_PAIRS,
-    WORK_FOR_TENTH,
-    WORK_FOR_HUNDREDTH,
-];
+pub const METRICS: &[Metric] =
+    &joined::<9>(&[&[RATE, LEAST_SHARE, GREATEST_SHARE, HANDOVER_TO_WAITER], OF_LOCKS]);
 
 /// Contended pairs with work for which a round is long enough. The first ones take longer: in the first 15 ms with 9 us of work under
 /// a pthread mutex, two threads' pairs took 1.15 times as long as in half a second, since the system still adapts to their waits.
@@ -240,6 +236,24 @@ pub fn expect_no_calls_alone(params: &Params, round: &mut Round) -> Result<(), C
         round.expect_syscalls(0.0);
     }
     Ok(())
+}
+
+/// What a pthread function returned: 0, or an error number.
+///
+/// # Errors
+/// The error with this number.
+#[allow(dead_code, reason = "not on every system")]
+pub fn succeed(call: &str, error: i32) -> Result<(), CaseError> {
+    match error {
+        0 => Ok(()),
+        _ => Err(CaseError::from_io(call, &io::Error::from_raw_os_error(error))),
+    }
+}
+
+/// The message of a pthread function that must not fail, but returned this error number.
+#[allow(dead_code, reason = "not on every system")]
+pub fn message(call: &str, error: i32) -> String {
+    format!("{call}: {}", io::Error::from_raw_os_error(error))
 }
 
 /// Shared memory, zeroed, for an object that a C library initialises in place and that must not be moved.

@@ -45,41 +45,17 @@ enum LockedRange {
 
 fn run(params: &Params, round: &mut Round, kind: LockedRange) -> Result<(), CaseError> {
     on_unix!(params, round, kind, {
-        use std::fs::{self, File, OpenOptions};
+        use std::fs::File;
         use std::io;
         use std::os::fd::AsRawFd;
-        use std::path::PathBuf;
 
         use super::{Lock, measure};
+        use crate::syscall::named_files::TemporaryPath;
 
-        /// A file that is removed at the end of the round. It is not kept open, since closing any
-        /// of its descriptors would release the record locks of the process.
-        struct TemporaryFile(PathBuf);
-
-        impl TemporaryFile {
-            fn new() -> Result<Self, CaseError> {
-                let path = platform::cleanup::temp_path();
-                let failed = |e| CaseError::from_io(&format!("creating {}", path.display()), &e);
-                File::create_new(&path).map_err(failed)?;
-                Ok(Self(path))
-            }
-
-            fn open(&self) -> Result<File, CaseError> {
-                let failed = |e| CaseError::from_io(&format!("opening {}", self.0.display()), &e);
-                OpenOptions::new().read(true).write(true).open(&self.0).map_err(failed)
-            }
-        }
-
-        impl Drop for TemporaryFile {
-            fn drop(&mut self) {
-                // If this fails, the coordinator removes the file after the round.
-                let _ = fs::remove_file(&self.0);
-            }
-        }
-
-        /// A lock on a file that each worker opens itself.
+        /// A lock on a file that each worker opens itself. The file is not kept open, since closing any of its
+        /// descriptors would release the record locks of the process.
         struct FileLock<A, R> {
-            file: TemporaryFile,
+            path: TemporaryPath,
             acquire: A,
             release: R,
         }
@@ -88,7 +64,9 @@ fn run(params: &Params, round: &mut Round, kind: LockedRange) -> Result<(), Case
             type Hold = File;
 
             fn join(&self) -> Result<File, CaseError> {
-                self.file.open()
+                let path = &self.path.0;
+                let failed = |e| CaseError::from_io(&format!("opening {}", path.display()), &e);
+                File::options().read(true).write(true).open(path).map_err(failed)
             }
 
             #[inline(always)]
@@ -122,17 +100,20 @@ fn run(params: &Params, round: &mut Round, kind: LockedRange) -> Result<(), Case
         }
 
         round.expect_syscalls(2.0);
-        let file = TemporaryFile::new()?;
+        let path = platform::cleanup::temp_path();
+        let failed = |e| CaseError::from_io(&format!("creating {}", path.display()), &e);
+        File::create_new(&path).map_err(failed)?;
+        let path = TemporaryPath(path);
         match kind {
             LockedRange::Record => {
                 let acquire = |file: &File| set_first_byte(file, libc::F_WRLCK as _);
                 let release = |file: &File| set_first_byte(file, libc::F_UNLCK as _);
-                measure(params, round, &FileLock { file, acquire, release })
+                measure(params, round, &FileLock { path, acquire, release })
             }
             LockedRange::Whole => {
                 let acquire = |file: &File| flock(file, libc::LOCK_EX);
                 let release = |file: &File| flock(file, libc::LOCK_UN);
-                measure(params, round, &FileLock { file, acquire, release })
+                measure(params, round, &FileLock { path, acquire, release })
             }
         }
     })

@@ -35,8 +35,6 @@ pub const NAMED: Case = Case {
     comparable_to: "On Linux, an open named semaphore is expected to cost as much as \
                 lock/posix-sem-shared.",
     only: Only::Unix("Windows has no POSIX semaphores"),
-    core_bound: true,
-    trials: None,
     params: PROCESSES_TOO,
     run: |params, round| run(params, round, SemaphoreKind::Named),
     ..PRIVATE

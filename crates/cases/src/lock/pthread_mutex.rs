@@ -3,8 +3,6 @@ use measure::{CaseError, Params, Round};
 use super::{THREADS_OR_PROCESSES, lock};
 use crate::{Case, Only, on_unix};
 
-const LINUX: Only = Only::Linux("measured on Linux only");
-
 /// The default mutex.
 pub const NORMAL: Case = Case {
     operation: "One pthread_mutex_lock and pthread_mutex_unlock of a mutex of type \
@@ -45,9 +43,8 @@ pub const ADAPTIVE: Case = Case {
                 (PTHREAD_MUTEX_ADAPTIVE_NP).",
     comparable_to: "With several workers, the difference to lock/pthread-mutex is the effect of \
                 spinning.",
-    only: LINUX,
     run: |params, round| run(params, round, MutexKind::Adaptive),
-    ..NORMAL
+    ..NORMAL.on_linux()
 };
 
 /// A mutex that survives the death of its owner.
@@ -58,10 +55,9 @@ pub const ROBUST: Case = Case {
     comparable_to: "The difference to lock/pthread-mutex is the cost of the per-thread list of \
                 held mutexes, which the kernel reads when a thread dies. For lock/sysv-sem the \
                 kernel maintains such a list itself.",
-    only: LINUX,
     params: THREADS_OR_PROCESSES,
     run: |params, round| run(params, round, MutexKind::Robust),
-    ..NORMAL
+    ..NORMAL.on_linux()
 };
 
 /// A mutex with priority inheritance.
@@ -71,10 +67,9 @@ pub const PI: Case = Case {
                 waiters (PTHREAD_PRIO_INHERIT).",
     comparable_to: "`perf bench futex lock-pi` enters the kernel for every lock and unlock; this \
                 mutex does so only when a worker waits.",
-    only: LINUX,
     params: THREADS_OR_PROCESSES,
     run: |params, round| run(params, round, MutexKind::PriorityInheriting),
-    ..NORMAL
+    ..NORMAL.on_linux()
 };
 
 /// A mutex that processes can share.
@@ -103,72 +98,46 @@ enum MutexKind {
 
 fn run(params: &Params, round: &mut Round, kind: MutexKind) -> Result<(), CaseError> {
     on_unix!(params, round, kind, {
-        use std::io;
-
         use platform::on_linux;
 
-        use super::{InPlace, expect_no_calls_alone, measure, of_processes};
-
-        fn message(call: &str, error: libc::c_int) -> String {
-            format!("{call}: {}", io::Error::from_raw_os_error(error))
-        }
-
-        fn succeed(call: &str, error: libc::c_int) -> Result<(), CaseError> {
-            match error {
-                0 => Ok(()),
-                _ => Err(CaseError::from_io(call, &io::Error::from_raw_os_error(error))),
-            }
-        }
-
-        fn of_kind(
-            kind: MutexKind,
-            shared: bool,
-        ) -> Result<InPlace<libc::pthread_mutex_t>, CaseError> {
-            let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
-            let attributes = InPlace::<libc::pthread_mutexattr_t>::new()?.get();
-            // SAFETY: the memory of both is new and lives as long as the process; the attributes
-            // are initialised before they are changed and used.
-            unsafe {
-                succeed("pthread_mutexattr_init", libc::pthread_mutexattr_init(attributes))?;
-                let set_type = |kind| {
-                    succeed(
-                        "pthread_mutexattr_settype",
-                        libc::pthread_mutexattr_settype(attributes, kind),
-                    )
-                };
-                match kind {
-                    MutexKind::Normal | MutexKind::ProcessShared => {
-                        set_type(libc::PTHREAD_MUTEX_NORMAL)?
-                    }
-                    MutexKind::ErrorCheck => set_type(libc::PTHREAD_MUTEX_ERRORCHECK)?,
-                    MutexKind::Recursive => set_type(libc::PTHREAD_MUTEX_RECURSIVE)?,
-                    MutexKind::Adaptive => {
-                        on_linux!({ set_type(libc::PTHREAD_MUTEX_ADAPTIVE_NP) })?
-                    }
-                    MutexKind::Robust => on_linux!({
-                        let robust = libc::PTHREAD_MUTEX_ROBUST;
-                        let error = libc::pthread_mutexattr_setrobust(attributes, robust);
-                        succeed("pthread_mutexattr_setrobust", error)
-                    })?,
-                    MutexKind::PriorityInheriting => on_linux!({
-                        let inherit = libc::PTHREAD_PRIO_INHERIT;
-                        let error = libc::pthread_mutexattr_setprotocol(attributes, inherit);
-                        succeed("pthread_mutexattr_setprotocol", error)
-                    })?,
-                }
-                if shared {
-                    let shared = libc::PTHREAD_PROCESS_SHARED;
-                    let error = libc::pthread_mutexattr_setpshared(attributes, shared);
-                    succeed("pthread_mutexattr_setpshared", error)?;
-                }
-                let error = libc::pthread_mutex_init(mutex.get(), attributes);
-                succeed("pthread_mutex_init", error)?;
-            }
-            Ok(mutex)
-        }
+        use super::{InPlace, expect_no_calls_alone, measure, message, of_processes, succeed};
 
         let shared = kind == MutexKind::ProcessShared || of_processes(params)?;
-        let mutex = of_kind(kind, shared)?;
+        let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
+        let attributes = InPlace::<libc::pthread_mutexattr_t>::new()?.get();
+        // SAFETY: the memory of both is new and lives as long as the process; the attributes
+        // are initialised before they are changed and used.
+        unsafe {
+            succeed("pthread_mutexattr_init", libc::pthread_mutexattr_init(attributes))?;
+            let set_type = |kind| {
+                let error = libc::pthread_mutexattr_settype(attributes, kind);
+                succeed("pthread_mutexattr_settype", error)
+            };
+            match kind {
+                MutexKind::Normal | MutexKind::ProcessShared => {
+                    set_type(libc::PTHREAD_MUTEX_NORMAL)?
+                }
+                MutexKind::ErrorCheck => set_type(libc::PTHREAD_MUTEX_ERRORCHECK)?,
+                MutexKind::Recursive => set_type(libc::PTHREAD_MUTEX_RECURSIVE)?,
+                MutexKind::Adaptive => on_linux!({ set_type(libc::PTHREAD_MUTEX_ADAPTIVE_NP) })?,
+                MutexKind::Robust => on_linux!({
+                    let robust = libc::PTHREAD_MUTEX_ROBUST;
+                    let error = libc::pthread_mutexattr_setrobust(attributes, robust);
+                    succeed("pthread_mutexattr_setrobust", error)
+                })?,
+                MutexKind::PriorityInheriting => on_linux!({
+                    let inherit = libc::PTHREAD_PRIO_INHERIT;
+                    let error = libc::pthread_mutexattr_setprotocol(attributes, inherit);
+                    succeed("pthread_mutexattr_setprotocol", error)
+                })?,
+            }
+            if shared {
+                let shared = libc::PTHREAD_PROCESS_SHARED;
+                let error = libc::pthread_mutexattr_setpshared(attributes, shared);
+                succeed("pthread_mutexattr_setpshared", error)?;
+            }
+            succeed("pthread_mutex_init", libc::pthread_mutex_init(mutex.get(), attributes))?;
+        }
         let lock = move || {
             // SAFETY: the mutex is initialised and never destroyed.
             let error = unsafe { libc::pthread_mutex_lock(mutex.get()) };

@@ -27,9 +27,9 @@ pub const WRITE: Case = Case {
 
 fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_unix!(params, round, {
-        use std::io;
-
-        use super::{InPlace, Lock, expect_no_calls_alone, measure, of_processes};
+        use super::{
+            InPlace, Lock, expect_no_calls_alone, measure, message, of_processes, succeed,
+        };
 
         struct ReadWriteLock<const WRITE: bool>(InPlace<libc::pthread_rwlock_t>);
 
@@ -67,10 +67,6 @@ fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Case
             }
         }
 
-        fn message(call: &str, error: libc::c_int) -> String {
-            format!("{call}: {}", io::Error::from_raw_os_error(error))
-        }
-
         let lock = InPlace::<libc::pthread_rwlock_t>::new()?;
         let attributes = InPlace::<libc::pthread_rwlockattr_t>::new()?.get();
         // SAFETY: the memory of both is new and lives as long as the process; the attributes are
@@ -83,10 +79,7 @@ fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Case
             }
             if error == 0 { libc::pthread_rwlock_init(lock.get(), attributes) } else { error }
         };
-        if error != 0 {
-            let error = io::Error::from_raw_os_error(error);
-            return Err(CaseError::from_io("pthread_rwlock_init", &error));
-        }
+        succeed("pthread_rwlock_init", error)?;
         expect_no_calls_alone(params, round)?;
         measure(params, round, &ReadWriteLock::<WRITE>(lock))
     })

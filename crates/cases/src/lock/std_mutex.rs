@@ -15,11 +15,8 @@ pub const CASE: Case = Case {
     run: |params, round| {
         expect_no_calls_alone(params, round)?;
         let mutex = Shared::new(Mutex::new(()))?.get();
-        measure(
-            params,
-            round,
-            &ByGuard(move || mutex.lock().expect("no worker panics while it holds the lock")),
-        )
+        let acquire = move || mutex.lock().expect("no worker panics while it holds the lock");
+        measure(params, round, &ByGuard(acquire))
     },
     ..lock("std-mutex")
 };

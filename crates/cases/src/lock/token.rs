@@ -1,5 +1,5 @@
 use super::{THREADS_OR_PROCESSES, lock};
-use crate::{Case, Only, on_linux, on_unix};
+use crate::{Case, on_linux, on_unix};
 
 /// A pipe with one byte: the worker that has read the byte holds the lock.
 pub const PIPE: Case = Case {
@@ -35,7 +35,6 @@ pub const EVENTFD: Case = Case {
                 and one write that adds 1.",
     comparable_to: "will-it-scale's `eventfd1` makes the same calls with one eventfd per worker, \
                 which is workers=1 here.",
-    only: Only::Linux("measured on Linux only"),
     run: on_linux!(|params, round| {
         use std::io;
         use std::os::fd::AsRawFd;
@@ -56,5 +55,5 @@ pub const EVENTFD: Case = Case {
         round.expect_syscalls(2.0);
         super::measure(params, round, &(acquire, release))
     }),
-    ..PIPE
+    ..PIPE.on_linux()
 };

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{CaseError, Params, Round};
+use measure::Params;
 
 use super::metrics;
 use super::trial;
@@ -57,13 +57,9 @@ pub const CASE: Case = Case {
             .takes(Takes::Words(&["1k", "16k", "1m"])),
     ],
     metrics: metrics::ALL,
-    run,
+    run: trial::run,
     ..Case::new("mail", "send")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    trial::run(params, round)
-}
 
 /// Whether a run of this extent measures this point. A default run shows the cost of sending, without a delay, and the
 /// number of connections that compensates for the round trips of a network, for each architecture. Without a delay one

@@ -6,8 +6,8 @@ use platform::memory::{Pages, Region, require};
 use platform::stream;
 
 use super::metrics::BANDWIDTH;
-use super::{FOUR_TIMES_LLC, SIZE_AT_MOST, bytes_of};
-use crate::together::{Work, in_sum, together};
+use super::{FOUR_LLCS, SIZE_AT_MOST, bytes_of};
+use crate::together::{Work, cpus_of, in_sum, together};
 use crate::{Case, Extent, Param, Takes, Trials, count_of, value_of};
 
 /// How long the threads work, and at least how many bytes they pass over between two looks at the clock.
@@ -28,7 +28,7 @@ pub const CASE: Case = Case {
         Param::new("op", OPS).meaning("what is done with the buffer"),
         Param::new("size", &["256k", "64m"])
             .meaning("bytes of a buffer, in pages of the usual size")
-            .full(&["4k", "16k", "64k", "256k", "1m", "4m", "16m", "64m", "256m", FOUR_TIMES_LLC])
+            .full(&["4k", "16k", "64k", "256k", "1m", "4m", "16m", "64m", "256m", FOUR_LLCS])
             .takes(Takes::Footprint(SIZE_AT_MOST)),
         Param::new("workers", &["1", "1xcpus"])
             .meaning("how many threads, each on a CPU of its own, pass over a buffer of their own")
@@ -37,13 +37,7 @@ pub const CASE: Case = Case {
     metrics: &[BANDWIDTH],
     run: |params, round| {
         let workers = count_of(params, "workers")?;
-        let all = round.order().cpus.clone();
-        if workers > all.len() {
-            let text = format!("needs {workers} CPUs; this process may use {}", all.len());
-            return Err(CaseError::Unsupported(text));
-        }
-        // From the last down, so that a single one has the CPU of all other single measurements.
-        let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
+        let cpus = cpus_of(workers, round)?;
         let (op, size) = (value_of(params, "op")?, bytes_of(params, "size", round)?);
         let size = (size / stream::BLOCK).max(2) * stream::BLOCK;
         let buffers = if matches!(op, "copy" | "memcpy") { 2 } else { 1 };

@@ -13,7 +13,7 @@ use crate::{Param, Takes, size_of, value_of};
 /// The most bytes that a parameter takes.
 pub const SIZE_AT_MOST: u64 = 64 << 30;
 /// The value that stands for four times the last-level cache.
-pub const FOUR_TIMES_LLC: &str = "4xllc";
+pub const FOUR_LLCS: &str = "4xllc";
 
 /// The pages that back the memory.
 pub const PAGES_MEANING: &str =
@@ -39,7 +39,7 @@ pub const fn size(default: &'static [&'static str], full: &'static [&'static str
 /// # Errors
 /// `Unsupported` if it depends on the last-level cache and that is unknown.
 pub fn bytes_of(params: &Params, name: &str, round: &Round) -> Result<usize, CaseError> {
-    if value_of(params, name)? != FOUR_TIMES_LLC {
+    if value_of(params, name)? != FOUR_LLCS {
         return size_of(params, name);
     }
     let cpu = round.order().cpus.last().copied().unwrap_or(0);

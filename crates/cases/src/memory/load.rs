@@ -4,7 +4,7 @@ use measure::{CaseError, Round};
 use platform::memory::{Pages, Region};
 
 use super::chain::{Chain, LINE, Visits};
-use super::{FOUR_TIMES_LLC, PAGES_MEANING, SIZE_AT_MOST, bytes_of};
+use super::{FOUR_LLCS, PAGES_MEANING, SIZE_AT_MOST, bytes_of};
 use crate::{Case, Param, Takes, size_of, value_of};
 
 /// As many loads as a call makes at least and at most.
@@ -28,24 +28,8 @@ pub const CASE: Case = Case {
         Param::new("size", &["256k", "4m", "256m"])
             .meaning("bytes of memory")
             .full(&[
-                "4k",
-                "8k",
-                "16k",
-                "32k",
-                "64k",
-                "128k",
-                "256k",
-                "512k",
-                "1m",
-                "2m",
-                "4m",
-                "8m",
-                "16m",
-                "32m",
-                "64m",
-                "128m",
-                "256m",
-                FOUR_TIMES_LLC,
+                "4k", "8k", "16k", "32k", "64k", "128k", "256k", "512k", "1m", "2m", "4m", "8m",
+                "16m", "32m", "64m", "128m", "256m", FOUR_LLCS,
             ])
             .takes(Takes::Footprint(SIZE_AT_MOST)),
         Param::new("stride", &["64"])

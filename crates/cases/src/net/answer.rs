@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{CaseError, Params, Round};
+use measure::Params;
 use servers::Protocol;
 
 use super::metrics;
@@ -35,13 +35,9 @@ pub const CASE: Case = Case {
         Param { default: &["0", "256m"], full: &["0", "1m", "256m"], ..PARENT },
     ],
     metrics: metrics::LOAD,
-    run,
+    run: |params, round| trial::run(params, Protocol::TOO_BUSY, 0, round),
     ..Case::new("net", "answer")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    trial::run(params, Protocol::TOO_BUSY, round)
-}
 
 /// Whether a run of this extent measures this point. A default run compares processes, threads and event loops by the
 /// number of connections, and shows the effect of other ways to wait. Therefore these three architectures are measured

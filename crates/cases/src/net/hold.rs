@@ -45,7 +45,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let connections = count_of(params, "connections")? * round.times_as_long() as usize;
     super::limits::check(connections)?;
     let mut server = test_bed.server(params, Protocol::HTTP, round)?;
-    let mut generators = test_bed.generator(params, &server, Protocol::HTTP)?;
+    let mut generators = test_bed.generator(&test_bed.load(params, &server, Protocol::HTTP))?;
     let generator = generators.first();
     // The first connections also cause costs that occur once per server.
     generator.hold(connections.min(8))?;

@@ -76,7 +76,7 @@ pub const AREA: Area = Area {
         },
         Finding::Ratio {
             of: FORK_OF_256M,
-            to: FORK_OF_NOTHING,
+            to: FORK,
             metric: &metrics::SERVER_CPU,
             greater: "A process per connection takes {} the CPU time if the server uses 256 MiB besides.",
             less: "A process per connection takes {} the CPU time if the server uses no memory besides.",
@@ -121,7 +121,6 @@ const THREADS_WORK: Select = Select::point(ANSWER, &[("arch", "threads"), ("work
 const IOCP_WORKS: Select = Select::point(ANSWER, &[("arch", "iocp"), ("work", "cpu:20us")]);
 const FORK_OF_256M: Select =
     Select::point(ANSWER, &[("arch", "fork"), ("work", "none"), ("parent", "256m")]);
-const FORK_OF_NOTHING: Select = FORK;
 
 /// Its cases.
 const CASES: &[&Case] =

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{CaseError, Params, Round};
+use measure::Params;
 use servers::Protocol;
 
 use super::metrics;
@@ -37,13 +37,9 @@ pub const CASE: Case = Case {
         PARENT,
     ],
     metrics: metrics::LOAD,
-    run,
+    run: |params, round| trial::run(params, Protocol::HTTP, 0, round),
     ..Case::new("net", "requests")
 };
-
-fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    trial::run(params, Protocol::HTTP, round)
-}
 
 /// As in `net/answer`. With one connection all architectures only show the cost of waking an idle CPU. `select` and
 /// `poll` differ from `epoll` only with many connections. With more than 100, `fork`

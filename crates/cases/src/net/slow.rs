@@ -37,9 +37,7 @@ pub const CASE: Case = Case {
         CPUS,
     ],
     metrics: metrics::SLOW,
-    run: |params, round| {
-        trial::run_beside(params, Protocol::HTTP, count_of(params, "slow")?, round)
-    },
+    run: |params, round| trial::run(params, Protocol::HTTP, count_of(params, "slow")?, round),
     ..Case::new("net", "slow")
 };
 

@@ -1,8 +1,6 @@
 //! The CPUs of a server and its clients, and the network between them.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
-use std::time::Duration;
 
 use loadgen::{Generators, Load};
 use measure::round::Mode;
@@ -17,6 +15,7 @@ use servers::{Architecture, NameServer, Protocol, Task, Work};
 
 use super::USUAL;
 use crate::order::{ServeOrder, WorkerOrder, worker};
+use crate::syscall::named_files::TemporaryPath;
 use crate::{Param, Takes, count_of, size_of, value_of};
 
 /// The CPUs of server and clients.
@@ -58,16 +57,7 @@ pub struct TestBed {
     /// The name server that the work asks, which ends with this.
     _names: Option<NameServer>,
     /// The file that the work writes to, which is removed with this.
-    _scratch: Option<Scratch>,
-}
-
-/// A temporary file. If this process is killed, the coordinator removes it.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
+    _scratch: Option<TemporaryPath>,
 }
 
 /// The parameters, and the usual values of those that the case lacks.
@@ -137,7 +127,7 @@ impl TestBed {
             Work::Cpu(_) => Some(context.work(round)?),
             _ => None,
         };
-        let scratch = (work == Work::Fsync).then(|| Scratch(temp_path()));
+        let scratch = (work == Work::Fsync).then(|| TemporaryPath(temp_path()));
         let task = Task::prepare(
             work,
             &WorkResources {
@@ -200,14 +190,8 @@ impl TestBed {
         Hosted::start(command.args(order.arguments()))
     }
 
-    /// The load on that server, with this time limit if it is not the usual one.
-    pub fn load(
-        &self,
-        params: &Params,
-        server: &Hosted,
-        protocol: Protocol,
-        timeout: Option<Duration>,
-    ) -> Load {
+    /// The load on that server.
+    pub fn load(&self, params: &Params, server: &Hosted, protocol: Protocol) -> Load {
         let usual = Load::new(server.address(), protocol);
         let arch = value_of(params, "arch").ok().and_then(Architecture::find);
         let in_one_thread = arch.is_some_and(|arch| arch.is_one_event_loop());
@@ -217,7 +201,6 @@ impl TestBed {
             _ => false,
         };
         Load {
-            timeout: timeout.unwrap_or(usual.timeout),
             shares_cpu,
             server_cpus: if in_one_thread { 1 } else { self.server_cpus.len() },
             ..usual
@@ -229,24 +212,11 @@ impl TestBed {
         self.client_cpus.last().copied()
     }
 
-    /// The load generator for that server.
+    /// The generator of that load.
     ///
     /// # Errors
     /// If the system has no facility to wait for many sockets.
-    pub fn generator(
-        &self,
-        params: &Params,
-        server: &Hosted,
-        protocol: Protocol,
-    ) -> Result<Generators, CaseError> {
-        self.generator_of(&self.load(params, server, protocol, None))
-    }
-
-    /// As [`TestBed::generator`], for another load.
-    ///
-    /// # Errors
-    /// As [`TestBed::generator`].
-    pub fn generator_of(&self, load: &Load) -> Result<Generators, CaseError> {
+    pub fn generator(&self, load: &Load) -> Result<Generators, CaseError> {
         let cpus: Vec<Option<usize>> = self.client_cpus.iter().copied().map(Some).collect();
         Generators::new(load, &cpus)
     }

@@ -60,19 +60,11 @@ pub fn takes(params: &Params, speed: &Speed) -> Duration {
     AROUND + opening + settling + counted + memory
 }
 
-/// Runs the load that the parameters describe.
+/// Runs the load that the parameters describe, beside this number of slow connections.
 ///
 /// # Errors
 /// If a limit is too low, or if server or generator fail.
-pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(), CaseError> {
-    run_beside(params, protocol, 0, round)
-}
-
-/// As [`run`], beside this number of slow connections.
-///
-/// # Errors
-/// As of [`run`].
-pub fn run_beside(
+pub fn run(
     params: &Params,
     protocol: Protocol,
     slow: usize,
@@ -89,7 +81,7 @@ pub fn run_beside(
     if let Some(slow) = &slow {
         slow.wait_for_first_requests();
     }
-    let mut generator = test_bed.generator(params, &server, protocol)?;
+    let mut generator = test_bed.generator(&test_bed.load(params, &server, protocol))?;
     let slow_count = slow.as_ref().map(SlowClients::count);
     let window = WINDOW.times(round.times_as_long());
     // Ends all that it is given.

@@ -1,4 +1,4 @@
-use measure::{CaseError, Params, Round};
+use measure::Params;
 use std::time::Duration;
 
 use crate::{Case, Only, Trials, on_windows};
@@ -15,17 +15,7 @@ pub const CASE: Case = Case {
             lmbench and the others start no programs on Windows.",
     only: Only::Windows("exists only on Windows; see process/fork and process/posix-spawn"),
     trials: Some(Trials { on_host: true, ..Trials::new(takes) }),
-    run,
-    ..Case::new("process", "create-process")
-};
-
-fn takes(_params: &Params) -> Duration {
-    const ONE: Duration = Duration::from_millis(20);
-    ONE * PROCESSES
-}
-
-fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    on_windows!(round, {
+    run: on_windows!(|_, round| {
         use std::io;
         use std::os::windows::ffi::OsStrExt;
         use std::ptr::null;
@@ -90,5 +80,11 @@ fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
             Ok(Timed { value: (), operations: u64::from(processes), took })
         })?;
         Ok(())
-    })
+    }),
+    ..Case::new("process", "create-process")
+};
+
+fn takes(_params: &Params) -> Duration {
+    const ONE: Duration = Duration::from_millis(20);
+    ONE * PROCESSES
 }

@@ -1,4 +1,4 @@
-use measure::{CaseError, Params, Round};
+use measure::Params;
 use std::time::Duration;
 
 use crate::{Case, Only, Trials, on_unix};
@@ -16,17 +16,7 @@ pub const CASE: Case = Case {
             is the start.",
     only: Only::Unix("Windows has no fork; see process/create-process"),
     trials: Some(Trials::new(takes)),
-    run,
-    ..Case::new("process", "exit")
-};
-
-fn takes(_params: &Params) -> Duration {
-    const ONE: Duration = Duration::from_micros(120);
-    ONE * CHILDREN
-}
-
-fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
-    on_unix!(round, {
+    run: on_unix!(|_, round| {
         use std::io;
         use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -87,5 +77,11 @@ fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
             Ok(Timed { value: (), operations: u64::from(CHILDREN), took })
         })?;
         Ok(())
-    })
+    }),
+    ..Case::new("process", "exit")
+};
+
+fn takes(_params: &Params) -> Duration {
+    const ONE: Duration = Duration::from_micros(120);
+    ONE * CHILDREN
 }

@@ -11,9 +11,7 @@ pub const CASE: Case = Case {
     run: |params, round| {
         const BYTES: usize = 128 << 10;
 
-        if cfg!(unix) {
-            round.expect_syscalls(2.0);
-        }
+        crate::syscall::expect_unix_calls(round, 2.0);
         scale(params, round, "new memory", nothing, |()| Pages::new(BYTES).is_some_and(Pages::free))
     },
     ..on_nothing("mmap-munmap")

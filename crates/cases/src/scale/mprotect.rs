@@ -13,9 +13,7 @@ pub const CASE: Case = Case {
                 one write to the first page; with one uncontended lock and unlock of a mutex.",
     comparable_to: "will-it-scale's tlb_flush1 to tlb_flush3 unmap pages or protect them from writing in the same way.",
     run: |params, round| {
-        if cfg!(unix) {
-            round.expect_syscalls(2.0);
-        }
+        crate::syscall::expect_unix_calls(round, 2.0);
         let make = |_| {
             let pages = Pages::new(PAGES * page_size());
             let pages = pages.ok_or_else(|| CaseError::last_os_error("new memory"))?;

@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     comparable_to: "will-it-scale's signal1 does the same.",
     only: Only::Unix("Windows has no such signals"),
     run: on_unix!(|params, round| {
-        use super::scale;
+        use super::{nothing, scale};
         use std::cell::Cell;
 
         thread_local! {
@@ -24,17 +24,11 @@ pub const CASE: Case = Case {
         if before == libc::SIG_ERR {
             return Err(measure::CaseError::last_os_error("signal"));
         }
-        let result = scale(
-            params,
-            round,
-            "raise",
-            |_| Ok(()),
-            |()| {
-                let handled = HANDLED.get();
-                // SAFETY: the signal is handled.
-                unsafe { libc::raise(libc::SIGUSR2) == 0 && HANDLED.get() == handled + 1 }
-            },
-        );
+        let result = scale(params, round, "raise", nothing, |()| {
+            let handled = HANDLED.get();
+            // SAFETY: the signal is handled.
+            unsafe { libc::raise(libc::SIGUSR2) == 0 && HANDLED.get() == handled + 1 }
+        });
         // SAFETY: puts back what was there.
         unsafe { libc::signal(libc::SIGUSR2, before) };
         result

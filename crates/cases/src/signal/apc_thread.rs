@@ -67,23 +67,18 @@ pub const CASE: Case = Case {
         });
         let partner = partner.map_err(|e| CaseError::from_io("a thread", &e))?;
         let (thread, parameter) = (partner.as_raw_handle(), Arc::as_ptr(&exchange) as usize);
-        let result = super::time_handled(
-            round,
-            "QueueUserAPC",
-            1,
-            || exchange.answered.load(Ordering::Relaxed),
-            || {
-                let before = exchange.answered.load(Ordering::Relaxed);
-                // SAFETY: the thread holds the exchange until it has ended, and so does this one.
-                unsafe {
-                    let is_queued = QueueUserAPC(Some(answer), thread, parameter) != 0;
-                    while is_queued && exchange.answered.load(Ordering::Relaxed) == before {
-                        SleepEx(INFINITE, 1);
-                    }
-                    is_queued
+        let handled_so_far = || exchange.answered.load(Ordering::Relaxed);
+        let result = super::time_handled(round, "QueueUserAPC", 1, handled_so_far, || {
+            let before = exchange.answered.load(Ordering::Relaxed);
+            // SAFETY: the thread holds the exchange until it has ended, and so does this one.
+            unsafe {
+                let is_queued = QueueUserAPC(Some(answer), thread, parameter) != 0;
+                while is_queued && exchange.answered.load(Ordering::Relaxed) == before {
+                    SleepEx(INFINITE, 1);
                 }
-            },
-        );
+                is_queued
+            }
+        });
         // SAFETY: as above.
         if unsafe { QueueUserAPC(Some(end), thread, parameter) } != 0 {
             let _ = partner.join();

@@ -50,24 +50,19 @@ pub const CASE: Case = Case {
         let pid = child.pid() as libc::pid_t;
         // kill, sigsuspend and the return from the handler.
         round.expect_syscalls(3.0);
-        super::time_handled(
-            round,
-            "kill",
-            1,
-            || handled(libc::SIGUSR1),
-            || {
-                let before = handled(libc::SIGUSR1);
-                // SAFETY: the child is not waited for, so that its pid is its own.
-                let is_sent = unsafe { libc::kill(pid, libc::SIGUSR1) == 0 };
-                while is_sent && handled(libc::SIGUSR1) == before {
-                    blocked.wait();
-                    if handled(libc::SIGCHLD) != ended {
-                        return false;
-                    }
+        let handled_so_far = || handled(libc::SIGUSR1);
+        super::time_handled(round, "kill", 1, handled_so_far, || {
+            let before = handled(libc::SIGUSR1);
+            // SAFETY: the child is not waited for, so that its pid is its own.
+            let is_sent = unsafe { libc::kill(pid, libc::SIGUSR1) == 0 };
+            while is_sent && handled(libc::SIGUSR1) == before {
+                blocked.wait();
+                if handled(libc::SIGCHLD) != ended {
+                    return false;
                 }
-                is_sent
-            },
-        )
+            }
+            is_sent
+        })
     }),
     ..Case::new("signal", "kill")
 };

@@ -18,20 +18,15 @@ pub const CASE: Case = Case {
         }
 
         let handled = AtomicU64::new(0);
-        super::time_handled(
-            round,
-            "QueueUserAPC",
-            1,
-            || handled.load(Ordering::Relaxed),
-            || {
-                // SAFETY: the pseudo handle is the calling thread's, which runs the procedure in SleepEx at the
-                // latest.
-                unsafe {
-                    QueueUserAPC(Some(count), GetCurrentThread(), &raw const handled as usize) != 0
-                        && SleepEx(0, 1) == WAIT_IO_COMPLETION
-                }
-            },
-        )
+        let handled_so_far = || handled.load(Ordering::Relaxed);
+        super::time_handled(round, "QueueUserAPC", 1, handled_so_far, || {
+            // SAFETY: the pseudo handle is the calling thread's, which runs the procedure in SleepEx at the
+            // latest.
+            unsafe {
+                QueueUserAPC(Some(count), GetCurrentThread(), &raw const handled as usize) != 0
+                    && SleepEx(0, 1) == WAIT_IO_COMPLETION
+            }
+        })
     }),
     ..Case::new("signal", "queue-apc").on_windows()
 };

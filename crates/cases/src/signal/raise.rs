@@ -19,13 +19,8 @@ pub const CASE: Case = Case {
         let thread = OwnThread::new();
         // Sending, and the return from the handler (sigreturn).
         round.expect_syscalls(2.0);
-        super::time_handled(
-            round,
-            "tgkill",
-            1,
-            || handled(libc::SIGUSR1),
-            || thread.send(libc::SIGUSR1),
-        )
+        let handled_so_far = || handled(libc::SIGUSR1);
+        super::time_handled(round, "tgkill", 1, handled_so_far, || thread.send(libc::SIGUSR1))
     }),
     ..Case::new("signal", "raise")
 };

@@ -45,17 +45,12 @@ pub const CASE: Case = Case {
         if handler.0.is_null() {
             return Err(measure::CaseError::last_os_error("AddVectoredExceptionHandler"));
         }
-        super::time_handled(
-            round,
-            "RaiseException",
-            1,
-            || HANDLED.load(Ordering::Relaxed),
-            || {
-                // SAFETY: the exception has no parameters, and the handler continues from it.
-                unsafe { RaiseException(CODE, 0, 0, std::ptr::null()) };
-                true
-            },
-        )
+        let handled_so_far = || HANDLED.load(Ordering::Relaxed);
+        super::time_handled(round, "RaiseException", 1, handled_so_far, || {
+            // SAFETY: the exception has no parameters, and the handler continues from it.
+            unsafe { RaiseException(CODE, 0, 0, std::ptr::null()) };
+            true
+        })
     }),
     ..Case::new("signal", "raise-exception").on_windows()
 };

@@ -22,17 +22,12 @@ pub const CASE: Case = Case {
         jump_back(1, mask)?;
         round.expect_syscalls(calls);
         let arrived = std::cell::Cell::new(0);
-        super::time_handled(
-            round,
-            "siglongjmp",
-            JUMPS,
-            || arrived.get(),
-            || {
-                let jumps = jump_back(JUMPS, mask).unwrap_or(0);
-                arrived.set(arrived.get() + jumps);
-                jumps == JUMPS
-            },
-        )
+        let handled_so_far = || arrived.get();
+        super::time_handled(round, "siglongjmp", JUMPS, handled_so_far, || {
+            let jumps = jump_back(JUMPS, mask).unwrap_or(0);
+            arrived.set(arrived.get() + jumps);
+            jumps == JUMPS
+        })
     },
     ..Case::new("signal", "setjmp")
 };

@@ -25,27 +25,21 @@ pub const CASE: Case = Case {
         }?;
         let (thread, received) = (OwnThread::new(), Cell::new(0));
         round.expect_syscalls(2.0);
-        super::time_handled(
-            round,
-            "signalfd",
-            1,
-            || received.get(),
-            || {
-                if !thread.send(SIGNAL) {
-                    return false;
-                }
-                // SAFETY: an all-zero signalfd_siginfo is valid, and the call gets its size.
-                let (bytes, info) = unsafe {
-                    let mut info: libc::signalfd_siginfo = std::mem::zeroed();
-                    let size = size_of_val(&info);
-                    (libc::read(signals.as_raw_fd(), (&raw mut info).cast(), size), info)
-                };
-                let is_signal =
-                    bytes == size_of_val(&info) as isize && info.ssi_signo == SIGNAL as u32;
-                received.set(received.get() + u64::from(is_signal));
-                is_signal
-            },
-        )
+        let handled_so_far = || received.get();
+        super::time_handled(round, "signalfd", 1, handled_so_far, || {
+            if !thread.send(SIGNAL) {
+                return false;
+            }
+            // SAFETY: an all-zero signalfd_siginfo is valid, and the call gets its size.
+            let (bytes, info) = unsafe {
+                let mut info: libc::signalfd_siginfo = std::mem::zeroed();
+                let size = size_of_val(&info);
+                (libc::read(signals.as_raw_fd(), (&raw mut info).cast(), size), info)
+            };
+            let is_signal = bytes == size_of_val(&info) as isize && info.ssi_signo == SIGNAL as u32;
+            received.set(received.get() + u64::from(is_signal));
+            is_signal
+        })
     }),
     ..Case::new("signal", "signalfd")
 };

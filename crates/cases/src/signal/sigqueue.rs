@@ -23,28 +23,23 @@ pub const CASE: Case = Case {
             // rt_sigqueueinfo, getpid and getuid; rt_sigtimedwait.
             round.expect_syscalls(4.0);
         }
-        super::time_handled(
-            round,
-            "sigqueue",
-            1,
-            || taken.get(),
-            || {
-                value = value.wrapping_add(1);
-                let sent = libc::sigval { sival_ptr: value as *mut libc::c_void };
-                // SAFETY: the process blocks the signal; the set is valid, and an all-zero siginfo_t is a place for
-                // what is taken, which has a value.
-                let is_sent = unsafe {
-                    if libc::sigqueue(own, signal, sent) != 0 {
-                        return false;
-                    }
-                    let mut info: libc::siginfo_t = std::mem::zeroed();
-                    libc::sigwaitinfo(&set, &mut info) == signal
-                        && info.si_value().sival_ptr == sent.sival_ptr
-                };
-                taken.set(taken.get() + u64::from(is_sent));
-                is_sent
-            },
-        )
+        let handled_so_far = || taken.get();
+        super::time_handled(round, "sigqueue", 1, handled_so_far, || {
+            value = value.wrapping_add(1);
+            let sent = libc::sigval { sival_ptr: value as *mut libc::c_void };
+            // SAFETY: the process blocks the signal; the set is valid, and an all-zero siginfo_t is a place for
+            // what is taken, which has a value.
+            let is_sent = unsafe {
+                if libc::sigqueue(own, signal, sent) != 0 {
+                    return false;
+                }
+                let mut info: libc::siginfo_t = std::mem::zeroed();
+                libc::sigwaitinfo(&set, &mut info) == signal
+                    && info.si_value().sival_ptr == sent.sival_ptr
+            };
+            taken.set(taken.get() + u64::from(is_sent));
+            is_sent
+        })
     }),
     ..Case::new("signal", "sigqueue")
 };

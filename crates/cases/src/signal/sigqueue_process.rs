@@ -54,18 +54,13 @@ pub const CASE: Case = Case {
             // rt_sigqueueinfo, getpid and getuid; rt_sigtimedwait.
             round.expect_syscalls(4.0);
         }
-        super::time_handled(
-            round,
-            "sigqueue",
-            1,
-            || answered.get(),
-            || {
-                value = value.wrapping_add(2);
-                let is_answered = send(pid, value) && take(&set) == Some(value.wrapping_add(1));
-                answered.set(answered.get() + u64::from(is_answered));
-                is_answered
-            },
-        )
+        let handled_so_far = || answered.get();
+        super::time_handled(round, "sigqueue", 1, handled_so_far, || {
+            value = value.wrapping_add(2);
+            let is_answered = send(pid, value) && take(&set) == Some(value.wrapping_add(1));
+            answered.set(answered.get() + u64::from(is_answered));
+            is_answered
+        })
     }),
     ..Case::new("signal", "sigqueue-process")
 };

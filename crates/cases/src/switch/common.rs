@@ -92,14 +92,14 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
 pub fn measure_pair<E: TokenEnd>(
     params: &Params,
     round: &mut Round,
-    ends: [E; 2],
+    ends: Vec<E>,
     calls: Option<f64>,
 ) -> Result<(), CaseError> {
     let tasks = Tasks::of(params, round)?;
     if let Some(calls) = calls {
         round.expect_syscalls(calls);
     }
-    measure_ring(&tasks, round, ends.into(), 0)
+    measure_ring(&tasks, round, ends, 0)
 }
 
 /// Measures a token passed around all of `ends`, each in a task that touches its own `working_set` bytes when it has the

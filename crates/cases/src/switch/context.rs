@@ -22,9 +22,8 @@ pub const FIBER: Case = Case {
     name: "fiber",
     operation: "One SwitchToFiber to another fiber of the same thread. Half of the way there and back.",
     comparable_to: "The counterpart of switch/swapcontext, without a system call.",
-    only: Only::Windows("exists only on Windows"),
     run: |_, round| run(round),
-    ..SWAPCONTEXT
+    ..SWAPCONTEXT.on_windows()
 };
 
 fn run(round: &mut Round) -> Result<(), CaseError> {

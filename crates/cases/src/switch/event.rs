@@ -57,7 +57,7 @@ pub const CASE: Case = Case {
         let (there, back) = (event()?, event()?);
         let first = EventEnd { own: back.clone(), next: there.clone() };
         let second = EventEnd { own: there, next: back };
-        measure_pair(params, round, [first, second], None)
+        measure_pair(params, round, vec![first, second], None)
     }),
     ..Case::new("switch", "event").on_windows()
 };

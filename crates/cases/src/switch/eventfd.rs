@@ -50,7 +50,7 @@ pub const CASE: Case = Case {
         let (there_again, back_again) = (copy(&there)?, copy(&back)?);
         let first = EventfdEnd { own: back, next: there };
         let second = EventfdEnd { own: there_again, next: back_again };
-        measure_pair(params, round, [first, second], Some(1.0))
+        measure_pair(params, round, vec![first, second], Some(1.0))
     }),
     ..Case::new("switch", "eventfd")
 };

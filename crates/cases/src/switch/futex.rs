@@ -24,7 +24,7 @@ pub const FUTEX: Case = Case {
             (Shared::new(AtomicU32::new(NONE))?, Shared::new(AtomicU32::new(NONE))?);
         let first = FutexEnd { own: back, next: there, sharing };
         let second = FutexEnd { own: there, next: back, sharing };
-        measure_pair(params, round, [first, second], None)
+        measure_pair(params, round, vec![first, second], None)
     },
     ..Case::new("switch", "futex")
 };
@@ -36,9 +36,8 @@ pub const WAIT_ON_ADDRESS: Case = Case {
                 WakeByAddressSingle, and WaitOnAddress on a second word until it holds a token. Half of the way there \
                 and back.",
     comparable_to: "The counterpart of switch/futex, but only between threads.",
-    only: Only::Windows("exists only on Windows"),
     params: THREADS,
-    ..FUTEX
+    ..FUTEX.on_windows()
 };
 
 /// The word holds no token.

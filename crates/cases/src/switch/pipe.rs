@@ -17,11 +17,8 @@ pub const CASE: Case = Case {
     params: &[AS_WHERE_POSSIBLE, PLACE],
     metrics: METRICS,
     run: |params, round| {
-        let mut ends = ring_of_pipes(2)?.into_iter();
-        let (Some(first), Some(second)) = (ends.next(), ends.next()) else {
-            return Err(CaseError::Failed("two pipes have two ends".into()));
-        };
-        measure_pair(params, round, [first, second], platform::process::CAN_FORK.then_some(1.0))
+        let calls = platform::process::CAN_FORK.then_some(1.0);
+        measure_pair(params, round, ring_of_pipes(2)?, calls)
     },
     ..Case::new("switch", "pipe")
 };

@@ -32,7 +32,7 @@ pub const CASE: Case = Case {
 
         let (first, second) =
             UnixStream::pair().map_err(|e| CaseError::from_io("socketpair", &e))?;
-        measure_pair(params, round, [SocketEnd(first), SocketEnd(second)], Some(1.0))
+        measure_pair(params, round, vec![SocketEnd(first), SocketEnd(second)], Some(1.0))
     }),
     ..Case::new("switch", "socketpair").on_unix()
 };

@@ -41,7 +41,6 @@ pub const SWITCH_TO_THREAD: Case = Case {
                 SwitchToThread until the other one has run. Half of the way there and back; a 256th of waking and \
                 blocking the other thread is included.",
     comparable_to: "The counterpart of switch/sched-yield.",
-    only: Only::Windows("exists only on Windows"),
     params: &[AS_THREADS, SAME],
     run: on_windows!(|params, round| {
         run(params, round, || {
@@ -49,7 +48,7 @@ pub const SWITCH_TO_THREAD: Case = Case {
             unsafe { windows_sys::Win32::System::Threading::SwitchToThread() };
         })
     }),
-    ..SCHED_YIELD
+    ..SCHED_YIELD.on_windows()
 };
 
 /// What both tasks see.

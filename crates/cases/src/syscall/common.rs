@@ -1,7 +1,6 @@
 //! Shared by the cases of system calls: timing of a checked call, and the file that some of them use.
 
 use measure::{CaseError, Round};
-use platform::on_unix;
 use std::ffi::CString;
 use std::fs::File;
 use std::hint::black_box;
@@ -44,12 +43,14 @@ pub fn own_program() -> Result<File, CaseError> {
 /// If the file cannot be found.
 #[allow(dead_code, reason = "not on every system")]
 pub fn path_of_own_program() -> Result<CString, CaseError> {
-    on_unix!({
-        use std::os::unix::ffi::OsStringExt;
+    let path = std::env::current_exe();
+    let path = path.map_err(|e| CaseError::from_io("finding this program's own file", &e))?;
+    super::named_files::c_path(&path)
+}
 
-        let path = std::env::current_exe();
-        let path = path.map_err(|e| CaseError::from_io("finding this program's own file", &e))?;
-        CString::new(path.into_os_string().into_vec())
-            .map_err(|e| CaseError::Failed(format!("the path of this program: {e}")))
-    })
+/// Declares system calls of an operation that makes others on Windows.
+pub fn expect_unix_calls(round: &mut Round, per_operation: f64) {
+    if cfg!(unix) {
+        round.expect_syscalls(per_operation);
+    }
 }

@@ -54,7 +54,6 @@ mod stat;
 mod statx;
 mod switch_to_thread;
 mod sys_read;
-mod transfer;
 mod uname;
 mod unimplemented;
 pub mod unnamed_file;

@@ -51,6 +51,15 @@ impl NamedFiles {
     }
 }
 
+/// The path of a temporary file, which is removed when this is dropped; if this process is killed, the coordinator removes it.
+pub struct TemporaryPath(pub PathBuf);
+
+impl Drop for TemporaryPath {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// A path for a call of the C library.
 ///
 /// # Errors

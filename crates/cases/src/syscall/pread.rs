@@ -1,5 +1,10 @@
-use super::transfer::BYTES;
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, Param, Takes, on_unix};
+
+/// How much one call transfers.
+pub const BYTES: Param = Param::new("bytes", &["1k", "100k"])
+    .meaning("how many bytes one call transfers")
+    .full(&["1k", "2k", "5k", "10k", "20k", "50k", "100k"])
+    .takes(Takes::Size(1 << 30));
 
 /// Reading from a cached file: with its length, the copy becomes more than the call.
 pub const CASE: Case = Case {

@@ -1,4 +1,4 @@
-use super::transfer::BYTES;
+use super::pread::BYTES;
 use crate::{Case, on_unix};
 
 /// Writing to a cached file: with its length, the copy becomes more than the call.

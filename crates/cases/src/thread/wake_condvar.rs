@@ -12,9 +12,7 @@ pub const CASE: Case = Case {
     run: on_unix!(|params, round| {
         use std::sync::atomic::{AtomicBool, Ordering};
 
-        use measure::CaseError;
-
-        use crate::lock::InPlace;
+        use crate::lock::{InPlace, succeed};
 
         let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
         let condition = InPlace::<libc::pthread_cond_t>::new()?;
@@ -25,10 +23,7 @@ pub const CASE: Case = Case {
                 error => error,
             }
         };
-        if error != 0 {
-            let error = std::io::Error::from_raw_os_error(error);
-            return Err(CaseError::from_io("pthread_cond_init", &error));
-        }
+        succeed("pthread_cond_init", error)?;
         let is_woken = AtomicBool::new(false);
         let sleep = || {
             // SAFETY: both objects were made before and are never unmade; the mutex is held where it must be.

@@ -15,37 +15,29 @@ pub const CASE: Case = Case {
             .map_err(|e| CaseError::from_io("sigaction", &e))?;
         // Before any busy thread is started, which would take the signal otherwise.
         let blocked = Blocked::new(&[libc::SIGALRM]);
-        super::measure(
-            params,
-            round,
-            super::Sleeper {
-                name: "setitimer",
-                // setitimer, sigsuspend, and the return from the handler.
-                syscalls: 3.0,
-                may_end_early: false,
-            },
-            |length, _| {
-                let us = length.as_nanos().div_ceil(1_000);
-                let once = libc::itimerval {
-                    it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
-                    it_value: libc::timeval {
-                        tv_sec: (us / 1_000_000) as libc::time_t,
-                        tv_usec: (us % 1_000_000) as libc::suseconds_t,
-                    },
-                };
-                let before = handled(libc::SIGALRM);
-                let (timer, old) = (libc::ITIMER_REAL, std::ptr::null_mut());
-                // SAFETY: the times are valid; the old ones are not asked for.
-                if unsafe { libc::setitimer(timer, &once, old) } != 0 {
-                    return Err(CaseError::last_os_error("setitimer"));
-                }
-                blocked.wait();
-                match handled(libc::SIGALRM) - before {
-                    1 => Ok(()),
-                    n => Err(CaseError::Failed(format!("SIGALRM was handled {n} times"))),
-                }
-            },
-        )
+        // setitimer, sigsuspend, and the return from the handler.
+        let sleeper = super::Sleeper { name: "setitimer", syscalls: 3.0, may_end_early: false };
+        super::measure(params, round, sleeper, |length, _| {
+            let us = length.as_nanos().div_ceil(1_000);
+            let once = libc::itimerval {
+                it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
+                it_value: libc::timeval {
+                    tv_sec: (us / 1_000_000) as libc::time_t,
+                    tv_usec: (us % 1_000_000) as libc::suseconds_t,
+                },
+            };
+            let before = handled(libc::SIGALRM);
+            let (timer, old) = (libc::ITIMER_REAL, std::ptr::null_mut());
+            // SAFETY: the times are valid; the old ones are not asked for.
+            if unsafe { libc::setitimer(timer, &once, old) } != 0 {
+                return Err(CaseError::last_os_error("setitimer"));
+            }
+            blocked.wait();
+            match handled(libc::SIGALRM) - before {
+                1 => Ok(()),
+                n => Err(CaseError::Failed(format!("SIGALRM was handled {n} times"))),
+            }
+        })
     }),
     ..sleep("setitimer")
 };

@@ -35,7 +35,7 @@ impl Engine {
                 "{name} has one read under way: its depth is 1"
             )));
         }
-        let reader = || pread::reader(mode.open(path)?);
+        let reader = || mode.open(path).map(pread::reader);
         Ok(match name {
             "pread" => Self::Blocking(reader()?),
             "threads" => Self::Threads((0..depth).map(|_| reader()).collect::<Result<_, _>>()?),

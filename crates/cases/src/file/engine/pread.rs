@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 
-use measure::CaseError;
 use platform::aligned::AlignedBuffer;
 use platform::filesystem::read_at;
 
@@ -26,11 +25,8 @@ impl BlockReader for Pread {
 }
 
 /// Reads `file`, which no other thread may use.
-///
-/// # Errors
-/// None so far.
-pub fn reader(file: File) -> Result<Box<dyn BlockReader>, CaseError> {
+pub fn reader(file: File) -> Box<dyn BlockReader> {
     let mut buffer = AlignedBuffer::new(BLOCK);
     buffer.fill(0);
-    Ok(Box::new(Pread { file, buffer }))
+    Box::new(Pread { file, buffer })
 }
