@@ -89,6 +89,8 @@ pub enum Takes {
 pub struct Trials {
     /// The approximate duration of a trial.
     pub takes: fn(&Params) -> Duration,
+    /// Whether the rounds of a point are trials: those of others are sampled, as those of cases without trials.
+    pub of: fn(&Params) -> bool,
     /// The only command that measures it, if `oscost run` does not.
     pub only_by: Option<&'static str>,
     /// Whether the untimed pass runs it too, and so calls `Round::count_trial`.
@@ -121,6 +123,7 @@ impl Trials {
         }
         Self {
             takes,
+            of: |_| true,
             only_by: None,
             counted: false,
             on_host: false,

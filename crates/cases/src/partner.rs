@@ -133,9 +133,7 @@ impl Tasks {
     /// # Errors
     /// As [`Round::time`].
     pub fn time(&self, round: &mut Round, operation: impl FnMut()) -> Result<(), CaseError> {
-        if matches!(self.place, TaskPlace::Same | TaskPlace::Unpinned) {
-            round.shares_cpu();
-        }
+        round.has_partners(matches!(self.place, TaskPlace::Same | TaskPlace::Unpinned));
         match self.place {
             TaskPlace::Unpinned => round.time_unpinned(operation),
             TaskPlace::Same | TaskPlace::Other | TaskPlace::Apart(_) => {

@@ -71,9 +71,9 @@ pub fn metric(case: &str, name: &str) -> Option<&'static Metric> {
     find(case)?.metrics.iter().find(|metric| metric.name == name)
 }
 
-/// The trial settings of the case of that name; `None` if its operation is timed in batches.
-pub fn trials_of(name: &str) -> Option<Trials> {
-    find(name).and_then(|case| case.trials)
+/// The trial settings of a point of the case of that name; `None` if its operation is timed in batches.
+pub fn trials_of(name: &str, params: &Params) -> Option<Trials> {
+    find(name).and_then(|case| case.trials).filter(|trials| (trials.of)(params))
 }
 
 /// Whether different values of the parameter are an experiment of their own.

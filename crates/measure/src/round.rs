@@ -30,6 +30,14 @@ const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
 /// Rounds are the shorter, the quieter the machine is, so that without this a figure would depend on its neighbours.
 const WARM_UP: Nanoseconds = Nanoseconds::new(1e6);
 const WARM_UP_BEYOND_CORE: Nanoseconds = Nanoseconds::new(3e6);
+/// The same and the least time of a batch where tasks answer each other. The scheduler preempts a task that has used more of the
+/// CPU than its partner as soon as it wakes the partner: that is what the sentinel makes of the measuring task if it runs between
+/// every two trips. Within batches of this length the tasks are scheduled as those of a program that does nothing else; and a
+/// pair of tasks that was made just now is not, for its first hundreds of trips.
+const WARM_UP_OF_PARTNERS: Nanoseconds = Nanoseconds::new(10e6);
+const BATCH_OF_PARTNERS: Nanoseconds = Nanoseconds::new(3e6);
+/// How many times as long as others such a round may take.
+const ROUND_OF_PARTNERS: f64 = 2.0;
 /// Samples in one line of output.
 const CHUNK: usize = 64;
 /// Operations of the untimed pass, and the time they may take at most.
@@ -86,6 +94,8 @@ pub struct Round<'a> {
     operations_per_call: u64,
     /// Whether being preempted is part of the operation.
     shares_cpu: bool,
+    /// Whether other tasks take part in each operation.
+    has_partners: bool,
     /// Times of one operation, in ns, of the samples so far.
     samples: Vec<f64>,
     /// The time of an iteration of calibrated work, in ns, as this round has found it; printed with the next series.
@@ -95,8 +105,11 @@ pub struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    /// A round as ordered, printing to `out`.
+    /// A round as ordered, printing to `out`. The calling thread is on the CPU of single measurements from now on, where threads
+    /// can be pinned, until [`Round::end`]: what a case prepares is in the caches near that CPU, and not near the one where
+    /// the worker was started.
     pub fn new(order: &'a RoundOrder, out: &'a mut dyn Write) -> Self {
+        let _ = order.cpus.last().map(|&cpu| pin_thread(cpu));
         let samples = order.mode == Mode::Sample;
         let began = samples.then(|| (Stopwatch::start(), Environment::now(&order.cpus)));
         let expected = OperationCounts::default();
@@ -106,6 +119,7 @@ impl<'a> Round<'a> {
             expected,
             operations_per_call: 1,
             shares_cpu: false,
+            has_partners: false,
             samples: Vec::new(),
             calibrated: None,
             began,
@@ -144,9 +158,11 @@ impl<'a> Round<'a> {
         self.operations_per_call = operations;
     }
 
-    /// Declares that tasks of the operation share the CPU: that this thread is preempted by them is no disturbance.
-    pub fn shares_cpu(&mut self) {
-        self.shares_cpu = true;
+    /// Declares that other tasks take part in each operation: batches and warm-up are long enough for the scheduler to treat all
+    /// of them alike. If they may `share` this thread's CPU, that it is preempted by them is no disturbance.
+    pub fn has_partners(&mut self, share: bool) {
+        self.has_partners = true;
+        self.shares_cpu = share;
     }
 
     pub(crate) fn operations_in_a_call(&self) -> u64 {
@@ -170,8 +186,7 @@ impl<'a> Round<'a> {
         cpu: Option<usize>,
         operation: impl FnMut(),
     ) -> Result<(), CaseError> {
-        let cpu = cpu.filter(|&cpu| pin_thread(cpu).is_ok());
-        self.sample(cpu, &mut repeated(operation))
+        self.sample(prepared_on(cpu), &mut repeated(operation))
     }
 
     /// As [`Round::time`], of a closure that carries out the given number of operations: a call of a function that cannot be
@@ -180,8 +195,7 @@ impl<'a> Round<'a> {
     /// # Errors
     /// As [`Round::time`].
     pub fn time_batches(&mut self, mut operations: impl FnMut(u64)) -> Result<(), CaseError> {
-        let cpu = self.order.cpus.last().copied().filter(|&cpu| pin_thread(cpu).is_ok());
-        self.sample(cpu, &mut operations)
+        self.sample(prepared_on(self.order.cpus.last().copied()), &mut operations)
     }
 
     /// As [`Round::time`], on whichever CPUs of the round the scheduler chooses.
@@ -213,9 +227,14 @@ impl<'a> Round<'a> {
         self.announce();
         let mut sampler = Sampler::new(self.order, cpu, 1)?;
         sampler.shares_cpu = self.shares_cpu;
+        let mut limit = Duration::from_millis(self.order.limit_ms).as_nanos() as f64;
+        if self.has_partners {
+            sampler.target = Nanoseconds::new(sampler.target.get().max(BATCH_OF_PARTNERS.get()));
+            sampler.warm_up = WARM_UP_OF_PARTNERS;
+            limit *= ROUND_OF_PARTNERS;
+        }
         sampler.calibrate(operations)?;
         let watch = Stopwatch::start();
-        let limit = Duration::from_millis(self.order.limit_ms).as_nanos() as f64;
         let mut quiet = 0;
         while quiet < self.order.quiet_samples && watch.elapsed().get() < limit {
             quiet += usize::from(sampler.sample(operations));
@@ -246,7 +265,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Prints the outcome of the round.
+    /// Prints the outcome of the round. The thread may use all its CPUs again.
     pub fn end(mut self, result: Result<(), CaseError>) {
         if let Some((watch, before)) = self.began {
             let counted = Environment::now(&self.order.cpus).since(before);
@@ -258,6 +277,7 @@ impl<'a> Round<'a> {
             )));
         }
         self.print(&Line::End(result));
+        use_all_cpus(self.order);
     }
 
     fn count(&mut self, operations: &mut dyn FnMut(u64)) -> Result<(), CaseError> {
@@ -268,6 +288,10 @@ impl<'a> Round<'a> {
             return Ok(());
         }
         let mut counters = ThreadCounters::open(self.order.mode.counting());
+        let warm_up = Stopwatch::start();
+        while self.has_partners && warm_up.elapsed() < WARM_UP_OF_PARTNERS {
+            operations(1);
+        }
         let one = Stopwatch::start();
         operations(1);
         let affordable = (COUNTING_LIMIT.get() / one.stop().get().max(1.0)) as u64;
@@ -331,6 +355,16 @@ impl<'a> Round<'a> {
             std::process::exit(1);
         }
     }
+}
+
+/// The CPU, if the calling thread can be pinned to it. Whatever was prepared for the measurement was prepared there.
+fn prepared_on(cpu: Option<usize>) -> Option<usize> {
+    let before = cfg!(debug_assertions).then(platform::cpu::allowed);
+    let pinned = cpu.filter(|&cpu| pin_thread(cpu).is_ok());
+    if let (Some(before), Some(cpu)) = (before, pinned) {
+        assert_eq!(before, [cpu], "what is measured was prepared on other CPUs");
+    }
+    pinned
 }
 
 /// The operation as a closure that carries it out the given number of times.
@@ -703,7 +737,7 @@ pub(crate) mod tests {
                 });
                 let (lines, result) = lines(&order, |round| {
                     if shares_cpu {
-                        round.shares_cpu();
+                        round.has_partners(true);
                     }
                     // Longer than the scheduler lets one of two busy threads run.
                     round.time(|| turn(20_000_000))
@@ -721,14 +755,40 @@ pub(crate) mod tests {
         assert_eq!(preempted(true), 0);
     }
 
+    /// A chain of loads through 4 MiB took 33 to 114 ns a load instead of 16 where another CPU's caches had it.
+    #[cfg(debug_assertions)]
+    #[test]
+    fn what_is_prepared_on_another_cpu_is_not_measured() {
+        let order = order(Mode::Sample);
+        let from = |cpus: &[usize]| {
+            std::panic::catch_unwind(|| {
+                lines(&order, |round| {
+                    pin_thread_to_any(cpus)?;
+                    round.time(|| turn(100))
+                })
+            })
+        };
+        assert!(from(&order.cpus[order.cpus.len() - 1..]).is_ok_and(|(_, result)| result.is_ok()));
+        if order.cpus.len() > 1 {
+            assert!(from(&order.cpus).is_err());
+        }
+    }
+
     /// Allocations among many live ones took 58 % longer in the first 0.3 ms of a round.
     #[test]
     fn an_operation_is_repeated_until_it_is_steady_before_the_first_sample() {
-        for (core_bound, warm_up) in [(true, WARM_UP), (false, WARM_UP_BEYOND_CORE)] {
+        for (core_bound, has_partners, warm_up) in [
+            (true, false, WARM_UP),
+            (false, false, WARM_UP_BEYOND_CORE),
+            (false, true, WARM_UP_OF_PARTNERS),
+        ] {
             let clock = Stopwatch::start();
             let mut began = Vec::new();
             let order = RoundOrder { core_bound, ..order(Mode::Sample) };
             let (lines, result) = lines(&order, |round| {
+                if has_partners {
+                    round.has_partners(false);
+                }
                 round.time(|| {
                     began.push(clock.elapsed().get());
                     turn(20_000);

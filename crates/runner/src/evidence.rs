@@ -78,7 +78,7 @@ impl Evidence {
 
     /// The same on another system, which may lack the point for this reason.
     pub fn where_missing(point: Point, missing: Option<String>) -> Self {
-        let trials = cases::trials_of(&point.case);
+        let trials = cases::trials_of(&point.case, &point.params);
         let of_trials = trials.is_some();
         Self {
             point,

@@ -189,7 +189,9 @@ fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
 
 /// Time for all sampled points, in ms. A round takes about 25 ms, and most points need only the least number of rounds.
 fn sampling_ms(points: &[&Point], options: &Options) -> u64 {
-    match points.iter().filter(|point| trials_of(&point.case).is_none()).count() as u64 {
+    match points.iter().filter(|point| trials_of(&point.case, &point.params).is_none()).count()
+        as u64
+    {
         0 => 0,
         count if options.quick => (count * 160).clamp(5_000, 20_000),
         count if options.full => (count * 1_500).max(12_000),
@@ -202,7 +204,7 @@ fn trials_ms(points: &[&Point], times: u32, quick: bool) -> u64 {
     /// Time to start a worker, calibrate its work and run the sentinel.
     const AROUND_ONE: Duration = Duration::from_millis(25);
     let of_point = |point: &&Point| {
-        let trials = trials_of(&point.case)?;
+        let trials = trials_of(&point.case, &point.params)?;
         let sampled = times.min(u32::try_from(trials.at_most).unwrap_or(u32::MAX));
         Some(((trials.takes)(&point.params) + AROUND_ONE) * (sampled + u32::from(trials.counted)))
     };
@@ -222,7 +224,8 @@ impl Plan {
 
     /// The number of trials of a point whose rounds are trials.
     pub fn trials_of(&self, point: &Point) -> usize {
-        trials_of(&point.case).map_or(self.trials, |trials| trials.at_most.min(self.trials))
+        trials_of(&point.case, &point.params)
+            .map_or(self.trials, |trials| trials.at_most.min(self.trials))
     }
 
     /// The largest number of its trials, if some are disturbed or differ too much, as far as there is time: usually four times as
@@ -266,7 +269,7 @@ impl Plan {
         /// Time to start a worker and calibrate its work, and to repeat a short trial. One trial of a pair goes on for twice as
         /// long.
         const AROUND_TRIAL: Duration = Duration::from_millis(70);
-        let of_point = |point: &Point| match trials_of(&point.case) {
+        let of_point = |point: &Point| match trials_of(&point.case, &point.params) {
             None => Some(OF_SAMPLED * 4),
             Some(trials) if trials.on_host => {
                 Some(((trials.takes)(&point.params) * 3 + AROUND_TRIAL * 2) * 2)
@@ -280,7 +283,7 @@ impl Plan {
 
     /// The number of rounds that are planned for a point after each start of the system: all, unless several starts are measured.
     pub(crate) fn rounds_of_a_boot(&self, point: &Point, in_pairs: bool) -> usize {
-        let wanted = match (trials_of(&point.case), self.boots) {
+        let wanted = match (trials_of(&point.case, &point.params), self.boots) {
             (Some(_), _) => self.trials_of(point),
             (None, Some(_)) => self.rounds_at_least,
             (None, None) => self.sampled_at_least(in_pairs),
@@ -293,7 +296,7 @@ impl Plan {
     pub(crate) fn rounds_at_most(&self, point: &Point) -> usize {
         const SAMPLED: usize = 200;
         const IN_TURN: usize = 800;
-        match trials_of(&point.case) {
+        match trials_of(&point.case, &point.params) {
             Some(_) => self.trials_at_most(point),
             None => {
                 if self.in_turn {

@@ -42,7 +42,6 @@ pub fn work(order: &str) -> Result<(), WorkerError> {
 /// Makes a round, which prints its records and how it ended.
 fn make_round(order: &RoundOrder) {
     platform::process::end_with_parent(order.parent);
-    measure::round::use_all_cpus(order);
     match &order.user {
         // Not locked for the other orders: a thread of the server prints its reports.
         None => print_round(order, &mut std::io::stdout().lock(), Ok(())),
@@ -67,7 +66,6 @@ pub(crate) fn write_round(order: &RoundOrder, out: &mut dyn Write) {
             Err(CaseError::Unsupported(reason.to_owned()))
         }
     };
-    measure::round::use_all_cpus(order);
     print_round(order, out, contained);
 }
 

@@ -23,6 +23,7 @@ pub const CASE: Case = Case {
         .takes(Takes::CpuPair)],
     run: |params, round| {
         let [there, here] = pair(value_of(params, "pair")?, &round.order().cpus)?;
+        let _ = pin_thread(here);
         let line = CacheLine::default();
         let line = &line.0;
         std::thread::scope(|scope| {

@@ -1,20 +1,23 @@
 use std::time::Duration;
 
+use measure::time::Nanoseconds;
 use measure::trial::TrialContext;
-use measure::{CaseError, Params};
+use measure::{CaseError, Params, Round};
 use platform::memory::{Pages, Region, require};
 use platform::stream;
 
 use super::metrics::BANDWIDTH;
 use super::{FOUR_LLCS, SIZE_AT_MOST, bytes_of};
 use crate::together::{Work, cpus_of, in_sum, together};
-use crate::{Case, Extent, Param, Takes, Trials, count_of, value_of};
+use crate::{Case, Extent, Param, Takes, Trials, count_of, size_of, value_of};
 
 /// How long the threads work, and at least how many bytes they pass over between two looks at the clock.
 const SPAN: Duration = Duration::from_millis(12);
 const BATCH: usize = 256 << 10;
 /// How far memmove moves its bytes.
 const DISTANCE: usize = stream::BLOCK;
+/// A buffer of this size may be in a cache.
+const CACHED_AT_MOST: usize = 8 << 20;
 
 /// Bytes in a second.
 pub const CASE: Case = Case {
@@ -23,7 +26,7 @@ pub const CASE: Case = Case {
                 the buffer) of the C library.",
     comparable_to: "lmbench's `bw_mem rd, wr, cp, bzero, bcopy` and sysbench's `memory` count bytes in the same way, a \
                     copied byte once; STREAM counts it twice. `perf bench mem` has memset and memcpy.",
-    trials: Some(Trials { includes, at_most: 4, ..Trials::new(takes) }),
+    trials: Some(Trials { includes, of: is_trial, at_most: 4, ..Trials::new(takes) }),
     params: &[
         Param::new("op", OPS).meaning("what is done with the buffer"),
         Param::new("size", &["256k", "64m"])
@@ -42,6 +45,9 @@ pub const CASE: Case = Case {
         let size = (size / stream::BLOCK).max(2) * stream::BLOCK;
         let buffers = if matches!(op, "copy" | "memcpy") { 2 } else { 1 };
         require((size * buffers * workers) as u64)?;
+        if !is_trial(params) {
+            return sample(round, op, size);
+        }
         let context = TrialContext::new(round, &cpus)?;
         let trial = round.trial_of(&context, || {
             let shares = together(context.clock(), &cpus, SPAN, |_| Pass::new(op, size))?;
@@ -69,6 +75,25 @@ fn includes(params: &Params, extent: Extent) -> bool {
         Extent::Ordinary => is("op", &["read", "memcpy", "memmove"]),
         Extent::Quick => large && alone && is("op", &["copy"]),
     }
+}
+
+/// What is in a cache, and passed over by one thread, is sampled: a trial of many passes is no more than one sample, and the
+/// passes of a whole trial are seldom undisturbed.
+fn is_trial(params: &Params) -> bool {
+    let is_cached = size_of(params, "size").is_ok_and(|size| size <= CACHED_AT_MOST);
+    !(is_cached && count_of(params, "workers").is_ok_and(|workers| workers == 1))
+}
+
+/// One pass after the other, in batches.
+fn sample(round: &mut Round, op: &str, size: usize) -> Result<(), CaseError> {
+    let mut pass = Pass::new(op, size)?;
+    round.expect_syscalls(0.0);
+    round.time(|| pass.pass())?;
+    pass.verify()?;
+    let bytes_a_second = |pass: Nanoseconds| size as f64 / pass.get() * 1e9;
+    let bandwidth = round.median_time().map(bytes_a_second);
+    round.metric(&BANDWIDTH, bandwidth);
+    Ok(())
 }
 
 fn takes(params: &Params) -> Duration {

@@ -18,9 +18,7 @@ pub const PLACE: Param = Param::new("place", &["same", "spread"]).meaning(
 /// `Failed` if the parameter `place` is missing or the round has no CPUs.
 pub fn partner_cpu(params: &Params, round: &mut Round) -> Result<usize, CaseError> {
     let is_shared = value_of(params, "place")? == "same";
-    if is_shared {
-        round.shares_cpu();
-    }
+    round.has_partners(is_shared);
     let cpus = &round.order().cpus;
     let before_last = if is_shared { 0 } else { 1 };
     let at = cpus.len().checked_sub(1).map(|last| last.saturating_sub(before_last));

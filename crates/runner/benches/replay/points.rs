@@ -66,7 +66,7 @@ pub fn points_of(run: &Path, further: &[std::path::PathBuf]) -> Vec<Point> {
                 .filter_map(|pair| pair.split_once('='))
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect();
-            let trials = cases::trials_of(&row.case);
+            let trials = cases::trials_of(&row.case, &params);
             let contends = params.get("workers").is_some_and(|workers| workers != "1");
             let rounds = match trials {
                 Some(_) => Rounds::Trials,

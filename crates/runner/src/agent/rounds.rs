@@ -69,7 +69,6 @@ impl Rounds for OwnProcess {
     fn make(&mut self, order: RoundOrder, _stop: &AtomicBool) -> Result<Report, CaseError> {
         let mut output = Vec::new();
         write_round(&order, &mut output);
-        measure::round::use_all_cpus(&order);
         let text = String::from_utf8_lossy(&output).into_owned();
         let end = crate::launch::reported_end(&text);
         let end = end.unwrap_or_else(|| RoundEnd::Died("the round ended without a report".into()));

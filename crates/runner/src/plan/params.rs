@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cases::{Case, Param, Takes, trials_of};
+use cases::{Case, Param, Takes};
 use measure::count::{format_duration, parse_count, parse_duration};
 use measure::worker_group::WORKERS_AT_MOST;
 
@@ -64,7 +64,7 @@ pub(super) fn thinned(
 ) -> Vec<String> {
     let by_hand = options.params.contains_key(param.name);
     let many = values.len() > 2 && !matches!(param.takes, Takes::Words(_) | Takes::Work(_));
-    let of_trials = trials_of(&case.label()).is_some();
+    let of_trials = case.trials.is_some();
     let every = if options.quick && many && of_trials && !by_hand { 2 } else { 1 };
     values.into_iter().step_by(every).collect()
 }

@@ -41,7 +41,7 @@ impl Point {
 
     /// Approximate duration of one trial; `None` for a case whose operation is timed in batches.
     pub fn trial_takes(&self) -> Option<Duration> {
-        trials_of(&self.case).map(|trials| (trials.takes)(&self.params))
+        trials_of(&self.case, &self.params).map(|trials| (trials.takes)(&self.params))
     }
 }
 
