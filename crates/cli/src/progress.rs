@@ -1,4 +1,4 @@
-//! The progress bar: the case, the share done, the time left.
+//! The progress bar: the share done, the time left, the figure of the latest round.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -8,6 +8,9 @@ use runner::Event;
 
 /// Steps of the bar from empty to full.
 const STEPS: u64 = 1_000;
+
+/// The share to which the figure of one round is shown.
+const ABOUT: f64 = 0.01;
 
 /// Shows a run's progress on stderr. Without a terminal, shows messages only.
 pub struct Progress {
@@ -37,7 +40,13 @@ impl Progress {
                 let (spent, left) = (self.bar.elapsed(), remaining);
                 self.bar.set_position((done * STEPS as f64) as u64);
                 self.bar.set_prefix(format!("{}  {} left", short(spent), short(left)));
-                self.bar.set_message(label.to_owned());
+                if self.bar.message().is_empty() {
+                    self.bar.set_message(label.to_owned());
+                }
+            }
+            Event::Figure { label, ns } => {
+                let time = report::quantity::format_time(ns, ns * ABOUT);
+                self.bar.set_message(format!("{label}  {time}"));
             }
             Event::Note(text) => self.bar.suspend(|| crate::output::note(&text)),
         }

@@ -285,6 +285,9 @@ impl<'a> Coordinator<'a> {
         let text = run.with_boot(text);
         let began = Began { at, unix_ms: started_ms };
         run.add_output(which, purpose, &text, &end, began);
+        if let Some(ns) = run.evidence[which].latest_ns().filter(|_| purpose == Purpose::Times) {
+            (self.watch)(Event::Figure { label: &run.label(which), ns });
+        }
         let point = &run.evidence[which].point;
         let row = RoundRow {
             seq: run.next_seq,

@@ -14,6 +14,13 @@ pub enum Event<'a> {
         /// The maximum remaining time.
         remaining: Duration,
     },
+    /// A round gave a figure.
+    Figure {
+        /// The point's label.
+        label: &'a str,
+        /// The time of one operation in this round, in ns.
+        ns: f64,
+    },
     /// A message for the user; the run continues.
     Note(String),
 }

@@ -6,7 +6,7 @@ use measure::Doubt;
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
 use measure::round::Mode;
-use measure::stats::RoundValue;
+use measure::stats::{RoundValue, median};
 use platform::CaseError;
 use results::Outcome;
 
@@ -185,6 +185,13 @@ impl Evidence {
     /// The series of the latest round, for the run's quiet levels.
     pub fn latest_series(&self) -> &[Series] {
         self.rounds.last().map_or(&[], |round| &round.series)
+    }
+
+    /// The time of one operation in the latest round, in ns, whether that was quiet or not.
+    pub(crate) fn latest_ns(&self) -> Option<f64> {
+        let samples = self.latest_series().iter().flat_map(|series| &series.samples);
+        let mut samples: Vec<f64> = samples.map(|&ns| ns.into()).collect();
+        (!samples.is_empty()).then(|| median(&mut samples))
     }
 
     /// Adds the output of the untimed pass.
