@@ -7,6 +7,7 @@ mod error;
 mod location;
 mod naming;
 mod open;
+mod packing;
 mod reading;
 mod writing;
 

@@ -1,14 +1,16 @@
-//! Several processes make and write the same store at the same time.
+//! Several processes make and write the same store at the same time, and processes that write are killed.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 
 use libtest_mimic::{Arguments, Trial};
-use results::{RoundRow, RunInfo, Store};
+use results::{CaseResult, Direction, Outcome, RoundRow, RunInfo, Store};
 
 const STORE: &str = "store.sqlite";
 const PROCESSES: usize = 4;
 const ROUNDS: u64 = 20;
+/// The id of a run whose process writes until it is killed.
+const ENDLESS: &str = "endless";
 
 /// In the environment of a process that this test starts: the store and the id of its run.
 const PART: [&str; 2] = ["OSCOST_TEST_STORE", "OSCOST_TEST_RUN"];
@@ -19,12 +21,23 @@ fn main() -> ExitCode {
         one_process(Path::new(&store), id.to_str().expect("an id of ours"));
         return ExitCode::SUCCESS;
     }
-    let share = || {
-        processes_that_start_together_share_one_store();
-        Ok(())
+    let test = |name, test: fn()| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
     };
-    let trial = Trial::test("processes_that_start_together_share_one_store", share);
-    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+    let tests = vec![
+        test(
+            "processes_that_start_together_share_one_store",
+            processes_that_start_together_share_one_store,
+        ),
+        test(
+            "a_killed_writer_leaves_a_store_with_all_rounds",
+            a_killed_writer_leaves_a_store_with_all_rounds,
+        ),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
 /// Begins a run and adds its rounds.
@@ -42,32 +55,48 @@ fn one_process(path: &Path, id: &str) {
         area_seconds: Default::default(),
     };
     store.begin_run(&run, &Default::default(), "{}").expect("begins");
-    for seq in 0..ROUNDS {
-        let row = RoundRow {
-            seq,
-            case: "lock/futex".to_owned(),
-            params: Default::default(),
-            kind: "round".to_owned(),
-            outcome: "done".to_owned(),
-            started_ms: 0,
-            lines: "{}\n".to_owned(),
-        };
-        store.add_round(id, &row).expect("stored");
+    for seq in 0..if id == ENDLESS { u64::MAX } else { ROUNDS } {
+        store.add_round(id, &round(seq)).expect("stored");
+        if id == ENDLESS {
+            store.put_results(id, &results(seq)).expect("stored");
+        }
     }
+}
+
+/// A round that begins a text of its own, and is longer than a page.
+fn round(seq: u64) -> RoundRow {
+    RoundRow {
+        seq,
+        case: format!("lock/futex-{seq}"),
+        params: Default::default(),
+        kind: "round".to_owned(),
+        outcome: "done".to_owned(),
+        started_ms: 0,
+        lines: (0..3_000).map(|n| format!("{}\n", seq * n)).collect(),
+    }
+}
+
+fn results(seq: u64) -> Vec<CaseResult> {
+    let case = |n: u64| format!("lock/futex-{seq}-{n}");
+    let result = |n| CaseResult {
+        outcome: Outcome::Failed,
+        reason: Some(format!("{}", seq * n)),
+        ..CaseResult::blank(&case(n), Default::default(), "time", "ns/op", Direction::Lower)
+    };
+    (0..100).map(result).collect()
+}
+
+fn started(path: &Path, run: &str) -> Child {
+    let program = std::env::current_exe().expect("this test");
+    let [store, id] = PART;
+    Command::new(program).env(store, path).env(id, run).spawn().expect("starts")
 }
 
 fn processes_that_start_together_share_one_store() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("deep").join(STORE);
-    let program = std::env::current_exe().expect("this test");
-    let children: Vec<Child> = (0..PROCESSES)
-        .map(|number| {
-            let [store, run] = PART;
-            let mut process = Command::new(&program);
-            process.env(store, &path).env(run, format!("run{number}"));
-            process.spawn().expect("starts")
-        })
-        .collect();
+    let children: Vec<Child> =
+        (0..PROCESSES).map(|number| started(&path, &format!("run{number}"))).collect();
     for child in children {
         let output = child.wait_with_output().expect("ends");
         assert!(output.status.success(), "{}", output.status);
@@ -76,4 +105,32 @@ fn processes_that_start_together_share_one_store() {
     let runs = store.runs().expect("runs");
     assert_eq!(runs.len(), PROCESSES);
     assert!(runs.iter().all(|run| run.rounds == ROUNDS));
+}
+
+fn a_killed_writer_leaves_a_store_with_all_rounds() {
+    for seen in [0, 1, 3, 10, 30] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join(STORE);
+        let mut writer = started(&path, ENDLESS);
+        let rounds = || {
+            let store = Store::open_read_only(&path).ok()?;
+            store.runs().expect("runs").first().map(|run| run.rounds)
+        };
+        while rounds().is_none_or(|rounds| rounds < seen) {
+            assert_eq!(writer.try_wait().expect("its state"), None, "it writes until it is killed");
+        }
+        writer.kill().expect("killed");
+        writer.wait().expect("ended");
+
+        let mut store = Store::open(&path).expect("opens");
+        let stored = store.rounds(ENDLESS).expect("rounds");
+        assert!(stored.len() as u64 >= seen, "{} of {seen} rounds", stored.len());
+        assert!(stored.iter().zip(0..).all(|(found, seq)| *found == round(seq)));
+        let next = stored.len() as u64;
+        let found = store.document(ENDLESS).expect("whole").results;
+        let put = [next.checked_sub(1), next.checked_sub(2)].map(|seq| seq.map(results));
+        assert!(put.contains(&Some(found.clone())) || found.is_empty() && next <= 1);
+        store.add_round(ENDLESS, &round(next)).expect("the run goes on");
+        assert_eq!(store.runs().expect("runs")[0].rounds, next + 1);
+    }
 }

@@ -23,11 +23,10 @@ pub fn stored_noise_checks(
     let facts = platform::machine::describe();
     let keys = compared_keys(&facts);
     let mut pairs: Vec<(String, Vec<String>)> = Vec::new();
-    for run in store.runs()? {
-        let Some(check) = run.tags.get(NOISE_TAG) else { continue };
-        match pairs.iter_mut().find(|(known, _)| known == check) {
-            Some((_, runs)) => runs.push(run.id),
-            None => pairs.push((check.clone(), vec![run.id])),
+    for (check, run) in store.tagged(NOISE_TAG)? {
+        match pairs.iter_mut().find(|(known, _)| *known == check) {
+            Some((_, runs)) => runs.push(run),
+            None => pairs.push((check, vec![run])),
         }
     }
     let mut noise = NoiseCheck::default();

@@ -109,8 +109,14 @@ pub fn resume(
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Ended, RunError> {
-    let id = unfinished_run(name, store)?;
+    let id = match name {
+        None => store.unfinished()?.ok_or(RunError::NothingToResume)?,
+        Some(name) => store.resolve(name)?,
+    };
     let begun = store.document(&id)?;
+    if begun.run.finished.is_some() {
+        return Err(RunError::Finished(id));
+    }
     if begun.system().is_some() {
         return Err(RunError::OnSystems(id));
     }
@@ -184,19 +190,6 @@ pub(crate) fn note_if_another_runs(
 fn measured_by(plan: &Plan) -> Option<u32> {
     let pid = plan.coordinator;
     (pid != std::process::id() && platform::process_status::is_alive_and_ours(pid)).then_some(pid)
-}
-
-/// The id of the unfinished run that `name` refers to.
-fn unfinished_run(name: Option<&str>, store: &Store) -> Result<String, RunError> {
-    let id = match name {
-        None => store.unfinished()?.ok_or(RunError::NothingToResume)?,
-        Some(name) => store.resolve(name)?,
-    };
-    let summary = store.runs()?.into_iter().find(|run| run.id == id);
-    match summary.is_some_and(|run| run.finished.is_some()) {
-        true => Err(RunError::Finished(id)),
-        false => Ok(id),
-    }
 }
 
 fn plan_of_run(id: &str, store: &Store) -> Result<Plan, RunError> {

@@ -4,7 +4,7 @@ use analysis::claim::judge;
 use analysis::study::{MeasuredTable, name_systems};
 use analysis::{Dimension, Question, Recorded, Selection, Settings};
 use report::{Comparison, ReportRun, Standings, StudyPage, report_html};
-use results::{Document, Store};
+use results::{Document, Store, StoreError};
 use runner::recorded;
 
 use super::check::existing;
@@ -157,10 +157,10 @@ fn check_section(area: &str, documents: &[Document]) -> Result<(), Usage> {
 /// What the store has of the rounds of the run; `None` if it is not stored there.
 fn recorded_of(store: Option<&Store>, document: &Document) -> anyhow::Result<Option<Recorded>> {
     let Some(store) = store else { return Ok(None) };
-    if !store.runs()?.iter().any(|run| run.id == document.run.id) {
-        return Ok(None);
+    match recorded(store, document) {
+        Err(StoreError::UnknownRun { .. }) => Ok(None), // a file's
+        recorded => Ok(recorded?),
     }
-    Ok(recorded(store, document)?)
 }
 
 fn compare(

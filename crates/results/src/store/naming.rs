@@ -1,7 +1,6 @@
-//! The names of a run: its id, the beginning of it, `last`, `last~2`, or a tag.
+//! The names of a run: its id, the beginning of it, `last`, `last~2`, or a tag. Each is looked up in an index.
 
-use super::{RunSummary, Store, StoreError};
-use crate::document::GROUP;
+use super::{Store, StoreError};
 
 impl Store {
     /// The id of the run called `name`: a full id; `last` (the newest) or `last~2` (the second before it); `key=value`,
@@ -13,9 +12,9 @@ impl Store {
         if let Some(id) = self.resolve_whole_name(name)? {
             return Ok(id);
         }
-        let runs = self.runs()?;
-        let beginning = runs.iter().filter(|run| !name.is_empty() && run.id.starts_with(name));
-        only(name, beginning, || {
+        // No id has a character as high as the one that ends the range.
+        let sql = "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || ?2 AND ?1 <> '' ORDER BY started_us, seq";
+        only(name, self.ids(sql, [name, "\u{10ffff}"])?, || {
             "no id begins like that, and it is not last, last~N or key=value".to_owned()
         })
     }
@@ -26,11 +25,23 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`], or if the store cannot be read.
     pub fn group_of(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        let runs = self.runs()?;
-        let run = runs.iter().find(|run| run.id == id).ok_or_else(|| self.unknown(id))?;
-        let Some(group) = run.asked.get(GROUP) else { return Ok(vec![id.to_owned()]) };
-        let together = runs.iter().filter(|run| run.asked.get(GROUP) == Some(group));
-        Ok(together.map(|run| run.id.clone()).collect())
+        let sql = "SELECT one.id FROM runs AS run
+                   JOIN runs AS one ON one.seq = run.seq OR one.system_group = run.system_group
+                   WHERE run.id = ?1 ORDER BY one.started_us, one.seq";
+        let together = self.ids(sql, [id])?;
+        if together.is_empty() { Err(self.unknown(id)) } else { Ok(together) }
+    }
+
+    /// The values of the tag `key`, each with the id of its run, the newest run last.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn tagged(&self, key: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let sql = "SELECT value, id FROM tags JOIN runs ON runs.seq = run WHERE key = ?1
+                   ORDER BY started_us, seq";
+        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
+        let tagged = statement.query_map([key], |row| Ok((row.get(0)?, row.get(1)?)));
+        tagged.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
     }
 
     /// As [`Store::resolve`], without beginnings of ids: `None` for a name that is neither a full id nor has the form `last`,
@@ -39,39 +50,50 @@ impl Store {
     /// # Errors
     /// As [`Store::resolve`], for a name of one of these forms, and for every name if there are no runs.
     pub fn resolve_whole_name(&self, name: &str) -> Result<Option<String>, StoreError> {
-        let runs = self.runs()?;
         let unknown = |hint: String| StoreError::UnknownRun { asked: name.to_owned(), hint };
-        if runs.is_empty() {
+        if self.ids("SELECT id FROM runs LIMIT 1", [])?.is_empty() {
             return Err(unknown("it has no runs".to_owned()));
         }
-        if let Some(run) = runs.iter().find(|run| run.id == name) {
-            return Ok(Some(run.id.clone()));
+        if let Some(id) = self.ids("SELECT id FROM runs WHERE id = ?1", [name])?.pop() {
+            return Ok(Some(id));
         }
         if let Some(back) = name.strip_prefix("last").and_then(steps_back) {
-            let run = runs.iter().rev().nth(back);
-            let too_few = || unknown(format!("it has only {} runs", runs.len()));
-            return run.map(|run| Some(run.id.clone())).ok_or_else(too_few);
+            let sql = "SELECT id FROM runs ORDER BY started_us DESC, seq DESC LIMIT 1 OFFSET ?1";
+            if let Some(id) = self.ids(sql, [back])?.pop() {
+                return Ok(Some(id));
+            }
+            let count =
+                self.connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0));
+            let count: i64 = count.map_err(self.failed())?;
+            return Err(unknown(format!("it has only {count} runs")));
         }
         let Some((key, value)) = name.split_once('=') else { return Ok(None) };
-        let tagged = runs.iter().filter(|run| run.tags.get(key).is_some_and(|v| v == value));
+        let sql = "SELECT id FROM tags JOIN runs ON runs.seq = run WHERE key = ?1 AND value = ?2
+                   ORDER BY started_us, seq";
+        let tagged = self.ids(sql, [key, value])?;
         only(name, tagged, || format!("no run has the tag {key}={value}")).map(Some)
+    }
+
+    fn ids(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<String>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
+        let ids = statement.query_map(values, |row| row.get(0)).map_err(self.failed())?;
+        ids.collect::<Result<_, _>>().map_err(self.failed())
     }
 }
 
 /// `""` is 0, `"~2"` is 2.
-fn steps_back(after_last: &str) -> Option<usize> {
+fn steps_back(after_last: &str) -> Option<u32> {
     match after_last {
         "" => Some(0),
         text => text.strip_prefix('~')?.parse().ok(),
     }
 }
 
-fn only<'r>(
+fn only(
     name: &str,
-    runs: impl Iterator<Item = &'r RunSummary>,
+    mut candidates: Vec<String>,
     hint: impl Fn() -> String,
 ) -> Result<String, StoreError> {
-    let mut candidates: Vec<String> = runs.map(|run| run.id.clone()).collect();
     match candidates.len() {
         0 => Err(StoreError::UnknownRun { asked: name.to_owned(), hint: hint() }),
         1 => Ok(candidates.remove(0)),

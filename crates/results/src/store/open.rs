@@ -18,7 +18,7 @@ pub(super) const APPLICATION_ID: i32 = 0x6f73_636f;
 pub(super) const DEVELOPMENT_ID: i32 = 0x6f73_6373;
 
 /// The version of the tables (PRAGMA user_version).
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 const TABLES: &str = include_str!("tables.sql");
 
 /// The stores this process has open or had open.
@@ -161,6 +161,7 @@ fn has_tables(connection: &Connection, path: &Path) -> Result<bool, StoreError> 
     check_application(path, application)?;
     match found {
         VERSION => Ok(true),
+        ..VERSION => Err(StoreError::Development { path: path.to_owned() }),
         _ => Err(StoreError::OtherVersion { path: path.to_owned(), found, known: VERSION }),
     }
 }

@@ -1,20 +1,16 @@
 //! Reads from the store.
 
-use std::io::Read;
-
-use flate2::read::ZlibDecoder;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
-use super::{MAX_LINES_BYTES, RoundRow, RunSummary, Store, StoreError};
-use crate::document::{CaseResult, Document, RunInfo, SCHEMA, machine_line};
+use super::packing::{unpack, unpack_lines};
+use super::{RoundRow, RunSummary, Store, StoreError};
+use crate::document::{Document, RunInfo, SCHEMA};
 
 impl Store {
     /// All runs, the newest (by when they started) last.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
-        let sql = "SELECT id, started, finished, oscost, tags, asked, machine,
-                          (SELECT count(*) FROM rounds WHERE rounds.run = runs.seq),
-                          (SELECT count(*) FROM results WHERE results.run = runs.seq)
+        let sql = "SELECT id, started, finished, oscost, tags, asked, machine_line, rounds, results
                    FROM runs ORDER BY started_us, seq";
         let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
         let mut rows = statement.query([]).map_err(self.failed())?;
@@ -27,7 +23,6 @@ impl Store {
 
     fn summary(&self, row: &Row<'_>) -> Result<RunSummary, StoreError> {
         let id: String = self.column(row, 0)?;
-        let machine = self.json(row, 6, &id)?;
         Ok(RunSummary {
             started: self.column(row, 1)?,
             finished: self.column(row, 2)?,
@@ -36,7 +31,7 @@ impl Store {
             asked: self.json(row, 5, &id)?,
             rounds: self.count(row, 7)?,
             results: self.count(row, 8)?,
-            machine: machine_line(&machine),
+            machine: self.column(row, 6)?,
             id,
         })
     }
@@ -46,11 +41,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`]; names other than ids are for [`Store::resolve`].
     pub fn document(&self, id: &str) -> Result<Document, StoreError> {
-        // One transaction, so that a writer in between cannot make the results another run's.
-        let reading = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred);
-        let reading = reading.map_err(self.failed())?;
-        let document = self.read_document(&reading, id)?;
-        document.ok_or_else(|| self.unknown(id))
+        self.read_document(&self.connection, id)?.ok_or_else(|| self.unknown(id))
     }
 
     /// Within the open transaction, if any.
@@ -59,44 +50,34 @@ impl Store {
         open: &Connection,
         id: &str,
     ) -> Result<Option<Document>, StoreError> {
-        let sql = "SELECT seq, started, finished, seed, oscost, tags, asked, machine, core_clock_ghz, area_seconds
-                   FROM runs WHERE id = ?1";
+        // One statement, so that a writer in between cannot make the results another run's.
+        let sql = "SELECT started, finished, seed, oscost, tags, asked, machine, core_clock_ghz, area_seconds, bytes, body
+                   FROM runs LEFT JOIN packed_results ON run = runs.seq WHERE id = ?1";
         let mut statement = open.prepare_cached(sql).map_err(self.failed())?;
         let mut rows = statement.query([id]).map_err(self.failed())?;
         let Some(row) = rows.next().map_err(self.failed())? else {
             return Ok(None);
         };
-        let seed: String = self.column(row, 3)?;
+        let seed: String = self.column(row, 2)?;
         let run = RunInfo {
             id: id.to_owned(),
-            started: self.column(row, 1)?,
-            finished: self.column(row, 2)?,
+            started: self.column(row, 0)?,
+            finished: self.column(row, 1)?,
             seed: seed.parse().map_err(|_| self.damaged(format!("seed {seed:?} of run {id}")))?,
-            oscost: self.column(row, 4)?,
-            tags: self.json(row, 5, id)?,
-            asked: self.json(row, 6, id)?,
-            core_clock_ghz: self.json(row, 8, id)?,
-            area_seconds: self.json(row, 9, id)?,
+            oscost: self.column(row, 3)?,
+            tags: self.json(row, 4, id)?,
+            asked: self.json(row, 5, id)?,
+            core_clock_ghz: self.json(row, 7, id)?,
+            area_seconds: self.json(row, 8, id)?,
         };
-        let machine = self.json(row, 7, id)?;
-        let results = self.read_results(open, self.column(row, 0)?, id)?;
+        let machine = self.json(row, 6, id)?;
+        let results = match self.column::<Option<Vec<u8>>>(row, 10)? {
+            None => Vec::new(),
+            Some(packed) => unpack(&packed, self.count(row, 9)?)
+                .and_then(|body| Ok(serde_json::from_str(&body)?))
+                .map_err(|error| self.damaged(format!("results of run {id}: {error}")))?,
+        };
         Ok(Some(Document { schema: SCHEMA, run, machine, results }))
-    }
-
-    fn read_results(
-        &self,
-        open: &Connection,
-        run: i64,
-        id: &str,
-    ) -> Result<Vec<CaseResult>, StoreError> {
-        let sql = "SELECT body FROM results WHERE run = ?1 ORDER BY seq";
-        let mut statement = open.prepare_cached(sql).map_err(self.failed())?;
-        let mut rows = statement.query([run]).map_err(self.failed())?;
-        let mut results = Vec::new();
-        while let Some(row) = rows.next().map_err(self.failed())? {
-            results.push(self.json(row, 0, id)?);
-        }
-        Ok(results)
     }
 
     /// The quiet ratios, `(alu, chase)`, of the latest runs of `key`, at most `count`.
@@ -123,8 +104,10 @@ impl Store {
 
     /// The run's rounds in the order of their numbers.
     pub fn rounds(&self, id: &str) -> Result<Vec<RoundRow>, StoreError> {
-        let run = self.run_seq(&self.connection, id)?;
-        let sql = "SELECT seq, case_name, params, kind, outcome, started_ms, lines
+        let run = "SELECT seq FROM runs WHERE id = ?1";
+        let run = self.connection.query_row(run, [id], |row| row.get(0)).optional();
+        let run: i64 = run.map_err(self.failed())?.ok_or_else(|| self.unknown(id))?;
+        let sql = "SELECT seq, case_name, params, kind, outcome, started_ms, crc32, lines
                    FROM rounds WHERE run = ?1 ORDER BY seq";
         let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
         let mut rows = statement.query([run]).map_err(self.failed())?;
@@ -137,8 +120,8 @@ impl Store {
 
     fn round(&self, row: &Row<'_>, id: &str) -> Result<RoundRow, StoreError> {
         let seq = self.count(row, 0)?;
-        let packed: Vec<u8> = self.column(row, 6)?;
-        let lines = unpack(&packed);
+        let packed: Vec<u8> = self.column(row, 7)?;
+        let lines = unpack_lines(&packed, self.column(row, 6)?);
         Ok(RoundRow {
             seq,
             case: self.column(row, 1)?,
@@ -164,11 +147,6 @@ impl Store {
         let sql = "SELECT id FROM runs WHERE finished IS NULL AND plan IS NOT NULL
                    ORDER BY started_us DESC, seq DESC LIMIT 1";
         self.connection.query_row(sql, [], |row| row.get(0)).optional().map_err(self.failed())
-    }
-
-    pub(super) fn run_seq(&self, open: &Connection, id: &str) -> Result<i64, StoreError> {
-        let seq = open.query_row("SELECT seq FROM runs WHERE id = ?1", [id], |row| row.get(0));
-        seq.optional().map_err(self.failed())?.ok_or_else(|| self.unknown(id))
     }
 
     pub(super) fn unknown(&self, id: &str) -> StoreError {
@@ -201,14 +179,4 @@ impl Store {
             self.damaged(format!("{name} of run {id}: {error}"))
         })
     }
-}
-
-fn unpack(packed: &[u8]) -> std::io::Result<String> {
-    let mut lines = String::new();
-    let most = MAX_LINES_BYTES as u64 + 1;
-    ZlibDecoder::new(packed).take(most).read_to_string(&mut lines)?;
-    if lines.len() > MAX_LINES_BYTES {
-        return Err(std::io::Error::other("longer than a round can be"));
-    }
-    Ok(lines)
 }

@@ -1,12 +1,15 @@
 mod versions;
 
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use flate2::read::ZlibDecoder;
 use proptest::prelude::*;
 use rusqlite::Connection;
+use rusqlite::functions::{Context, FunctionFlags};
 use tempfile::TempDir;
 
 use super::open::{APPLICATION_ID, DEVELOPMENT_ID, connect_immutable};
@@ -76,7 +79,8 @@ fn a_run_is_kept_as_it_arrives() {
     assert_eq!(runs[0].machine, "Linux 6.1.0 x86_64, AMD EPYC 7B13, 2 CPUs");
     store.delete_run("a").expect("deleted");
     assert_eq!(store.runs().expect("runs"), []);
-    let rows = "SELECT (SELECT count(*) FROM rounds) + (SELECT count(*) FROM results)";
+    let rows = "SELECT (SELECT count(*) FROM packed_rounds) + (SELECT count(*) FROM packed_results)
+                       + (SELECT count(*) FROM tags)";
     assert_eq!(store.connection.query_row(rows, [], |row| row.get::<_, i64>(0)), Ok(0));
 }
 
@@ -131,6 +135,17 @@ fn the_columns_for_sql_say_what_the_document_says() {
     store
         .put_results("a", &[measured("lock/futex", 20.5), unsupported("lock/sysv-sem")])
         .expect("put");
+    // The function of the sqlite3 shell, for texts that got shorter by it.
+    let uncompress = |call: &Context| {
+        let mut text = String::new();
+        let packed: Vec<u8> = call.get(0)?;
+        ZlibDecoder::new(&packed[..]).read_to_string(&mut text).expect("zlib");
+        assert_eq!(call.get(1), Ok(text.len() as i64));
+        Ok(text.into_bytes())
+    };
+    let flags = FunctionFlags::default();
+    let added = store.connection.create_scalar_function("sqlar_uncompress", 2, flags, uncompress);
+    added.expect("a new function");
     let texts = "SELECT case_name || params || metric || unit || outcome FROM results ORDER BY seq";
     let figures = "SELECT median, low, high FROM results ORDER BY seq";
     let mut texts = store.connection.prepare(texts).expect("valid SQL");
@@ -221,6 +236,22 @@ fn runs_of_one_invocation_are_a_group() {
         assert_eq!(store.group_of(id).expect(id), group, "{id}");
     }
     store.group_of("e").expect_err("no such run");
+}
+
+#[test]
+fn runs_with_a_tag_are_found_with_its_values() {
+    let (_folder, mut store) = new_store();
+    for (id, started, tags) in [
+        ("b", "2026-11-20T00:00:00Z", &[("noise", "1")][..]),
+        ("a", "2026-11-19T00:00:00Z", &[("kernel", "new"), ("noise", "1")]),
+        ("c", "2026-11-21T00:00:00Z", &[("kernel", "old")]),
+    ] {
+        let run = RunInfo { tags: strings(tags), ..unfinished_run(id, started) };
+        store.begin_run(&run, &machine(), "").expect("begins");
+    }
+    let found = store.tagged("noise").expect("read");
+    assert_eq!(found, [("1".to_owned(), "a".to_owned()), ("1".to_owned(), "b".to_owned())]);
+    assert_eq!(store.tagged("noi").expect("read"), []);
 }
 
 #[test]
@@ -355,12 +386,21 @@ fn a_stored_value_that_does_not_read_back_is_named() {
     let (_folder, path) = full_store();
     let store = Store::open(&path).expect("a store");
     let change = |sql: &str| store.connection.execute_batch(sql).expect("changed");
-    change("UPDATE rounds SET lines = x'00ff00ff' WHERE seq = 7");
+    change("UPDATE packed_rounds SET lines = x'00ff00ff' WHERE seq = 7");
     let error = store.rounds("a").expect_err("no zlib").to_string();
     assert!(error.contains("damaged: round 7 of run a: "), "{error}");
-    change("UPDATE runs SET tags = '[' WHERE id = 'a'");
-    let error = store.runs().expect_err("no JSON").to_string();
-    assert!(error.contains("damaged: tags of run a: "), "{error}");
+    let id = document().run.id;
+    for body in ["x'00ff00ff'", "substr(body, 1, 100)", "zeroblob(bytes)", "x''"] {
+        change("SAVEPOINT whole");
+        change(&format!("UPDATE packed_results SET body = {body}"));
+        let error = store.document(&id).expect_err(body).to_string();
+        assert!(error.contains(&format!("damaged: results of run {id}: ")), "{error}");
+        change("ROLLBACK TO whole; RELEASE whole");
+    }
+    store.document(&id).expect("whole again");
+    change("UPDATE runs SET asked = '[]' WHERE id = 'a'");
+    let error = store.runs().expect_err("no object").to_string();
+    assert!(error.contains("damaged: asked of run a: "), "{error}");
     change("UPDATE runs SET seed = '-1' WHERE id = 'a'");
     let error = store.document("a").expect_err("no seed").to_string();
     assert!(error.contains("damaged: seed \"-1\" of run a"), "{error}");

@@ -1,17 +1,18 @@
 //! Writes to the store. Each call is one short transaction, so that several runs can be written at once.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Write;
 
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::packing::{pack, pack_lines};
 use super::{Imported, MAX_LINES_BYTES, RoundRow, Store, StoreError};
-use crate::check::{check_machine, check_run_facts, parse_time};
-use crate::document::{CaseResult, Document, Interval, RunInfo, SCHEMA};
+use crate::check::{check_identities, check_machine, check_run_facts, parse_time};
+use crate::document::{CaseResult, Document, Interval, RunInfo, SCHEMA, machine_line};
 
 impl Store {
     /// Stores a run that begins now. `plan` is opaque text of the runner, returned by [`Store::plan`].
@@ -27,7 +28,9 @@ impl Store {
         run.check()
             .and_then(|()| check_machine(machine))
             .map_err(|fault| StoreError::Unsound { id: run.id.clone(), fault })?;
-        self.insert_run(&self.connection, run, machine, Some(plan))
+        let writing = self.write()?;
+        self.insert_run(&writing, run, machine, Some(plan))?;
+        writing.commit().map_err(self.failed())
     }
 
     fn insert_run(
@@ -39,9 +42,9 @@ impl Store {
     ) -> Result<(), StoreError> {
         let started = parse_time(&run.started)
             .ok_or_else(|| StoreError::unsound(&run.id, "it does not say when it started"))?;
-        let sql = "INSERT INTO runs (id, started, started_us, finished, seed, oscost, tags, asked, machine, plan,
-                                     core_clock_ghz, area_seconds)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+        let sql = "INSERT INTO runs (id, started, started_us, finished, seed, oscost, machine_line, tags, asked, machine,
+                                     plan, core_clock_ghz, area_seconds)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
         let inserted = open.execute(
             sql,
             params![
@@ -51,6 +54,7 @@ impl Store {
                 run.finished,
                 run.seed.to_string(),
                 run.oscost,
+                machine_line(machine),
                 json(&run.tags),
                 json(&run.asked),
                 json(machine),
@@ -61,10 +65,16 @@ impl Store {
         );
         match inserted {
             Err(error) if is_constraint(&error) => {
-                Err(StoreError::RunExists { id: run.id.clone() })
+                return Err(StoreError::RunExists { id: run.id.clone() });
             }
-            other => other.map(drop).map_err(self.failed()),
+            other => other.map_err(self.failed())?,
+        };
+        let seq = open.last_insert_rowid();
+        let sql = "INSERT INTO tags (run, key, value) VALUES (?1, ?2, ?3)";
+        for (key, value) in &run.tags {
+            open.execute(sql, params![seq, key, value]).map_err(self.failed())?;
         }
+        Ok(())
     }
 
     /// Stores one worker process. When this returns, a kill of this process no longer loses it.
@@ -81,22 +91,32 @@ impl Store {
             return Err(unsound("its kind is neither `round` nor `count`"));
         }
         let seq = i64::try_from(round.seq).map_err(|_| unsound("its number is too high"))?;
-        let sql =
-            "INSERT INTO rounds (run, seq, case_name, params, kind, outcome, started_ms, lines)
-                   SELECT seq, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM runs WHERE id = ?1";
-        let mut insert = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let values = params![
-            id,
-            seq,
-            round.case,
-            json(&round.params),
-            round.kind,
-            round.outcome,
-            round.started_ms,
-            pack(&round.lines)
-        ];
-        match insert.execute(values) {
-            Ok(0) => Err(self.unknown(id)),
+        let writing = self.write()?;
+        self.insert_round(&writing, id, seq, round)?;
+        writing.commit().map_err(self.failed())
+    }
+
+    fn insert_round(
+        &self,
+        open: &Connection,
+        id: &str,
+        seq: i64,
+        round: &RoundRow,
+    ) -> Result<(), StoreError> {
+        let params = json(&round.params);
+        let (lines, crc32) = pack_lines(&round.lines);
+        let sql = "UPDATE runs SET rounds = rounds + 1 WHERE id = ?1 RETURNING seq";
+        let run = self.updated(open, sql, params![id], id)?;
+        let sql = "INSERT OR IGNORE INTO texts (text) VALUES (?1), (?2), (?3)";
+        let mut insert = open.prepare_cached(sql).map_err(self.failed())?;
+        insert.execute([&round.case, &params, &round.outcome]).map_err(self.failed())?;
+        let sql = "INSERT INTO packed_rounds (run, seq, case_name, params, kind, outcome, started_ms, crc32, lines)
+                   VALUES (?1, ?2, (SELECT seq FROM texts WHERE text = ?3), (SELECT seq FROM texts WHERE text = ?4), ?5,
+                           (SELECT seq FROM texts WHERE text = ?6), ?7, ?8, ?9)";
+        let mut insert = open.prepare_cached(sql).map_err(self.failed())?;
+        let RoundRow { case, kind, outcome, started_ms, .. } = round;
+        let row = params![run, seq, case, params, kind, outcome, started_ms, crc32, lines];
+        match insert.execute(row) {
             Err(error) if is_constraint(&error) => {
                 Err(StoreError::RoundExists { id: id.to_owned(), seq: round.seq })
             }
@@ -111,34 +131,41 @@ impl Store {
     /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] if a case has an invalid name or appears twice with the same
     /// parameters and metric. Then the results are not changed.
     pub fn put_results(&mut self, id: &str, results: &[CaseResult]) -> Result<(), StoreError> {
+        let sound: Vec<Cow<CaseResult>> = results.iter().map(CaseResult::sound).collect();
+        let checked = sound.iter().try_for_each(|result| result.check());
+        checked
+            .and_then(|()| check_identities(results))
+            .map_err(|fault| StoreError::Unsound { id: id.to_owned(), fault })?;
         let writing = self.write()?;
-        let run = self.run_seq(&writing, id)?;
-        writing.execute("DELETE FROM results WHERE run = ?1", [run]).map_err(self.failed())?;
-        self.insert_results(&writing, run, id, results)?;
+        self.write_results(&writing, id, &sound)?;
         writing.commit().map_err(self.failed())
     }
 
-    fn insert_results(
+    fn write_results(
         &self,
         open: &Connection,
-        run: i64,
         id: &str,
-        results: &[CaseResult],
+        results: &[impl Serialize],
     ) -> Result<(), StoreError> {
-        let sql = "INSERT INTO results (run, seq, body) VALUES (?1, ?2, ?3)";
-        let mut insert = open.prepare_cached(sql).map_err(self.failed())?;
-        for (seq, result) in (0_i64..).zip(results) {
-            let result = result.sound();
-            result.check().map_err(|fault| StoreError::Unsound { id: id.to_owned(), fault })?;
-            match insert.execute(params![run, seq, json(&result)]) {
-                Err(error) if is_constraint(&error) => {
-                    let what = format!("{} {} appears twice", result.label(), result.metric);
-                    return Err(StoreError::unsound(id, what));
-                }
-                other => other.map_err(self.failed())?,
-            };
-        }
-        Ok(())
+        let body = json(&results);
+        let sql = "UPDATE runs SET results = ?2 WHERE id = ?1 RETURNING seq";
+        let run = self.updated(open, sql, params![id, results.len() as i64], id)?;
+        let sql = "INSERT OR REPLACE INTO packed_results (run, bytes, body) VALUES (?1, ?2, ?3)";
+        let inserted = open.execute(sql, params![run, body.len() as i64, pack(&body)]);
+        inserted.map(drop).map_err(self.failed())
+    }
+
+    /// The `runs.seq` that a statement returns which changes the run `id`.
+    fn updated(
+        &self,
+        open: &Connection,
+        sql: &str,
+        values: impl rusqlite::Params,
+        id: &str,
+    ) -> Result<i64, StoreError> {
+        let mut update = open.prepare_cached(sql).map_err(self.failed())?;
+        let seq = update.query_row(values, |row| row.get(0)).optional();
+        seq.map_err(self.failed())?.ok_or_else(|| self.unknown(id))
     }
 
     /// Stores the facts known after a run: the core's frequency and the time of each area.
@@ -216,8 +243,7 @@ impl Store {
             Some(_) => return Err(StoreError::RunDiffers { id: id.clone() }),
             None => self.insert_run(&writing, &document.run, &document.machine, None)?,
         }
-        let run = self.run_seq(&writing, id)?;
-        self.insert_results(&writing, run, id, &document.results)?;
+        self.write_results(&writing, id, &document.results)?;
         writing.commit().map_err(self.failed())?;
         Ok(Imported::Added)
     }
@@ -251,12 +277,4 @@ fn is_constraint(error: &rusqlite::Error) -> bool {
 
 fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("string keys only, and writing to memory cannot fail")
-}
-
-fn pack(lines: &str) -> Vec<u8> {
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
-    encoder
-        .write_all(lines.as_bytes())
-        .and_then(|()| encoder.finish())
-        .expect("writing to memory cannot fail")
 }

@@ -26,7 +26,7 @@ fn refused(change: &str) -> String {
 
 #[test]
 fn a_store_of_another_version_is_refused_with_the_remedy() {
-    for version in [0, 2, 99] {
+    for version in [3, 99] {
         let error = refused(&format!("PRAGMA user_version = {version}"));
         let words = format!("STORE: a store of version {version}, ");
         assert!(error.starts_with(&words) && error.contains("set OSCOST_STORE"), "{error}");
@@ -44,10 +44,19 @@ fn a_store_of_a_development_build_is_refused_whatever_its_version() {
 }
 
 #[test]
+fn a_store_of_the_former_version_is_refused_as_one_of_a_development_build() {
+    for version in [0, 1] {
+        let error = refused(&format!("PRAGMA user_version = {version}"));
+        assert!(error.contains("development build of oscost before 0.1"), "{error}");
+        assert!(error.contains("move it away to start a new one"), "{error}");
+    }
+}
+
+#[test]
 fn a_new_store_has_its_marks_in_its_header() {
     let (_folder, path) = full_store();
     let header = fs::read(&path).expect("readable");
-    assert_eq!(header[60..64], 1_i32.to_be_bytes(), "user_version");
+    assert_eq!(header[60..64], 2_i32.to_be_bytes(), "user_version");
     assert_eq!(header[68..72], APPLICATION_ID.to_be_bytes());
 }
 

@@ -1,0 +1,104 @@
+//! Texts as they are stored: compressed.
+
+use std::io::{self, Read, Write};
+
+use flate2::read::{DeflateDecoder, ZlibDecoder};
+use flate2::write::{DeflateEncoder, ZlibEncoder};
+use flate2::{Compression, Crc};
+
+use super::MAX_LINES_BYTES;
+
+/// What rounds print again and again, the commonest last: the window of the compression before a round's first byte, which saves
+/// a quarter. It must not change within a version of the store.
+const DICTIONARY: &str = r#""expected_switches":1.0,"expected_faults":1.0,"preempted":[1],"ns_per_iteration":{"boot":1}
+{"timeline":[[0,
+{"doubt":{"code":"{"metric":{"name":"unit":"switches","better":"neither","combine":"sum","value":"unit":"x","better":"lower","unit":"bytes/s","better":"higher","unit":"steps","better":"lower","combine":"median","value":
+{"metric":{"name":"rate","unit":"files/s","better":"higher","combine":"median","value":
+{"metric":{"name":"greatest-share","unit":"of fair","better":"higher","combine":"median","value":
+{"metric":{"name":"least-share","unit":"of fair","better":"higher","combine":"median","value":
+{"metric":{"name":"rate","unit":"pairs/s","better":"higher","combine":"median","value":
+{"metric":{"name":"handover-to-waiter","unit":"ns","better":"lower","combine":"median","value":
+{"counts":{"operations":1000,"expected_syscalls":1.0,"syscalls":1000,"calls":{"futex":,"write":,"read":,"close":,"openat":},"voluntary_switches":0,"involuntary_switches":0,"page_faults":0,"instructions":null,"cycles":null}}
+{"series":{"cpu":0,"busy":2,"batch":1,"samples":[]],"contended":true,"beyond_core":true,"shares_core":true,"oversubscribed":true}}
+{"environment":{"elapsed":0.0,"cpus":2,"steal":0.0,"throttled":0.0,"cpu_pressure":0.0,"io_pressure":0.0,"memory_pressure":0.0,"interrupts":1}}
+{"end":{"outcome":"measured"}}
+{"series":{"cpu":1,"busy":1,"batch":1,"samples":["#;
+
+const IN_MEMORY: &str = "writing to memory cannot fail";
+
+/// The text compressed with zlib (RFC 1950), or as it is if that is not shorter: the convention of SQLite's archives, so that
+/// `sqlar_uncompress` of its shell reads both.
+pub(super) fn pack(text: &str) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    let packed = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
+    let packed = packed.expect(IN_MEMORY);
+    if packed.len() < text.len() { packed } else { text.as_bytes().to_vec() }
+}
+
+/// A text of this many bytes, packed by [`pack`]. The length bounds what a damaged one can take.
+pub(super) fn unpack(mut packed: &[u8], bytes: u64) -> io::Result<String> {
+    let mut text = String::new();
+    match packed.len() as u64 == bytes {
+        true => packed.read_to_string(&mut text)?,
+        false => {
+            ZlibDecoder::new(packed).take(bytes.saturating_add(1)).read_to_string(&mut text)?
+        }
+    };
+    match text.len() as u64 == bytes {
+        true => Ok(text),
+        false => Err(io::Error::other(format!("not of {bytes} bytes"))),
+    }
+}
+
+/// What a round printed, compressed with deflate (RFC 1951) after [`DICTIONARY`], and its CRC-32.
+pub(super) fn pack_lines(lines: &str) -> (Vec<u8>, u32) {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    // A flush ends what was compressed at a byte, and keeps the window.
+    encoder.write_all(DICTIONARY.as_bytes()).and_then(|()| encoder.flush()).expect(IN_MEMORY);
+    let of_dictionary = encoder.get_ref().len();
+    let packed = encoder.write_all(lines.as_bytes()).and_then(|()| encoder.finish());
+    (packed.expect(IN_MEMORY).split_off(of_dictionary), crc32(lines))
+}
+
+/// Lines packed by [`pack_lines`].
+pub(super) fn unpack_lines(packed: &[u8], crc: u32) -> io::Result<String> {
+    // RFC 1951, 3.2.4: a block that is not compressed, and not the last one.
+    let length = u16::try_from(DICTIONARY.len()).expect("a dictionary of at most 32 KiB");
+    let [low, high] = length.to_le_bytes();
+    let block = [0, low, high, !low, !high];
+    let mut decoder = DeflateDecoder::new(block.chain(DICTIONARY.as_bytes()).chain(packed));
+    io::copy(&mut decoder.by_ref().take(length.into()), &mut io::sink())?;
+    let mut lines = String::new();
+    decoder.take(MAX_LINES_BYTES as u64 + 1).read_to_string(&mut lines)?;
+    match crc32(&lines) == crc {
+        true => Ok(lines),
+        false => Err(io::Error::other("wrong CRC")),
+    }
+}
+
+fn crc32(text: &str) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(text.as_bytes());
+    crc.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_the_dictionary_needs_a_new_version_of_the_store() {
+        assert_eq!(crc32(DICTIONARY), 3498780510);
+    }
+
+    #[test]
+    fn lines_like_the_dictionary_take_a_few_bytes_and_damaged_ones_are_refused() {
+        let lines = &DICTIONARY[DICTIONARY.len() - 300..];
+        let (packed, crc) = pack_lines(lines);
+        assert!(packed.len() < 20, "{} bytes", packed.len());
+        assert_eq!(unpack_lines(&packed, crc).expect("whole"), lines);
+        unpack_lines(&packed, crc ^ 1).expect_err("another text");
+        unpack_lines(&packed[..packed.len() - 1], crc).expect_err("cut short");
+        unpack_lines(&[], crc).expect_err("nothing");
+    }
+}
