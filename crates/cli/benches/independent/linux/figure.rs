@@ -11,8 +11,10 @@ use tempfile::TempDir;
 use crate::linux::operation::{Figure, Operation};
 use crate::linux::plain::output_of;
 
-/// The program whose figures are compared.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_oscost");
+/// The program whose figures are compared: that of this build, or the one that the variable OSCOST names by its whole path.
+pub fn program() -> PathBuf {
+    std::env::var_os("OSCOST").unwrap_or_else(|| env!("CARGO_BIN_EXE_oscost").into()).into()
+}
 
 /// A run has a budget of one second, and ends when its last round does.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
@@ -47,7 +49,7 @@ impl Oscost {
     /// # Errors
     /// If it cannot be measured.
     pub fn figure(&self, operation: &Operation) -> anyhow::Result<Found> {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(program());
         command.args(["run", operation.case, "--quick", "--budget", "1s", "--json"]);
         for (name, value) in operation.params {
             command.args(["--param", &format!("{name}={value}")]);

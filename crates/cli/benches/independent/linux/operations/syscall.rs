@@ -166,7 +166,7 @@ pub const OPERATIONS: &[Operation] = &[
 
 /// The path of the program that oscost's cases open: the same file, because its depth counts.
 fn program() -> CString {
-    c_path(Path::new(figure::PROGRAM))
+    c_path(&figure::program())
 }
 
 fn open_program() -> RawFd {
