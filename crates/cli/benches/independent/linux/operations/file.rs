@@ -6,9 +6,11 @@ use std::hint::black_box;
 use std::mem::zeroed;
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::linux::calls::{c_path, close, fail, must, open, read, unmap, write};
+use crate::linux::calls::{
+    c_path, close, fail, must, open, read, switches_of_thread, unmap, write,
+};
 use crate::linux::operation::{Figure, Operation, Params};
 use crate::linux::setting::{Setting, Timed};
 
@@ -129,20 +131,27 @@ struct Files {
     contents: Vec<u8>,
 }
 
-/// Times `phase` of all files in a new directory each time, in which `before` was done first.
+/// Times `phase` of all files of a new directory, in which `before` was done first, in several directories after one that is
+/// the warm-up. Nothing is deleted meanwhile, and there are few directories: ext4 looks for a free inode longer where many were
+/// deleted within the last minutes, so that each loop would make the next one slower.
 fn of_files(setting: &Setting, size: usize, phase: fn(&Files), before: fn(&Files)) -> Timed {
-    let folder = setting.folder().join("files");
-    let paths = (0..FILES).map(|number| c_path(&folder.join(format!("{number:05}")))).collect();
-    let files = Files { paths, contents: vec![7; size] };
-    setting.repeat_parts(|| {
+    const TIMED: usize = 4;
+    let mut timed = Timed { elapsed: Duration::ZERO, operations: 0, switches: 0 };
+    for directory in 0..=TIMED {
+        let folder = setting.folder().join(directory.to_string());
         fs::create_dir(&folder).expect("a new directory");
+        let paths = (0..FILES).map(|number| c_path(&folder.join(format!("{number:05}")))).collect();
+        let files = Files { paths, contents: vec![7; size] };
         before(&files);
-        let began = Instant::now();
+        let (switches_before, began) = (switches_of_thread(), Instant::now());
         phase(&files);
-        let elapsed = began.elapsed();
-        fs::remove_dir_all(&folder).expect("the directory of this loop");
-        (elapsed, FILES as u64)
-    })
+        if directory > 0 {
+            timed.elapsed += began.elapsed();
+            timed.switches += switches_of_thread() - switches_before;
+            timed.operations += FILES as u64;
+        }
+    }
+    timed
 }
 
 fn create(files: &Files) {
