@@ -1,0 +1,118 @@
+//! The comparison: arguments, turns, the table and the exit code.
+
+mod arguments;
+mod calls;
+mod explanations;
+mod figure;
+mod operation;
+mod operations;
+mod plain;
+mod ratio;
+mod setting;
+mod sysv;
+mod table;
+mod tasks;
+mod workers;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+use arguments::{Arguments, Mode};
+use explanations::Explanation;
+use figure::Oscost;
+use operation::Operation;
+use ratio::Ratio;
+use table::{Outcome, Row, Turn};
+
+/// Exit codes: all ratios are within 5 % or explained; one is not; an operation could not be measured.
+const UNEXPLAINED: u8 = 1;
+const NOT_MEASURED: u8 = 3;
+
+/// Measures what the arguments select, and prints the table. In a child process: runs one plain loop.
+pub fn main() -> ExitCode {
+    let done = match Arguments::parse().mode() {
+        Mode::PlainLoop(name) => plain::run_here(&name).map(|()| ExitCode::SUCCESS),
+        Mode::List(operations) => {
+            operations.iter().for_each(|operation| println!("{operation}"));
+            Ok(ExitCode::SUCCESS)
+        }
+        Mode::Compare { operations, turns, json } => compare(&operations, turns, json.as_deref()),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("independent: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+fn compare(
+    operations: &[&'static Operation],
+    turns: usize,
+    json: Option<&std::path::Path>,
+) -> anyhow::Result<ExitCode> {
+    let explanations = explanations::all()?;
+    for explanation in &explanations {
+        let of_none = !operations::all().any(|operation| is_about(explanation, operation));
+        anyhow::ensure!(!of_none, "explanations.toml: {} is no operation", explanation.case);
+    }
+    plain::end_loops_with_this_process().context("handling signals")?;
+    let oscost = Oscost::new()?;
+    let mut rows = Vec::new();
+    for (at, &operation) in operations.iter().enumerate() {
+        eprintln!("{} of {}: {operation}", at + 1, operations.len());
+        let outcome = match measure(operation, turns, &oscost) {
+            Ok(measured) => judge(operation, measured, &explanations),
+            Err(error) => Outcome::NotMeasured(format!("{error:#}")),
+        };
+        rows.push(Row { operation, outcome });
+    }
+    table::print(&rows);
+    if let Some(path) = json {
+        let document = serde_json::to_string_pretty(&table::document(&rows))?;
+        std::fs::write(path, document + "\n").with_context(|| path.display().to_string())?;
+    }
+    let any = |is: fn(&Outcome) -> bool| rows.iter().any(|row| is(&row.outcome));
+    Ok(if any(Outcome::is_unexplained) {
+        ExitCode::from(UNEXPLAINED)
+    } else if any(|outcome| matches!(outcome, Outcome::NotMeasured(_))) {
+        ExitCode::from(NOT_MEASURED)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Each turn measures both, in alternating order, so that a drift of the machine affects both alike.
+fn measure(
+    operation: &'static Operation,
+    turns: usize,
+    oscost: &Oscost,
+) -> anyhow::Result<Vec<Turn>> {
+    let turn = |number: usize| {
+        let own = || oscost.figure(operation).context("oscost");
+        let other = || plain::run_in_child(operation).context("the plain loop");
+        let (own, other) = if number.is_multiple_of(2) {
+            let other = other()?;
+            (own()?, other)
+        } else {
+            (own()?, other()?)
+        };
+        Ok(Turn {
+            oscost_ns: own.ns,
+            oscost_mean_ns: own.mean_ns,
+            plain_ns: other.ns,
+            switches: other.switches,
+        })
+    };
+    (0..turns).map(turn).collect()
+}
+
+fn judge(operation: &Operation, turns: Vec<Turn>, explanations: &[Explanation]) -> Outcome {
+    let times: Vec<(f64, f64)> = turns.iter().map(|turn| (turn.oscost_ns, turn.plain_ns)).collect();
+    let ratio = Ratio::of(&times);
+    let explanation = explanations.iter().find(|one| is_about(one, operation)).cloned();
+    Outcome::Measured { turns, ratio, explanation }
+}
+
+fn is_about(explanation: &Explanation, operation: &Operation) -> bool {
+    explanation.is_about(operation.case, operation.params, operation.metric())
+}

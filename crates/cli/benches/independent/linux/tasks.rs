@@ -1,0 +1,84 @@
+//! A measuring task and its partner, as threads of one process or as processes, on one CPU or on two.
+
+use crate::linux::calls::{fail, must, pin};
+use crate::linux::setting::{Setting, Timed};
+
+/// What a partner is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A thread of this process.
+    Thread,
+    /// A child process.
+    Process,
+}
+
+/// Where a partner runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Place {
+    /// On the CPU of the measuring task.
+    Same,
+    /// On the CPU before.
+    Other,
+}
+
+/// Runs `measure` while a partner runs `answer` again and again. The partner ends with `measure` or with this process.
+pub fn beside(
+    setting: &Setting,
+    kind: Kind,
+    place: Place,
+    mut answer: impl FnMut() + Send + 'static,
+    measure: impl FnOnce() -> Timed,
+) -> Timed {
+    let cpu = match place {
+        Place::Same => setting.last_cpu(),
+        Place::Other => setting.cpu_of_worker(1),
+    };
+    let partner = move || {
+        if pin(cpu).is_err() {
+            fail("sched_setaffinity");
+        }
+        loop {
+            answer();
+        }
+    };
+    match kind {
+        Kind::Thread => {
+            std::thread::spawn(partner);
+            measure()
+        }
+        Kind::Process => {
+            let child = fork(partner);
+            let timed = measure();
+            // SAFETY: the process is a child of this one that has not been waited for.
+            must("kill", unsafe { libc::kill(child, libc::SIGKILL) });
+            wait(child);
+            timed
+        }
+    }
+}
+
+/// Starts a child process that runs `work` and is killed when this process ends.
+pub fn fork(work: impl FnOnce()) -> libc::pid_t {
+    // SAFETY: the process has one thread, so that the child can do whatever this process can.
+    match must("fork", unsafe { libc::fork() }) {
+        0 => {
+            // SAFETY: takes two numbers.
+            must("prctl", unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong)
+            });
+            work();
+            // SAFETY: ends the child without what is to be done at the end of its parent.
+            unsafe { libc::_exit(0) }
+        }
+        child => child,
+    }
+}
+
+/// Waits for the end of a child; its status.
+#[inline(always)]
+pub fn wait(child: libc::pid_t) -> i32 {
+    let mut status = 0;
+    // SAFETY: the status is valid for writes.
+    must("waitpid", unsafe { libc::waitpid(child, &mut status, 0) });
+    status
+}
