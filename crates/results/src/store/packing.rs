@@ -10,19 +10,7 @@ use super::MAX_LINES_BYTES;
 
 /// What rounds print again and again, the commonest last: the window of the compression before a round's first byte, which saves
 /// a quarter. It must not change within a version of the store.
-const DICTIONARY: &str = r#""expected_switches":1.0,"expected_faults":1.0,"preempted":[1],"ns_per_iteration":{"boot":1}
-{"timeline":[[0,
-{"doubt":{"code":"{"metric":{"name":"unit":"switches","better":"neither","combine":"sum","value":"unit":"x","better":"lower","unit":"bytes/s","better":"higher","unit":"steps","better":"lower","combine":"median","value":
-{"metric":{"name":"rate","unit":"files/s","better":"higher","combine":"median","value":
-{"metric":{"name":"greatest-share","unit":"of fair","better":"higher","combine":"median","value":
-{"metric":{"name":"least-share","unit":"of fair","better":"higher","combine":"median","value":
-{"metric":{"name":"rate","unit":"pairs/s","better":"higher","combine":"median","value":
-{"metric":{"name":"handover-to-waiter","unit":"ns","better":"lower","combine":"median","value":
-{"counts":{"operations":1000,"expected_syscalls":1.0,"syscalls":1000,"calls":{"futex":,"write":,"read":,"close":,"openat":},"voluntary_switches":0,"involuntary_switches":0,"page_faults":0,"instructions":null,"cycles":null}}
-{"series":{"cpu":0,"busy":2,"batch":1,"samples":[]],"contended":true,"beyond_core":true,"shares_core":true,"oversubscribed":true}}
-{"environment":{"elapsed":0.0,"cpus":2,"steal":0.0,"throttled":0.0,"cpu_pressure":0.0,"io_pressure":0.0,"memory_pressure":0.0,"interrupts":1}}
-{"end":{"outcome":"measured"}}
-{"series":{"cpu":1,"busy":1,"batch":1,"samples":["#;
+const DICTIONARY: &str = include_str!("rounds.dictionary");
 
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
