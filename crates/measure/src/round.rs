@@ -4,87 +4,28 @@ use std::io::Write;
 use std::time::Duration;
 
 use platform::CaseError;
-use platform::counters::{ThreadCounters, involuntary_switches};
+use platform::counters::ThreadCounters;
 use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::environment::Environment;
-use serde::{Deserialize, Serialize};
 
 use crate::doubt::Doubt;
 use crate::metric::Metric;
-use crate::record::{
-    Line, MetricValue, OperationCounts, Params, Repeated, RoundEnvironment, Series,
-};
-use crate::sentinel::{Ratios, Reading, Sentinel};
+use crate::record::{Line, MetricValue, OperationCounts, Repeated, RoundEnvironment, Series};
+use crate::sampler::{Sampler, WARM_UP_OF_PARTNERS, to_hundredths};
 use crate::stats::median;
-use crate::survey::{ClockFacts, cost_of};
-use crate::time::{Clock, Nanoseconds, Stopwatch};
-use crate::user_code::UserCode;
-use crate::work::{Work, align_code, finish_instructions, turn};
+use crate::time::{Nanoseconds, Stopwatch};
+use crate::work::{Work, align_code};
 
 pub use crate::mode::Mode;
+pub use crate::order::RoundOrder;
 
-/// No measured operation is shorter: less means that it did not happen.
-const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
-/// How long an operation is repeated before the first sample. In a fresh process the first ones take another time, until caches,
-/// predictors and the kernel's free lists have adapted: up to 0.6 ms on an AMD EPYC, and up to 2 ms where tasks answer each other.
-/// Rounds are the shorter, the quieter the machine is, so that without this a figure would depend on its neighbours.
-const WARM_UP: Nanoseconds = Nanoseconds::new(1e6);
-const WARM_UP_BEYOND_CORE: Nanoseconds = Nanoseconds::new(3e6);
-/// The same and the least time of a batch where tasks answer each other. The scheduler preempts a task that has used more of the
-/// CPU than its partner as soon as it wakes the partner: that is what the sentinel makes of the measuring task if it runs between
-/// every two trips. Within batches of this length the tasks are scheduled as those of a program that does nothing else; and a
-/// pair of tasks that was made just now is not, for its first hundreds of trips.
-const WARM_UP_OF_PARTNERS: Nanoseconds = Nanoseconds::new(10e6);
-const BATCH_OF_PARTNERS: Nanoseconds = Nanoseconds::new(3e6);
-/// How many times as long as others such a round may take.
+/// How many times as long as others a round with partners may take.
 const ROUND_OF_PARTNERS: f64 = 2.0;
 /// Samples in one line of output.
 const CHUNK: usize = 64;
 /// Operations of the untimed pass, and the time they may take at most.
 const COUNTED_OPERATIONS: u64 = 200;
 const COUNTING_LIMIT: Nanoseconds = Nanoseconds::new(100e6);
-
-/// The coordinator's order to a worker; JSON on its command line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RoundOrder {
-    /// `area/name`.
-    pub case: String,
-    /// All parameters of the case.
-    pub params: Params,
-    /// Whether the time of an operation is the core's alone: not memory's, that of other CPUs, devices or timers.
-    pub core_bound: bool,
-    /// What to do.
-    pub mode: Mode,
-    /// The clock to time with.
-    pub clock: ClockFacts,
-    /// The CPUs the round may use; a case that needs only one stays on the last.
-    pub cpus: Vec<usize>,
-    /// The sentinel's quiet level on that CPU, if known to the run.
-    pub level: Option<Ratios>,
-    /// The time of an iteration of calibrated work, in ns, if known to the run.
-    pub ns_per_iteration: Option<f32>,
-    /// Quiet samples that make a round.
-    pub quiet_samples: usize,
-    /// Sampling ends after this time, in ms, in any case.
-    pub limit_ms: u64,
-    /// Extra work on the clock, as a share of the operation's time: tests that a change of that size is found.
-    pub slow_down: f64,
-    /// The coordinator's pid, if it starts workers directly.
-    pub parent: Option<u32>,
-    /// Whether the coordinator started the worker itself: it waits for the worker to say that it comes to its CPUs, which are
-    /// kept awake until then, and removes what rounds leave when the run ends.
-    pub is_here: bool,
-    /// The user's own code, if that is what the case measures.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<UserCode>,
-}
-
-impl RoundOrder {
-    /// Whether the worker tells when it begins to measure; see [`RoundOrder::is_here`].
-    pub fn announces(&self) -> bool {
-        self.is_here && self.mode == Mode::Sample
-    }
-}
 
 /// The current round: a case calls [`Round::time`] with its operation, between its own set-up and tear-down.
 pub struct Round<'a> {
@@ -229,8 +170,7 @@ impl<'a> Round<'a> {
         sampler.shares_cpu = self.shares_cpu;
         let mut limit = Duration::from_millis(self.order.limit_ms).as_nanos() as f64;
         if self.has_partners {
-            sampler.target = Nanoseconds::new(sampler.target.get().max(BATCH_OF_PARTNERS.get()));
-            sampler.warm_up = WARM_UP_OF_PARTNERS;
+            sampler.expect_partners();
             limit *= ROUND_OF_PARTNERS;
         }
         sampler.calibrate(operations)?;
@@ -391,230 +331,6 @@ fn environment_of(elapsed: f64, cpus: usize, counted: &Environment) -> RoundEnvi
     }
 }
 
-/// A time in ns as stored: to 0.01 ns, or seven digits.
-fn to_hundredths(ns: f32) -> f32 {
-    if ns < 100_000.0 { (ns * 100.0).round() / 100.0 } else { ns.round() }
-}
-
-/// A reading as stored.
-fn rounded(reading: Reading) -> Reading {
-    Reading {
-        chain: to_hundredths(reading.chain),
-        alu: to_hundredths(reading.alu),
-        chase: to_hundredths(reading.chase),
-    }
-}
-
-/// Takes samples on the calling thread.
-pub(crate) struct Sampler {
-    clock: Clock,
-    clock_cost: Nanoseconds,
-    target: Nanoseconds,
-    sentinel: Sentinel,
-    level: Ratios,
-    before: Reading,
-    warm_up: Nanoseconds,
-    shares_cpu: bool,
-    slow_down: f64,
-    extra_turns: u64,
-    pub(crate) series: Series,
-}
-
-impl Sampler {
-    pub(crate) fn new(
-        order: &RoundOrder,
-        cpu: Option<usize>,
-        busy: usize,
-    ) -> Result<Self, CaseError> {
-        let clock = order.clock.clock().ok_or_else(|| {
-            CaseError::Unsupported(format!("no clock named {} here", order.clock.name))
-        })?;
-        let cost = cost_of(clock);
-        let facts = ClockFacts { cost, ..order.clock.clone() };
-        let sentinel = Sentinel::new(clock, &order.clock);
-        // The first readings of a fresh process are its warm-up; low ones of the rest are the quiet level until the run
-        // has one.
-        let readings: Vec<Reading> = (0..32).map(|_| sentinel.read()).skip(8).collect();
-        let found = Reading::low_of(&readings).ratios();
-        let level = order.level.filter(|_| busy == 1).unwrap_or(found);
-        let before = sentinel.read();
-        Ok(Self {
-            clock,
-            clock_cost: cost,
-            target: facts.shortest_batch(),
-            sentinel,
-            level,
-            before,
-            shares_cpu: false,
-            warm_up: if order.core_bound { WARM_UP } else { WARM_UP_BEYOND_CORE },
-            slow_down: order.slow_down,
-            extra_turns: 0,
-            series: Series {
-                cpu,
-                busy,
-                batch: 1,
-                beyond_core: !order.core_bound,
-                ..Series::default()
-            },
-        })
-    }
-
-    /// Makes batches take at least this long, and the sentinel run only before and after all of them.
-    pub(crate) fn contend(&mut self, target: Nanoseconds) {
-        self.target = Nanoseconds::new(target.get().max(self.target.get()));
-        self.series.contended = true;
-        self.sentinel.settle();
-        self.before = self.sentinel.read_steadily();
-    }
-
-    /// Determines the length of a batch at which the clock's share is small enough, and repeats the operation until it is steady.
-    pub(crate) fn calibrate(&mut self, operations: &mut dyn FnMut(u64)) -> Result<(), CaseError> {
-        let watch = Stopwatch::start();
-        loop {
-            let took = self.batch(operations);
-            if took < self.target {
-                self.grow_batch(took)?;
-                continue;
-            }
-            // The least of a few is the time of an undisturbed batch.
-            let few = (0..4).map(|_| self.batch(operations).get());
-            let least = Nanoseconds::new(few.fold(f64::INFINITY, f64::min));
-            if least < self.target {
-                self.grow_batch(least)?;
-                continue;
-            }
-            // Of the batch as it now is: growing it afterwards would make the injected share smaller.
-            if self.slow_down > 0.0 {
-                self.extra_turns = self.turns_that_take(least.get() * self.slow_down);
-            }
-            break;
-        }
-        while watch.elapsed() < self.warm_up {
-            self.batch(operations);
-        }
-        self.before = self.sentinel.read();
-        Ok(())
-    }
-
-    /// Makes the batch longer, after one that took less than the target.
-    pub(crate) fn grow_batch(&mut self, took: Nanoseconds) -> Result<(), CaseError> {
-        let wanted = self.target.get() / took.get().max(1.0) * 1.05;
-        // In small steps while workers contend: the first operations may have been uncontended.
-        let factor = wanted.clamp(1.05, if self.series.contended { 2.0 } else { 10.0 });
-        self.series.batch = (self.series.batch as f64 * factor).ceil() as u64;
-        let least_time = self.series.batch as f64 / factor * CHEAPEST_OPERATION.get();
-        if self.series.batch > 1 << 20 && took.get() < least_time {
-            return Err(CaseError::Implausible(format!(
-                "{} operations took {:.0} ns: they did not happen",
-                self.series.batch,
-                took.get()
-            )));
-        }
-        Ok(())
-    }
-
-    /// Runs one batch on the clock; the clock's cost is subtracted.
-    pub(crate) fn batch(&self, operations: &mut dyn FnMut(u64)) -> Nanoseconds {
-        let n = self.series.batch;
-        let start = self.clock.now();
-        operations(n);
-        if self.extra_turns > 0 {
-            // Otherwise it would execute a part of them beside the last operations.
-            finish_instructions();
-            turn(self.extra_turns);
-        }
-        let end = self.clock.now();
-        let took = self.clock.between(start, end).get() - self.clock_cost.get();
-        Nanoseconds::new(took.max(0.0))
-    }
-
-    /// Takes one sample: one operation off the clock to reload what the sentinel evicted, a batch, the sentinel.
-    /// Returns whether it was quiet.
-    pub(crate) fn sample(&mut self, operations: &mut dyn FnMut(u64)) -> bool {
-        if self.series.contended {
-            let took = self.batch(operations);
-            self.push(took);
-            return true;
-        }
-        let switches = involuntary_switches();
-        operations(1);
-        let took = self.batch(operations);
-        let after = self.sentinel.read();
-        let preempted = !self.shares_cpu && involuntary_switches() > switches;
-        self.push(took);
-        let at = self.series.samples.len() - 1;
-        if preempted {
-            self.series.preempted.push(at as u32);
-        }
-        self.series.readings.push(rounded(after));
-        self.before = after;
-        self.series.is_quiet(at, &self.level)
-    }
-
-    /// The intended number of operations of the last batch, and its time.
-    pub(crate) fn last_batch(&self) -> (u64, Nanoseconds) {
-        let batch = self.series.batch;
-        let sample = self.series.samples.last().copied().unwrap_or(0.0);
-        (batch, Nanoseconds::new(f64::from(sample) * batch as f64))
-    }
-
-    /// Discards the last sample, during which the workers were stopped; if it is the only one, it is kept for the
-    /// `done` operations of its time.
-    pub(crate) fn end_with(&mut self, done: u64) {
-        let series = &mut self.series;
-        if series.samples.len() > 1 || done == 0 {
-            series.samples.pop();
-            if !series.contended {
-                series.readings.pop();
-            }
-        } else if let [only] = &mut series.samples[..] {
-            *only *= series.batch as f32 / done as f32;
-            series.batch = done;
-        }
-    }
-
-    /// Whether batches among several workers must grow after one that took this time: batches differ, so only if it
-    /// took less than half of the target.
-    pub(crate) fn falls_short(&self, took: Nanoseconds) -> bool {
-        took.get() < self.target.get() * 0.5
-    }
-
-    fn push(&mut self, took: Nanoseconds) {
-        let series = &mut self.series;
-        if series.samples.is_empty() {
-            series.readings.push(rounded(self.before));
-        }
-        series.samples.push((took.get() / series.batch as f64) as f32);
-    }
-
-    /// The samples since the last call.
-    pub(crate) fn take_series(&mut self) -> Series {
-        if self.series.contended && !self.series.samples.is_empty() {
-            self.series.readings.push(rounded(self.sentinel.read_steadily()));
-        }
-        let next = Series {
-            cpu: self.series.cpu,
-            busy: self.series.busy,
-            batch: self.series.batch,
-            contended: self.series.contended,
-            beyond_core: self.series.beyond_core,
-            ..Series::default()
-        };
-        std::mem::replace(&mut self.series, next)
-    }
-
-    fn turns_that_take(&self, ns: f64) -> u64 {
-        const TRIAL: u64 = 20_000;
-        let trial = || {
-            let start = self.clock.now();
-            turn(TRIAL);
-            self.clock.between(start, self.clock.now()).get()
-        };
-        let least = (0..5).map(|_| trial()).fold(f64::INFINITY, f64::min);
-        (ns / (least / TRIAL as f64)).round().max(1.0) as u64
-    }
-}
-
 /// Lets the calling thread use all CPUs of the round again.
 pub fn use_all_cpus(order: &RoundOrder) {
     // If threads cannot be pinned there is nothing to undo.
@@ -628,8 +344,10 @@ pub(crate) mod tests {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     use super::*;
-    use crate::record::parse_lines;
+    use crate::record::{Params, parse_lines};
+    use crate::sampler::{WARM_UP, WARM_UP_BEYOND_CORE};
     use crate::survey::survey;
+    use crate::work::turn;
 
     pub(crate) fn order(mode: Mode) -> RoundOrder {
         RoundOrder {

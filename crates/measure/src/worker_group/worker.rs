@@ -12,7 +12,8 @@ use super::hand_over::{HandOvers, WAITED};
 use super::placement::WorkerGroup;
 use super::state::{SharedState, Slot, phase};
 use crate::record::Repeated;
-use crate::round::{Mode, RoundOrder, Sampler};
+use crate::round::{Mode, RoundOrder};
+use crate::sampler::Sampler;
 use crate::time::{Clock, Nanoseconds, Stopwatch, Ticks};
 use crate::work::align_code;
 
