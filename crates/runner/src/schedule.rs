@@ -139,9 +139,9 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
     let rounds = |purpose, groups, until| Next::Rounds { purpose, groups, until };
     let allowed = state.allowed;
 
-    // 1. The first figures come at once.
+    // 1. The first figures come at once; not where starts of a system are what is observed, which counting may start anew.
     let first_look = RunTime(FIRST_LOOK.min(allowed.counts.0 / 2));
-    let without = state.grouped(|point| point.made == 0);
+    let without = state.grouped(|point| point.made == 0 && point.planned_per_boot == point.planned);
     if now < first_look && !without.is_empty() {
         return rounds(Purpose::Times, without, first_look);
     }

@@ -293,6 +293,19 @@ fn a_side_that_has_failed_does_not_stop_the_other() {
 }
 
 #[test]
+fn counts_come_before_all_rounds_where_starts_are_observed() {
+    let mut state = state_of(&[6; 2], 60);
+    for point in &mut state.points {
+        (point.needs_counts, point.planned_per_boot) = (true, 3);
+    }
+    let mut run = Simulation::of(state);
+    run.run();
+    let purposes: Vec<Purpose> = run.made.iter().take(4).map(|made| made.0).collect();
+    assert_eq!(purposes, [Purpose::Counts, Purpose::Counts, Purpose::Times, Purpose::Times]);
+    assert_eq!(run.restarts, 1);
+}
+
+#[test]
 fn first_figures_then_counts_come_within_their_time_and_the_rest_of_them_last() {
     let mut state = state_of(&[6; 4], 60);
     state.allowed.counts = RunTime(90 * MS);
