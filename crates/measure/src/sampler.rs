@@ -17,7 +17,7 @@ const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
 /// Rounds are the shorter, the quieter the machine is, so that without this a figure would depend on its neighbours.
 pub(crate) const WARM_UP: Nanoseconds = Nanoseconds::new(1e6);
 pub(crate) const WARM_UP_BEYOND_CORE: Nanoseconds = Nanoseconds::new(3e6);
-/// The same and the least time of a batch where tasks answer each other. The scheduler preempts a task that has used more of the
+/// How long tasks that answer each other are warmed up, and the least time of a batch of theirs. The scheduler preempts a task that has used more of the
 /// CPU than its partner as soon as it wakes the partner: that is what the sentinel makes of the measuring task if it runs between
 /// every two trips. Within batches of this length the tasks are scheduled as those of a program that does nothing else; and a
 /// pair of tasks that was made just now is not, for its first hundreds of trips.

@@ -35,10 +35,10 @@ pub fn measure_clock<R>(
     Ok(())
 }
 
-/// As [`measure_clock`], for a call that writes the time to a buffer, in units of 100 ns.
+/// Times `read`, which writes the time to a buffer in units of 100 ns, and reports the properties of its clock.
 ///
 /// # Errors
-/// As [`measure_clock`].
+/// Those that [`Round::time`] returns.
 #[cfg(windows)]
 pub fn measure_file_time(
     round: &mut Round,

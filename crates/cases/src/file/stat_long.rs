@@ -34,7 +34,7 @@ pub const CASE: Case = Case {
 /// Creates an empty file and times stat of it.
 ///
 /// # Errors
-/// Those of the calls.
+/// The error of the system call that failed.
 pub fn time_stat(round: &mut Round, path: &Path) -> Result<(), CaseError> {
     std::fs::File::create_new(path).map_err(|e| CaseError::from_io("creating a file", &e))?;
     let path = SystemPath::new(path)?;

@@ -48,7 +48,7 @@ pub enum Mode {
 }
 
 impl Arguments {
-    /// Those of this process; a wrong one ends it with exit code 2.
+    /// Reads the arguments of this process; a wrong one ends it with exit code 2.
     pub fn parse() -> Self {
         Parser::parse()
     }

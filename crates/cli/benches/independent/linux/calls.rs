@@ -96,7 +96,7 @@ pub fn unmap(memory: *mut u8, bytes: usize) {
 /// The CPUs that the calling thread may use, ascending.
 ///
 /// # Errors
-/// Those of the call.
+/// The error of the system call that failed.
 pub fn cpus_allowed() -> io::Result<Vec<usize>> {
     // SAFETY: a set of zeros is an empty one, and the call writes no more than its size.
     let (result, set) = unsafe {
@@ -115,7 +115,7 @@ pub fn cpus_allowed() -> io::Result<Vec<usize>> {
 /// Lets the calling thread run on one CPU only.
 ///
 /// # Errors
-/// Those of the call.
+/// The error of the system call that failed.
 pub fn pin(cpu: usize) -> io::Result<()> {
     pin_to_all(&[cpu])
 }
@@ -123,7 +123,7 @@ pub fn pin(cpu: usize) -> io::Result<()> {
 /// Lets the calling thread run on these CPUs.
 ///
 /// # Errors
-/// Those of the call.
+/// The error of the system call that failed.
 pub fn pin_to_all(cpus: &[usize]) -> io::Result<()> {
     // SAFETY: a set of zeros is an empty one, and the numbers of the CPUs came from such a set.
     let result = unsafe {

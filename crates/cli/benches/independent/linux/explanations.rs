@@ -51,7 +51,7 @@ pub fn all() -> Result<Vec<Explanation>, toml::de::Error> {
     parse(include_str!("../explanations.toml"))
 }
 
-/// Those of a text in the format of the file.
+/// Reads explanations from a text in the format of the file.
 ///
 /// # Errors
 /// As [`all`].
