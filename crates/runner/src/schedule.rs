@@ -141,9 +141,12 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
 
     // 1. The first figures come at once; not where starts of a system are what is observed, which counting may start anew.
     let first_look = RunTime(FIRST_LOOK.min(allowed.counts.0 / 2));
-    let without = state.grouped(|point| point.made == 0 && point.planned_per_boot == point.planned);
-    if now < first_look && !without.is_empty() {
-        return rounds(Purpose::Times, without, first_look);
+    if now < first_look {
+        let without =
+            state.grouped(|point| point.made == 0 && point.planned_per_boot == point.planned);
+        if !without.is_empty() {
+            return rounds(Purpose::Times, without, first_look);
+        }
     }
     // 2. Counts come before the other rounds, since they verify that the operations took place; within limits, so that there is
     // time to measure.
