@@ -96,7 +96,7 @@ fn the_untimed_pass_counts_what_the_sender_calls() {
     }
     let bench = Bench::new();
     let run = format!(
-        "run mail --quick --budget 4s --param arch=loop,processes --param connections=1 --param delay=10ms {SMALL} \
+        "run mail --quick --budget 8s --param arch=loop,processes --param connections=1 --param delay=10ms {SMALL} \
          --json"
     );
     let document = bench.oscost(&run).with(0).json();

@@ -39,7 +39,7 @@ pub struct RoundRow {
     pub case: String,
     /// The case's parameters, by name.
     pub params: BTreeMap<String, String>,
-    /// `round` (timed) or `count` (the untimed counting pass).
+    /// `round` (timed), `count` (the untimed counting pass), or `kept` (that of an earlier run, whose counts this run uses).
     pub kind: String,
     /// Its outcome, as the runner names it.
     pub outcome: String,

@@ -8,7 +8,7 @@ use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Seri
 use measure::round::Mode;
 use measure::stats::{RoundValue, median};
 use platform::CaseError;
-use results::Outcome;
+use results::{Outcome, RoundRow};
 
 use crate::host_evidence::HostEvidence;
 use crate::launch::RoundEnd;
@@ -203,6 +203,19 @@ impl Evidence {
         } else if self.ending.is_none() && !self.has_trouble() {
             self.counted = true; // it ended normally, without counts
         }
+    }
+
+    /// Uses a counting pass of an earlier run if it counted system calls, and found that the operations took place; returns whether it did.
+    pub(crate) fn keep_count(&mut self, row: &RoundRow) -> bool {
+        let Ok(end) = serde_json::from_str::<RoundEnd>(&row.outcome) else { return false };
+        let mut with = self.clone();
+        with.add_count(&row.lines, &end);
+        let is_whole = with.counts.as_ref().is_some_and(|counts| counts.syscalls.is_some());
+        let is_usable = is_whole && with.ending.is_none();
+        if is_usable {
+            *self = with;
+        }
+        is_usable
     }
 
     /// Adds the output of a round; returns whether it had samples.

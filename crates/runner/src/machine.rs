@@ -17,6 +17,8 @@ pub type Description = Map<String, Json>;
 
 /// The version of this program, which each run records.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Key of the checksum of this program.
+pub(crate) const BUILD: &str = "oscost_build";
 /// Key of the kind of core that single measurements were made on.
 pub(crate) const CORE_TYPE: &str = "core_type";
 /// Prefix of the keys that describe the file systems used.
@@ -28,7 +30,7 @@ pub(crate) const UNKNOWN: &str = "unknown";
 pub fn description(facts: &[Fact], clock: &ClockFacts) -> Description {
     let mut machine: Description =
         facts.iter().map(|fact| (fact.key.to_owned(), value(&fact.value))).collect();
-    machine.insert("oscost_build".into(), build().into());
+    machine.insert(BUILD.into(), build().into());
     machine.insert("clock".into(), clock.name.clone().into());
     machine.insert("clock_cost_ns".into(), rounded(clock.cost.get()).into());
     machine.insert("clock_step_ns".into(), rounded(clock.step.get()).into());
@@ -121,7 +123,7 @@ pub(crate) fn add_file_systems<'a>(
 /// The facts on which the sentinel's quiet ratios depend, as one text: the build and the kind of CPU. `None` if either
 /// is unknown.
 pub(crate) fn level_key(machine: &Description) -> Option<String> {
-    Some(format!("{} {}", known_fact(machine, "oscost_build")?, kind_of_cpu(machine)?))
+    Some(format!("{} {}", known_fact(machine, BUILD)?, kind_of_cpu(machine)?))
 }
 
 /// The facts that make two CPUs the same kind, as one text; `None` if one of them is unknown.

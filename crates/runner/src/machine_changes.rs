@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use analysis::Difference;
 use platform::machine::{Fact, MITIGATION_SEPARATOR};
 use results::Document;
+use serde_json::Value;
 
-use crate::machine::{CORE_TYPE, FILE_SYSTEM, UNKNOWN};
+use crate::machine::{BUILD, CORE_TYPE, Description, FILE_SYSTEM, UNKNOWN};
 
 /// The keys of the facts that must be equal in comparable runs.
 pub(crate) fn compared_keys(facts: &[Fact]) -> Vec<&'static str> {
@@ -45,6 +46,18 @@ pub(crate) fn changed_since(begun: &Document, now: &Document, facts: &[Fact]) ->
     let mut keys = compared_keys(facts);
     keys.retain(|key| begun.machine.contains_key(*key));
     analysis::also_differs(&[begun, now], &keys).into_iter().map(shortened).collect()
+}
+
+/// Whether a run on the machine `earlier` measured the same build of this program on the same machine in the same state as one on the
+/// machine `now` will: every fact of `now` that is compared is there, and equal.
+pub(crate) fn is_same_state(earlier: &Description, now: &Description, facts: &[Fact]) -> bool {
+    let compared = compared_keys(facts);
+    let matters = |key: &str| {
+        compared.contains(&key) || [BUILD, CORE_TYPE].contains(&key) || is_of_file_system(key)
+    };
+    let is_known_build = now.get(BUILD).is_some_and(|build| build.as_str() != Some(UNKNOWN));
+    let same = |(key, value): (&String, &Value)| earlier.get(key) == Some(value);
+    is_known_build && now.iter().filter(|(key, _)| matters(key)).all(same)
 }
 
 /// Whether a key is of a lasting property of a file system, in contrast to its free space.
@@ -156,6 +169,32 @@ mod tests {
             shown(&also_differs(&[&base, &fewer])),
             ["mitigations: mds=Clear CPU buffers; SMT vulnerable > none of these"]
         );
+    }
+
+    #[test]
+    fn a_state_is_the_same_if_every_fact_that_is_compared_is_known_to_have_been_equal() {
+        let facts = platform::machine::describe();
+        let now = [
+            ("oscost_build", "ab12"),
+            ("release", "6.1"),
+            ("filesystem./srv.type", "ext4"),
+            ("load", "0.1"),
+        ];
+        let is_same = |changed: &str, value: Option<&'static str>| {
+            let earlier = now.iter().filter_map(|&(key, known)| match key == changed {
+                true => Some((key, value?)),
+                false => Some((key, known)),
+            });
+            let earlier = run(&earlier.collect::<Vec<_>>()).machine;
+            is_same_state(&earlier, &run(&now).machine, &facts)
+        };
+        assert!(is_same("none", None));
+        assert!(is_same("load", Some("9.0")), "the load is not compared");
+        for key in ["oscost_build", "release", "filesystem./srv.type"] {
+            assert!(!is_same(key, Some("other")) && !is_same(key, None), "{key}");
+        }
+        let unknown = run(&[("oscost_build", UNKNOWN)]).machine;
+        assert!(!is_same_state(&unknown, &unknown, &facts));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use results::{Document, RoundRow, Store, StoreError};
 
 use crate::launch::RoundEnd;
 use crate::machine::level_key;
-use crate::stored_round::{KIND_ROUND, measuring_ms};
+use crate::stored_round::{KIND_KEPT, KIND_ROUND, measuring_ms};
 
 /// The number of earlier runs whose quiet levels are used, as when the run was measured.
 const RUNS: u32 = 20;
@@ -41,8 +41,9 @@ struct Round<'r> {
 }
 
 fn of_rows(rows: &[RoundRow], mut levels: Levels, clock_ghz: Option<f64>) -> Option<Recorded> {
-    let times = measuring_ms(rows.iter().map(|row| row.started_ms));
-    let rounds = rows.iter().zip(times).filter_map(|(row, at_ms)| read(row, at_ms));
+    let made = rows.iter().filter(|row| row.kind != KIND_KEPT);
+    let times = measuring_ms(made.clone().map(|row| row.started_ms));
+    let rounds = made.zip(times).filter_map(|(row, at_ms)| read(row, at_ms));
     let rounds: Vec<Round> = rounds.collect();
     rounds.iter().flat_map(|round| &round.series).for_each(|series| levels.observe(series));
     let chain = levels.chain_times().map(|chain| chain.median);

@@ -86,6 +86,7 @@ pub fn begin(
     store.begin_run(&info, &machine, &text)?;
     let mut run = here(plan, &info.id, &timebase);
     run.use_earlier_levels(level_key(&machine), store)?;
+    run.keep_counts(&machine, store)?;
     let coordinator = Coordinator::new(
         vec![run],
         &plan.cpus,

@@ -14,10 +14,12 @@ use results::{CaseResult, Outcome, RoundRow, Store, StoreError};
 use crate::evidence::Evidence;
 use crate::figures::Core;
 use crate::launch::RoundEnd;
+use crate::machine::Description;
+use crate::machine_changes::is_same_state;
 use crate::place::{Counting, Place};
 use crate::plan::{Plan, Point};
 use crate::schedule::{Purpose, RunTime};
-use crate::stored_round::{Began, measuring_ms};
+use crate::stored_round::{Began, KIND_KEPT, measuring_ms};
 
 /// Quiet samples of a round.
 const QUIET_SAMPLES: usize = 60;
@@ -88,6 +90,40 @@ impl<'a> RunState<'a> {
         Ok(())
     }
 
+    /// Uses, and stores again, the counts of earlier runs of this build on this machine in its present state: what an operation makes
+    /// the kernel do has not changed since.
+    pub(crate) fn keep_counts(
+        &mut self,
+        machine: &Description,
+        store: &mut Store,
+    ) -> Result<(), StoreError> {
+        /// More runs are not looked through: they may be of other points.
+        const RUNS: u32 = 20;
+        let facts = platform::machine::describe();
+        for (id, earlier) in store.latest_machines(RUNS)? {
+            if !self.evidence.iter().any(Evidence::needs_count) {
+                break;
+            }
+            if id == self.id || !is_same_state(&earlier, machine, &facts) {
+                continue;
+            }
+            for row in store.counts(&id)? {
+                let wanted = self.evidence.iter_mut().find(|evidence| {
+                    let Evidence { point, .. } = evidence;
+                    point.case == row.case && point.params == row.params && evidence.needs_count()
+                });
+                let is_users = |point: &Point| self.plan.user_code(point).is_some();
+                let wanted = wanted.filter(|evidence| !is_users(&evidence.point));
+                if wanted.is_some_and(|evidence| evidence.keep_count(&row)) {
+                    let row = RoundRow { seq: self.next_seq, kind: KIND_KEPT.to_owned(), ..row };
+                    store.add_round(self.id, &row)?;
+                    self.next_seq += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a reason to doubt all figures of this run.
     pub(crate) fn doubt_all(&mut self, why: Doubt) {
         self.doubts.push(why);
@@ -95,6 +131,13 @@ impl<'a> RunState<'a> {
 
     /// Adds the rounds that an earlier part of this run has stored; returns the time that they took.
     pub(crate) fn replay(&mut self, rows: &[RoundRow]) -> Duration {
+        let (kept, rows): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.kind == KIND_KEPT);
+        for row in kept {
+            self.next_seq = self.next_seq.max(row.seq + 1);
+            if let Some(which) = self.point_of(row) {
+                self.evidence[which].keep_count(row);
+            }
+        }
         let (mut before, mut until) = (None, Duration::ZERO);
         for (row, at_ms) in rows.iter().zip(measuring_ms(rows.iter().map(|row| row.started_ms))) {
             // A round that cannot be read has also used a number and time.
@@ -104,14 +147,18 @@ impl<'a> RunState<'a> {
             }
             until = at;
             self.next_seq = self.next_seq.max(row.seq + 1);
-            let known = |e: &Evidence| e.point.case == row.case && e.point.params == row.params;
-            before = self.evidence.iter().position(known);
+            before = self.point_of(row);
             let Some(which) = before else { continue };
             let Ok(end) = serde_json::from_str::<RoundEnd>(&row.outcome) else { continue };
             let began = Began { at: RunTime(at), unix_ms: row.started_ms };
             self.add_output(which, Purpose::of_row(row), &row.lines, &end, began);
         }
         until
+    }
+
+    fn point_of(&self, row: &RoundRow) -> Option<usize> {
+        let is_of = |e: &Evidence| e.point.case == row.case && e.point.params == row.params;
+        self.evidence.iter().position(is_of)
     }
 
     /// Adds the output of a round to the evidence of its point.

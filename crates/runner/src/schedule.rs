@@ -35,7 +35,8 @@ const DONE_BELOW: f64 = 0.8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct RunTime(pub Duration);
 
-/// The moments until which rounds of each purpose may begin. None begins later.
+/// The moments until which rounds of each purpose may begin. None begins later; counts have as much more time as the first figures
+/// took of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowed {
     /// Counts of what operations do in their own system, before anything is timed.
@@ -148,16 +149,19 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
             return rounds(Purpose::Times, without, first_look);
         }
     }
+    let after_look = |until: RunTime| RunTime((until.0 + first_look.0).min(allowed.planned.0));
     // 2. Counts come before the other rounds, since they verify that the operations took place; within limits, so that there is
     // time to measure.
     let counts = state.alone(|point| point.needs_counts);
-    if now < allowed.counts && !counts.is_empty() {
-        return rounds(Purpose::Counts, counts, allowed.counts);
+    let until = after_look(allowed.counts);
+    if now < until && !counts.is_empty() {
+        return rounds(Purpose::Counts, counts, until);
     }
     // 3. Each point is counted on the host in one pair of rounds before one gets its next pair.
     let host_counts = state.fewest_host_pairs();
-    if now < allowed.host_counts && !host_counts.is_empty() {
-        return rounds(Purpose::HostCounts, host_counts, allowed.host_counts);
+    let until = after_look(allowed.host_counts);
+    if now < until && !host_counts.is_empty() {
+        return rounds(Purpose::HostCounts, host_counts, until);
     }
 
     if now < allowed.planned {

@@ -37,6 +37,8 @@ pub(crate) fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterat
 
 /// Stored kind of a round of the untimed pass.
 const KIND_COUNT: &str = "count";
+/// Stored kind of a round of the untimed pass that an earlier run made.
+pub(crate) const KIND_KEPT: &str = "kept";
 /// Stored kind of a timed round.
 pub(crate) const KIND_ROUND: &str = "round";
 
@@ -55,7 +57,7 @@ impl Purpose {
         let on_host = |line: &Line| matches!(line, Line::Host(_) | Line::Repeated(_));
         match row.kind.as_str() {
             KIND_COUNT if parse_lines(&row.lines).iter().any(on_host) => Self::HostCounts,
-            KIND_COUNT => Self::Counts,
+            KIND_COUNT | KIND_KEPT => Self::Counts,
             _ => Self::Times,
         }
     }

@@ -1,7 +1,8 @@
 //! Reads from the store.
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use super::packing::{unpack, unpack_lines};
 use super::{RoundRow, RunSummary, Store, StoreError};
@@ -88,7 +89,7 @@ impl Store {
         let sql = "SELECT alu, chase FROM quiet_levels WHERE key = ?1 ORDER BY seq DESC LIMIT ?2";
         let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
         let levels = statement
-            .query_map(rusqlite::params![key, count], |row| Ok((row.get(0)?, row.get(1)?)));
+            .query_map(params![key, count], |row| Ok((row.get(0)?, row.get(1)?)));
         levels.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
     }
 
@@ -104,18 +105,47 @@ impl Store {
 
     /// The run's rounds in the order of their numbers.
     pub fn rounds(&self, id: &str) -> Result<Vec<RoundRow>, StoreError> {
+        self.rounds_or_counts(id, false)
+    }
+
+    /// Those of the run's rounds that counted, also the ones kept from earlier runs.
+    pub fn counts(&self, id: &str) -> Result<Vec<RoundRow>, StoreError> {
+        self.rounds_or_counts(id, true)
+    }
+
+    fn rounds_or_counts(&self, id: &str, only_counts: bool) -> Result<Vec<RoundRow>, StoreError> {
         let run = "SELECT seq FROM runs WHERE id = ?1";
         let run = self.connection.query_row(run, [id], |row| row.get(0)).optional();
         let run: i64 = run.map_err(self.failed())?.ok_or_else(|| self.unknown(id))?;
         let sql = "SELECT seq, case_name, params, kind, outcome, started_ms, crc32, lines
-                   FROM rounds WHERE run = ?1 ORDER BY seq";
+                   FROM rounds WHERE run = ?1 AND (NOT ?2 OR kind <> 'round') ORDER BY seq";
         let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let mut rows = statement.query([run]).map_err(self.failed())?;
+        let mut rows = statement.query(params![run, only_counts]).map_err(self.failed())?;
         let mut rounds = Vec::new();
         while let Some(row) = rows.next().map_err(self.failed())? {
             rounds.push(self.round(row, id)?);
         }
         Ok(rounds)
+    }
+
+    /// The latest runs of this machine's rounds, at most `count`, the newest first: id, and the machine's description.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn latest_machines(
+        &self,
+        count: u32,
+    ) -> Result<Vec<(String, Map<String, Value>)>, StoreError> {
+        let sql = "SELECT id, machine FROM runs WHERE plan IS NOT NULL AND rounds > 0
+                   ORDER BY started_us DESC, seq DESC LIMIT ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
+        let mut rows = statement.query([count]).map_err(self.failed())?;
+        let mut machines = Vec::new();
+        while let Some(row) = rows.next().map_err(self.failed())? {
+            let id: String = self.column(row, 0)?;
+            machines.push((id.clone(), self.json(row, 1, &id)?));
+        }
+        Ok(machines)
     }
 
     fn round(&self, row: &Row<'_>, id: &str) -> Result<RoundRow, StoreError> {

@@ -45,7 +45,7 @@ CREATE TABLE packed_rounds (
     seq        INTEGER NOT NULL,    -- the order the runner gave them
     case_name  INTEGER NOT NULL REFERENCES texts (seq), -- area/name
     params     INTEGER NOT NULL REFERENCES texts (seq), -- JSON object
-    kind       TEXT NOT NULL CHECK (kind IN ('round', 'count')),
+    kind       TEXT NOT NULL CHECK (kind IN ('round', 'count', 'kept')),
     outcome    INTEGER NOT NULL REFERENCES texts (seq),
     started_ms INTEGER NOT NULL,    -- milliseconds since 1970 UTC
     crc32      INTEGER NOT NULL,    -- of what the worker printed

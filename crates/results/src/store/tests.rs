@@ -101,7 +101,7 @@ fn invalid_data_is_rejected_and_the_store_unchanged() {
         (store.add_round("b", &round(1)), "no run \"b\" in the store"),
         (
             store.add_round("a", &RoundRow { kind: "?".to_owned(), ..round(2) }),
-            "neither `round` nor `count`",
+            "its kind is none of `round`, `count` and `kept`",
         ),
         (store.add_round("a", &round(u64::MAX / 2 + 1)), "its number is too high"),
         (store.begin_run(&run_info("a"), &machine(), ""), "run a is already in the store"),

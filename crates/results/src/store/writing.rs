@@ -87,8 +87,8 @@ impl Store {
         if round.lines.len() > MAX_LINES_BYTES {
             return Err(unsound("the worker printed more than 64 MiB"));
         }
-        if !matches!(round.kind.as_str(), "round" | "count") {
-            return Err(unsound("its kind is neither `round` nor `count`"));
+        if !matches!(round.kind.as_str(), "round" | "count" | "kept") {
+            return Err(unsound("its kind is none of `round`, `count` and `kept`"));
         }
         let seq = i64::try_from(round.seq).map_err(|_| unsound("its number is too high"))?;
         let writing = self.write()?;
