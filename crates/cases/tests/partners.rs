@@ -563,7 +563,7 @@ mod linux {
         let list = std::fs::read_to_string("/proc/sysvipc/msg").unwrap_or_default();
         let key = (0x5c00_0000 | pid & 0x00ff_ffff).to_string();
         assert!(!list.split_whitespace().any(|word| word == key), "{name} left a queue:\n{list}");
-        let file = std::env::temp_dir().join(format!("oscost-{pid}"));
+        let file = std::env::temp_dir().join(format!("oscost-worker-{pid}"));
         assert!(!file.exists(), "{name} left {}", file.display());
     }
 

@@ -14,7 +14,8 @@ mod directory;
 
 pub use directory::{Directory, LONGEST_NAME};
 
-const PREFIX: &str = "oscost-";
+/// Nobody else names a file so: `oscost-2` may be a user's own.
+const PREFIX: &str = "oscost-worker-";
 
 /// The path of the one temporary file a worker may have.
 pub fn temp_path() -> PathBuf {
@@ -297,8 +298,17 @@ mod tests {
 
     #[test]
     fn strangers_names_are_left_alone() {
-        assert_eq!(pid_in("oscost-17"), Some(17));
-        assert_eq!(pid_in("oscost-17.txt"), None);
-        assert_eq!(pid_in("other-17"), None);
+        assert_eq!(pid_in("oscost-worker-17"), Some(17));
+        for name in ["oscost-17", "oscost-worker-17.txt", "other-17"] {
+            assert_eq!(pid_in(name), None, "{name}");
+        }
+        // A user's own program or output, whose number is no pid.
+        let _alone = alone();
+        let path = std::env::temp_dir().join("oscost-4194308");
+        fs::write(&path, "a user's").unwrap();
+        sweep_dead();
+        let is_there = path.exists();
+        let _ = fs::remove_file(&path);
+        assert!(is_there);
     }
 }

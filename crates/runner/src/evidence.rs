@@ -129,7 +129,7 @@ impl Evidence {
 
     /// What the schedule knows of it, as one of this group on the system of this number.
     pub(crate) fn state(&self, plan: &Plan, system: usize, group: usize) -> PointState {
-        let planned_per_boot = plan.rounds_of_a_boot(&self.point, self.is_paired());
+        let planned_per_boot = self.planned_per_boot(plan);
         let planned = planned_per_boot * plan.boots.unwrap_or(1).max(1);
         let is_long = plan.trials_at_most.is_some() && self.cost >= LONG_TRIALS;
         PointState {
@@ -151,6 +151,13 @@ impl Evidence {
         }
     }
 
+    /// Rounds that are planned after each start of the system.
+    fn planned_per_boot(&self, plan: &Plan) -> usize {
+        let rounds = plan.rounds_of_a_boot(&self.point, self.is_paired());
+        let each = self.cost.0 / self.rounds.len().max(1) as u32;
+        if self.of_trials { rounds } else { plan.rounds_by_length(rounds, each) }
+    }
+
     /// Whether its rounds were precise enough when that was last determined.
     pub(crate) fn is_precise(&self) -> bool {
         self.precise.is_some_and(|(_, is_precise)| is_precise)
@@ -159,7 +166,7 @@ impl Evidence {
     /// Determines again whether its rounds are precise enough, if there are more of them since, or `again`.
     pub(crate) fn update_precision(&mut self, plan: &Plan, levels: &Levels, again: bool) {
         let made = self.rounds.len();
-        let planned = plan.rounds_of_a_boot(&self.point, self.is_paired());
+        let planned = self.planned_per_boot(plan);
         let is_known = self.precise.is_some_and(|(of, _)| of == made);
         if plan.has_boots() || made < planned || (is_known && !again) {
             return;
@@ -546,7 +553,7 @@ mod tests {
     #[test]
     fn of_two_rounds_of_a_core_bound_point_the_faster_counts() {
         let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
-        for pair in 0..8 {
+        for pair in 0..7 {
             assert!(needs_rounds(&point, &plan), "{pair} pairs");
             for sample in ["[6.0,6.001]", "[5.0,5.001]"] {
                 let text = SAMPLES.replace("[5.0,5.1]", sample);
@@ -557,7 +564,7 @@ mod tests {
         }
         assert!(!needs_rounds(&point, &plan));
         let result = time_of(&point, &levels);
-        assert_eq!((result.rounds, result.converged), (8, Some(true)));
+        assert_eq!((result.rounds, result.converged), (7, Some(true)));
         let estimate = result.estimate.unwrap();
         assert!((5.0..5.1).contains(&estimate.median), "{estimate:?}");
         assert_eq!(result.round_starts_ms, Vec::from_iter((0..8).map(|pair| pair * 1_000)));
@@ -632,6 +639,22 @@ mod tests {
     }
 
     #[test]
+    fn of_long_rounds_fewer_are_planned_except_of_systems_in_turn() {
+        let options = crate::plan::Options { filters: vec![CASE.into()], ..Default::default() };
+        let alone = crate::plan::plan(&options, &[0], 7).unwrap();
+        let planned = |each: Duration, plan: &Plan| {
+            let mut point = evidence();
+            point.add_round(SAMPLES, &measured(), at(0));
+            point.cost = Cost(each);
+            point.state(plan, 0, 0).planned
+        };
+        let (short, long) = (Duration::from_millis(10), Duration::from_millis(100));
+        assert_eq!((planned(short, &alone), planned(long, &alone)), (14, 8));
+        let in_turn = Plan { in_turn: true, ..alone };
+        assert_eq!(planned(long, &in_turn), planned(short, &in_turn));
+    }
+
+    #[test]
     fn a_core_bound_point_of_systems_in_turn_goes_on_until_their_difference_is_certain() {
         let pairs_until_done = |quick: bool, in_turn: bool, time_of: fn(u64) -> f64| {
             let options =
@@ -649,7 +672,7 @@ mod tests {
             rounds.count().div_ceil(2)
         };
         let steady = |_| 5.0;
-        assert_eq!(pairs_until_done(false, false, steady), 8);
+        assert_eq!(pairs_until_done(false, false, steady), 7);
         assert_eq!(pairs_until_done(true, false, steady), 7);
         // The difference of two systems is less certain than either figure.
         let apart = |round: u64| 5.0 * (1.0 + 0.015 * (round / 2 * 7 % 20) as f64 / 20.0);

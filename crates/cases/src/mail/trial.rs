@@ -24,11 +24,11 @@ use super::test_bed::{SINKS, TestBed, how, plan};
 use crate::{count_of, value_of};
 
 /// Time before the counted time, in which connections are established.
-const WARM_UP: Duration = Duration::from_millis(150);
+const WARM_UP: Duration = Duration::from_millis(100);
 /// Additional time per connection.
 const WARM_UP_EACH: Duration = Duration::from_micros(100);
 /// The counted time.
-const COUNTED: Duration = Duration::from_millis(250);
+const COUNTED: Duration = Duration::from_millis(180);
 /// The time to start a sink and to stop it.
 const AROUND: Duration = Duration::from_millis(100);
 

@@ -207,14 +207,14 @@ pub fn left_in_system() -> Vec<String> {
     let mut left: Vec<String> = super::entries(Path::new("/dev/shm"))
         .into_iter()
         .filter(|name| {
-            let pid = name.strip_prefix("sem.oscost-").and_then(|pid| pid.parse().ok());
+            let pid = name.strip_prefix("sem.oscost-worker-").and_then(|pid| pid.parse().ok());
             pid.is_some_and(dead)
         })
         .collect();
     let queues = std::fs::read_dir("/dev/mqueue").into_iter().flatten().flatten();
     left.extend(queues.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
-        let pid = name.strip_prefix("oscost-")?.parse().ok()?;
+        let pid = name.strip_prefix("oscost-worker-")?.parse().ok()?;
         dead(pid).then_some(name)
     }));
     for (kind, list) in [("semaphore set", "sem"), ("message queue", "msg")] {

@@ -88,8 +88,7 @@ impl Store {
     pub fn quiet_levels(&self, key: &str, count: u32) -> Result<Vec<(f64, f64)>, StoreError> {
         let sql = "SELECT alu, chase FROM quiet_levels WHERE key = ?1 ORDER BY seq DESC LIMIT ?2";
         let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let levels = statement
-            .query_map(params![key, count], |row| Ok((row.get(0)?, row.get(1)?)));
+        let levels = statement.query_map(params![key, count], |row| Ok((row.get(0)?, row.get(1)?)));
         levels.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
     }
 

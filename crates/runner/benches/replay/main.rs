@@ -121,11 +121,11 @@ fn plan_of(points: &[Point], quick: bool, seed: u64) -> Plan {
     let sampling_ms = match (sampled, quick) {
         (0, _) => 0,
         (count, true) => (count * 160).clamp(5_000, 20_000),
-        (count, false) => (count * 600).clamp(12_000, 115_000),
+        (count, false) => (count * 500).clamp(12_000, 80_000),
     };
     let trials = points.iter().filter(|point| point.rounds == Rounds::Trials);
     let trying: Duration = trials.map(|point| point.took * 6).sum();
-    let budget = Duration::from_millis(sampling_ms) + trying + trying / if quick { 5 } else { 4 };
+    let budget = Duration::from_millis(sampling_ms) + trying;
     Plan {
         precision: PRECISION,
         waiting_precision: WAITING_PRECISION,
@@ -133,7 +133,7 @@ fn plan_of(points: &[Point], quick: bool, seed: u64) -> Plan {
         tolerance: if quick { 4.0 } else { 1.0 },
         budget,
         patience: Duration::from_secs(if quick { 8 } else { 20 }),
-        rounds_at_least: if quick { 6 } else { 16 },
+        rounds_at_least: if quick { 6 } else { 12 },
         trials: 6,
         spread: Duration::from_secs(if quick { 1 } else { 4 }),
         seed,

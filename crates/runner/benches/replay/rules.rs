@@ -88,7 +88,7 @@ impl Present {
         let state_of = |(group, rounds): (usize, &Rounds)| {
             let (planned, at_most) = match rounds {
                 Rounds::Trials => (plan.trials, plan.trials * 4),
-                Rounds::Pairs => (plan.rounds_at_least.max(12), 200),
+                Rounds::Pairs => (plan.rounds_at_least.max(14), 200),
                 Rounds::Single | Rounds::Contended => (plan.rounds_at_least, 200),
             };
             let at_most = match without {
