@@ -33,6 +33,7 @@ fn round(size: &str, mode: Mode) -> (Vec<Line>, Result<(), CaseError>) {
         quiet_samples: 5,
         limit_ms: 20,
         slow_down: 0.0,
+        partner_batches: 1.0,
         parent: None,
         is_here: false,
         user: None,

@@ -66,6 +66,7 @@ fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<
         quiet_samples: 1,
         limit_ms: 1_000,
         slow_down: 0.0,
+        partner_batches: 1.0,
         parent: None,
         is_here: false,
         user: None,

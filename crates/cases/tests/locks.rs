@@ -93,6 +93,7 @@ impl Bench {
             quiet_samples: 10,
             limit_ms: 5,
             slow_down: 0.0,
+            partner_batches: 1.0,
             parent: None,
             is_here: false,
             user: None,

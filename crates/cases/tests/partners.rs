@@ -76,6 +76,7 @@ fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
         quiet_samples: 3,
         limit_ms: 5,
         slow_down: 0.0,
+        partner_batches: 1.0,
         parent: None,
         is_here: false,
         user: None,

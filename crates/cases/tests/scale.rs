@@ -102,6 +102,7 @@ fn round(
         quiet_samples: 10,
         limit_ms: 5,
         slow_down: 0.0,
+        partner_batches: 1.0,
         parent: None,
         is_here: false,
         user: None,

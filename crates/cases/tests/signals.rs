@@ -89,6 +89,7 @@ fn order(case: &Case, params: &Params, mode: Mode) -> RoundOrder {
         quiet_samples: 5,
         limit_ms: 20,
         slow_down: 0.0,
+        partner_batches: 1.0,
         parent: None,
         is_here: false,
         user: None,

@@ -44,6 +44,12 @@ fn an_interval_touches_one_from_either_side() {
     let touches = |low, high| Ratio { mean: (low + high) / 2.0, low, high }.touches_one();
     assert!(touches(1.04, 1.3) && touches(0.5, 0.96) && touches(0.5, 2.0));
     assert!(!touches(1.06, 1.3) && !touches(0.5, 0.94));
+    let at = |mean: f64| Ratio { mean, low: mean - 0.01, high: mean + 0.01 };
+    // A plain loop that had some of the load that the mean of all samples has, and one that is faster or slower than both.
+    assert!(at(0.8).encloses_one_with(&at(1.2)) && at(0.9).encloses_one_with(&at(0.95)));
+    assert!(!at(0.8).encloses_one_with(&at(0.9)) && !at(1.1).encloses_one_with(&at(1.3)));
+    let ratio = Ratio { mean: 1.05, low: 1.04, high: 1.06 };
+    assert!(ratio.touches(0.05) && !ratio.touches(0.03));
 }
 
 #[test]

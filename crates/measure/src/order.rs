@@ -33,6 +33,9 @@ pub struct RoundOrder {
     pub limit_ms: u64,
     /// Extra work on the clock, as a share of the operation's time: tests that a change of that size is found.
     pub slow_down: f64,
+    /// The length of batches and of the warm-up where tasks answer each other, as a multiple of the usual one: tests that a figure
+    /// does not depend on it.
+    pub partner_batches: f64,
     /// The coordinator's pid, if it starts workers directly.
     pub parent: Option<u32>,
     /// Whether the coordinator started the worker itself: it waits for the worker to say that it comes to its CPUs, which are

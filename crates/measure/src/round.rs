@@ -362,6 +362,7 @@ pub(crate) mod tests {
             quiet_samples: 10,
             limit_ms: 2_000,
             slow_down: 0.0,
+            partner_batches: 1.0,
             parent: None,
             is_here: false,
             user: None,

@@ -17,12 +17,13 @@ const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
 /// Rounds are the shorter, the quieter the machine is, so that without this a figure would depend on its neighbours.
 pub(crate) const WARM_UP: Nanoseconds = Nanoseconds::new(1e6);
 pub(crate) const WARM_UP_BEYOND_CORE: Nanoseconds = Nanoseconds::new(3e6);
-/// How long tasks that answer each other are warmed up, and the least time of a batch of theirs. The scheduler preempts a task that has used more of the
-/// CPU than its partner as soon as it wakes the partner: that is what the sentinel makes of the measuring task if it runs between
-/// every two trips. Within batches of this length the tasks are scheduled as those of a program that does nothing else; and a
-/// pair of tasks that was made just now is not, for its first hundreds of trips.
+/// How long tasks that answer each other are warmed up, and the least time of a batch of theirs. The scheduler preempts a task that
+/// has used more of the CPU than its partner as soon as it wakes the partner: that is what the sentinel makes of the measuring task
+/// if it runs between every two trips. Within batches of this length the tasks are scheduled as those of a program that does nothing
+/// else; and a pair of tasks that was made just now is not, for its first hundreds of trips.
 pub(crate) const WARM_UP_OF_PARTNERS: Nanoseconds = Nanoseconds::new(10e6);
 const BATCH_OF_PARTNERS: Nanoseconds = Nanoseconds::new(3e6);
+
 /// Takes samples on the calling thread.
 pub(crate) struct Sampler {
     clock: Clock,
@@ -34,6 +35,7 @@ pub(crate) struct Sampler {
     warm_up: Nanoseconds,
     pub(crate) shares_cpu: bool,
     slow_down: f64,
+    partner_batches: f64,
     extra_turns: u64,
     pub(crate) series: Series,
 }
@@ -66,6 +68,7 @@ impl Sampler {
             shares_cpu: false,
             warm_up: if order.core_bound { WARM_UP } else { WARM_UP_BEYOND_CORE },
             slow_down: order.slow_down,
+            partner_batches: order.partner_batches,
             extra_turns: 0,
             series: Series {
                 cpu,
@@ -79,8 +82,9 @@ impl Sampler {
 
     /// Makes batches and the warm-up long enough for tasks that answer each other.
     pub(crate) fn expect_partners(&mut self) {
-        self.target = Nanoseconds::new(self.target.get().max(BATCH_OF_PARTNERS.get()));
-        self.warm_up = WARM_UP_OF_PARTNERS;
+        let times = |usual: Nanoseconds| Nanoseconds::new(usual.get() * self.partner_batches);
+        self.target = Nanoseconds::new(self.target.get().max(times(BATCH_OF_PARTNERS).get()));
+        self.warm_up = times(WARM_UP_OF_PARTNERS);
     }
 
     /// Makes batches take at least this long, and the sentinel run only before and after all of them.

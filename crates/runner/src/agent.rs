@@ -145,7 +145,7 @@ mod tests {
         format!(
             r#"{{"round":{{"number":{number},"order":{{"case":"{case}","params":{{}},"core_bound":true,"mode":"sample","clock":
             {{"name":"monotonic","ns_per_tick":1,"cost":20,"step":1,"backward":0}},"cpus":[0],"level":null,
-            "quiet_samples":1,"limit_ms":1,"slow_down":0,"parent":null,"is_here":false}}}}}}"#
+            "quiet_samples":1,"limit_ms":1,"slow_down":0,"partner_batches":1,"parent":null,"is_here":false}}}}}}"#
         )
         .replace('\n', "")
             + "\n"

@@ -73,6 +73,8 @@ pub struct Plan {
     pub in_turn: bool,
     /// Extra work on the clock, as a share.
     pub slow_down: f64,
+    /// The length of batches where tasks answer each other, as a multiple of the usual one.
+    pub partner_batches: f64,
     /// The number of starts of the system that the rounds come from, if they are what varies.
     pub boots: Option<usize>,
     /// Whether the system is started for each round.
@@ -171,6 +173,7 @@ pub fn plan_of(
         cpus,
         in_turn: false,
         slow_down: options.slow_down.unwrap_or(0.0),
+        partner_batches: options.partner_batches.unwrap_or(1.0),
         boots: options.boots,
         fresh: options.fresh,
         coordinator: std::process::id(),

@@ -277,6 +277,7 @@ impl<'a> RunState<'a> {
             quiet_samples: QUIET_SAMPLES,
             limit_ms: limit_ms(point, self.plan),
             slow_down: self.plan.slow_down,
+            partner_batches: self.plan.partner_batches,
             parent: Some(std::process::id()),
             is_here: matches!(self.place, Place::Here),
             user: self.plan.user_code(point).cloned(),

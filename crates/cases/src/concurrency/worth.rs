@@ -116,6 +116,7 @@ mod tests {
             quiet_samples: 1,
             limit_ms: 1_000,
             slow_down: 0.0,
+            partner_batches: 1.0,
             parent: None,
             is_here: false,
             user: None,

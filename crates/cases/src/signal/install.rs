@@ -16,15 +16,15 @@ pub const CASE: Case = Case {
         let before = Installed::handler(libc::SIGUSR1, other)
             .map_err(|e| CaseError::from_io("sigaction", &e))?;
         let handlers = [count as *const (), other as *const ()];
-        let mut actions =
+        let actions =
             handlers.map(|handler| action(handler as libc::sighandler_t, libc::SA_RESTART));
-        let mut old = actions[1];
+        let (mut old, mut next) = (actions[1], 0);
         round.expect_syscalls(1.0);
         let result = crate::syscall::time(round, "sigaction", || {
-            actions.swap(0, 1);
             // SAFETY: both actions are valid. Both handlers may run at any time.
-            let done = unsafe { libc::sigaction(libc::SIGUSR1, &actions[1], &mut old) == 0 };
-            done && old.sa_sigaction == actions[0].sa_sigaction
+            let done = unsafe { libc::sigaction(libc::SIGUSR1, &actions[next], &mut old) == 0 };
+            next ^= 1;
+            done && old.sa_sigaction == actions[next].sa_sigaction
         });
         drop(before);
         result

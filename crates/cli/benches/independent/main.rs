@@ -1,6 +1,6 @@
 //! Compares oscost's figures with plain loops that share no code with it.
 //!
-//!     cargo bench -p oscost --bench independent [-- [FILTER...] [--turns N] [--list] [--json FILE]]
+//!     cargo bench -p oscost --bench independent [-- [FILTER...|--lengths] [--turns N] [--list] [--json FILE]]
 //!
 //! Each operation is written twice: in `crates/cases`, and in `linux/operations` from the text that `oscost list --long`
 //! prints, by nothing but calls of the C library and a clock. Both are measured in turn on the same CPUs. A ratio beyond 5 %

@@ -53,6 +53,9 @@ pub struct Measuring {
     /// Add this share of extra work to each operation of a single worker, to check that `compare` detects it
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub slow_down: Option<f64>,
+    /// Multiply the length of batches and warm-up where tasks answer each other, to check that no figure depends on it
+    #[arg(long, value_name = "FACTOR", value_parser = scale, allow_hyphen_values = true, hide = true)]
+    pub partner_batches: Option<f64>,
 }
 
 impl Run {
@@ -112,6 +115,7 @@ impl Measuring {
             seed: self.seed,
             cpu: self.cpu,
             slow_down: self.slow_down,
+            partner_batches: self.partner_batches,
             scale: self.scale,
             ..Options::default()
         })
@@ -132,6 +136,7 @@ impl Measuring {
             ("budget", self.budget.map(|budget| format!("{}ms", budget.as_millis()))),
             ("scale", self.scale.map(|scale| scale.to_string())),
             ("slow-down", self.slow_down.map(percent)),
+            ("partner-batches", self.partner_batches.map(|times| times.to_string())),
             ("dir", words(self.dirs.iter().map(|dir| dir.display().to_string()).collect())),
             ("cpu", self.cpu.map(|cpu| cpu.to_string())),
         ];

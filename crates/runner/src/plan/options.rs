@@ -67,6 +67,8 @@ pub struct Options {
     pub cpu: Option<usize>,
     /// Injected slowdown, as a share: a self-check.
     pub slow_down: Option<f64>,
+    /// The length of batches where tasks answer each other, as a multiple of the usual one.
+    pub partner_batches: Option<f64>,
     /// Factor for the lengths of all jobs.
     pub scale: Option<f64>,
     /// Number of trials of each point whose rounds are trials.

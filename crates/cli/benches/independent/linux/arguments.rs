@@ -19,9 +19,15 @@ pub struct Arguments {
     /// Print the operations and measure nothing
     #[arg(long)]
     list: bool,
+    /// Compare oscost with itself instead: with batches and warm-up half and twice as long where tasks answer each other
+    #[arg(long, conflicts_with = "filters")]
+    lengths: bool,
     /// Write all turns and ratios to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Keep all CPUs awake while plain loops run, as oscost does, to see what waking them costs
+    #[arg(long)]
+    awake: bool,
     /// Run the plain loop of this operation and print its time: what the bench starts in a child process
     #[arg(long, hide = true, value_name = "OPERATION")]
     plain_loop: Option<String>,
@@ -33,15 +39,29 @@ pub struct Arguments {
 /// What is to be done.
 pub enum Mode {
     /// Run the plain loop of the operation with this name.
-    PlainLoop(String),
+    PlainLoop {
+        /// Its name.
+        name: String,
+        /// Whether all CPUs are kept awake meanwhile.
+        awake: bool,
+    },
     /// Print the names of these.
     List(Vec<&'static Operation>),
+    /// Compare lengths of batches and warm-up.
+    Lengths {
+        /// How many times.
+        turns: usize,
+        /// Where the results are written too.
+        json: Option<PathBuf>,
+    },
     /// Compare these.
     Compare {
         /// What is measured.
         operations: Vec<&'static Operation>,
         /// How many times.
         turns: usize,
+        /// Whether all CPUs are kept awake while plain loops run.
+        awake: bool,
         /// Where the results are written too.
         json: Option<PathBuf>,
     },
@@ -56,7 +76,7 @@ impl Arguments {
     /// What they ask for; a filter that selects nothing ends the process with exit code 2.
     pub fn mode(self) -> Mode {
         if let Some(name) = self.plain_loop {
-            return Mode::PlainLoop(name);
+            return Mode::PlainLoop { name, awake: self.awake };
         }
         for filter in &self.filters {
             if !operations::all().any(|operation| operation.to_string().contains(filter)) {
@@ -66,6 +86,9 @@ impl Arguments {
                 std::process::exit(2);
             }
         }
+        if self.lengths {
+            return Mode::Lengths { turns: self.turns.into(), json: self.json };
+        }
         let selected = |operation: &&Operation| {
             let name = operation.to_string();
             self.filters.is_empty() || self.filters.iter().any(|filter| name.contains(filter))
@@ -74,6 +97,6 @@ impl Arguments {
         if self.list {
             return Mode::List(operations);
         }
-        Mode::Compare { operations, turns: self.turns.into(), json: self.json }
+        Mode::Compare { operations, turns: self.turns.into(), awake: self.awake, json: self.json }
     }
 }

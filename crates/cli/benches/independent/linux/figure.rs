@@ -44,6 +44,11 @@ impl Oscost {
         Ok(Self { store: folder.path().join("store"), _folder: folder })
     }
 
+    /// Its store.
+    pub fn store(&self) -> &std::path::Path {
+        &self.store
+    }
+
     /// Measures the point once.
     ///
     /// # Errors

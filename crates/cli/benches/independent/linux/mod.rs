@@ -4,6 +4,7 @@ mod arguments;
 mod calls;
 mod explanations;
 mod figure;
+mod lengths;
 mod operation;
 mod operations;
 mod plain;
@@ -32,12 +33,17 @@ const NOT_MEASURED: u8 = 3;
 /// Measures what the arguments select, and prints the table. In a child process: runs one plain loop.
 pub fn main() -> ExitCode {
     let done = match Arguments::parse().mode() {
-        Mode::PlainLoop(name) => plain::run_here(&name).map(|()| ExitCode::SUCCESS),
+        Mode::PlainLoop { name, awake } => {
+            plain::run_here(&name, awake).map(|()| ExitCode::SUCCESS)
+        }
         Mode::List(operations) => {
             operations.iter().for_each(|operation| println!("{operation}"));
             Ok(ExitCode::SUCCESS)
         }
-        Mode::Compare { operations, turns, json } => compare(&operations, turns, json.as_deref()),
+        Mode::Lengths { turns, json } => lengths::compare(turns, json.as_deref()),
+        Mode::Compare { operations, turns, awake, json } => {
+            compare(&operations, turns, awake, json.as_deref())
+        }
     };
     done.unwrap_or_else(|error| {
         eprintln!("independent: {error:#}");
@@ -48,6 +54,7 @@ pub fn main() -> ExitCode {
 fn compare(
     operations: &[&'static Operation],
     turns: usize,
+    awake: bool,
     json: Option<&std::path::Path>,
 ) -> anyhow::Result<ExitCode> {
     let explanations = explanations::all()?;
@@ -56,11 +63,12 @@ fn compare(
         anyhow::ensure!(!of_none, "explanations.toml: {} is no operation", explanation.case);
     }
     plain::end_loops_with_this_process().context("handling signals")?;
+    note_load();
     let oscost = Oscost::new()?;
     let mut rows = Vec::new();
     for (at, &operation) in operations.iter().enumerate() {
         eprintln!("{} of {}: {operation}", at + 1, operations.len());
-        let outcome = match measure(operation, turns, &oscost) {
+        let outcome = match measure(operation, turns, awake, &oscost) {
             Ok(measured) => judge(operation, measured, &explanations),
             Err(error) => Outcome::NotMeasured(format!("{error:#}")),
         };
@@ -81,15 +89,28 @@ fn compare(
     })
 }
 
+/// Says so if other programs run, which slow the plain loops down and not the figures of quiet samples.
+fn note_load() {
+    const AT_MOST: f64 = 0.5;
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0);
+    if load > AT_MOST {
+        eprintln!(
+            "independent: the load was {load} in the last minute: the table may show other programs"
+        );
+    }
+}
+
 /// Each turn measures both, in alternating order, so that a drift of the machine affects both alike.
 fn measure(
     operation: &'static Operation,
     turns: usize,
+    awake: bool,
     oscost: &Oscost,
 ) -> anyhow::Result<Vec<Turn>> {
     let turn = |number: usize| {
         let own = || oscost.figure(operation).context("oscost");
-        let other = || plain::run_in_child(operation).context("the plain loop");
+        let other = || plain::run_in_child(operation, awake).context("the plain loop");
         let (own, other) = if number.is_multiple_of(2) {
             let other = other()?;
             (own()?, other)
@@ -107,10 +128,13 @@ fn measure(
 }
 
 fn judge(operation: &Operation, turns: Vec<Turn>, explanations: &[Explanation]) -> Outcome {
-    let times: Vec<(f64, f64)> = turns.iter().map(|turn| (turn.oscost_ns, turn.plain_ns)).collect();
-    let ratio = Ratio::of(&times);
+    let of = |figure: fn(&Turn) -> f64| {
+        Ratio::of(&turns.iter().map(|turn| (figure(turn), turn.plain_ns)).collect::<Vec<_>>())
+    };
+    let ratio = of(|turn| turn.oscost_ns);
+    let mean = of(|turn| turn.oscost_mean_ns.unwrap_or(turn.oscost_ns));
     let explanation = explanations.iter().find(|one| is_about(one, operation)).cloned();
-    Outcome::Measured { turns, ratio, explanation }
+    Outcome::Measured { turns, ratio, mean, explanation }
 }
 
 fn is_about(explanation: &Explanation, operation: &Operation) -> bool {

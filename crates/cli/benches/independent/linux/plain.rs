@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::linux::calls::must;
+use crate::linux::calls::{fail, must, pin};
 use crate::linux::operation::Operation;
 use crate::linux::operations;
 use crate::linux::setting::Setting;
+use crate::linux::tasks::fork;
 
 /// How long operations are timed.
 const LENGTH: Duration = Duration::from_millis(500);
@@ -103,10 +104,18 @@ fn signal_group(group: i32, signal: i32) {
 ///
 /// # Errors
 /// If the loop fails or takes too long.
-pub fn run_in_child(operation: &Operation) -> anyhow::Result<Plain> {
-    let folder = tempfile::Builder::new().prefix("oscost-independent-").tempdir()?;
+pub fn run_in_child(operation: &Operation, awake: bool) -> anyhow::Result<Plain> {
+    let mut folder = tempfile::Builder::new();
+    let folder = folder.prefix("oscost-independent-");
+    let folder = match operation.params.iter().find(|(name, _)| *name == "dir") {
+        Some((_, parent)) => folder.tempdir_in(parent)?,
+        None => folder.tempdir()?,
+    };
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--plain-loop", &operation.to_string()]).current_dir(folder.path());
+    if awake {
+        command.arg("--awake");
+    }
     let printed = output_of(&mut command, ENDS_WITHIN, |code| code == 0)?;
     let numbers: Vec<f64> =
         printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -116,19 +125,39 @@ pub fn run_in_child(operation: &Operation) -> anyhow::Result<Plain> {
 }
 
 /// What the child process does: runs the loop in the working directory, and prints the time of one operation in ns and its
-/// context switches.
+/// context switches. Meanwhile other processes keep all CPUs `awake`, if asked: they compute, at the lowest priority.
 ///
 /// # Errors
 /// If there is no such operation, or the thread cannot be pinned.
-pub fn run_here(name: &str) -> anyhow::Result<()> {
+pub fn run_here(name: &str, awake: bool) -> anyhow::Result<()> {
     // SAFETY: takes two numbers.
     must("prctl", unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) });
     let operation = operations::all().find(|operation| operation.to_string() == name);
     let operation = operation.with_context(|| format!("no operation is called {name:?}"))?;
     let setting =
         Setting::new(LENGTH, std::env::current_dir()?).context("pinning to the last CPU")?;
+    if awake {
+        setting.cpus().iter().for_each(|&cpu| keep_awake(cpu));
+    }
     let timed = (operation.plain)(&setting);
     ensure!(timed.operations > 0, "no operation was made");
     println!("{} {}", timed.ns(), timed.switches as f64 / timed.operations as f64);
     Ok(())
+}
+
+/// Starts a process that computes on this CPU whenever nothing else wants to run there, until this process ends.
+fn keep_awake(cpu: usize) {
+    fork(|| {
+        if pin(cpu).is_err() {
+            fail("sched_setaffinity");
+        }
+        let lowest = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the parameters are valid.
+        must("sched_setscheduler", unsafe {
+            libc::sched_setscheduler(0, libc::SCHED_IDLE, &lowest)
+        });
+        loop {
+            std::hint::spin_loop();
+        }
+    });
 }

@@ -35,9 +35,20 @@ impl Ratio {
         Self { mean: mean.exp(), low: (mean - half_width).exp(), high: (mean + half_width).exp() }
     }
 
-    /// Whether the interval touches the range within the margin around 1.
+    /// Whether the interval touches the range within this share around 1.
+    pub fn touches(&self, margin: f64) -> bool {
+        self.low <= 1.0 + margin && self.high >= 1.0 - margin
+    }
+
+    /// Whether it does so within the usual margin.
     pub fn touches_one(&self) -> bool {
-        self.low <= 1.0 + MARGIN && self.high >= 1.0 - MARGIN
+        self.touches(MARGIN)
+    }
+
+    /// Whether 1 lies between this ratio, of quiet samples, and that of the mean of all samples, within the margin: then the plain
+    /// loop had a part of the disturbances that the mean has.
+    pub fn encloses_one_with(&self, of_all: &Self) -> bool {
+        self.low <= 1.0 + MARGIN && of_all.high >= 1.0 - MARGIN
     }
 
     /// Whether the interval is so wide that it would touch 1 in spite of a difference.

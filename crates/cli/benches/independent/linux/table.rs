@@ -34,6 +34,8 @@ pub enum Outcome {
         turns: Vec<Turn>,
         /// Their ratio.
         ratio: Ratio,
+        /// The ratio of the mean of all of oscost's samples; that of the figure where there is no such mean.
+        mean: Ratio,
         /// The cause of a difference, if it is known.
         explanation: Option<Explanation>,
     },
@@ -52,12 +54,14 @@ impl Outcome {
             Self::NotMeasured(_) => "not measured",
             Self::Measured { ratio, .. } if ratio.touches_one() && ratio.is_wide() => "ok (wide)",
             Self::Measured { ratio, .. } if ratio.touches_one() => "ok",
-            Self::Measured { explanation: Some(_), .. } => "explained",
+            Self::Measured { ratio, mean, .. } if ratio.encloses_one_with(mean) => "ok (load)",
+            Self::Measured { explanation: Some(_), .. } => EXPLAINED,
             Self::Measured { .. } => UNEXPLAINED,
         }
     }
 }
 
+const EXPLAINED: &str = "explained";
 const UNEXPLAINED: &str = "UNEXPLAINED";
 
 /// Prints a line for each row, and below them the causes and the reasons.
@@ -104,7 +108,7 @@ pub fn print(rows: &[Row]) {
         match outcome {
             Outcome::NotMeasured(reason) => println!("\n{operation}: not measured: {reason}"),
             Outcome::Measured { ratio, explanation: Some(explanation), .. }
-                if !ratio.touches_one() =>
+                if outcome.verdict() == EXPLAINED && !ratio.touches_one() =>
             {
                 println!("\n{operation}: {}\n    {}", explanation.why, explanation.experiment);
             }
@@ -119,7 +123,8 @@ const LEGEND: &str = "\
 oscost, plain: the time of one operation, geometric means over the turns; ratio: oscost / plain
 mean: the mean of all of oscost's samples, of which the ratio's figure has the quiet ones, / plain
 switches: context switches of the plain loop's measuring thread in one operation
-ok: the interval touches 0.95..1.05; wide: it reaches further than 10 % from the ratio";
+ok: the interval touches 0.95..1.05; wide: it reaches further than 10 % from the ratio; load: the plain loop's time lies
+between oscost's figure, of quiet samples, and the mean of all of them";
 
 /// The figures of a row as text; none of what was not measured.
 fn figures(outcome: &Outcome) -> [String; 6] {
@@ -168,7 +173,7 @@ pub fn document(rows: &[Row]) -> Value {
         });
         match outcome {
             Outcome::NotMeasured(reason) => object["reason"] = reason.as_str().into(),
-            Outcome::Measured { turns, ratio, explanation } => {
+            Outcome::Measured { turns, ratio, explanation, .. } => {
                 object["ratio"] =
                     json!({ "mean": ratio.mean, "low": ratio.low, "high": ratio.high });
                 object["explanation"] = json!(explanation);

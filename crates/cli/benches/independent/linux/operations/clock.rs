@@ -8,35 +8,32 @@ use crate::linux::operation::Operation;
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("clock/gettime", &[("id", "monotonic"), ("via", "vdso")], |setting| {
-        setting.repeat(|| {
-            // SAFETY: a time of zeros is a valid one, which the call overwrites.
-            unsafe {
-                let mut time: libc::timespec = std::mem::zeroed();
+        // SAFETY: a time of zeros is a valid one, which the calls overwrite.
+        unsafe {
+            let mut time: libc::timespec = std::mem::zeroed();
+            setting.repeat(|| {
                 must("clock_gettime", libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time));
-                black_box(time);
-            }
-        })
+            })
+        }
     }),
     Operation::new("clock/gettime", &[("id", "thread-cputime"), ("via", "syscall")], |setting| {
         let (call, clock) = (libc::SYS_clock_gettime, libc::CLOCK_THREAD_CPUTIME_ID);
-        setting.repeat(|| {
-            // SAFETY: a time of zeros is a valid one, which the call overwrites.
-            unsafe {
-                let mut time: libc::timespec = std::mem::zeroed();
+        // SAFETY: as above.
+        unsafe {
+            let mut time: libc::timespec = std::mem::zeroed();
+            setting.repeat(|| {
                 must("clock_gettime", libc::syscall(call, clock, &raw mut time));
-                black_box(time);
-            }
-        })
+            })
+        }
     }),
     Operation::new("clock/gettimeofday", &[("via", "vdso")], |setting| {
-        setting.repeat(|| {
-            // SAFETY: a time of zeros is a valid one, which the call overwrites; no time zone is asked for.
-            unsafe {
-                let mut time: libc::timeval = std::mem::zeroed();
+        // SAFETY: as above; no time zone is asked for.
+        unsafe {
+            let mut time: libc::timeval = std::mem::zeroed();
+            setting.repeat(|| {
                 must("gettimeofday", libc::gettimeofday(&mut time, std::ptr::null_mut()));
-                black_box(time);
-            }
-        })
+            })
+        }
     }),
     Operation::new("clock/std-instant", &[], |setting| {
         setting.repeat(|| {

@@ -133,15 +133,22 @@ fn round_trips(
     })
 }
 
-/// Blocks to a process on another CPU.
+/// Blocks to a process on another CPU, which acknowledges those of a MiB together.
 fn blocks(setting: &Setting, to: RawFd, from: RawFd) -> Timed {
-    let mut buffer = vec![0u8; BLOCK];
+    const TOGETHER: u64 = 16;
+    let ([awaited, acknowledgement], mut buffer) = (pipe(), vec![0u8; BLOCK]);
     let answer = move || {
-        // SAFETY: pointer and length describe the buffer.
-        must("read", unsafe { libc::read(from, buffer.as_mut_ptr().cast(), BLOCK) });
+        (0..TOGETHER).for_each(|_| read(from, &mut buffer));
+        write(acknowledgement, &[1]);
     };
     let block = vec![7u8; BLOCK];
-    beside(setting, Kind::Process, Place::Other, answer, || setting.repeat(|| write(to, &block)))
+    let timed = beside(setting, Kind::Process, Place::Other, answer, || {
+        setting.repeat(|| {
+            (0..TOGETHER).for_each(|_| write(to, &block));
+            read(awaited, &mut [0]);
+        })
+    });
+    timed.times(TOGETHER)
 }
 
 /// A message of a System V queue.

@@ -1,7 +1,6 @@
 //! Acquiring and releasing locks.
 
 use std::cell::UnsafeCell;
-use std::hint::black_box;
 use std::mem::zeroed;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use crate::linux::calls::{c_path, must, open, pipe, read, write};
 use crate::linux::operation::Operation;
+use crate::linux::setting::Timed;
 use crate::linux::sysv;
 use crate::linux::workers::{Work, together};
 
@@ -21,7 +21,7 @@ macro_rules! workers {
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("lock/pthread-mutex", workers!("1"), |setting| {
         let mutex = PthreadMutex::new();
-        setting.repeat(|| mutex.lock_and_unlock())
+        in_a_threaded_process(|| setting.repeat(|| mutex.lock_and_unlock()))
     }),
     Operation::new("lock/pthread-mutex", workers!("2"), |setting| {
         let mutex = PthreadMutex::new();
@@ -32,7 +32,7 @@ pub const OPERATIONS: &[Operation] = &[
         &[("workers", "1"), ("as", "threads"), ("work", "none")],
         |setting| {
             let mutex = Mutex::new(());
-            setting.repeat(|| drop(black_box(black_box(&mutex).lock())))
+            in_a_threaded_process(|| setting.repeat(|| drop(mutex.lock())))
         },
     ),
     Operation::new("lock/posix-sem-private", workers!("1"), |setting| {
@@ -49,7 +49,6 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("lock/futex", workers!("1"), |setting| {
         let word = AtomicU32::new(0);
         setting.repeat(|| {
-            let word = black_box(&word);
             if word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
                 unreachable!("nobody else locks");
             }
@@ -87,32 +86,50 @@ pub const OPERATIONS: &[Operation] = &[
         // SAFETY: all zeros are a valid range.
         let mut range: libc::flock = unsafe { zeroed() };
         range.l_len = 1;
-        setting.repeat(|| {
-            for kind in [libc::F_WRLCK, libc::F_UNLCK] {
-                range.l_type = kind as libc::c_short;
-                // SAFETY: the range is valid.
-                must("fcntl", unsafe { libc::fcntl(file, libc::F_SETLKW, &range) });
-            }
+        in_a_threaded_process(|| {
+            setting.repeat(|| {
+                for kind in [libc::F_WRLCK, libc::F_UNLCK] {
+                    range.l_type = kind as libc::c_short;
+                    // SAFETY: the range is valid.
+                    must("fcntl", unsafe { libc::fcntl(file, libc::F_SETLKW, &range) });
+                }
+            })
         })
     }),
     Operation::new("lock/pipe-token", workers!("1"), |setting| {
         let ([from, to], mut token) = (pipe(), [1]);
         write(to, &token);
-        setting.repeat(|| {
-            read(from, &mut token);
-            write(to, &token);
+        in_a_threaded_process(|| {
+            setting.repeat(|| {
+                read(from, &mut token);
+                write(to, &token);
+            })
         })
     }),
     Operation::new("lock/eventfd-token", workers!("1"), |setting| {
         // SAFETY: takes numbers.
         let event = must("eventfd", unsafe { libc::eventfd(1, libc::EFD_SEMAPHORE) });
         let mut one = [0; 8];
-        setting.repeat(|| {
-            read(event, &mut one);
-            write(event, &one);
+        in_a_threaded_process(|| {
+            setting.repeat(|| {
+                read(event, &mut one);
+                write(event, &one);
+            })
         })
     }),
 ];
+
+/// Measures while the process has another thread, which waits: with one thread only, the C library locks without atomic
+/// instructions, and the kernel uses open files without counting their users.
+fn in_a_threaded_process(measure: impl FnOnce() -> Timed) -> Timed {
+    let (ended, waits) = std::sync::mpsc::channel::<()>();
+    let waiting = std::thread::spawn(move || waits.recv());
+    let timed = measure();
+    drop(ended);
+    // The channel is closed, which is what the thread waits for.
+    let _ = waiting.join();
+    timed
+}
 
 /// A mutex of the type PTHREAD_MUTEX_NORMAL.
 struct PthreadMutex(Box<UnsafeCell<libc::pthread_mutex_t>>);

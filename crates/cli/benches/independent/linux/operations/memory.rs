@@ -64,7 +64,8 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("memory/fault-anonymous", &[], |setting| {
-        const PAGES: usize = 4096;
+        // As many as oscost touches before it gives them back: 64 MiB.
+        const PAGES: usize = 16_384;
         setting.repeat_parts(|| {
             let memory = map(PAGES * PAGE, false);
             let began = Instant::now();

@@ -30,11 +30,11 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("signal/raise", &[], |setting| {
         install(libc::SIGUSR1, count);
         let mut sent = COUNT.load(Ordering::Relaxed);
+        let ids = own_ids();
         setting.repeat(|| {
-            // SAFETY: the signal has a handler.
-            must("raise", unsafe { libc::raise(libc::SIGUSR1) });
+            send_to_thread(ids);
             sent += 1;
-            assert_eq!(COUNT.load(Ordering::Relaxed), sent, "handled before raise returns");
+            assert_eq!(COUNT.load(Ordering::Relaxed), sent, "handled before the call returns");
         })
     }),
     Operation::new("signal/kill", &[("place", "same")], |setting| {
@@ -85,9 +85,9 @@ pub const OPERATIONS: &[Operation] = &[
         // SAFETY: the set is valid.
         let file = must("signalfd", unsafe { libc::signalfd(-1, &set, 0) });
         let mut information = [0u8; size_of::<libc::signalfd_siginfo>()];
+        let ids = own_ids();
         setting.repeat(|| {
-            // SAFETY: the signal is blocked.
-            must("raise", unsafe { libc::raise(libc::SIGUSR1) });
+            send_to_thread(ids);
             read(file, &mut information);
         })
     }),
@@ -125,6 +125,18 @@ pub const OPERATIONS: &[Operation] = &[
         timed
     }),
 ];
+
+/// The process and the calling thread.
+fn own_ids() -> [libc::pid_t; 2] {
+    // SAFETY: takes nothing.
+    unsafe { [libc::getpid(), libc::gettid()] }
+}
+
+/// Sends SIGUSR1, which has a handler or is blocked, to this thread.
+fn send_to_thread([process, thread]: [libc::pid_t; 2]) {
+    // SAFETY: takes numbers.
+    must("tgkill", unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGUSR1) });
+}
 
 extern "C" fn count(_signal: i32) {
     COUNT.fetch_add(1, Ordering::Relaxed);
