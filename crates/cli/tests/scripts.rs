@@ -8,17 +8,14 @@ use std::path::{Path, PathBuf};
 use common::{Bench, Said, finish};
 
 /// Each script, with the packages of the programs that it needs besides those of [`PRESENT`].
-const JUDGES: [(&str, &[&str]); 10] = [
+const JUDGES: [(&str, &[&str]); 7] = [
     ("judge-agent", &[]),
     ("judge-answers", &[]),
     ("judge-cycles", &[]),
     ("judge-files", &["gcc", "fio"]),
-    ("judge-load", &["nginx", "wrk"]),
     ("judge-locks", &["gcc"]),
-    ("judge-mail", &["postfix"]),
-    ("judge-peers", &["util-linux"]),
+    ("judge-peers", &["linux-perf", "stress-ng", "sysbench", "nginx-light", "wrk", "postfix"]),
     ("judge-report", &["nodejs", "chromium"]),
-    ("judge-servers", &["nginx", "wrk"]),
 ];
 
 /// All that can be found in PATH.

@@ -41,7 +41,7 @@ pub const DIR: Param = Param::new("dir", &[TEMP])
 /// The number of files: by default as many as several trials have time for, so that the slowest 1 % are still 20
 /// files.
 pub const FILES: Param = Param::new("files", &["2000"])
-    .meaning("the number of files")
+    .meaning("the number of files, all in one new directory if nothing else is said")
     .full(&["10000"])
     .takes(Takes::Count(FILES_AT_MOST));
 

@@ -20,7 +20,7 @@ const BUFFER: usize = 256 << 10;
 
 /// A file copied.
 pub const CASE: Case = Case {
-    operation: "A cached file of this size copied to a new one in the same directory: by read and write with a buffer of \
+    operation: "A cached file of this size, written just before, copied once to a new one in the same directory: by read and write with a buffer of \
                 256 KiB, by a call that copies inside the kernel, or by sharing its blocks (reflink).",
     comparable_to: "`cp --reflink=never` and `cp --reflink=always`, without their start; stress-ng's `copy-file` \
             copies ranges of a file. The copy is compared with the original; that, open and close are not timed, except \

@@ -16,7 +16,7 @@ use crate::{Case, Param, value_of};
 
 /// A large file read from its beginning to its end.
 pub const CASE: Case = Case {
-    operation: "A file of this size read in pieces of 1 MiB: from the cache (buffered), through it when none of the file is \
+    operation: "A file of this size, written just before, read once in pieces of 1 MiB: from the cache (buffered), through it when none of the file is \
                 in it (cold), or past it (direct).",
     comparable_to: "lmbench's `bw_file_rd` in its variant `io_only`, which reads from the cache in pieces of 64 KiB; \
             `dd bs=1M`, with iflag=direct; fio's `rw=read`.",

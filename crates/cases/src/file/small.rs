@@ -8,7 +8,8 @@ use crate::{Case, Param, Takes};
 /// All phases with one thread, by file size.
 pub const CASE: Case = Case {
     operation: "One file created and written, read back, looked up by stat, renamed and deleted, \
-                where all files pass through a phase before the next phase begins.",
+                where all files pass through a phase before the next phase begins, the first files \
+                of a fresh process.",
     comparable_to: "The create, stat and delete phases correspond to fio's `filecreate`, \
                 `filestat` and `filedelete`; creating with its write corresponds to osbench's \
                 `create_files`, which also deletes in the timed loop. lmbench's `lat_fs` creates \

@@ -10,7 +10,8 @@ pub const PAGES: usize = 16_384;
 /// A new page of zeros.
 pub const WRITE: Case = Case {
     operation: "One first write to a page of private anonymous memory: the system takes a page, zeroes it and maps \
-                it. The memory is not given back on the clock.",
+                it. Of 64 MiB, which is more than most rounds touch: pages that a process has just given back \
+                are still in a cache, and take less. The memory is not given back on the clock.",
     comparable_to: "will-it-scale's `page_fault1` also unmaps the memory, on the clock; stress-ng's `fault` maps and \
                     unmaps a file for each.",
     run: |_, round| {

@@ -108,6 +108,14 @@ impl Setting {
         }
     }
 
+    /// Times `operations`, of this number, once and without a warm-up: in the state that a fresh process finds.
+    pub fn once(&self, count: u64, operations: impl FnOnce()) -> Timed {
+        let (before, began) = (switches_of_thread(), Instant::now());
+        operations();
+        let elapsed = began.elapsed();
+        Timed { elapsed, operations: count, switches: switches_of_thread() - before }
+    }
+
     /// Repeats `operations`, which times a part of what it does and returns that time and the number of operations in it,
     /// until these times are as long as a loop. The first one is the warm-up.
     pub fn repeat_parts(&self, mut operations: impl FnMut() -> (Duration, u64)) -> Timed {

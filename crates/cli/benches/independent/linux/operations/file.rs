@@ -6,11 +6,8 @@ use std::hint::black_box;
 use std::mem::zeroed;
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
-use std::time::{Duration, Instant};
 
-use crate::linux::calls::{
-    c_path, close, fail, must, open, read, switches_of_thread, unmap, write,
-};
+use crate::linux::calls::{c_path, close, fail, must, open, read, unmap, write};
 use crate::linux::operation::{Figure, Operation, Params};
 use crate::linux::setting::{Setting, Timed};
 
@@ -102,36 +99,18 @@ pub const OPERATIONS: &[Operation] = &[
         "file/sequential-read",
         &[("mode", "buffered"), ("size", "32m"), DIR],
         |setting| {
-            let (path, mut piece) = (c_path(&setting.folder().join("file")), vec![1u8; MIB]);
-            setting.repeat_parts(|| {
-                close(written(setting, "file", LARGE));
-                let file = open(&path, libc::O_RDONLY);
-                let began = Instant::now();
-                (0..LARGE / MIB).for_each(|_| read(file, &mut piece));
-                let elapsed = began.elapsed();
-                close(file);
-                unlink(&path);
-                (elapsed, 1)
-            })
+            let (file, mut piece) = (written(setting, "file", LARGE), vec![1u8; MIB]);
+            setting.once(1, || (0..LARGE / MIB).for_each(|_| read(file, &mut piece)))
         },
     ),
     Operation::new("file/copy", &[("how", "read+write"), ("size", "32m"), DIR], |setting| {
-        let [from, to] = ["file", "copy"].map(|name| c_path(&setting.folder().join(name)));
-        let mut piece = vec![1u8; 256 << 10];
-        setting.repeat_parts(|| {
-            close(written(setting, "file", LARGE));
-            let (old, new) = (open(&from, libc::O_RDONLY), open(&to, NEW));
-            let began = Instant::now();
+        let (old, mut piece) = (written(setting, "file", LARGE), vec![1u8; 256 << 10]);
+        let new = open(&c_path(&setting.folder().join("copy")), NEW);
+        setting.once(1, || {
             for _ in 0..LARGE / piece.len() {
                 read(old, &mut piece);
                 write(new, &piece);
             }
-            let elapsed = began.elapsed();
-            close(old);
-            close(new);
-            unlink(&to);
-            unlink(&from);
-            (elapsed, 1)
         })
     }),
 ];
@@ -142,27 +121,13 @@ struct Files {
     contents: Vec<u8>,
 }
 
-/// Times `phase` of all files of a new directory, in which `before` was done first, in several directories after one that is
-/// the warm-up. Nothing is deleted meanwhile, and there are few directories: ext4 looks for a free inode longer where many were
-/// deleted within the last minutes, so that each loop would make the next one slower.
+/// Times `phase` of all files of a new directory, in which `before` was done first. There is no second directory: the first files
+/// of a process take up to twice as long as later ones, and oscost's are a process's first.
 fn of_files(setting: &Setting, size: usize, phase: fn(&Files), before: fn(&Files)) -> Timed {
-    const TIMED: usize = 4;
-    let mut timed = Timed { elapsed: Duration::ZERO, operations: 0, switches: 0 };
-    for directory in 0..=TIMED {
-        let folder = setting.folder().join(directory.to_string());
-        fs::create_dir(&folder).expect("a new directory");
-        let paths = (0..FILES).map(|number| c_path(&folder.join(format!("{number:05}")))).collect();
-        let files = Files { paths, contents: vec![7; size] };
-        before(&files);
-        let (switches_before, began) = (switches_of_thread(), Instant::now());
-        phase(&files);
-        if directory > 0 {
-            timed.elapsed += began.elapsed();
-            timed.switches += switches_of_thread() - switches_before;
-            timed.operations += FILES as u64;
-        }
-    }
-    timed
+    let path = |number| c_path(&setting.folder().join(format!("{number:05}")));
+    let files = Files { paths: (0..FILES).map(path).collect(), contents: vec![7; size] };
+    before(&files);
+    setting.once(FILES as u64, || phase(&files))
 }
 
 fn create(files: &Files) {
