@@ -35,7 +35,7 @@ pub struct Document {
     /// The identity of the run.
     pub run: RunInfo,
     /// Facts about the machine: key to a string, number or `"unknown"`, in the order of `oscost env`.
-    pub machine: serde_json::Map<String, serde_json::Value>,
+    pub machine: MachineFacts,
     /// One entry for each metric of each case with its parameters.
     pub results: Vec<CaseResult>,
 }
@@ -152,6 +152,9 @@ pub struct CaseResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<[u64; 2]>,
 }
+
+/// A machine's description: facts by name.
+pub type MachineFacts = serde_json::Map<String, serde_json::Value>;
 
 /// How a measurement ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]

@@ -8,12 +8,12 @@ use measure::cycles::Latency;
 use measure::survey::ClockFacts;
 use platform::filesystem;
 use platform::machine::{Fact, Value};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use crate::plan::Plan;
 
-/// A machine's description: facts by name. Which facts there are depends on the system.
-pub type Description = Map<String, Json>;
+/// A machine's description. Which facts there are depends on the system.
+pub type Description = results::MachineFacts;
 
 /// The version of this program, which each run records.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

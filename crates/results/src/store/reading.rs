@@ -2,11 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
 
 use super::packing::{unpack, unpack_lines};
 use super::{RoundRow, RunSummary, Store, StoreError};
-use crate::document::{Document, RunInfo, SCHEMA};
+use crate::document::{Document, MachineFacts, RunInfo, SCHEMA};
 
 impl Store {
     /// All runs, the newest (by when they started) last.
@@ -131,10 +130,7 @@ impl Store {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn latest_machines(
-        &self,
-        count: u32,
-    ) -> Result<Vec<(String, Map<String, Value>)>, StoreError> {
+    pub fn latest_machines(&self, count: u32) -> Result<Vec<(String, MachineFacts)>, StoreError> {
         let sql = "SELECT id, machine FROM runs WHERE plan IS NOT NULL AND rounds > 0
                    ORDER BY started_us DESC, seq DESC LIMIT ?1";
         let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
