@@ -32,7 +32,9 @@ pub const OPERATIONS: &[Operation] = &[
         &[("workers", "1"), ("as", "threads"), ("work", "none")],
         |setting| {
             let mutex = Mutex::new(());
-            in_a_threaded_process(|| setting.repeat(|| drop(mutex.lock())))
+            in_a_threaded_process(|| {
+                setting.repeat(|| drop(mutex.lock().expect("nobody panicked")))
+            })
         },
     ),
     Operation::new("lock/posix-sem-private", workers!("1"), |setting| {
