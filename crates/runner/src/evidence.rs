@@ -567,7 +567,7 @@ mod tests {
         assert_eq!((result.rounds, result.converged), (7, Some(true)));
         let estimate = result.estimate.unwrap();
         assert!((5.0..5.1).contains(&estimate.median), "{estimate:?}");
-        assert_eq!(result.round_starts_ms, Vec::from_iter((0..8).map(|pair| pair * 1_000)));
+        assert_eq!(result.round_starts_ms, Vec::from_iter((0..7).map(|pair| pair * 1_000)));
         assert!(result.doubts.is_empty(), "{:?}", result.doubts);
     }
 
