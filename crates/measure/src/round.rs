@@ -299,7 +299,7 @@ impl<'a> Round<'a> {
 
 /// The CPU, if the calling thread can be pinned to it. Whatever was prepared for the measurement was prepared there.
 fn prepared_on(cpu: Option<usize>) -> Option<usize> {
-    let before = cfg!(debug_assertions).then(platform::cpu::allowed);
+    let before = if cfg!(debug_assertions) { platform::cpu::allowed_to_thread() } else { None };
     let pinned = cpu.filter(|&cpu| pin_thread(cpu).is_ok());
     if let (Some(before), Some(cpu)) = (before, pinned) {
         assert_eq!(before, [cpu], "what is measured was prepared on other CPUs");

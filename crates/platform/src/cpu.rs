@@ -2,6 +2,11 @@
 
 use crate::CaseError;
 
+/// The CPUs that the calling thread may use, where they can differ from those of its process and the system tells them.
+pub fn allowed_to_thread() -> Option<Vec<usize>> {
+    cfg!(target_os = "linux").then(allowed)
+}
+
 /// The CPUs this process may run on, ascending. Never empty: where the system does not report them, it is the reported
 /// number of CPUs, counted from 0.
 pub fn allowed() -> Vec<usize> {
