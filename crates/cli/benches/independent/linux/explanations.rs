@@ -54,7 +54,7 @@ pub fn all() -> Result<Vec<Explanation>, toml::de::Error> {
 /// Reads explanations from a text in the format of the file.
 ///
 /// # Errors
-/// As [`all`].
+/// If the text is wrong, with the place.
 pub fn parse(text: &str) -> Result<Vec<Explanation>, toml::de::Error> {
     toml::from_str(text).map(|file: File| file.explanation)
 }

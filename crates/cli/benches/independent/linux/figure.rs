@@ -35,7 +35,7 @@ pub struct Found {
 }
 
 impl Oscost {
-    /// With an empty store.
+    /// Makes an empty store for it.
     ///
     /// # Errors
     /// If no folder can be made.

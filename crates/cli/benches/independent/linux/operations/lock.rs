@@ -54,7 +54,7 @@ pub const OPERATIONS: &[Operation] = &[
             if word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
                 unreachable!("nobody else locks");
             }
-            // With 2 a waiter would have to be woken.
+            // A value of 2 would mean that a waiter has to be woken.
             if word.swap(0, Ordering::Release) == 2 {
                 unreachable!("nobody else waits");
             }

@@ -64,7 +64,7 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("memory/fault-anonymous", &[], |setting| {
-        // As many as oscost touches before it gives them back: 64 MiB.
+        // The case touches 64 MiB before it gives them back.
         const PAGES: usize = 16_384;
         setting.repeat_parts(|| {
             let memory = map(PAGES * PAGE, false);
