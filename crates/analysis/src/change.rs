@@ -4,20 +4,25 @@ use measure::stats::{median, quantile, t_quantile};
 use results::{CaseResult, Document, Estimate, LEAST_ROUNDS, Outcome};
 use serde::Serialize;
 
+use crate::evidence::{Moderation, Variance, critical};
 use crate::frequency::{Frequencies, cpu_differences, speed_shift};
+use crate::paired::{Rounds, paired};
+use crate::scale::Scale;
 use crate::scope::{Points, References};
-use crate::spread::{Spread, grid_step, neighbours, welch};
+use crate::spread::{Spread, grid_step, welch};
 
 /// Smaller differences, as shares, are not reported, independent of the spread of the rounds: the placement of a
 /// program and its data in memory changes a figure by this share.
 pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
 /// The same for core cycles, which are independent of the core's frequency and of disturbances.
 const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;
-/// The same where too few rounds were quiet: a factor of 2. A neighbour that never pauses, on the other hardware thread of the
+/// The same of separate runs where too few rounds were quiet: a factor of 2. A neighbour that never pauses, on the other hardware thread of the
 /// core, leaves about half of it.
 pub(crate) const DISTURBED_FLOOR: f64 = 1.0;
 /// What is said of a difference below [`DISTURBED_FLOOR`].
 pub(crate) const DISTURBED: &str = "too few rounds were quiet: a quieter machine would decide it";
+/// What is said of a verdict from rounds made next to each other of which most were disturbed: load can slow the sides unequally.
+pub(crate) const BESIDE_LOAD: &str = "beside load";
 /// The middle half of the rounds of a core-bound operation spans less where the core keeps one state. On an AMD EPYC (Zen 5) it
 /// was 2 to 5 % for system calls, whose cost there goes from one steady value to another every few seconds or minutes.
 const ONE_STATE: f64 = 0.02;
@@ -47,9 +52,10 @@ impl Ratio {
     }
 }
 
-/// The least number of rounds, made next to each other, by which systems in turn are compared round by round. The differences of
-/// fewer have so few degrees of freedom that their interval is wider than that of the medians.
-const NEIGHBOURS_AT_LEAST: usize = 16;
+/// By how many core cycles the cost of one entry into the kernel differs from one hour to the next, as a standard deviation, where
+/// a processor has several states: on an AMD EPYC (Zen 5) it has several values 12 cycles apart. Two operations in one run may be
+/// in different states throughout; the same operation on two systems in turn is in the same.
+pub(crate) const ENTRY_STATES: f64 = 12.0;
 
 /// Two runs, with the facts needed to compare any of their results.
 pub(crate) struct Sides<'a> {
@@ -89,12 +95,11 @@ impl<'a> Sides<'a> {
             side.estimate.median > 0.0 && side.rounds.iter().all(|&round| round > 0.0)
         };
         let scale = if sides.iter().all(is_positive) { Scale::Logarithms } else { Scale::Figures };
+        if let Some(change) = self.change_in_blocks(&sides, scale, in_cycles) {
+            return Some(change);
+        }
         let references = (self.base.beside(base), self.new.beside(new));
-        let difference = match self.in_turn {
-            true => Difference::of_neighbours(&sides, scale),
-            false => None,
-        };
-        let difference = difference.unwrap_or_else(|| Difference::of_medians(&sides, scale));
+        let difference = Difference::of_medians(&sides, scale);
         // Rounds in turn find the same machine. Its frequency is not part of cycles.
         let by_machine = match (in_cycles, self.in_turn) {
             (true, true) => 0.0,
@@ -107,29 +112,61 @@ impl<'a> Sides<'a> {
         change.is_disturbed |= of_base.is_disturbed(base) || of_new.is_disturbed(new);
         Some(change)
     }
-}
 
-/// What differences are taken of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scale {
-    Logarithms,
-    /// Of the figures, some of which are not above 0.
-    Figures,
-}
-
-impl Scale {
-    /// A number on this scale; minus infinity for one that has no logarithm.
-    pub(crate) fn of(self, number: f64) -> f64 {
-        match self {
-            Self::Figures => number,
-            Self::Logarithms if number > 0.0 => number.ln(),
-            Self::Logarithms => f64::NEG_INFINITY,
-        }
+    /// The difference of rounds that were made next to each other; `None` if too few were, as in separate runs.
+    fn change_in_blocks(&self, sides: &[Side; 2], scale: Scale, in_cycles: bool) -> Option<Change> {
+        let [base, new] = sides;
+        let [of_base, of_new] = match self.in_turn || self.is_one_run {
+            true => [base, new].map(|side| Rounds::of(side.result, side.factor, scale)),
+            false => return None,
+        };
+        let found = paired(&[(1.0, &of_new?), (-1.0, &of_base?)])?;
+        let entries = |side: &Side| entries_per_cycle(side.result).filter(|_| in_cycles);
+        let by_states = match base.result.point() == new.result.point() {
+            true => 0.0,
+            false => {
+                let apart = entries(new).unwrap_or(0.0) - entries(base).unwrap_or(0.0);
+                ENTRY_STATES * apart
+            }
+        };
+        let steps = [base, new].map(|side| side.rounding_error(scale).powi(2));
+        let scatter = Scatter {
+            variance: found.variance,
+            count: found.count,
+            fixed: by_states.powi(2) + steps.iter().sum::<f64>(),
+            is_in_blocks: true,
+        };
+        Some(Change {
+            base: base.estimate,
+            new: new.estimate,
+            in_cycles,
+            log: scale == Scale::Logarithms,
+            by: found.center,
+            scatter: Some(scatter),
+            rounds: found.blocks,
+            floor: 0.0,
+            is_disturbed: false,
+            is_beside_load: found.is_beside_load,
+        })
     }
+}
 
-    /// The number at a place of this scale.
-    pub(crate) fn number(self, place: f64) -> f64 {
-        if self == Self::Logarithms { place.exp() } else { place }
+/// Entries into the kernel by system calls in one core cycle of the operation; `None` if they were not counted, or its cycles were
+/// not.
+pub(crate) fn entries_per_cycle(result: &CaseResult) -> Option<f64> {
+    Some(result.per_op.as_ref()?.syscalls? / result.cycles?.median)
+}
+
+/// Has the points of a comparison, whose rounds were made next to each other, lend each other what they know of their scatter.
+pub(crate) fn moderate(changes: Vec<&mut Change>) {
+    let in_blocks = |change: &Change| change.scatter.filter(|scatter| scatter.is_in_blocks);
+    let variances: Vec<Variance> =
+        changes.iter().filter_map(|change| Some(in_blocks(change)?.variance)).collect();
+    let moderation = Moderation::of(&variances);
+    for change in changes {
+        if let Some(scatter) = in_blocks(change) {
+            change.scatter = Some(scatter.moderated(moderation, 1.0));
+        }
     }
 }
 
@@ -138,8 +175,6 @@ pub(crate) struct Side<'a> {
     result: &'a CaseResult,
     pub(crate) estimate: Estimate,
     pub(crate) rounds: Vec<f64>,
-    /// When each of them began; empty if that is not known.
-    starts_ms: &'a [i64],
     /// Whether the rounds are not only those behind the estimate.
     pub(crate) has_few_quiet_rounds: bool,
     factor: f64,
@@ -160,8 +195,7 @@ impl<'a> Side<'a> {
         };
         let (values, has_few_quiet_rounds) = judged_rounds(result);
         let rounds = values.iter().map(|value| value * factor).collect();
-        let starts_ms: &[i64] = if has_few_quiet_rounds { &[] } else { &result.round_starts_ms };
-        Some(Self { result, estimate, rounds, starts_ms, has_few_quiet_rounds, factor })
+        Some(Self { result, estimate, rounds, has_few_quiet_rounds, factor })
     }
 
     /// The spread of its rounds; `None` for a figure that is not their median, such as a sum.
@@ -170,6 +204,19 @@ impl<'a> Side<'a> {
         let is_median = apart <= 1e-3 * self.estimate.median.abs();
         let rounds: Vec<f64> = self.rounds.iter().map(|&round| scale.of(round)).collect();
         Spread::of(&rounds).filter(|_| is_median || self.has_few_quiet_rounds)
+    }
+
+    /// The standard error that the rounding of its times adds, on this scale.
+    fn rounding_error(&self, scale: Scale) -> f64 {
+        if !self.result.unit.starts_with("ns") {
+            return 0.0;
+        }
+        let step = grid_step(&self.result.round_values) * self.factor;
+        let uniform = step / 12f64.sqrt();
+        match scale {
+            Scale::Figures => uniform,
+            Scale::Logarithms => uniform / self.estimate.median,
+        }
     }
 
     /// The quartiles of the quiet samples, as logarithms.
@@ -193,15 +240,57 @@ pub(crate) struct Change {
     pub(crate) rounds: usize,
     /// The difference that the machine and rounding can cause, as a share.
     pub(crate) floor: f64,
-    /// Whether too few rounds were quiet, on either side.
+    /// Whether too few rounds were quiet, on either side, and these were not made next to each other.
     pub(crate) is_disturbed: bool,
+    /// Whether they were, and most of them were disturbed.
+    pub(crate) is_beside_load: bool,
 }
 
-/// The standard error of a change.
-#[derive(Clone, Copy)]
+/// How uncertain a change is.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scatter {
-    pub(crate) error: f64,
-    pub(crate) degrees: f64,
+    /// The variance of a single difference, with its degrees of freedom; without blocks, of the change itself.
+    pub(crate) variance: Variance,
+    /// The number of differences behind it; 1 without blocks.
+    pub(crate) count: f64,
+    /// Variance that more rounds do not reduce.
+    pub(crate) fixed: f64,
+    /// Whether it is of rounds made next to each other, whose interval holds at every look.
+    pub(crate) is_in_blocks: bool,
+}
+
+impl Scatter {
+    /// Of a change that is no mean of differences.
+    pub(crate) fn of_error(error: f64, degrees: f64) -> Self {
+        let variance = Variance { value: error.powi(2), degrees };
+        Self { variance, count: 1.0, fixed: 0.0, is_in_blocks: false }
+    }
+
+    /// The standard error.
+    pub(crate) fn error(&self) -> f64 {
+        (self.variance.value / self.count + self.fixed).sqrt()
+    }
+
+    /// With a variance that the points of the comparison have moderated: that of a difference of two figures, times `factor`.
+    pub(crate) fn moderated(self, moderation: Moderation, factor: f64) -> Self {
+        let Variance { value, degrees } = self.variance;
+        let moderated = moderation.moderate(Variance { value: value / factor, degrees });
+        Self { variance: Variance { value: moderated.value * factor, ..moderated }, ..self }
+    }
+
+    /// Half the width of the interval that misses the true change with this chance.
+    pub(crate) fn half_width(&self, chance: f64) -> f64 {
+        let error = self.error();
+        if error == 0.0 {
+            return 0.0;
+        }
+        // Beyond a thousand, Student's t is normal.
+        let degrees = self.variance.degrees.min(1e3);
+        match self.is_in_blocks {
+            true => critical(self.count, degrees, chance) * error,
+            false => t_quantile(1.0 - chance / 2.0, degrees) * error,
+        }
+    }
 }
 
 /// The difference between the rounds of two runs, on the scale of [`Change::by`].
@@ -222,7 +311,7 @@ impl Difference {
         let spreads = [base, new].map(|side| side.spread(scale));
         let scatter = spreads[0].zip(spreads[1]).map(|(base, new)| {
             let (error, degrees) = welch((base.error, base.degrees), (new.error, new.degrees));
-            Scatter { error, degrees }
+            Scatter::of_error(error, degrees)
         });
         Self {
             by,
@@ -234,28 +323,6 @@ impl Difference {
                 Scale::Figures => 0.0,
             },
         }
-    }
-
-    /// The median difference of rounds that were made next to each other: what changes the machine for seconds changes both.
-    /// `None` if too few were.
-    fn of_neighbours([base, new]: &[Side; 2], scale: Scale) -> Option<Self> {
-        base.spread(scale).and(new.spread(scale))?;
-        let differences: Vec<f64> = neighbours(base.starts_ms, new.starts_ms)
-            .map(|(b, n)| scale.of(new.rounds[n]) - scale.of(base.rounds[b]))
-            .collect();
-        let least = base.rounds.len().min(new.rounds.len()) / 2;
-        if differences.len() < NEIGHBOURS_AT_LEAST.max(least) {
-            return None;
-        }
-        let Spread { error, degrees, drift } = Spread::of(&differences)?;
-        Some(Self {
-            by: median(&mut differences.clone()),
-            scatter: Some(Scatter { error, degrees }),
-            rounds: differences.len(),
-            drift,
-            // Rounds that differ in their mode differ in either direction, and hardly move the median.
-            by_modes: 0.0,
-        })
     }
 }
 
@@ -284,13 +351,18 @@ impl Change {
             rounds,
             floor: seen.max(by_machine).max(rounding(base, new)),
             is_disturbed: sides.iter().any(|side| side.has_few_quiet_rounds),
+            is_beside_load: false,
         }
     }
 
     /// The half-width of the interval of `by` that misses the true change with this chance; `None` without rounds in both runs.
     pub(crate) fn half_width(&self, chance: f64) -> Option<f64> {
-        let Scatter { error, degrees } = self.scatter?;
-        Some(t_quantile(1.0 - chance / 2.0, degrees) * error)
+        Some(self.scatter?.half_width(chance))
+    }
+
+    /// Whether it is of rounds that were made next to each other: its interval decides by itself.
+    pub(crate) fn is_in_blocks(&self) -> bool {
+        self.scatter.is_some_and(|scatter| scatter.is_in_blocks)
     }
 
     /// Converts a share of the figures to the scale of `by`.

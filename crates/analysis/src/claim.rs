@@ -25,7 +25,7 @@ mod verdict;
 pub use file::ClaimFile;
 pub(crate) use file::{WrittenClaim, WrittenSide, claims, side};
 pub(crate) use found::figures_of_side;
-pub use judge::judge;
+pub use judge::{compared_points, judge, undecided_points};
 pub use location::{FileError, Located, Location};
 pub use model::{Claim, Content, Scope, Side, Statement};
 pub use names::check_names;

@@ -30,7 +30,7 @@ pub fn compare_columns<'a>(
     settings: &Settings,
 ) -> ComparedTable<'a> {
     let facts = Facts::of(&table);
-    let changes: Vec<Vec<Option<Change>>> = table
+    let mut changes: Vec<Vec<Option<Change>>> = table
         .rows
         .iter()
         .map(|row| {
@@ -39,7 +39,7 @@ pub fn compare_columns<'a>(
             others.map(|new| facts.change(base?, new?)).collect()
         })
         .collect();
-    let judge = Judge::of(changes.iter().flatten().flatten(), noise, settings);
+    let judge = Judge::of(changes.iter_mut().flatten().flatten(), noise, settings);
     let mut rows = Vec::new();
     for (row, changes) in table.rows.iter().zip(changes) {
         let base = &row.cells[0];

@@ -48,8 +48,8 @@ pub fn compare(
     let of_row = |(base, new): (Option<&CaseResult>, Option<&CaseResult>)| {
         base.zip(new).and_then(|(base, new)| sides.change(base, new))
     };
-    let changes: Vec<Option<Change>> = rows.iter().map(|row| of_row(*row)).collect();
-    let judge = Judge::of(changes.iter().flatten(), noise, settings);
+    let mut changes: Vec<Option<Change>> = rows.iter().map(|row| of_row(*row)).collect();
+    let judge = Judge::of(changes.iter_mut().flatten(), noise, settings);
     let points = Points::of(&[base, new]);
     let is_itself = base.run.id == new.run.id && base.results == new.results;
     let judged = rows.into_iter().zip(changes);

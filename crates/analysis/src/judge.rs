@@ -4,7 +4,7 @@ use measure::stats::LEVEL;
 use results::{CaseResult, Estimate, LEAST_ROUNDS, PointKey, serialize_label};
 use serde::Serialize;
 
-use crate::change::{Change, DISTURBED, Ratio};
+use crate::change::{BESIDE_LOAD, Change, DISTURBED, Ratio, moderate};
 use crate::noise::NoiseCheck;
 use crate::verdict::Verdict;
 
@@ -69,13 +69,15 @@ pub(crate) struct Pair<'a> {
 
 impl<'a> Judge<'a> {
     /// The judge of a family of comparisons, of which `changes` are those that have figures: all of them share the chance of
-    /// error.
+    /// error, and what is known of their scatter.
     pub(crate) fn of<'c>(
-        changes: impl Iterator<Item = &'c Change>,
+        changes: impl Iterator<Item = &'c mut Change>,
         noise: &'a NoiseCheck,
         settings: &'a Settings,
     ) -> Self {
-        let comparable = changes.filter(|change| change.scatter.is_some()).count();
+        let changes: Vec<&mut Change> = changes.collect();
+        let comparable = changes.iter().filter(|change| change.scatter.is_some()).count();
+        moderate(changes);
         Self { chance: settings.chance / comparable.max(1) as f64, noise, settings }
     }
 
@@ -133,13 +135,15 @@ impl<'a> Judge<'a> {
             cannot_tell(format!("{had} rounds are too few: at least {least} are needed"))
         } else if differs {
             let verdict = Verdict::of_change(&result.metric, result.better, low > lowest);
-            let note = match change.is_disturbed {
-                true => "few rounds were quiet, but it is more than a factor of 2",
-                false => "",
+            let note = match (change.is_disturbed, change.is_beside_load) {
+                (true, _) => "few rounds were quiet, but it is more than a factor of 2",
+                (_, true) => BESIDE_LOAD,
+                _ => "",
             };
             (verdict, note.to_owned())
         } else if within && floor <= self.settings.margin {
-            (Verdict::Same, String::new())
+            let note = if change.is_beside_load { BESIDE_LOAD } else { "" };
+            (Verdict::Same, note.to_owned())
         } else if change.is_disturbed {
             cannot_tell(DISTURBED.to_owned())
         } else {
@@ -149,8 +153,11 @@ impl<'a> Judge<'a> {
 }
 
 /// The smallest difference that is reported, as a share: the greatest of what these figures show, and of what equal runs have
-/// shown for either of them.
+/// shown for either of them; none where their rounds were made next to each other.
 pub(crate) fn floor(noise: &NoiseCheck, change: &Change, sides: [Option<&CaseResult>; 2]) -> f64 {
+    if change.is_in_blocks() {
+        return 0.0;
+    }
     let checked = sides
         .into_iter()
         .flatten()

@@ -55,8 +55,8 @@ impl Sample {
         match (held_back, change.scatter) {
             (None, Some(scatter)) if change.log => self.points.push(PointChange {
                 by: change.by,
-                error: scatter.error,
-                degrees: scatter.degrees,
+                error: scatter.error(),
+                degrees: scatter.variance.degrees,
                 rounds: change.rounds,
                 floor: floor.ln_1p(),
             }),

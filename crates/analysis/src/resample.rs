@@ -1,6 +1,6 @@
 //! The bootstrap over rounds of what is computed from several series at once.
 
-use measure::stats::{Interval, expanded_tail, median, quantile};
+use measure::stats::{Interval, ROUNDS_FOR_INTERVAL, expanded_tail, median, quantile};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -17,7 +17,7 @@ pub(crate) struct Bootstrap<T> {
 }
 
 impl Bootstrap<Vec<f64>> {
-    /// The median of each of `series`, none of which may be empty. Of a single round there are no resamples.
+    /// The median of each of `series`, none of which may be empty. Of fewer than [`ROUNDS_FOR_INTERVAL`] rounds there are no resamples.
     ///
     /// A round is a pass over all series. If all have the same number of values, whole passes are resampled, so that a
     /// disturbance of a pass stays together; if rounds were lost, each series is resampled independently.
@@ -41,7 +41,7 @@ impl Bootstrap<Vec<f64>> {
             };
             series.iter().map(&mut median_of).collect()
         };
-        let draws = if rounds < 2 { 0 } else { DRAWS };
+        let draws = if rounds < ROUNDS_FOR_INTERVAL { 0 } else { DRAWS };
         Self { center, draws: (0..draws).map(|_| draw()).collect(), rounds }
     }
 }
@@ -61,7 +61,7 @@ impl<T> Bootstrap<T> {
         let median = figure(&self.center);
         let mut figures: Vec<f64> = self.draws.iter().map(figure).collect();
         if figures.is_empty() {
-            return Interval { median, low: median, high: median };
+            return Interval::open(median);
         }
         figures.sort_unstable_by(f64::total_cmp);
         let tail = expanded_tail(self.rounds);

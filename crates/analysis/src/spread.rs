@@ -34,10 +34,10 @@ impl Spread {
         if n < 2 || !rounds.iter().all(|value| value.is_finite()) {
             return None;
         }
-        // Of what is usually 0, such as the share of failures, the exceptions are the spread.
-        let has_outliers = n >= ROUNDS_WITH_OUTLIERS && median(&mut rounds.to_vec()) != 0.0;
-        let cut = if has_outliers { n / ROUNDS_FOR_ONE_OUTLIER } else { 0 };
-        let independent = deviation(rounds, cut) * (FRAC_PI_2 / n as f64).sqrt();
+        let cut = outliers(rounds);
+        // Corrects for the replaced values (Yuen 1974).
+        let correction = (n as f64 - 1.0) / ((n - 2 * cut) as f64 - 1.0);
+        let independent = deviation(rounds, cut) * correction * (FRAC_PI_2 / n as f64).sqrt();
         let dependence = dependence(rounds);
         let (first, second) = rounds.split_at(n / 2);
         let between = (median(&mut first.to_vec()) - median(&mut second.to_vec())).abs();
@@ -49,6 +49,49 @@ impl Spread {
             drift: (between - 4.0 * independent).max(0.0),
         })
     }
+}
+
+/// The middle of values, and how much single ones scatter about it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Middle {
+    /// The mean without a sixth of the values at each end, of twelve or more.
+    pub(crate) mean: f64,
+    /// The variance of one value: that of the mean times `count`.
+    pub(crate) variance: f64,
+    /// Degrees of freedom of the variance.
+    pub(crate) degrees: f64,
+    /// How many independent values would say as much.
+    pub(crate) count: f64,
+}
+
+/// The trimmed mean of `values`, in the order of their measurement, with its error (Yuen 1974). Values that depend on each other
+/// count as fewer ([`dependence`]). `None` if there are fewer than two, or some are not finite.
+pub(crate) fn middle_of(values: &[f64]) -> Option<Middle> {
+    let n = values.len();
+    if n < 2 || !values.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let cut = outliers(values);
+    let mut ascending = values.to_vec();
+    ascending.sort_unstable_by(f64::total_cmp);
+    let kept = &ascending[cut..n - cut];
+    let kept_count = kept.len() as f64;
+    let variance = deviation(values, cut).powi(2) * (n as f64 - 1.0) / (kept_count - 1.0);
+    let count = kept_count / dependence(values);
+    Some(Middle {
+        mean: kept.iter().sum::<f64>() / kept_count,
+        variance,
+        degrees: (count - 1.0).max(1.0),
+        count,
+    })
+}
+
+/// How many values at each end are not relied on. Of what is usually 0, such as the share of failures, the exceptions are the
+/// spread.
+fn outliers(values: &[f64]) -> usize {
+    let n = values.len();
+    let has_outliers = n >= ROUNDS_WITH_OUTLIERS && median(&mut values.to_vec()) != 0.0;
+    if has_outliers { n / ROUNDS_FOR_ONE_OUTLIER } else { 0 }
 }
 
 /// The half-width of the 95 % interval by which comparisons judge these rounds, as a share of their median; `None` as for their
@@ -68,9 +111,7 @@ fn deviation(values: &[f64], cut: usize) -> f64 {
     sorted.iter_mut().for_each(|value| *value = value.clamp(low, high));
     let mean = sorted.iter().sum::<f64>() / n as f64;
     let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
-    let kept = (n - 2 * cut) as f64;
-    // Corrects for the replaced values (Yuen 1974).
-    (squares / (n as f64 - 1.0)).sqrt() * (n as f64 - 1.0) / (kept - 1.0)
+    (squares / (n as f64 - 1.0)).sqrt()
 }
 
 /// The rounds of two systems in turn that were made next to each other, by their numbers: each is the nearest in time to the

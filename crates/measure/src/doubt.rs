@@ -216,6 +216,23 @@ pub enum Doubt {
 }
 
 impl Doubt {
+    /// The word at the row of a figure whose interval itself may be wrong, so that another run may lie beyond it; `None` of other
+    /// reasons, which are notes.
+    pub fn mark(&self) -> Option<&'static str> {
+        match self {
+            Doubt::SeveralModes => Some("modes"),
+            Doubt::Disturbed | Doubt::SeldomQuiet => Some("busy"),
+            Doubt::FewRounds | Doubt::FewStarts | Doubt::WorkerDied | Doubt::SystemFailed => {
+                Some("rounds")
+            }
+            Doubt::NotCoreBound => Some("clock"),
+            Doubt::ClientSaturated => Some("client"),
+            Doubt::ReceiverSaturated => Some("receiver"),
+            Doubt::Emulated { .. } => Some("emulated"),
+            _ => None,
+        }
+    }
+
     /// Whether the load generator or the receiver limited a rate.
     pub fn is_saturated(&self) -> bool {
         matches!(self, Doubt::ClientSaturated | Doubt::ReceiverSaturated)

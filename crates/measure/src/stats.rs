@@ -21,18 +21,49 @@ const VALUES_THAT_SHOW_DEPENDENCE: usize = 12;
 /// Bootstrap medians drawn over rounds.
 const DRAWS_OVER: usize = 2_000;
 
-/// A figure with its confidence interval.
+/// The least number of rounds that are evidence for an interval.
+pub const ROUNDS_FOR_INTERVAL: usize = 3;
+
+/// A figure with its confidence interval, whose ends are infinite, and absent in a document, where there is no evidence for one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The figure.
     pub median: f64,
     /// Lower end.
+    #[serde(default = "open_below", skip_serializing_if = "is_open")]
     pub low: f64,
     /// Upper end.
+    #[serde(default = "open_above", skip_serializing_if = "is_open")]
     pub high: f64,
 }
 
+/// Whether an end of an interval is unknown.
+pub fn is_open(end: &f64) -> bool {
+    end.is_infinite()
+}
+
+/// The lower end of an interval without evidence.
+pub fn open_below() -> f64 {
+    f64::NEG_INFINITY
+}
+
+/// The upper end of an interval without evidence.
+pub fn open_above() -> f64 {
+    f64::INFINITY
+}
+
 impl Interval {
+    /// A figure without evidence for an interval.
+    pub fn open(median: f64) -> Self {
+        Self { median, low: open_below(), high: open_above() }
+    }
+
+    /// The same, at least `half` wide on each side.
+    pub fn at_least(self, half: f64) -> Self {
+        let Self { median, low, high } = self;
+        Self { median, low: low.min(median - half), high: high.max(median + half) }
+    }
+
     /// The same in another unit, of which one is `factor` (positive) of this.
     pub fn scaled(&self, factor: f64) -> Self {
         Self { median: self.median * factor, low: self.low * factor, high: self.high * factor }
@@ -183,6 +214,8 @@ fn change_sides_seldom(sides: &[f64]) -> bool {
 /// moved out as far as Student's t lies beyond the normal distribution (Hesterberg 2015, "What
 /// teachers should know about the bootstrap", section 5.3: the expanded percentile interval).
 ///
+/// Fewer than [`ROUNDS_FOR_INTERVAL`] rounds have none.
+///
 /// No bootstrap reaches beyond the least and the greatest round, between which the median is with a probability of
 /// 1 - 2^(1-n): 75 % for three rounds. The interval of three to five therefore also extends to where Student's t puts the
 /// middle of their logarithms.
@@ -192,8 +225,8 @@ fn change_sides_seldom(sides: &[f64]) -> bool {
 pub fn interval_of(rounds: &[RoundValue], seed: u64) -> Interval {
     let mut values: Vec<f64> = rounds.iter().map(|round| round.value).collect();
     let center = median(&mut values);
-    if rounds.len() < 2 {
-        return Interval { median: center, low: center, high: center };
+    if rounds.len() < ROUNDS_FOR_INTERVAL {
+        return Interval::open(center);
     }
     let in_order: Vec<f64> = rounds.iter().map(|round| round.value).collect();
     let independent = ((rounds.len() as f64 / dependence(&in_order)).round() as usize).max(2);
@@ -217,11 +250,10 @@ pub fn interval_of(rounds: &[RoundValue], seed: u64) -> Interval {
     Interval { median: center, low: low.min(center), high: high.max(center) }
 }
 
-/// Where Student's t puts the middle of the logarithms of a few positive values, three at least; `None` for others. Of two
-/// that are 25 % apart it would reach from an eighth to eight times of them: a figure from two rounds is doubtful anyway.
+/// Where Student's t puts the middle of the logarithms of a few positive values; `None` for others.
 fn interval_of_few(rounds: &[RoundValue]) -> Option<(f64, f64)> {
-    let is_usual = rounds.iter().all(|round| round.value > 0.0);
-    if !(3..ROUNDS_OF_BOOTSTRAP).contains(&rounds.len()) || !is_usual {
+    let are_positive = rounds.iter().all(|round| round.value > 0.0);
+    if rounds.len() >= ROUNDS_OF_BOOTSTRAP || !are_positive {
         return None;
     }
     let logarithms = || rounds.iter().map(|round| round.value.ln());

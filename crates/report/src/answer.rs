@@ -189,7 +189,7 @@ struct Setting<'a> {
 /// A row per candidate, with as many columns as fit the page.
 fn table(choice: &Choice, names: &[String], page: &Page) -> String {
     let reasons: Vec<Vec<Reason>> = choice.candidates.iter().map(reasons).collect();
-    let notes = Footnotes::of(&reasons);
+    let notes = Footnotes::lettered(&reasons);
     let marks = notes.column(&reasons);
     let longest = names.iter().map(|name| text::width(name)).max().unwrap_or(0);
     let mut all = vec![Goal::Elapsed, Goal::Turnaround, Goal::WorstTurnaround];

@@ -1,4 +1,5 @@
-//! Footnotes of an area: each reason once, with a letter that marks the rows it applies to.
+//! Footnotes of an area: each reason once, with what marks the rows it applies to: a word where the interval itself may be wrong
+//! ([`Doubt::mark`]), else a letter.
 
 use std::fmt;
 
@@ -18,8 +19,6 @@ pub(crate) enum Reason {
     Missing(String),
     /// What else is to be known about a figure.
     Note(String),
-    /// The interval did not become as narrow as asked.
-    TooWide,
     /// The figure may be wrong.
     Doubt(Doubt),
 }
@@ -29,9 +28,11 @@ impl Reason {
         matches!(self, Reason::Missing(_))
     }
 
-    /// Whether the figure is a bound, since something other than the measured program limited it.
-    pub(crate) fn is_saturated(&self) -> bool {
-        matches!(self, Reason::Doubt(doubt) if doubt.is_saturated())
+    fn word(&self) -> Option<&'static str> {
+        match self {
+            Reason::Doubt(doubt) => doubt.mark(),
+            Reason::Missing(_) | Reason::Note(_) => None,
+        }
     }
 }
 
@@ -39,7 +40,6 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Reason::Missing(text) | Reason::Note(text) => f.write_str(text),
-            Reason::TooWide => f.write_str("interval wider than asked when time was up"),
             Reason::Doubt(doubt) => doubt.fmt(f),
         }
     }
@@ -56,6 +56,8 @@ pub(crate) struct Footnotes {
     notes: Vec<Note>,
     /// The number of rows with a reason that shares the last letter.
     rows_with_others: usize,
+    /// Whether reasons that have a word are marked by it.
+    has_words: bool,
 }
 
 #[derive(Debug)]
@@ -67,6 +69,15 @@ struct Note {
 impl Footnotes {
     /// The footnotes for rows with these reasons.
     pub(crate) fn of(rows: &[Vec<Reason>]) -> Footnotes {
+        Self::marked(rows, true)
+    }
+
+    /// The same with letters only, for tables that have no room.
+    pub(crate) fn lettered(rows: &[Vec<Reason>]) -> Footnotes {
+        Self::marked(rows, false)
+    }
+
+    fn marked(rows: &[Vec<Reason>], has_words: bool) -> Footnotes {
         let mut notes: Vec<Note> = Vec::new();
         for reason in rows.iter().flatten() {
             if position(&notes, reason).is_none() {
@@ -74,24 +85,42 @@ impl Footnotes {
                 notes.push(Note { reason: reason.clone(), rows: rows.iter().filter(has).count() });
             }
         }
+        let (mut worded, mut notes): (Vec<Note>, Vec<Note>) =
+            notes.into_iter().partition(|note| has_words && note.reason.word().is_some());
         // A single further reason takes no more room than the line about other reasons.
         if notes.len() > MOST_NOTES + 1 {
             notes.sort_by_key(|note| std::cmp::Reverse((note.reason.is_missing(), note.rows)));
             notes.truncate(MOST_NOTES);
         }
         notes.sort_by_key(|note| std::cmp::Reverse(note.rows));
+        worded.sort_by_key(|note| std::cmp::Reverse(note.rows));
+        // Letters count from the first note without a word.
+        notes.extend(worded);
         let left_out = |reason: &Reason| position(&notes, reason).is_none();
         let rows_with_others = rows.iter().filter(|row| row.iter().any(left_out)).count();
-        Footnotes { notes, rows_with_others }
+        Footnotes { notes, rows_with_others, has_words }
     }
 
-    /// The mark for a figure that all of `reasons` apply to: `a`, or `ac`; empty without reasons.
+    /// The mark for a figure that all of `reasons` apply to: `a`, `ac`, or `a modes`; empty without reasons.
     pub(crate) fn mark(&self, reasons: &[Reason]) -> String {
-        let number = |reason| position(&self.notes, reason).unwrap_or(self.notes.len());
-        let mut numbers: Vec<usize> = reasons.iter().map(number).collect();
+        let lettered = reasons.iter().filter(|reason| self.word(reason).is_none());
+        let number = |reason| position(&self.notes, reason).unwrap_or(self.letters());
+        let mut numbers: Vec<usize> = lettered.map(number).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        numbers.into_iter().map(letter).collect()
+        let letters: String = numbers.into_iter().map(letter).collect();
+        let words = distinct(reasons.iter().filter_map(|reason| self.word(reason)));
+        let parts = Some(letters.as_str()).filter(|text| !text.is_empty()).into_iter().chain(words);
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The number of notes with a letter, which come first.
+    fn letters(&self) -> usize {
+        self.notes.iter().filter(|note| self.word(&note.reason).is_none()).count()
+    }
+
+    fn word(&self, reason: &Reason) -> Option<&'static str> {
+        reason.word().filter(|_| self.has_words)
     }
 
     /// The marks of rows with these reasons, close to the figures before them.
@@ -102,21 +131,29 @@ impl Footnotes {
 
     /// The notes as lines below the table, each with its number of rows if it marks more than one.
     pub(crate) fn lines(&self, page: &Page) -> String {
-        let notes = self.notes.iter().map(|note| (note.reason.to_string(), note.rows));
+        let (lettered, worded) = self.notes.split_at(self.letters());
+        let notes = lettered.iter().map(|note| (note.reason.to_string(), note.rows));
         let others = ("other reasons: see `--json`".to_owned(), self.rows_with_others);
         let others = Some(others).filter(|(_, rows)| *rows > 0);
         let numbered = notes.chain(others).enumerate();
-        numbered.map(|(number, (text, rows))| line(letter(number), &text, rows, page)).collect()
+        let lettered = numbered
+            .map(|(number, (text, rows))| line(&letter(number).to_string(), &text, rows, page));
+        let worded = worded.iter().map(|note| {
+            let word = self.word(&note.reason).unwrap_or_default();
+            line(word, &note.reason.to_string(), note.rows, page)
+        });
+        lettered.chain(worded).collect()
     }
 }
 
-fn line(letter: char, text: &str, rows: usize, page: &Page) -> String {
+fn line(mark: &str, text: &str, rows: usize, page: &Page) -> String {
     let text = match rows {
         1 => text.to_owned(),
         n => format!("{text} ({n} rows)"),
     };
-    let wrapped = page.hanging(&format!("{letter}  "), &text);
-    page.paint(Ink::Doubt, &wrapped[..1]) + &wrapped[1..]
+    let wrapped = page.hanging(&format!("{mark}  "), &text);
+    let (mark, rest) = wrapped.split_at(mark.len());
+    page.paint(Ink::Doubt, mark) + rest
 }
 
 fn position(notes: &[Note], reason: &Reason) -> Option<usize> {

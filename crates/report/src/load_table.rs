@@ -43,7 +43,7 @@ pub fn load_table(lines: &[LoadLine], page: &Page) -> String {
         return String::new();
     }
     let reasons: Vec<Vec<Reason>> = lines.iter().map(reasons).collect();
-    let notes = Footnotes::of(&reasons);
+    let notes = Footnotes::lettered(&reasons);
     let count = |heading: &str, value: fn(&LoadLine) -> f64| {
         let cell = |line| Cell::figure(figure(value(line).round(), 0.0, ""));
         Column::narrow(heading, lines.iter().map(cell))

@@ -1,17 +1,17 @@
 //! The columns of figures: costs with their intervals and counts, and further metrics.
 
-use results::{CaseResult, Estimate, Interval, Outcome, PerOp};
+use results::{CaseResult, Interval, Outcome, PerOp};
 
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{Cell, Column};
-use crate::interval::interval_column;
+use crate::interval::{Uncertain, interval_column};
 use crate::page::{Ink, Page};
 use crate::picture::{Scale, picture};
 use crate::quantity::{
     carries_unit, figure, format_per_op, format_per_op_briefly, half_width, measured_half_width,
     share_figure,
 };
-use crate::rows::{COST, Metric, Row, measured, reasons, word};
+use crate::rows::{COST, Metric, Row, reasons, word};
 use crate::text::clean;
 
 /// A possible column of the table. A narrow page leaves out the columns of the highest rank first.
@@ -186,9 +186,10 @@ pub(crate) fn value_cell(result: &CaseResult) -> Cell {
 }
 
 /// The estimate of a measured result, unless it is a property with the same value in all rounds.
-fn uncertain(result: &CaseResult) -> Option<Estimate> {
-    let estimate = measured(result)?;
-    (result.metric == COST || estimate.low != estimate.high).then_some(estimate)
+fn uncertain(result: &CaseResult) -> Option<Uncertain> {
+    let figure = Uncertain::of(result)?;
+    let is_exact = figure.estimate.low == figure.estimate.high;
+    (result.metric == COST || !is_exact).then_some(figure)
 }
 
 /// The CPUs that were used, where they were chosen by what they have in common.

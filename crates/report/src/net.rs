@@ -43,7 +43,7 @@ pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
 /// The tables of one case on one network and with one placement of server and clients.
 fn of_sweep(sweep: &Sweep, page: &Page) -> String {
     let reasons: Vec<_> = sweep.archs.iter().map(|arch| arch.reasons()).collect();
-    let notes = Footnotes::of(&reasons);
+    let notes = Footnotes::lettered(&reasons);
     let mut parts = Vec::new();
     if sweep.archs.is_empty() {
         parts.push(page.heading(&sweep.title("")));

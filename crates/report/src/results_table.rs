@@ -99,7 +99,7 @@ fn area_tables(results: &[&CaseResult], page: &Page) -> String {
 }
 
 /// How many cases were measured and how many were not, such as
-/// `46 cases: 41 measured (2 with doubts), 3 unsupported, 2 failed, in 2 min 13 s`.
+/// `46 cases: 41 measured (2 marked), 3 unsupported, 2 failed, in 2 min 13 s`.
 ///
 /// Metrics derived from several cases are not counted as cases.
 pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page) -> String {
@@ -107,7 +107,7 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
         results.iter().filter(|result| !shape::is_derived(result) && !net::is_derived(result)),
     );
     let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
-    let doubtful = rows.iter().filter(|row| row.is_doubtful()).count();
+    let marked = rows.iter().filter(|row| row.is_marked()).count();
     let outcomes = [
         Outcome::Measured,
         Outcome::Unsupported,
@@ -118,8 +118,8 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
     let mut parts = Vec::new();
     for outcome in outcomes {
         let count = rows.iter().filter(|row| row.outcome() == outcome).count();
-        if outcome == Outcome::Measured && doubtful > 0 {
-            parts.push(format!("{count} measured ({doubtful} with doubts)"));
+        if outcome == Outcome::Measured && marked > 0 {
+            parts.push(format!("{count} measured ({marked} marked)"));
         } else if count > 0 || outcome == Outcome::Measured {
             parts.push(format!("{count} {}", word(outcome)));
         }

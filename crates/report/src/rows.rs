@@ -6,6 +6,7 @@ use results::{CaseResult, Estimate, Outcome};
 use crate::first_seen::{distinct, grouped};
 use crate::footnotes::Reason;
 use crate::labels::{self, Label, Param};
+use crate::marks::is_marked;
 
 /// The metric that is a row's cost.
 pub(crate) const COST: &str = TIME.name;
@@ -74,10 +75,9 @@ impl<'a> Row<'a> {
         self.results.iter().flat_map(|result| reasons(result)).collect()
     }
 
-    /// Whether any of its figures is doubtful.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        let measured = |r: &&&CaseResult| r.outcome == Outcome::Measured;
-        self.results.iter().filter(measured).any(|r| !reasons(r).is_empty())
+    /// Whether any of its figures has a mark.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.results.iter().any(|result| is_marked(result))
     }
 }
 
@@ -146,9 +146,6 @@ pub(crate) fn reasons(result: &CaseResult) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if result.outcome != Outcome::Measured {
         reasons.push(Reason::Missing(ending_words(result)));
-    }
-    if result.converged == Some(false) {
-        reasons.push(Reason::TooWide);
     }
     reasons.extend(result.doubts.iter().cloned().map(Reason::Doubt));
     reasons
@@ -226,7 +223,7 @@ mod tests {
         let mut doubtful = result("lock/spin", "time", Outcome::Measured);
         doubtful.doubts.push(Doubt::FewRounds);
         doubtful.converged = Some(false);
-        assert_eq!(reasons(&doubtful), [Reason::TooWide, Reason::Doubt(Doubt::FewRounds)]);
+        assert_eq!(reasons(&doubtful), [Reason::Doubt(Doubt::FewRounds)]);
         let failed = result("lock/spin", "time", Outcome::TimedOut);
         assert_eq!(reasons(&failed), [Reason::Missing("timed out: no reason was given".into())]);
     }

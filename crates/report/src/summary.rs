@@ -9,30 +9,23 @@ use analysis::{Ratio, multiple};
 use cases::{Area, Finding, Select, SummaryRow};
 use measure::count::parse_count;
 use measure::{Doubt, Metric, Role};
-use results::{CaseResult, Document, Interval, Outcome};
+use results::{CaseResult, Document, Estimate, Interval, Outcome};
 
-use crate::first_seen::{distinct, grouped};
-use crate::footnotes::Reason;
 use crate::grid::{self, Cell, Column};
-use crate::interval::interval_column;
+use crate::interval::{Uncertain, interval_column};
+use crate::marks::{in_brackets, marks, marks_line, width_line};
 use crate::measured::value_cell;
 use crate::page::{Ink, Page};
 use crate::quantity::{cycles_figure, figure, half_width, measured_half_width};
 use crate::results_table::closing_line;
-use crate::rows::{COST, measured, reasons};
+use crate::rows::{COST, measured};
 use crate::text;
-
-/// The mark behind a doubtful figure.
-const DOUBTFUL: &str = "?";
 
 /// Two figures are reported as equal only if the whole interval of their ratio is within this share of 1.
 const EQUAL_WITHIN: f64 = 0.1;
 
 /// The maximum number of lines of the page.
 const LINES_AT_MOST: usize = 45;
-
-/// The maximum number of reasons for doubt that are named.
-const REASONS_AT_MOST: usize = 3;
 
 /// The seed of the bootstrap; it is constant, so that a document always gives the same page.
 const SEED: u64 = 1;
@@ -57,8 +50,11 @@ pub fn summary(
 }
 
 fn machine(document: &Document, page: &Page) -> String {
-    let line = machine_line(document);
-    page.heading(&line)
+    let mut text = page.heading(&machine_line(document));
+    if let Some(line) = marks_line(&document.run.id, &document.results) {
+        text.push_str(&page.prose(Ink::Doubt, &line));
+    }
+    text
 }
 
 /// The machine, and the frequency of its core during the run.
@@ -87,13 +83,14 @@ fn costs(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> String
     let labels = rows.iter().map(|(row, _)| row.label);
     let results_of = || rows.iter().map(|(_, result)| *result);
     let mark = |result: &CaseResult| {
-        let doubtful = result.outcome == Outcome::Measured && is_doubtful(results, result);
-        doubtful.then(|| Cell::inked(DOUBTFUL, Ink::Doubt))
+        let marks = marks(results, result);
+        let is_shown = result.outcome == Outcome::Measured && !marks.is_empty();
+        is_shown.then(|| Cell::inked(marks.join(" "), Ink::Doubt))
     };
     let columns = [
         Some(Column::words("cost of one", labels).wrapping()),
         Some(Column::figures("time", results_of().map(value_cell))),
-        interval_column(results_of().map(measured), page),
+        interval_column(results_of().map(Uncertain::of), page),
         Some(Column::words("", results_of().map(mark)).close()),
         Some(Column::figures("core cycles", results_of().map(cycles))),
     ];
@@ -115,16 +112,6 @@ pub(crate) fn cost_rows<'r>(
 fn cycles(result: &CaseResult) -> Option<Cell> {
     let Interval { median, low, high } = result.cycles?;
     Some(Cell::figure(cycles_figure(median, measured_half_width(median, low, high))))
-}
-
-/// Whether a figure is doubtful, or the time of its point is, since a disturbance affects all metrics of a point.
-/// Saturation does not count here, since findings state it as "at least".
-pub(crate) fn is_doubtful(results: &[CaseResult], result: &CaseResult) -> bool {
-    let of_point =
-        |r: &&CaseResult| r.metric == COST && r.case == result.case && r.params == result.params;
-    let time = results.iter().find(of_point);
-    let all = [Some(result), time].into_iter().flatten().flat_map(reasons);
-    all.into_iter().any(|reason| !reason.is_saturated())
 }
 
 /// The findings whose figures were measured, in the order of the areas. If there is not enough room for all, the first one of
@@ -192,7 +179,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             let of = find(results, of, metric)?;
             let to = find_beside(results, to, of)?;
             let ratio = multiple(&[&of.round_values], &[&to.round_values], SEED)?;
-            let doubtful = is_doubtful(results, of) || is_doubtful(results, to);
+            let marks = in_brackets(results, &[of, to]);
             let [of_bound, to_bound] = [of, to].map(|r| r.doubts.iter().any(Doubt::is_saturated));
             // A rate limited by the other side is a lower bound, which can only be the greater one of the two.
             let (says, ratio, is_bound) = match ratio {
@@ -204,7 +191,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
                         && !(of_bound || to_bound) =>
                 {
                     let text = format!("{low:.2} to {high:.2} times");
-                    return Some(filled(equal, &text, doubtful));
+                    return Some(filled(equal, &text) + &marks);
                 }
                 _ => return None,
             };
@@ -213,17 +200,17 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             let shown = |value| figure(value, (high - low) / 2.0, "x");
             let text =
                 format!("{at_least}{} times ({} to {})", shown(mid), shown(low), shown(high));
-            Some(filled(says, &text, doubtful))
+            Some(filled(says, &text) + &marks)
         }
     }
 }
 
 /// The sentence with the value of a result; `None` if it has none.
 fn value_sentence(results: &[CaseResult], result: &CaseResult, says: &str) -> Option<String> {
-    let e = measured(result)?;
+    let e = measured(result).filter(Estimate::has_interval)?;
     let shown = |value| figure(value, half_width(e.median, e.low, e.high), &result.unit);
     let value = format!("{} ({} to {})", shown(e.median), shown(e.low), shown(e.high));
-    Some(filled(says, &value, is_doubtful(results, result)))
+    Some(filled(says, &value) + &in_brackets(results, &[result]))
 }
 
 /// The side of one metric on which another one certainly is, at all values of a parameter.
@@ -272,14 +259,12 @@ fn ratio_at(results: &[CaseResult], of: &CaseResult, to: &CaseResult) -> Option<
     }
     let shown = |value| figure(value, (high - low) / 2.0, "").to_string().trim_end().to_owned();
     let at_least = if of_bound { "at least " } else { "" };
-    let doubtful = is_doubtful(results, of) || is_doubtful(results, to);
-    let mark = if doubtful { format!(" {DOUBTFUL}") } else { String::new() };
-    Some(format!("{at_least}{} ({} to {}){mark}", shown(mid), shown(low), shown(high)))
+    let marks = in_brackets(results, &[of, to]);
+    Some(format!("{at_least}{} ({} to {}){marks}", shown(mid), shown(low), shown(high)))
 }
 
-fn filled(says: &str, figure: &str, doubtful: bool) -> String {
-    let sentence = says.replacen("{}", figure, 1);
-    if doubtful { format!("{sentence} {DOUBTFUL}") } else { sentence }
+fn filled(says: &str, figure: &str) -> String {
+    says.replacen("{}", figure, 1)
 }
 
 /// Whether a result belongs to the point.
@@ -311,12 +296,12 @@ fn find_beside<'r>(
     results.iter().find(is_beside).filter(|_| other.outcome == Outcome::Measured)
 }
 
-/// The meaning of the marks, the number of doubtful figures with reasons, and the command for all tables.
+/// How many figures are uncertain, what disturbed them, and the command for all tables.
 fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
     let results = &document.results;
     let mut text = closing_line(results, took, page);
-    if let Some(line) = doubt_line(results) {
-        text.push_str(&page.faint(&line));
+    if let Some(line) = width_line(results) {
+        text.push_str(&page.prose(Ink::Faint, &line));
     }
     if let Some(line) = disturbance_line(results) {
         text.push_str(&page.prose(Ink::Faint, &line));
@@ -348,21 +333,4 @@ pub(crate) fn disturbance_line(results: &[CaseResult]) -> Option<String> {
          machine on the same core.",
         median * 100.0
     ))
-}
-
-/// The commonest reasons for doubt with the number of their points; `None` if no figure is doubtful.
-pub(crate) fn doubt_line(results: &[CaseResult]) -> Option<String> {
-    let measured = results.iter().filter(|r| r.outcome == Outcome::Measured);
-    let doubts = measured.flat_map(|result| {
-        let reasons = reasons(result).into_iter().filter(|reason| !reason.is_saturated());
-        reasons.map(|reason| (reason, (result.case.as_str(), &result.params)))
-    });
-    let by_reason = grouped(doubts).into_iter();
-    let mut by_reason: Vec<(Reason, usize)> =
-        by_reason.map(|(reason, points)| (reason, distinct(points).len())).collect();
-    by_reason.sort_by_key(|(_, points)| std::cmp::Reverse(*points));
-    let named = by_reason.iter().take(REASONS_AT_MOST);
-    let named: Vec<String> = named.map(|(why, points)| format!("{points} {why}")).collect();
-    (!named.is_empty())
-        .then(|| format!("{DOUBTFUL}: doubtful. The commonest reasons: {}", named.join("; ")))
 }

@@ -31,7 +31,7 @@ fn results() {
     assert_snapshot!("results_ascii", results_tables(&run, &ASCII));
     let closing = closing_line(&run, Some(Duration::from_secs(133)), &NARROW);
     let lines = [
-        "32 cases: 22 measured (2 with doubts), 6 unsupported, 2 failed, 1 timed out, 1",
+        "32 cases: 22 measured (2 marked), 6 unsupported, 2 failed, 1 timed out, 1",
         "implausible, in 2 min 13 s",
     ];
     assert_eq!(closing, lines.join("\n") + "\n");
@@ -95,12 +95,10 @@ fn contended_locks() {
 #[test]
 fn eighty_columns_have_room_for_all_that_matters() {
     let mut run = support::contended_locks();
-    assert_eq!(shown(&run, &ASCII), ["cost", "+-", "seen", "quiet", "calls"]);
+    assert_eq!(shown(&run, &ASCII), ["cost", "+-", "seen", "calls"]);
     let rare = run.iter_mut().find(|r| r.case == "lock/spin-ticket" && r.params["workers"] == "2");
     rare.unwrap().per_op.as_mut().unwrap().syscalls = Some(0.0004);
-    let doubtful = run.iter_mut().find(|r| r.doubts.len() == 1).unwrap();
-    doubtful.doubts.push(Doubt::SeveralModes);
-    assert_eq!(shown(&run, &NARROW), ["cost", "±", "seen", "quiet", "calls"]);
+    assert_eq!(shown(&run, &NARROW), ["cost", "±", "seen", "calls"]);
     let others = support::a_run().into_iter().filter(|r| !r.case.starts_with("lock/"));
     run.extend(others);
     for (page, pictures) in [

@@ -111,6 +111,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
                 round_values: Vec::new(),
                 round_starts_ms: Vec::new(),
                 all_round_values: Vec::new(),
+                all_round_starts_ms: Vec::new(),
                 timeline: Vec::new(),
             }
         },

@@ -203,10 +203,15 @@ impl CaseResult {
     fn check_rounds(&self) -> Result<(), Fault> {
         check_finite("a value of round_values", &self.round_values)?;
         check_finite("a value of all_round_values", &self.all_round_values)?;
-        let (values, starts) = (self.round_values.len(), self.round_starts_ms.len());
-        ensure(starts == 0 || starts == values, || {
-            format!("{starts} rounds have a start, and {values} a value")
-        })?;
+        for (values, starts) in [
+            (&self.round_values, &self.round_starts_ms),
+            (&self.all_round_values, &self.all_round_starts_ms),
+        ] {
+            let (values, starts) = (values.len(), starts.len());
+            ensure(starts == 0 || starts == values, || {
+                format!("{starts} rounds have a start, and {values} a value")
+            })?;
+        }
         ensure(self.timeline.len() <= MAX_TIMELINE, || {
             format!("timeline has more than {MAX_TIMELINE} jobs")
         })?;
@@ -251,8 +256,14 @@ fn check_positive(what: &str, figure: f64) -> Result<(), Fault> {
 
 /// Checks that the figures of an object are finite numbers, none below the one before it.
 fn check_ascending(of: &str, figures: &[(&str, f64)]) -> Result<(), Fault> {
+    let is_open = |name: &str, figure: f64| match name {
+        "low" => figure == f64::NEG_INFINITY,
+        "high" => figure == f64::INFINITY,
+        _ => false,
+    };
     figures
         .iter()
+        .filter(|(name, figure)| !is_open(name, *figure))
         .try_for_each(|(name, figure)| check_finite(&format!("{of}.{name}"), [figure]))?;
     figures.windows(2).try_for_each(|pair| {
         let ((lower, below), (upper, above)) = (pair[0], pair[1]);

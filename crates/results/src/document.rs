@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 pub use measure::Direction;
 pub use measure::stats::Interval;
-use measure::stats::LEVEL;
+use measure::stats::{LEVEL, is_open, open_above, open_below};
 use measure::{CaseError, Doubt, Metric};
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -140,13 +140,16 @@ pub struct CaseResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_values: Vec<f64>,
     /// When the round of each of these began, or the first of two of which the faster one counts, in ms since 1970 by the wall
-    /// clock; empty if that is not known. Figures of systems measured in turn are compared round by round.
+    /// clock; empty if that is not known. Figures of one run, or of systems in turn, are compared by rounds next to each other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_starts_ms: Vec<i64>,
-    /// The values of all rounds, quiet or not, where fewer than [`LEAST_ROUNDS`] of `round_values` are of quiet ones: they show
-    /// whether a difference is beyond what a disturbance explains.
+    /// The values of all rounds from all of their samples, quiet or not, where some rounds were disturbed and the estimate is of
+    /// the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub all_round_values: Vec<f64>,
+    /// When the round of each of these began, as in `round_starts_ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub all_round_starts_ms: Vec<i64>,
     /// When the jobs of one trial began and ended, in ns from its beginning, in the order in which they were handed out: of
     /// the trial whose time is nearest to the estimate. Only for the times of lists of jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -190,14 +193,17 @@ impl Outcome {
     }
 }
 
-/// A figure with its confidence interval, in the result's unit.
+/// A figure with its confidence interval, in the result's unit. Fewer than [`ROUNDS_FOR_INTERVAL`](measure::stats::ROUNDS_FOR_INTERVAL)
+/// rounds are no evidence for one: its ends are infinite then, and absent in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Median over rounds of each round's median of quiet samples.
     pub median: f64,
     /// Lower end of the interval.
+    #[serde(default = "open_below", skip_serializing_if = "is_open")]
     pub low: f64,
     /// Upper end of the interval.
+    #[serde(default = "open_above", skip_serializing_if = "is_open")]
     pub high: f64,
     /// Confidence level of the interval, such as 0.95.
     pub level: f64,
@@ -208,6 +214,11 @@ impl Estimate {
     pub fn of(figure: Interval) -> Self {
         let Interval { median, low, high } = figure;
         Self { median, low, high, level: LEVEL }
+    }
+
+    /// Whether there is evidence for its interval.
+    pub fn has_interval(&self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
     }
 }
 
@@ -343,6 +354,7 @@ impl CaseResult {
             round_values: Vec::new(),
             round_starts_ms: Vec::new(),
             all_round_values: Vec::new(),
+            all_round_starts_ms: Vec::new(),
             timeline: Vec::new(),
         }
     }

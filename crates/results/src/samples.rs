@@ -101,6 +101,12 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         round_values: vec![median, median + 0.5, median - 0.25],
         round_starts_ms: vec![1_795_000_000_000, 1_795_000_000_150, 1_795_000_000_301],
         all_round_values: vec![median, median * 1.5, median + 0.5, median - 0.25],
+        all_round_starts_ms: vec![
+            1_700_000_000_000,
+            1_700_000_000_100,
+            1_700_000_000_200,
+            1_700_000_000_300,
+        ],
         timeline: Vec::new(),
     }
 }
@@ -125,6 +131,7 @@ pub(crate) fn unsupported(case: &str) -> CaseResult {
         round_values: Vec::new(),
         round_starts_ms: Vec::new(),
         all_round_values: Vec::new(),
+        all_round_starts_ms: Vec::new(),
         ..measured(case, 0.0)
     }
 }
@@ -262,6 +269,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
             quiet_quartiles: figures.1.map(|share| [share, share + 1.0]),
             per_op: figures.2,
             all_round_values: figures.3.iter().map(|value| value / 2.0).collect(),
+            all_round_starts_ms: (7..).step_by(150).take(figures.3.len()).collect(),
             round_starts_ms: (0..).step_by(150).take(figures.3.len()).collect(),
             round_values: figures.3,
             reference: figures.4,

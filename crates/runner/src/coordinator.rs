@@ -20,6 +20,7 @@ use crate::machine::directories;
 use crate::measuring_cpus::{MeasuringCpus, Needs};
 use crate::place::Made;
 use crate::plan::{Plan, Point};
+use crate::questions::{Asked, Questions};
 use crate::run_clock::RunClock;
 use crate::run_state::RunState;
 use crate::schedule::{
@@ -40,6 +41,7 @@ pub(crate) struct Coordinator<'a> {
     /// The CPUs of this system that the rounds use, the measuring one last.
     cpus: Vec<usize>,
     measuring: MeasuringCpus,
+    asked: Option<Asked<'a>>,
 }
 
 impl<'a> Coordinator<'a> {
@@ -55,10 +57,11 @@ impl<'a> Coordinator<'a> {
         watch: &'a mut dyn FnMut(Event),
     ) -> Self {
         let measuring = MeasuringCpus::of(cpus, clock);
-        let groups = groups_of(&runs);
+        let groups = groups_of(&runs, None);
         Self {
             runs,
             groups,
+            asked: None,
             store,
             stop,
             watch,
@@ -67,6 +70,20 @@ impl<'a> Coordinator<'a> {
             cpus: cpus.to_vec(),
             measuring,
         }
+    }
+
+    /// The same with these questions, which decide how many rounds their points get.
+    ///
+    /// # Errors
+    /// If the runs cannot be read from the store.
+    pub(crate) fn asking(self, questions: Option<Questions<'a>>) -> Result<Self, StoreError> {
+        let Some(questions) = questions else { return Ok(self) };
+        let runs = self.runs.iter().map(|run| self.store.document(run.id));
+        let runs = runs.collect::<Result<Vec<_>, _>>()?;
+        let points = |run: &RunState| run.evidence.iter().map(|e| e.point.clone()).collect();
+        let points: Vec<Vec<Point>> = self.runs.iter().map(points).collect();
+        let asked = Asked::of(questions, runs, &points);
+        Ok(Self { groups: groups_of(&self.runs, Some(&asked)), asked: Some(asked), ..self })
     }
 
     /// Measures until every point is precise enough or time is up, and stores the results; false if stopped before.
@@ -105,6 +122,7 @@ impl<'a> Coordinator<'a> {
     fn count_and_sample(&mut self) -> Result<bool, RunError> {
         while !self.must_stop() {
             self.runs.iter_mut().for_each(|run| run.update_precision(false));
+            self.look(false);
             match schedule(&self.state(), self.clock.now()) {
                 Next::Rounds { purpose, groups, until } => self.make(purpose, &groups, until)?,
                 Next::WaitUntil(moment) => self.wait_until(moment),
@@ -124,16 +142,29 @@ impl<'a> Coordinator<'a> {
         Ok(false)
     }
 
+    /// Finds out which questions are open, if a look is due or `at_once`: those of which all points have their planned rounds.
+    fn look(&mut self, at_once: bool) {
+        let Some(asked) = self.asked.as_mut().filter(|asked| at_once || asked.is_due()) else {
+            return;
+        };
+        asked.look(self.runs.iter().map(RunState::results).collect());
+    }
+
     /// What the schedule knows of these runs.
     fn state(&self) -> State {
+        let areas: Vec<&str> = self.runs.iter().flat_map(RunState::areas).collect();
+        let area_of = |point: &Point| areas.iter().position(|area| *area == point.area());
         let points =
             self.runs.iter().zip(&self.groups).enumerate().flat_map(|(system, (run, groups))| {
                 let of_run = run.evidence.iter().zip(groups);
                 of_run.map(move |(evidence, &group)| {
                     let state = evidence.state(run.plan, system, group);
-                    PointState {
-                        host_pairs: state.host_pairs.filter(|_| run.place.can_be_counted()),
-                        ..state
+                    let host_pairs = state.host_pairs.filter(|_| run.place.can_be_counted());
+                    let area = area_of(&evidence.point).unwrap_or(0);
+                    let state = PointState { host_pairs, area, ..state };
+                    match &self.asked {
+                        Some(asked) => asked.state(state, &evidence.point, run.plan),
+                        None => state,
                     }
                 })
             });
@@ -163,6 +194,7 @@ impl<'a> Coordinator<'a> {
     /// Whether points go on that were precise enough: a later round may have shown that theirs were disturbed.
     fn reconsiders(&mut self) -> bool {
         self.runs.iter_mut().for_each(|run| run.update_precision(true));
+        self.look(true);
         schedule(&self.state(), self.clock.now()) != Next::Done
     }
 
@@ -358,21 +390,33 @@ impl<'a> Coordinator<'a> {
     }
 }
 
-/// The groups of the runs' points: the same point on all systems is one, since it is compared with itself.
-fn groups_of(runs: &[RunState]) -> Vec<Vec<usize>> {
-    let mut numbers: BTreeMap<&Point, usize> = BTreeMap::new();
+/// The groups of the runs' points: the same point on all systems is in one, since it is compared with itself, and so are points that
+/// a question compares with each other.
+fn groups_of(runs: &[RunState], asked: Option<&Asked>) -> Vec<Vec<usize>> {
+    let mut numbers: BTreeMap<GroupName, usize> = BTreeMap::new();
     let of_run =
         |run: &'_ RunState| run.evidence.iter().map(|evidence| evidence.point.clone()).collect();
     let points: Vec<Vec<Point>> = runs.iter().map(of_run).collect();
     let mut groups = Vec::new();
     for of_run in &points {
-        let mut number = |point| {
+        let mut number = |point: &Point| {
             let next = numbers.len();
-            *numbers.entry(point).or_insert(next)
+            let name = match asked.and_then(|asked| asked.group_of(point)) {
+                Some(group) => GroupName::Asked(group),
+                None => GroupName::Alone(point.clone()),
+            };
+            *numbers.entry(name).or_insert(next)
         };
         groups.push(of_run.iter().map(&mut number).collect());
     }
     groups
+}
+
+/// What tells groups apart.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum GroupName {
+    Asked(usize),
+    Alone(Point),
 }
 
 /// The time that several runs may take together. A third of it is for counts, and as much more as was planned for those on the host.

@@ -5,14 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::cycles::{Latency, UNIT};
 use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribution};
 use measure::frequency::{Slope, TimeAndChain};
-use measure::record::{Combine, MetricValue, OperationCounts};
+use measure::record::{Combine, MetricValue, OperationCounts, Series};
 use measure::stats::{
     Interval, RoundValue, faster_of_pairs, interval_of, median, quantile, trimmed_mean,
 };
 use measure::{Direction, Doubt, TIME};
-use results::{
-    CaseResult, Distribution, Estimate, FrequencySlope, LEAST_ROUNDS, Outcome, PerOp, Reference,
-};
+use results::{CaseResult, Distribution, Estimate, FrequencySlope, Outcome, PerOp, Reference};
 
 use crate::evidence::{Evidence, Round};
 use crate::plan::Plan;
@@ -34,12 +32,24 @@ pub struct Core<'a> {
     latency: &'a Latency,
     chain: Option<ChainTimes>,
     slopes: BTreeMap<String, Slope>,
+    clock_step_ns: f64,
 }
 
 impl<'a> Core<'a> {
     /// Without the dependence of the cases on the frequency.
     pub fn of(levels: &'a Levels, latency: &'a Latency) -> Self {
-        Self { levels, latency, chain: levels.chain_times(), slopes: BTreeMap::new() }
+        Self {
+            levels,
+            latency,
+            chain: levels.chain_times(),
+            slopes: BTreeMap::new(),
+            clock_step_ns: 0.0,
+        }
+    }
+
+    /// With a clock that advances by so many ns.
+    pub fn with_clock_step(self, clock_step_ns: f64) -> Self {
+        Self { clock_step_ns, ..self }
     }
 
     /// With the dependence of each case on the frequency, from the rounds of all points.
@@ -181,7 +191,8 @@ impl Evidence {
             result.reason = Some("its rounds gave no samples that can be read".into());
             return;
         }
-        let interval = interval_of(&values, plan.seed);
+        let interval =
+            interval_of(&values, plan.seed).at_least(resolution(&self.rounds, core) / 2.0);
         // The interval of fewer rounds is wider. Sampled points are to be precise, and few processes do not show how much their
         // rounds differ.
         let wanted = match plan.boots {
@@ -207,7 +218,11 @@ impl Evidence {
         // is accepted of them, since they differ anyway. Of pairs the faster counts, and so does the fastest mode.
         let agreeing = if self.scatters() { accepted } else { accepted.min(ONE_MODE) };
         let rounds_agree = interval.half_width() <= agreeing;
-        if several_modes && !rounds_agree && !self.is_paired() {
+        // An interval that contains the modes says so itself.
+        let contains_modes = result
+            .quiet_quartiles
+            .is_some_and(|[lower, upper]| interval.low <= lower && upper <= interval.high);
+        if several_modes && !rounds_agree && !contains_modes && !self.is_paired() {
             result.doubts.push(Doubt::SeveralModes);
         }
         result.estimate = Some(Estimate::of(interval));
@@ -220,10 +235,10 @@ impl Evidence {
         result.per_op = self.per_op();
         result.round_values = numbers(&values);
         result.round_starts_ms = starts(&values);
-        if of == Samples::Quiet && values.len() < LEAST_ROUNDS {
+        if of == Samples::Quiet && !judged.iter().all(JudgedRound::is_enough) {
             let unit = self.unit_of(&judged, Samples::All, core);
-            result.all_round_values =
-                numbers(&self.values(&judged, Samples::All, unit, plan, core));
+            let all = self.values(&judged, Samples::All, unit, plan, core);
+            (result.all_round_values, result.all_round_starts_ms) = (numbers(&all), starts(&all));
         }
         result.timeline = self.timeline(interval.median);
         fill_seen(result, judged);
@@ -364,8 +379,10 @@ impl Evidence {
                 let rounds = observed(of);
                 result.round_values = numbers(&rounds);
                 result.round_starts_ms = starts(&rounds);
-                if of == Samples::Quiet && rounds.len() < LEAST_ROUNDS {
-                    result.all_round_values = numbers(&observed(Samples::All));
+                if of == Samples::Quiet && quiet < values.len() {
+                    let all = observed(Samples::All);
+                    (result.all_round_values, result.all_round_starts_ms) =
+                        (numbers(&all), starts(&all));
                 }
                 interval_of(&rounds, plan.seed)
             }
@@ -389,6 +406,19 @@ fn fill_seen(result: &mut CaseResult, judged: Vec<JudgedRound>) {
     result.seen = distribution(&mut all).map(|[min, p5, p25, p50, p75, p95, p99, mean]| {
         Distribution { min, p5, p25, p50, p75, p95, p99, mean }
     });
+}
+
+/// The difference in ns, of one operation, that a step of the clock makes in a round: equal rounds agree no closer than that.
+fn resolution(rounds: &[Round], core: &Core) -> f64 {
+    let operations = |round: &Round| {
+        let timed = |series: &Series| match series.contended {
+            true => series.batch * series.samples.len() as u64,
+            false => series.batch,
+        };
+        round.series.iter().map(timed).max()
+    };
+    let fewest = rounds.iter().filter_map(operations).min().unwrap_or(1).max(1);
+    core.clock_step_ns / fewest as f64
 }
 
 fn frequency_slope(slope: &Slope, adjusted: bool) -> FrequencySlope {

@@ -24,6 +24,7 @@ mod noise;
 mod on;
 mod place;
 mod plan;
+mod questions;
 mod recorded;
 mod run;
 mod run_clock;
@@ -46,6 +47,7 @@ pub use on::{OnRequest, begin_on};
 pub use plan::{
     MeasuredSystem, On, Options, Plan, PlanError, Point, Selection, choose, plan, plan_of,
 };
+pub use questions::Questions;
 pub use recorded::recorded;
 pub use run::{Ended, Ending, Request, begin, machine_differences, resume};
 pub use timebase::{best_clock, timebase_on};

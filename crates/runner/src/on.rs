@@ -21,6 +21,7 @@ use crate::machine::{
 };
 use crate::place::{Counting, Place};
 use crate::plan::{MeasuredSystem, On, Options, Plan, plan};
+use crate::questions::Questions;
 use crate::run::{Ended, conclude, note_if_another_runs, note_if_unfit};
 use crate::run_state::RunState;
 use crate::timebase::best_clock;
@@ -53,6 +54,8 @@ pub struct OnRequest<'a> {
     pub timeouts: Timeouts,
     /// The seed of the order of rounds, unless the options have one.
     pub seed: u64,
+    /// What the runs are to answer, if that decides how many rounds their points get.
+    pub questions: Option<Questions<'a>>,
 }
 
 /// A system before its run begins.
@@ -123,6 +126,7 @@ pub fn begin_on(
         stop,
         watch,
     )
+    .asking(request.questions)?
     .measure()?;
     let ended = begun.into_iter().map(|run| conclude(store, run.info.id, complete));
     ended.collect()

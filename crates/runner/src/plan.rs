@@ -322,6 +322,13 @@ impl Plan {
         }
     }
 
+    /// The maximum number of rounds of a point that is part of an open question: the time is the limit.
+    pub(crate) fn rounds_of_question(&self, point: &Point) -> usize {
+        const SAMPLED: usize = 800;
+        const TRIALS: usize = 60;
+        if trials_of(&point.case, &point.params).is_some() { TRIALS } else { SAMPLED }
+    }
+
     /// Whether its rounds come from several starts of the system, which are what varies.
     pub(crate) fn has_boots(&self) -> bool {
         self.boots.is_some()

@@ -21,11 +21,11 @@ use crate::machine::{
 use crate::machine_changes::changed_since;
 use crate::place::Place;
 use crate::plan::Plan;
+use crate::questions::Questions;
 use crate::run_state::RunState;
 use crate::timebase::{clock_named, stored_timebase};
 
 /// A run to begin.
-#[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// What is measured.
     pub plan: &'a Plan,
@@ -35,6 +35,8 @@ pub struct Request<'a> {
     pub tags: BTreeMap<String, String>,
     /// The clock to time with.
     pub clock: &'a ClockFacts,
+    /// What the run is to answer, if that decides how many rounds its points get.
+    pub questions: Option<Questions<'a>>,
 }
 
 /// A run that has ended.
@@ -67,7 +69,7 @@ pub fn begin(
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Ended, RunError> {
-    let Request { plan, asked, tags, clock } = request;
+    let Request { plan, asked, tags, clock, questions } = request;
     let info = RunInfo {
         id: new_id(),
         started: now_rfc3339(),
@@ -96,7 +98,7 @@ pub fn begin(
         stop,
         watch,
     );
-    let complete = coordinator.measure()?;
+    let complete = coordinator.asking(questions)?.measure()?;
     conclude(store, info.id, complete)
 }
 

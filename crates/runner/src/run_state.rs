@@ -196,18 +196,36 @@ impl<'a> RunState<'a> {
 
     /// Stores the results, the core's frequency, and the time taken by each area.
     pub(crate) fn store_results(&mut self, store: &mut Store) -> Result<(), StoreError> {
-        let (levels, latency) = (&self.levels, &self.timebase.latency);
-        let core = Core::with_slopes(levels, latency, &self.evidence, self.plan.seed);
-        let results = self.evidence.iter().flat_map(|e| e.results(self.plan, &core));
-        let results: Vec<CaseResult> = results.map(|result| self.doubted(result)).collect();
-        store.put_results(self.id, &results)?;
+        let core = self.core();
+        store.put_results(self.id, &self.results_by(&core))?;
         let seconds = self.area_time.iter().map(|(area, time)| (area.clone(), time.as_secs_f64()));
         store.put_run_facts(self.id, core.clock(), &seconds.collect())?;
-        let own = levels.own_level(self.plan.cpus.last().copied());
+        let own = self.levels.own_level(self.plan.cpus.last().copied());
         match (&self.level_key, own) {
             (Some(key), Some((alu, chase))) => store.add_quiet_level(key, alu, chase),
             _ => Ok(()),
         }
+    }
+
+    /// The results so far.
+    pub(crate) fn results(&self) -> Vec<CaseResult> {
+        self.results_by(&self.core())
+    }
+
+    fn core(&self) -> Core<'_> {
+        let (levels, latency) = (&self.levels, &self.timebase.latency);
+        Core::with_slopes(levels, latency, &self.evidence, self.plan.seed)
+            .with_clock_step(self.timebase.clock.step.get())
+    }
+
+    fn results_by(&self, core: &Core) -> Vec<CaseResult> {
+        let results = self.evidence.iter().flat_map(|e| e.results(self.plan, core));
+        results.map(|result| self.doubted(result)).collect()
+    }
+
+    /// The areas of its points, each once for each point.
+    pub(crate) fn areas(&self) -> impl Iterator<Item = &str> {
+        self.evidence.iter().map(|evidence| evidence.point.area())
     }
 
     /// With the doubts about all figures of this run.
@@ -256,9 +274,8 @@ impl<'a> RunState<'a> {
 
     /// Adds the time of a round without that for which it waited for a quiet moment.
     pub(crate) fn add_time(&mut self, which: usize, time: Duration) {
-        let case = &self.evidence[which].point.case;
-        let area = case.split('/').next().unwrap_or(case);
-        *self.area_time.entry(area.to_owned()).or_default() += time;
+        let area = self.evidence[which].point.area().to_owned();
+        *self.area_time.entry(area).or_default() += time;
         self.evidence[which].cost.0 += time;
     }
 

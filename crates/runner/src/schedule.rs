@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use analysis::compared_half_width;
-use measure::stats::{RoundValue, faster_of_pairs, interval_of};
+use measure::stats::{ROUNDS_FOR_INTERVAL, RoundValue, faster_of_pairs, interval_of};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -77,8 +77,12 @@ pub struct State {
 pub struct PointState {
     /// The number of its system.
     pub system: usize,
-    /// Points of one group are measured next to each other, and until all are done: they will be compared.
+    /// Points of one group are measured next to each other: they will be compared.
     pub group: usize,
+    /// The number of its area, whose points are measured soon after each other: they may be compared.
+    pub area: usize,
+    /// Whether it is part of a question, which decides how many rounds it gets.
+    pub is_asked: bool,
     /// Rounds that it gets.
     pub planned: usize,
     /// The part of them that comes from one start of its system: all, unless several starts are measured.
@@ -93,7 +97,7 @@ pub struct PointState {
     pub cost: Cost,
     /// Whether no more rounds can be made: it is unsupported or has failed.
     pub is_over: bool,
-    /// Whether its figure is precise enough.
+    /// Whether its figure is precise enough; of one that is part of a question, whether that is answered.
     pub is_precise: bool,
     /// Whether what its operations do is still to be counted.
     pub needs_counts: bool,
@@ -183,9 +187,11 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
         }
     }
 
-    // 6. Points that are not precise get more rounds, those first on which least time was spent: a trial of a second costs as much
-    // as thirty rounds of another point, which needs them as badly.
-    let more = state.cheapest(state.grouped(PointState::wants_more));
+    // 6. Points of open questions get more rounds, and when all are answered, those that are not precise; those first on which least
+    // time was spent: a trial of a second costs as much as thirty rounds of another point, which needs them as badly.
+    let asked = state.grouped_only(|point| point.is_asked && point.wants_more());
+    let more = if asked.is_empty() { state.grouped(PointState::wants_more) } else { asked };
+    let more = state.cheapest(more);
     if now < allowed.more && !more.is_empty() {
         return rounds(Purpose::Times, more, allowed.more);
     }
@@ -227,6 +233,10 @@ pub fn is_precise(quiet: Vec<RoundValue>, wanted: Wanted, seed: u64) -> bool {
     if observed.len() < enough {
         return false;
     }
+    // So few trials as the user wants have no interval that could be narrow.
+    if enough < ROUNDS_FOR_INTERVAL {
+        return true;
+    }
     if wanted.is_compared {
         let values: Vec<f64> = observed.iter().map(|round| round.value).collect();
         return compared_half_width(&values).is_some_and(|half| half <= wanted.precision / 2.0);
@@ -257,6 +267,13 @@ impl State {
         }
         let groups = groups.into_values().filter(|(_, is_wanted)| *is_wanted);
         self.shuffled(groups.map(|(group, _)| group).collect())
+    }
+
+    /// All groups with a point that is `wanted`, without the others.
+    fn grouped_only(&self, wanted: impl Fn(&PointState) -> bool) -> Vec<Group> {
+        let mut groups = self.grouped(&wanted);
+        groups.iter_mut().for_each(|group| group.retain(|&at| wanted(&self.points[at])));
+        groups
     }
 
     /// Each point that is `wanted` by itself, in the order of the points: what is counted is compared with nothing.
@@ -320,6 +337,15 @@ impl State {
         let mut rng = StdRng::seed_from_u64(self.seed.wrapping_add(self.rounds));
         groups.shuffle(&mut rng);
         groups.iter_mut().for_each(|group| group.shuffle(&mut rng));
+        let mut areas: Vec<usize> = self.points.iter().map(|point| point.area).collect();
+        areas.sort_unstable();
+        areas.dedup();
+        areas.shuffle(&mut rng);
+        let place = |group: &Group| {
+            let area = group.first().map(|&at| self.points[at].area);
+            areas.iter().position(|other| Some(*other) == area)
+        };
+        groups.sort_by_key(place);
         groups
     }
 }

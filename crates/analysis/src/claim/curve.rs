@@ -10,6 +10,7 @@ use super::figure::{Contrast, Figure, Range};
 use super::region::ScaledRegion;
 use crate::change::DISTURBED;
 use crate::crossover::locate;
+use crate::evidence::Moderation;
 
 /// Bisections by which an end of the interval is sought between two measured values.
 const BISECTIONS: usize = 8;
@@ -26,6 +27,8 @@ pub(super) struct Curve {
     pub(super) logs: Vec<Result<Terms, String>>,
     /// What the machine itself can add to a ratio.
     pub(super) floor: f64,
+    /// What the other points of the comparison lend.
+    pub(super) moderation: Moderation,
 }
 
 impl Curve {
@@ -56,7 +59,7 @@ impl Curve {
                 let (from, to) = (self.ln_x[after - 1], self.ln_x[after]);
                 let share = (place - from) / (to - from);
                 let scaled = |terms: &Terms, share: f64| {
-                    terms.iter().map(|(factor, it)| (factor * share, *it)).collect::<Terms>()
+                    terms.iter().map(|(factor, it)| (factor * share, it.clone())).collect::<Terms>()
                 };
                 self.ratio(&[scaled(left, 1.0 - share), scaled(right, share)].concat())
             }
@@ -72,7 +75,12 @@ impl Curve {
     }
 
     fn ratio(&self, terms: &Terms) -> Contrast {
-        Contrast::of(terms, self.floor)
+        Contrast::of(terms, self.floor).moderated(self.moderation)
+    }
+
+    /// The ratios at the measured values.
+    pub(super) fn ratios(&self) -> impl Iterator<Item = Contrast> {
+        self.logs.iter().flatten().map(|terms| self.ratio(terms))
     }
 
     /// Whether it certainly crosses before a place; never before the first measured value.
@@ -117,7 +125,7 @@ impl Curve {
         if let Some(Err(why)) = self.logs.iter().find(|terms| terms.is_err()) {
             return why.clone();
         }
-        if self.logs.iter().flatten().any(|terms| self.ratio(terms).is_disturbed) {
+        if self.ratios().any(|ratio| ratio.is_disturbed) {
             return DISTURBED.to_owned();
         }
         let is_outside = |limit: Option<(f64, bool)>| {

@@ -1,27 +1,39 @@
 //! Figures on the scale on which they are compared, and contrasts of them: sums with factors, such as the difference of two
 //! logarithms, which is that of a ratio.
 
-use measure::stats::t_quantile;
+use std::rc::Rc;
+
 use measure::{Combine, Direction};
-use results::{CaseResult, LEAST_ROUNDS};
+use results::{CaseResult, GROUP, LEAST_ROUNDS, PointKey};
 
 use super::found::Datum;
-use crate::change::{DISTURBED_FLOOR, Scale, Side};
+use crate::change::{DISTURBED_FLOOR, ENTRY_STATES, Scatter, Side, entries_per_cycle};
+use crate::evidence::{Moderation, Variance};
+use crate::paired::{Rounds, paired};
+use crate::scale::Scale;
 use crate::spread::grid_step;
 
 /// The largest difference that rounding makes, in steps of the grid.
 const GRID_STEPS: f64 = 1.5;
 
 /// A figure with its error.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figure {
     pub(super) center: f64,
+    /// Its rounds, if it is known when they began, and the run that they are of: of several systems in turn, the first.
+    rounds: Option<(Rc<Rounds>, String)>,
+    /// What was measured.
+    point: PointKey,
+    /// Its entries into the kernel in one core cycle, in core cycles.
+    entries: f64,
     /// The standard error; 0 for a fact.
     pub(super) error: f64,
     /// Degrees of freedom of the error.
     pub(super) degrees: f64,
     /// What the machine's drift and rounding can add.
     pub(super) floor: f64,
+    /// The standard error that rounding adds.
+    rounding: f64,
     /// Whether the true figure may be any greater one: something else limited it.
     pub(super) is_lower_bound: bool,
     /// Whether it has no variance, such as a number of system calls.
@@ -36,15 +48,15 @@ impl Figure {
     /// # Errors
     /// Why nothing can be decided by it.
     pub(super) fn of(datum: &Datum, scale: Scale, in_cycles: bool) -> Result<Self, String> {
-        if let Some(count) = datum.count {
-            return Self::fact(count, scale);
-        }
         let result = datum.result;
+        if let Some(count) = datum.count {
+            return Self::fact(result, count, scale);
+        }
         let factor = result.cycles_per_ns().filter(|_| in_cycles).unwrap_or(1.0);
         let side = Side::of(result, factor);
         let side = side.ok_or_else(|| format!("{} has no figure", result.label()))?;
         if is_fact(result) {
-            return Self::fact(side.estimate.median, scale);
+            return Self::fact(result, side.estimate.median, scale);
         }
         let is_lower_bound = datum.is_lower_bound && result.better == Direction::Higher;
         if let Some(why) = datum.held_back.as_ref().filter(|_| !is_lower_bound) {
@@ -63,6 +75,9 @@ impl Figure {
             return Err(format!("{had} rounds are too few: at least {LEAST_ROUNDS} are needed"));
         }
         let rounding = rounding(result, scale, factor);
+        let run = &datum.document.run;
+        let run = run.asked.get(GROUP).unwrap_or(&run.id).clone();
+        let rounds = Rounds::of(result, factor, scale).map(|rounds| (Rc::new(rounds), run));
         let is_disturbed = datum.is_disturbed || side.has_few_quiet_rounds;
         let disturbance = match (is_disturbed, scale) {
             (false, _) => 0.0,
@@ -70,25 +85,34 @@ impl Figure {
             (true, Scale::Figures) => DISTURBED_FLOOR * center.abs(),
         };
         Ok(Self {
+            rounds,
+            point: result.point(),
+            entries: entries_per_cycle(result).filter(|_| in_cycles).unwrap_or(0.0),
             center: scale.of(center),
             error: spread.error,
             degrees: spread.degrees,
             floor: spread.drift.max(rounding).max(disturbance),
+            // Uniform within a step, of which `rounding` is some.
+            rounding: rounding / GRID_STEPS / 12f64.sqrt(),
             is_lower_bound,
             is_fact: false,
             is_disturbed,
         })
     }
 
-    fn fact(number: f64, scale: Scale) -> Result<Self, String> {
+    fn fact(result: &CaseResult, number: f64, scale: Scale) -> Result<Self, String> {
         if scale == Scale::Logarithms && number <= 0.0 {
             return Err("a figure is 0, so that there is no ratio".to_owned());
         }
         Ok(Self {
+            rounds: None,
+            point: result.point(),
+            entries: 0.0,
             center: scale.of(number),
             error: 0.0,
             degrees: f64::INFINITY,
             floor: 0.0,
+            rounding: 0.0,
             is_lower_bound: false,
             is_fact: true,
             is_disturbed: false,
@@ -119,20 +143,24 @@ fn rounding(result: &CaseResult, scale: Scale, factor: f64) -> f64 {
     }
 }
 
-/// A sum of figures with factors, and its error (Welch 1947, Satterthwaite 1946).
+/// A sum of figures with factors, and its error: of rounds made next to each other where they are of one run, else of the figures'
+/// own errors (Welch 1947, Satterthwaite 1946).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Contrast {
     pub(super) center: f64,
-    error: f64,
-    degrees: f64,
-    /// What the machine itself can add.
+    scatter: Scatter,
+    /// By what factor the variance of a block exceeds that of a difference of two figures.
+    scale: f64,
+    /// What the machine itself can add, except to rounds made next to each other.
     pub(super) floor: f64,
     /// Whether the true sum may be any lower one.
     open_below: bool,
     /// Whether the true sum may be any greater one.
     open_above: bool,
-    /// Whether too few rounds of some figure were quiet.
+    /// Whether too few rounds of some figure were quiet, and these were not made next to each other.
     pub(super) is_disturbed: bool,
+    /// Whether they were, and most of them were disturbed.
+    pub(super) is_beside_load: bool,
 }
 
 /// A range on the scale of a quantity.
@@ -146,49 +174,121 @@ impl Contrast {
     /// One that may be anything.
     pub(super) const UNKNOWN: Self = Self {
         center: 0.0,
-        error: 0.0,
-        degrees: f64::INFINITY,
+        scatter: Scatter {
+            variance: Variance { value: 0.0, degrees: f64::INFINITY },
+            count: 1.0,
+            fixed: 0.0,
+            is_in_blocks: false,
+        },
+        scale: 1.0,
         floor: 0.0,
         open_below: true,
         open_above: true,
         is_disturbed: false,
+        is_beside_load: false,
     };
 
     /// The sum of these figures, each multiplied by its factor; `floor` is added to what the machine itself can add, unless all
     /// are facts.
     pub(super) fn of(terms: &[(f64, Figure)], floor: f64) -> Self {
+        Self::in_blocks(terms).unwrap_or_else(|| Self::of_errors(terms, floor))
+    }
+
+    /// Of rounds that were made next to each other; `None` if there are not two figures with such rounds.
+    fn in_blocks(terms: &[(f64, Figure)]) -> Option<Self> {
+        let varying = || terms.iter().filter(|(_, figure)| !figure.is_fact);
+        let (_, first) = varying().next()?.1.rounds.as_ref()?;
+        let mut series: Vec<(f64, &Rounds)> = Vec::new();
+        for (factor, figure) in varying() {
+            let (rounds, run) = figure.rounds.as_ref()?;
+            if run != first {
+                return None;
+            }
+            series.push((*factor, rounds));
+        }
+        if series.len() < 2 {
+            return None;
+        }
+        let found = paired(&series)?;
+        let facts = terms.iter().filter(|(_, figure)| figure.is_fact);
+        let facts: f64 = facts.map(|(factor, figure)| factor * figure.center).sum();
+        let squares: f64 = series.iter().map(|(factor, _)| factor.powi(2)).sum();
+        let rounding = |(factor, figure): &(f64, Figure)| (factor * figure.rounding).powi(2);
+        let fixed = Self::by_states(terms).powi(2) + varying().map(rounding).sum::<f64>();
+        Some(Self {
+            center: found.center + facts,
+            scatter: Scatter {
+                variance: found.variance,
+                count: found.count,
+                fixed,
+                is_in_blocks: true,
+            },
+            scale: squares / 2.0,
+            floor: 0.0,
+            is_disturbed: false,
+            is_beside_load: found.is_beside_load,
+            ..Self::bounds(terms)
+        })
+    }
+
+    /// By how much the states of entering the kernel can move the sum, as a standard deviation: not that of one operation on
+    /// several systems, which are in the same state.
+    fn by_states(terms: &[(f64, Figure)]) -> f64 {
+        if terms.iter().all(|(_, figure)| figure.point == terms[0].1.point) {
+            return 0.0;
+        }
+        ENTRY_STATES
+            * terms.iter().map(|(factor, figure)| factor * figure.entries).sum::<f64>().abs()
+    }
+
+    /// Of the errors of the figures.
+    fn of_errors(terms: &[(f64, Figure)], floor: f64) -> Self {
         let variance = |(factor, figure): &(f64, Figure)| (factor * figure.error).powi(2);
         let all: f64 = terms.iter().map(variance).sum();
         let by_degrees: f64 =
             terms.iter().map(|term| variance(term).powi(2) / term.1.degrees).sum();
+        let degrees = if by_degrees > 0.0 { all.powi(2) / by_degrees } else { f64::INFINITY };
         let drift = terms.iter().map(|(factor, figure)| factor.abs() * figure.floor);
-        let bound = |sign: f64| {
-            terms.iter().any(|(factor, figure)| figure.is_lower_bound && factor * sign > 0.0)
-        };
         let are_facts = terms.iter().all(|(_, figure)| figure.is_fact);
         Self {
             center: terms.iter().map(|(factor, figure)| factor * figure.center).sum(),
-            error: all.sqrt(),
-            degrees: if by_degrees > 0.0 { all.powi(2) / by_degrees } else { f64::INFINITY },
+            scatter: Scatter::of_error(all.sqrt(), degrees),
             floor: drift.fold(if are_facts { 0.0 } else { floor }, f64::max),
-            open_below: bound(-1.0),
-            open_above: bound(1.0),
             is_disturbed: terms.iter().any(|(_, figure)| figure.is_disturbed),
+            ..Self::bounds(terms)
         }
     }
 
-    /// Half of the interval's width that comes from the rounds; `chance` is that of both ends together.
-    fn half(&self, chance: f64) -> f64 {
-        if self.error == 0.0 {
-            return 0.0;
+    /// What is open because figures are bounds.
+    fn bounds(terms: &[(f64, Figure)]) -> Self {
+        let bound = |sign: f64| {
+            terms.iter().any(|(factor, figure)| figure.is_lower_bound && factor * sign > 0.0)
+        };
+        Self { open_below: bound(-1.0), open_above: bound(1.0), ..Self::UNKNOWN }
+    }
+
+    /// Whether a figure in it is only a bound.
+    pub(super) fn is_bound(&self) -> bool {
+        self.open_below || self.open_above
+    }
+
+    /// The variance of a difference of two figures, by these blocks; `None` without blocks.
+    pub(super) fn variance(&self) -> Option<Variance> {
+        let Variance { value, degrees } = self.scatter.variance;
+        self.scatter.is_in_blocks.then_some(Variance { value: value / self.scale, degrees })
+    }
+
+    /// With what the other points of the comparison lend it.
+    pub(super) fn moderated(self, moderation: Moderation) -> Self {
+        match self.scatter.is_in_blocks {
+            true => Self { scatter: self.scatter.moderated(moderation, self.scale), ..self },
+            false => self,
         }
-        // Beyond a thousand, Student's t is normal.
-        t_quantile(1.0 - chance / 2.0, self.degrees.min(1e3)) * self.error
     }
 
     /// The interval that misses the truth with this chance at most, at each end with half of it.
     pub(super) fn range(&self, chance: f64) -> Range {
-        let reach = self.half(chance) + self.floor;
+        let reach = self.scatter.half_width(chance) + self.floor;
         Range {
             low: if self.open_below { f64::NEG_INFINITY } else { self.center - reach },
             high: if self.open_above { f64::INFINITY } else { self.center + reach },

@@ -10,35 +10,35 @@
 //! corrected, failing is not. A trend is an intersection over its steps, and a region with two ends is rejected at either
 //! end; both are corrected in the same way.
 //!
-//! No verdict falls below what the machine itself varies by: the interval is widened by the drift in the course of a run, by the
-//! rounding of times, by the difference of the machine's speed between runs, and for ratios by the floor of all comparisons.
+//! Figures of one run, or of systems in turn, are compared by their rounds that were made next to each other
+//! ([`crate::paired`]), by intervals that hold at every look ([`crate::evidence`]). Others are not judged below what the machine
+//! itself varies by: their interval is widened by the drift in the course of a run, by the rounding of times, by the difference of
+//! the machine's speed between runs, and for ratios by the floor of all comparisons.
+
+use std::collections::BTreeSet;
 
 use measure::stats::LEVEL;
-use results::Document;
+use results::{Document, LEAST_ROUNDS, PointKey};
 
 use super::model::{Claim, Content, Scope, Statement};
 use super::quantity::{Measured, region_of};
-use super::selection::{Selected, select};
+use super::selection::{Group, Selected, select};
 use super::verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval};
+use crate::change::BESIDE_LOAD;
+use crate::evidence::Moderation;
 
 /// The chance of any wrong verdict of a file.
 const CHANCE: f64 = 1.0 - LEVEL;
 
 /// Judges claims by runs, each of one system. A claim without a system is about the first run that has its points.
 pub fn judge(claims: &[Claim], documents: &[Document]) -> Vec<JudgedClaim> {
-    let selected: Vec<Result<Selected, String>> = claims
-        .iter()
-        .map(|claim| match &claim.content {
-            Content::Missing(what) => Err(format!("missing: {what}")),
-            Content::Statement(statement) => select_one(statement, documents),
-        })
-        .collect();
-    let measurable = selected.iter().filter(|selected| selected.is_ok()).count();
-    let chance = CHANCE / measurable.max(1) as f64;
+    let selected = select_all(claims, documents);
+    let (chance, moderation) = (chance_of_each(&selected), moderation(claims, &selected));
     let judged =
         claims.iter().zip(selected).map(|(claim, selected)| match (&claim.content, selected) {
             (Content::Statement(statement), Ok(selected)) => {
-                let (verdict, note, comparisons) = Judge { statement, chance }.claim(&selected);
+                let judge = Judge { statement, chance, moderation };
+                let (verdict, note, comparisons) = judge.claim(&selected);
                 let left_out = selected.left_out;
                 JudgedClaim { claim: claim.clone(), verdict, note, left_out, comparisons }
             }
@@ -51,6 +51,74 @@ pub fn judge(claims: &[Claim], documents: &[Document]) -> Vec<JudgedClaim> {
             },
         });
     judged.collect()
+}
+
+/// The figures of each claim, or why there are none.
+fn select_all<'a>(
+    claims: &[Claim],
+    documents: &'a [Document],
+) -> Vec<Result<Selected<'a>, String>> {
+    let of_claim = |claim: &Claim| match &claim.content {
+        Content::Missing(what) => Err(format!("missing: {what}")),
+        Content::Statement(statement) => select_one(statement, documents),
+    };
+    claims.iter().map(of_claim).collect()
+}
+
+/// The chance of a wrong verdict on each claim.
+fn chance_of_each(selected: &[Result<Selected, String>]) -> f64 {
+    let measurable = selected.iter().filter(|selected| selected.is_ok()).count();
+    CHANCE / measurable.max(1) as f64
+}
+
+/// What all figures of the claims that were measured next to each other say about the scatter of any of them.
+fn moderation(claims: &[Claim], selected: &[Result<Selected, String>]) -> Moderation {
+    let mut variances = Vec::new();
+    for (claim, selected) in claims.iter().zip(selected) {
+        let (Content::Statement(statement), Ok(selected)) = (&claim.content, selected) else {
+            continue;
+        };
+        let measured =
+            selected.groups.iter().filter_map(|group| Measured::of(group, statement).ok());
+        variances.extend(measured.flat_map(|measured| measured.variances()));
+    }
+    Moderation::of(&variances)
+}
+
+/// The points that a claim compares with each other: one list for each combination of parameters, of those that have several.
+pub fn compared_points(claims: &[Claim], documents: &[Document]) -> Vec<Vec<PointKey>> {
+    let statements = claims.iter().filter_map(|claim| match &claim.content {
+        Content::Statement(statement) => select_one(statement, documents).ok(),
+        Content::Missing(_) => None,
+    });
+    let groups = statements.flat_map(|selected| selected.groups);
+    let points = groups.map(|group| {
+        let points: BTreeSet<PointKey> = group.data().map(|datum| datum.result.point()).collect();
+        points.into_iter().collect::<Vec<_>>()
+    });
+    points.filter(|points| points.len() > 1).collect()
+}
+
+/// The points of which more rounds can decide a claim, each with the number of its run among `documents`. Claims that hold or fail
+/// need none, nor do combinations of parameters that are decided, or figures that are only bounds.
+pub fn undecided_points(claims: &[Claim], documents: &[Document]) -> BTreeSet<(usize, PointKey)> {
+    let selected = select_all(claims, documents);
+    let (chance, moderation) = (chance_of_each(&selected), moderation(claims, &selected));
+    let mut open = BTreeSet::new();
+    for (claim, selected) in claims.iter().zip(&selected) {
+        let (Content::Statement(statement), Ok(selected)) = (&claim.content, selected) else {
+            continue;
+        };
+        let judge = Judge { statement, chance, moderation };
+        for group in judge.undecided_groups(selected) {
+            for datum in group.data() {
+                let is_its = |run: &&Document| std::ptr::eq(*run, datum.document);
+                let run = documents.iter().position(|run| is_its(&run));
+                open.extend(run.map(|run| (run, datum.result.point())));
+            }
+        }
+    }
+    open
 }
 
 /// The figures of a statement, of which there must be one combination if its scope is `at`.
@@ -74,6 +142,7 @@ struct Judge<'a> {
     statement: &'a Statement,
     /// The chance of a wrong verdict on the claim, at both ends together.
     chance: f64,
+    moderation: Moderation,
 }
 
 impl Judge<'_> {
@@ -83,8 +152,9 @@ impl Judge<'_> {
         let mut comparisons = Vec::new();
         let mut shown = Vec::new();
         for group in groups {
-            let judged = Measured::of(group, statement)
-                .and_then(|measured| self.combination(&measured, to_hold, to_fail));
+            let judged = Measured::of(group, statement).and_then(|measured| {
+                self.combination(&measured.moderated(self.moderation), to_hold, to_fail)
+            });
             let (verdict, interval, note) =
                 judged.unwrap_or_else(|why| (ClaimVerdict::Undecided, None, why));
             shown.push(verdict);
@@ -93,9 +163,36 @@ impl Judge<'_> {
         let verdict = self.verdict(&shown, selected);
         let note = match verdict {
             ClaimVerdict::Undecided => self.why_undecided(&comparisons, selected),
+            _ if comparisons.iter().any(|one| one.note == BESIDE_LOAD) => BESIDE_LOAD.to_owned(),
             _ => String::new(),
         };
         (verdict, note, comparisons)
+    }
+
+    /// The combinations that more rounds can decide, if the claim is undecided.
+    fn undecided_groups<'g, 'a>(&self, selected: &'g Selected<'a>) -> Vec<&'g Group<'a>> {
+        let (to_hold, to_fail) = self.chances(selected.groups.len());
+        let mut verdicts = Vec::new();
+        let mut open = Vec::new();
+        for group in &selected.groups {
+            let judged = Measured::of(group, self.statement).and_then(|measured| {
+                let measured = measured.moderated(self.moderation);
+                let (verdict, ..) = self.combination(&measured, to_hold, to_fail)?;
+                Ok((verdict, !measured.is_bound()))
+            });
+            let has_few =
+                || group.data().any(|datum| (datum.result.rounds as usize) < LEAST_ROUNDS);
+            let (verdict, can_be_decided) =
+                judged.unwrap_or_else(|_| (ClaimVerdict::Undecided, has_few()));
+            verdicts.push(verdict);
+            if verdict == ClaimVerdict::Undecided && can_be_decided {
+                open.push(group);
+            }
+        }
+        match self.verdict(&verdicts, selected) {
+            ClaimVerdict::Undecided => open,
+            _ => Vec::new(),
+        }
     }
 
     /// The chances, of both ends together, of the intervals by which one combination of `count` holds and fails.
@@ -109,7 +206,7 @@ impl Judge<'_> {
     }
 
     /// Whether one combination holds or fails by itself, as its interval lies inside or outside of the region; the interval; and
-    /// what would decide it.
+    /// what would decide it, or that it was measured beside load.
     ///
     /// # Errors
     /// Why nothing can be decided.
@@ -130,6 +227,7 @@ impl Judge<'_> {
         let range = measured.range(chance);
         let note = match verdict {
             ClaimVerdict::Undecided => measured.what_would_decide(&region, range),
+            _ if measured.is_beside_load() => BESIDE_LOAD.to_owned(),
             _ => String::new(),
         };
         Ok((verdict, Some(measured.numbers(range)), note))

@@ -1,7 +1,9 @@
 //! The quantity of a claim, computed from the figures of one combination of parameters, with its interval.
 
-use crate::change::{DISTURBED, Scale, floor_at_least, shift_between};
+use crate::change::{DISTURBED, floor_at_least, shift_between};
+use crate::evidence::{Moderation, Variance};
 use crate::frequency::cpu_differences;
+use crate::scale::Scale;
 
 use super::curve::{Curve, Terms};
 use super::figure::{Contrast, Figure, Range};
@@ -83,11 +85,22 @@ impl Measured {
             None => first.a.result.unit.clone(),
         };
         if matches!(quantity, Quantity::Crossing { .. }) && logs.iter().any(Result::is_ok) {
-            return Ok(Self { computed: Computed::Curve(Curve { ln_x, logs, floor }), unit });
+            return Ok(Self {
+                computed: Computed::Curve(Curve {
+                    ln_x,
+                    logs,
+                    floor,
+                    moderation: Moderation::NONE,
+                }),
+                unit,
+            });
         }
         let logs: Vec<Terms> = logs.into_iter().collect::<Result<_, _>>()?;
         let at = |at: usize, factor: f64| {
-            logs[at].iter().map(move |(own, figure)| (own * factor, *figure)).collect::<Vec<_>>()
+            logs[at]
+                .iter()
+                .map(move |(own, figure)| (own * factor, figure.clone()))
+                .collect::<Vec<_>>()
         };
         let computed = match quantity {
             Quantity::Value | Quantity::Ratio => {
@@ -109,6 +122,46 @@ impl Measured {
             Quantity::Crossing { .. } => return Err("it has no figures".to_owned()),
         };
         Ok(Self { computed, unit })
+    }
+
+    /// The variances of the differences behind it, where its rounds were made next to each other.
+    pub(super) fn variances(&self) -> Vec<Variance> {
+        match &self.computed {
+            Computed::One(one, _) | Computed::Slope(one) => one.variance().into_iter().collect(),
+            Computed::Steps(steps) => steps.iter().filter_map(Contrast::variance).collect(),
+            Computed::Curve(curve) => curve.ratios().filter_map(|ratio| ratio.variance()).collect(),
+        }
+    }
+
+    /// With what all points of the claims lend it.
+    pub(super) fn moderated(self, moderation: Moderation) -> Self {
+        let computed = match self.computed {
+            Computed::One(one, scale) => Computed::One(one.moderated(moderation), scale),
+            Computed::Slope(one) => Computed::Slope(one.moderated(moderation)),
+            Computed::Steps(steps) => {
+                Computed::Steps(steps.iter().map(|step| step.moderated(moderation)).collect())
+            }
+            Computed::Curve(curve) => Computed::Curve(Curve { moderation, ..curve }),
+        };
+        Self { computed, ..self }
+    }
+
+    /// Whether it may be any greater or smaller one, however many rounds there are: something else limited a figure.
+    pub(super) fn is_bound(&self) -> bool {
+        match &self.computed {
+            Computed::One(one, _) | Computed::Slope(one) => one.is_bound(),
+            Computed::Steps(steps) => steps.iter().any(Contrast::is_bound),
+            Computed::Curve(curve) => curve.ratios().any(|ratio| ratio.is_bound()),
+        }
+    }
+
+    /// Whether it was measured beside load: most of its blocks were disturbed.
+    pub(super) fn is_beside_load(&self) -> bool {
+        match &self.computed {
+            Computed::One(one, _) | Computed::Slope(one) => one.is_beside_load,
+            Computed::Steps(steps) => steps.iter().any(|step| step.is_beside_load),
+            Computed::Curve(curve) => curve.ratios().any(|ratio| ratio.is_beside_load),
+        }
     }
 
     /// The quantity itself.
@@ -190,7 +243,10 @@ impl Measured {
             return "the load generator or the receiver was the bottleneck, so that the figure is only a bound".to_owned();
         }
         if region.half_width() <= floor {
-            return format!("{varies}: a wider margin would decide it");
+            return match floor > 0.0 {
+                true => format!("{varies}: a wider margin would decide it"),
+                false => "no figure is exactly one number: a margin would decide it".to_owned(),
+            };
         }
         let room = region.distance(center) - floor;
         if room <= 0.0 {

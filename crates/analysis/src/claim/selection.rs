@@ -22,6 +22,13 @@ pub(super) struct Group<'a> {
     pub(super) pairs: Vec<(f64, DatumPair<'a>)>,
 }
 
+impl<'a> Group<'a> {
+    /// The figures of both sides.
+    pub(super) fn data(&self) -> impl Iterator<Item = &Datum<'a>> {
+        self.pairs.iter().flat_map(|(_, pair)| std::iter::once(&pair.a).chain(&pair.b))
+    }
+}
+
 /// What a claim compares, and what is missing from it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selected<'a> {

@@ -40,7 +40,7 @@ pub struct JudgedClaim {
     pub claim: Claim,
     /// The verdict.
     pub verdict: ClaimVerdict,
-    /// What would decide it, or what is missing; empty if it holds or fails.
+    /// What would decide it, or what is missing; if it holds or fails, `beside load` where most rounds were disturbed, or empty.
     pub note: String,
     /// Points that the measured system lacks, each with the reason: the verdict is about the others.
     pub left_out: Vec<String>,
@@ -67,7 +67,7 @@ pub struct JudgedComparison {
     pub interval: Option<QuantityInterval>,
     /// Whether this combination holds or fails by itself.
     pub verdict: ClaimVerdict,
-    /// What would decide it; empty if it holds or fails.
+    /// What would decide it; if it holds or fails, `beside load` where most rounds were disturbed, or empty.
     pub note: String,
 }
 

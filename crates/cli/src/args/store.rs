@@ -53,6 +53,9 @@ pub struct Show {
     /// Print all tables of a run of all areas instead of its summary
     #[arg(long, conflicts_with = "json")]
     pub tables: bool,
+    /// Show only the figures that may lie beyond their interval, and why
+    #[arg(long, conflicts_with = "plot")]
+    pub doubtful: bool,
     /// Plot sweeps and distributions as text, 80 columns wide
     #[arg(long, conflicts_with_all = ["json", "tables", "csv"])]
     pub plot: bool,

@@ -12,7 +12,7 @@ use analysis::claim::{
 };
 use report::{claims_junit, claims_markdown, claims_text};
 use results::Document;
-use runner::Options;
+use runner::{Options, Questions};
 
 use self::missing::Missing;
 use self::request::{again, in_file, options_of};
@@ -91,6 +91,7 @@ fn measured(claims: Vec<Claim>, args: &Check) -> anyhow::Result<Option<Vec<Docum
     let options = Options { claims, ..options_of(args) };
     let needed = Needed {
         by: "these claims".to_owned(),
+        questions: Questions { claims: &options.claims, name_systems: &|_| {} },
         options: &options,
         asked: asked(&options, args),
         on: &args.on,

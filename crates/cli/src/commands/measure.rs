@@ -63,7 +63,7 @@ pub fn measure(
     let clock = best_clock()?;
     let mut store = store_to_write(store_arg)?;
     let tags = output.tags.iter().cloned().collect();
-    let request = Request { plan, asked, tags, clock: &clock };
+    let request = Request { plan, asked, tags, clock: &clock, questions: None };
     let (ended, took) = watched(|watch| runner::begin(request, &mut store, stop, watch))?;
     show_ended(&store, &ended, Some(took), form, output, store_arg)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use report::quantity::format_duration;
 use results::Document;
-use runner::{On, Options, Plan, Request};
+use runner::{On, Options, Plan, Questions, Request};
 
 use super::measure::{best_clock, how_to_resume, plan_of, watched};
 use super::on::{measure_on, note_if_stopped, systems_of};
@@ -20,6 +20,8 @@ pub struct Needed<'a> {
     pub by: String,
     /// Which points, and how precisely. Their budget is that of all systems together.
     pub options: &'a Options,
+    /// What they are to answer, which decides how many rounds they get.
+    pub questions: Questions<'a>,
     /// What is kept with each run.
     pub asked: BTreeMap<String, String>,
     /// The systems; this one if none is named.
@@ -51,14 +53,16 @@ impl Needed<'_> {
             true => {
                 let clock = best_clock()?;
                 let (asked, tags) = (self.asked, BTreeMap::new());
-                let request = Request { plan: &plan, asked, tags, clock: &clock };
+                let questions = Some(self.questions);
+                let request = Request { plan: &plan, asked, tags, clock: &clock, questions };
                 let (ended, took) =
                     watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
                 (vec![ended], took)
             }
             false => {
                 let (asked, tags) = (self.asked, BTreeMap::new());
-                measure_on(&systems, self.options, asked, tags, &mut store, &stop)?
+                let questions = Some(self.questions);
+                measure_on(&systems, self.options, asked, tags, questions, &mut store, &stop)?
             }
         };
         let ids: Vec<&str> = ended.iter().map(|one| one.id.as_str()).collect();

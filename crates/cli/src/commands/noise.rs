@@ -29,7 +29,8 @@ pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
         for _ in 0..2 {
             let plan = plan_of(&args.measuring.options()?)?;
             let asked = args.measuring.asked();
-            let request = Request { plan: &plan, asked, tags: tags.clone(), clock: &clock };
+            let tags = tags.clone();
+            let request = Request { plan: &plan, asked, tags, clock: &clock, questions: None };
             let (ended, _) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
             if ended.ending == runner::Ending::Stopped {
                 note("stopped: this check is not complete and is not used");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use analysis::NoiseCheck;
 use report::systems_summary;
 use results::{Document, Store};
-use runner::{Ended, OnRequest, Options, RunError, Starts, Timeouts};
+use runner::{Ended, OnRequest, Options, Questions, RunError, Starts, Timeouts};
 use systems::{System, SystemsFile};
 
 use super::measure::{Form, in_progress, show_results};
@@ -32,6 +32,7 @@ pub fn measure_on(
     options: &Options,
     asked: BTreeMap<String, String>,
     tags: BTreeMap<String, String>,
+    questions: Option<Questions>,
     store: &mut Store,
     stop: &AtomicBool,
 ) -> Result<(Vec<Ended>, Duration), RunError> {
@@ -47,6 +48,7 @@ pub fn measure_on(
         systems: systems.iter().map(|system| system as &dyn Starts).collect(),
         timeouts: Timeouts::default(),
         seed: runner::random_seed(),
+        questions,
     };
     in_progress(|watch| runner::begin_on(request, store, stop, watch))
 }
@@ -70,7 +72,7 @@ pub fn run_on(args: &Run, form: Form, stop: &AtomicBool) -> anyhow::Result<Endin
     let options = args.options()?;
     let mut store = store_to_write(&args.store)?;
     let tags = args.output.tags.iter().cloned().collect();
-    let (ended, took) = measure_on(&systems, &options, args.asked(), tags, &mut store, stop)?;
+    let (ended, took) = measure_on(&systems, &options, args.asked(), tags, None, &mut store, stop)?;
     let documents = ended.iter().map(|ended| store.document(&ended.id));
     let documents: Vec<Document> = documents.collect::<Result<_, _>>()?;
     if form == Form::Json {

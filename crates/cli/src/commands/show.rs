@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use report::{ReportRun, RunLine, chart_svg, plots, runs_table};
+use report::{ReportRun, RunLine, chart_svg, is_marked, plots, runs_table};
 use results::{Document, RunSummary, Store, StoreError};
 use runner::{PlanError, recorded};
 use serde_json::{Value, json};
@@ -37,6 +37,13 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
             return Err(Usage(format!("run {id} has no results for {filters}")).into());
         }
     }
+    if args.doubtful {
+        document.results.retain(is_marked);
+        if document.results.is_empty() && !args.json {
+            print("No figure may lie beyond its interval.\n")?;
+            return Ok(Ending::Done);
+        }
+    }
     if args.plot {
         let recorded = recorded(&store, &document)?;
         let run = ReportRun { document: &document, recorded: recorded.as_ref() };
@@ -47,7 +54,7 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     if args.files.are_printed() {
         return Ok(Ending::Done);
     }
-    let form = Form::of(args.json, args.tables || !filters.is_empty());
+    let form = Form::of(args.json, args.tables || args.doubtful || !filters.is_empty());
     if !args.json && !is_summarised(&document, form) {
         print(&format!("Run {} on {}\n", document.run.id, document.machine_line()))?;
     }

@@ -11,7 +11,7 @@ use analysis::claim::judge;
 use analysis::study::{MeasuredTable, NAMES, Size, Study, TEMPLATE, included, name_systems};
 use report::{StudyLine, StudyPage, studies_table, study_text};
 use results::Document;
-use runner::{Options, Selection};
+use runner::{Options, Questions, Selection};
 
 use super::check::{ending, existing};
 use super::command_line::{in_one_line, store_option};
@@ -126,10 +126,6 @@ fn parsed(name: &str, text: &str, size: Size) -> Result<Study, Usage> {
     Study::parse(text, size).map_err(|error| Usage(format!("{name}: {error}")))
 }
 
-/// Trials of a point whose planned ones were disturbed or differ too much, as far as the study's budget goes. Its claims need six
-/// quiet ones.
-const TRIALS_AT_MOST: usize = 18;
-
 /// What a study measures, on this number of systems. The budget of a study is that of one run.
 fn options_of(study: &Study, size: Size, systems: usize) -> Options {
     let selections = study
@@ -138,9 +134,7 @@ fn options_of(study: &Study, size: Size, systems: usize) -> Options {
         .map(|measure| Selection { filters: measure.cases.clone(), params: measure.params.clone() })
         .collect();
     let systems = u32::try_from(systems.max(1)).unwrap_or(u32::MAX);
-    let trials_at_most = (size == Size::Default).then_some(TRIALS_AT_MOST);
     Options {
-        trials_at_most,
         selections,
         full: size == Size::Full,
         precision: study.precision,
@@ -163,8 +157,12 @@ fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Vec
     if size == Size::Full {
         asked.insert(SIZE.to_owned(), FULL.to_owned());
     }
+    let name_runs = |runs: &mut [Document]| {
+        name_systems(study, runs);
+    };
     let needed = Needed {
         by: format!("study {}", study.name),
+        questions: Questions { claims: &study.claims, name_systems: &name_runs },
         options: &options_of(study, size, args.on.on.len()),
         asked,
         on: &args.on,

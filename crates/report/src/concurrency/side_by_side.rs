@@ -10,7 +10,7 @@ use crate::first_seen::grouped;
 use crate::folded::unsupported_lines;
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column, Group};
-use crate::interval::interval_column;
+use crate::interval::{Uncertain, interval_column};
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure, measured_half_width};
 use crate::rows::{COST, Row, measured, word};
@@ -268,7 +268,7 @@ fn rounded(estimate: &Estimate, unit: &str) -> Figure {
 
 /// The intervals, if any line has one.
 pub(crate) fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
-    interval_column(results.iter().map(|result| measured((*result)?)), page)
+    interval_column(results.iter().map(|result| Uncertain::of((*result)?)), page)
 }
 
 /// The overhead relative to an ideal schedule.

@@ -1,6 +1,6 @@
 //! The points of a run by area, for tables and charts of the page.
 
-use measure::{Metric, Role, TIME};
+use measure::{Doubt, Metric, Role, TIME};
 use results::{CaseResult, Estimate, Outcome, PointKey};
 
 use crate::first_seen::{distinct, grouped};
@@ -99,9 +99,11 @@ pub(super) fn short_name(result: &CaseResult, shared: &[Param]) -> String {
     label(result).without(shared).short()
 }
 
-/// The estimate of a measured result whose figures are all finite.
+/// The estimate of a measured result whose figures are all finite; one without evidence for an interval has its figure at both ends.
 pub(super) fn estimate(result: &CaseResult) -> Option<Estimate> {
     let e = measured(result)?;
+    let is_open = e.low == f64::NEG_INFINITY && e.high == f64::INFINITY;
+    let e = if is_open { Estimate { low: e.median, high: e.median, ..e } } else { e };
     [e.median, e.low, e.high].iter().all(|value| value.is_finite()).then_some(e)
 }
 
@@ -140,12 +142,13 @@ fn with_unit(figure: String, unit: &str) -> String {
 /// The point and its figure in words: `spin workers=4, time: 164.9 ns (164.1 ns to 165.3 ns)`.
 fn in_words(name: &str, e: &Estimate, result: &CaseResult) -> String {
     let figure = figure_of(e, result);
-    let doubts = if result.doubts.is_empty() { "" } else { "; doubtful" };
+    let marks: Vec<&str> = result.doubts.iter().filter_map(Doubt::mark).collect();
+    let marks: String = marks.iter().map(|mark| format!("; {mark}")).collect();
     match e.low == e.high {
-        true => format!("{name}, {}: {figure}{doubts}", result.metric),
+        true => format!("{name}, {}: {figure}{marks}", result.metric),
         false => {
             let interval = interval_of(e, &result.unit);
-            format!("{name}, {}: {figure} ({interval}){doubts}", result.metric)
+            format!("{name}, {}: {figure} ({interval}){marks}", result.metric)
         }
     }
 }

@@ -13,11 +13,12 @@ use crate::html::points::{estimate, figure_of, interval_of};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text};
 use crate::html::view::View;
+use crate::marks::{marks, marks_line, width_line};
 use crate::page::Page;
 use crate::quantity::cycles_figure;
 use crate::results_table::closing_line;
 use crate::rows::{reasons, word};
-use crate::summary::{cost_rows, doubt_line, is_doubtful, level_words, machine_line, sentences};
+use crate::summary::{cost_rows, level_words, machine_line, sentences};
 
 /// Wide enough that no sentence is wrapped before the browser does.
 const PAGE: Page = Page { width: 100, colour: false, unicode: true };
@@ -42,7 +43,7 @@ pub(super) fn summary(view: &View) -> Markup {
                         Some(e) => {
                             td {
                                 (Text(&figure_of(&e, result)))
-                                @if is_doubtful(results, result) { span.doubt title="doubtful" { " ?" } }
+                                @for mark in marks(results, result) { span.doubt { " " (mark) } }
                             }
                             td { (Text(&interval_of(&e, &result.unit))) }
                         }
@@ -58,7 +59,7 @@ pub(super) fn summary(view: &View) -> Markup {
         }
         @if !findings.is_empty() { ul.findings { @for finding in &findings { li { (Text(finding)) } } } }
         p { (Text(closing.trim())) }
-        @if let Some(line) = doubt_line(results) { p { (Text(&line)) } }
+        @for line in [marks_line(&view.document.run.id, results), width_line(results)].into_iter().flatten() { p { (Text(&line)) } }
         p { "Intervals: " (level_words(results)) "." }
     }
 }

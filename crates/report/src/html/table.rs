@@ -12,6 +12,7 @@ use crate::first_seen::{distinct, grouped};
 use crate::footnotes::joined;
 use crate::html::points::{AreaPoint, AreaPoints, estimate, figure_of, interval_of, is_derived};
 use crate::html::text::{Text, path};
+use crate::interval::Uncertain;
 use crate::quantity::{
     cycles_figure, figure, format_interval, format_per_op, format_share, measured_half_width,
 };
@@ -150,9 +151,9 @@ fn value_cells(result: &CaseResult) -> Markup {
     let Some(e) = estimate(result) else { return html! { (ending_cell(result)) td {} } };
     html! {
         td { (Text(&figure_of(&e, result))) }
-        td { @if let Some(percent) = percent(&e) {
-            (Text(&percent))
-            small { (Text(&interval_of(&e, &result.unit))) }
+        td { @match percent(&e) {
+            Some(percent) => { (Text(&percent)) small { (Text(&interval_of(&e, &result.unit))) } }
+            None => { @if let Some(few) = few_rounds(result) { (few) } }
         } }
     }
 }
@@ -160,6 +161,12 @@ fn value_cells(result: &CaseResult) -> Markup {
 /// The interval relative to the figure; `None` for an exact one.
 fn percent(e: &Estimate) -> Option<String> {
     format_interval(e.median, e.low, e.high).filter(|_| e.low != e.high)
+}
+
+/// The number of rounds, where they are no evidence for an interval.
+fn few_rounds(result: &CaseResult) -> Option<String> {
+    let figure = Uncertain::of(result).filter(|figure| !figure.estimate.has_interval())?;
+    figure.words()
 }
 
 fn ending_cell(result: &CaseResult) -> Markup {

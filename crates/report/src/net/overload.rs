@@ -113,7 +113,7 @@ fn of_setting(setting: &[(&str, &str)], lines: &[OverloadLine], page: &Page) -> 
 /// The table, and which architectures collapse.
 fn figures(lines: &[&OverloadLine], page: &Page) -> String {
     let reasons: Vec<Vec<Reason>> = lines.iter().map(|line| line.reasons()).collect();
-    let notes = Footnotes::of(&reasons);
+    let notes = Footnotes::lettered(&reasons);
     let number = |heading: &str, metric: &Metric, scale: f64| {
         let cell = |line: &&OverloadLine| match (line.estimate(metric), line.ending()) {
             (Some(e), _) => {

@@ -29,7 +29,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let results = |pair| COLUMNS.map(|(metric, _)| result(pair, metric));
     let doubts_of = |pair| results(pair).into_iter().flatten().flat_map(doubts).collect();
     let reasons: Vec<Vec<Reason>> = pairs.iter().map(doubts_of).collect();
-    let notes = Footnotes::of(&reasons);
+    let notes = Footnotes::lettered(&reasons);
     let columns = |metric: &Metric, heading: &str| {
         let results: Vec<Option<&CaseResult>> = pairs.iter().map(|p| result(p, metric)).collect();
         let cells = results.iter().map(|r| r.map(cell));

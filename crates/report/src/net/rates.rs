@@ -6,7 +6,7 @@ use results::Estimate;
 
 use crate::footnotes::Footnotes;
 use crate::grid::Column;
-use crate::interval::interval_column;
+use crate::interval::{Uncertain, interval_column};
 use crate::net::levels::{self, Block, Entry, three_digits};
 use crate::net::sweep::{ANSWER, Arch, Point, Sweep};
 use crate::page::Page;
@@ -136,7 +136,8 @@ pub(crate) fn rate_columns(
     let rates = levels::column(&sweep.levels[at].to_string(), points().map(entry).collect());
     let mut columns = vec![spaced(rates, layout.close)];
     if layout.intervals {
-        columns.extend(intervals(points().map(|point| point.estimate(&RATE)), page));
+        let figures = points().map(|point| Uncertain::of(point.result(&RATE)?));
+        columns.extend(interval_column(figures, page));
     }
     columns
 }
@@ -149,11 +150,6 @@ fn mark(point: &Point) -> &'static str {
         (false, false) => GAVE_WAY,
         (true, false) => "*!",
     }
-}
-
-/// The intervals of estimates, except those of a single round.
-fn intervals(estimates: impl Iterator<Item = Option<Estimate>>, page: &Page) -> Option<Column> {
-    interval_column(estimates.map(|e| e.filter(|e| e.low < e.high)), page)
 }
 
 /// The mean over the levels, and its ratios to the means of the architectures to compare with.
@@ -181,7 +177,14 @@ fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<V
                 let Ratio { mid, low, high } = multiple.as_ref()?.ratio;
                 Some(Estimate { median: mid, low, high, level: LEVEL })
             };
-            part.extend(intervals(ratios.iter().map(estimate), page));
+            let uncertain = |ratio| {
+                let estimate = estimate(ratio).filter(Estimate::has_interval)?;
+                if estimate.low == estimate.high {
+                    return None;
+                }
+                Some(Uncertain { estimate, rounds: 0 })
+            };
+            part.extend(interval_column(ratios.iter().map(uncertain), page));
         }
         parts.push(part);
     }

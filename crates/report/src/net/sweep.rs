@@ -242,7 +242,7 @@ impl<'r> Point<'r> {
         let is_listed_elsewhere = |reason: &Reason| match reason {
             Reason::Doubt(doubt) => doubt.is_saturated() || doubt.is_failure_under_load(),
             Reason::Missing(_) => ended,
-            Reason::TooWide | Reason::Note(_) => false,
+            Reason::Note(_) => false,
         };
         let all = self.results.iter().flat_map(|result| reasons(result));
         all.filter(|reason| !is_listed_elsewhere(reason)).collect()

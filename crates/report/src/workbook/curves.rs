@@ -45,10 +45,12 @@ pub(super) struct CurvePoint {
 impl CurvePoint {
     /// `estimate` in units of `unit`.
     fn of(estimate: &Estimate, unit: f64) -> CurvePoint {
+        // Without evidence for an interval, the figure alone is drawn.
+        let distance = |apart: f64| if apart.is_finite() { apart.max(0.0) / unit } else { 0.0 };
         CurvePoint {
             mid: estimate.median / unit,
-            below: (estimate.median - estimate.low).max(0.0) / unit,
-            above: (estimate.high - estimate.median).max(0.0) / unit,
+            below: distance(estimate.median - estimate.low),
+            above: distance(estimate.high - estimate.median),
         }
     }
 }

@@ -43,8 +43,10 @@ const COLUMNS: [Column; 36] = [
     ("cycles", |of| per_op(of, |n| n.cycles)),
     ("doubts", CaseResult::doubts_in_words),
     ("core_cycles", |of| figure(of, |of| Some(of.cycles?.median))),
-    ("core_cycles_low", |of| figure(of, |of| Some(of.cycles?.low))),
-    ("core_cycles_high", |of| figure(of, |of| Some(of.cycles?.high))),
+    ("core_cycles_low", |of| figure(of, |of| Some(of.cycles?.low).filter(|low| low.is_finite()))),
+    ("core_cycles_high", |of| {
+        figure(of, |of| Some(of.cycles?.high).filter(|high| high.is_finite()))
+    }),
     ("host_syscalls", |of| per_op(of, |n| n.host_syscalls)),
     ("host_switches", |of| per_op(of, |n| n.host_switches)),
     ("host_ptrace_stops", |of| per_op(of, |n| n.host_ptrace_stops)),
@@ -85,7 +87,7 @@ fn figure<T: ToString>(of: &CaseResult, value: impl Fn(&CaseResult) -> Option<T>
 }
 
 fn estimate(of: &CaseResult, part: fn(Estimate) -> f64) -> String {
-    figure(of, |of| of.estimate.map(part))
+    figure(of, |of| of.estimate.map(part).filter(|number| number.is_finite()))
 }
 
 fn seen(of: &CaseResult, part: fn(Distribution) -> f64) -> String {

@@ -98,6 +98,8 @@ impl Present {
             PointState {
                 system: 0,
                 group,
+                area: 0,
+                is_asked: false,
                 planned,
                 planned_per_boot: planned,
                 at_most,

@@ -21,6 +21,11 @@ impl Point {
         results::label(&self.case, &self.params)
     }
 
+    /// The area of its case.
+    pub fn area(&self) -> &str {
+        self.case.split('/').next().unwrap_or(&self.case)
+    }
+
     /// What has the same share of work bound by the core's frequency: the rounds of all points of a case, but of the user's
     /// functions each.
     pub(crate) fn kind(&self) -> String {

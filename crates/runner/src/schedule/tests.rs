@@ -29,6 +29,8 @@ fn point(system: usize, group: usize, planned: usize) -> PointState {
     PointState {
         system,
         group,
+        area: 0,
+        is_asked: false,
         planned,
         planned_per_boot: planned,
         at_most: planned * 4,

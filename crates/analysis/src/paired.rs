@@ -1,0 +1,115 @@
+//! Differences between figures whose rounds were made next to each other.
+//!
+//! What changes the machine for seconds (a neighbour, a state of the core, another program) changes all rounds of a *block*:
+//! one round of each figure, those nearest to each other in time. So the figures are compared block by block, whether quiet or
+//! not. Which blocks count is decided by the sentinel alone, never by their values.
+
+use results::{CaseResult, LEAST_ROUNDS};
+
+use crate::evidence::Variance;
+use crate::scale::Scale;
+use crate::spread::{self, neighbours};
+
+/// The rounds of one figure, on the scale on which it is compared.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rounds {
+    /// The values of the quiet ones.
+    quiet: Timed,
+    /// The values of all.
+    all: Timed,
+}
+
+/// Values with the times at which their rounds began.
+#[derive(Debug, Clone, PartialEq)]
+struct Timed {
+    values: Vec<f64>,
+    starts_ms: Vec<i64>,
+}
+
+impl Timed {
+    /// `None` if it is not known when they began.
+    fn of(values: &[f64], starts_ms: &[i64], factor: f64, scale: Scale) -> Option<Self> {
+        let values: Vec<f64> = values.iter().map(|value| scale.of(value * factor)).collect();
+        let is_known = !values.is_empty()
+            && values.len() == starts_ms.len()
+            && values.iter().all(|value| value.is_finite());
+        is_known.then(|| Self { values, starts_ms: starts_ms.to_vec() })
+    }
+}
+
+impl Rounds {
+    /// Those of a result, each value multiplied by `factor`; `None` if it is not known when they began, as in results of earlier
+    /// versions, or if a value has no place on the scale.
+    pub(crate) fn of(result: &CaseResult, factor: f64, scale: Scale) -> Option<Self> {
+        let behind_figure =
+            Timed::of(&result.round_values, &result.round_starts_ms, factor, scale)?;
+        if result.disturbed {
+            let quiet = Timed { values: Vec::new(), starts_ms: Vec::new() };
+            return Some(Self { quiet, all: behind_figure });
+        }
+        if result.all_round_values.is_empty() {
+            return Some(Self { quiet: behind_figure.clone(), all: behind_figure });
+        }
+        let (values, starts) = (&result.all_round_values, &result.all_round_starts_ms);
+        Some(Self { quiet: behind_figure, all: Timed::of(values, starts, factor, scale)? })
+    }
+}
+
+/// A difference between figures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Paired {
+    /// The difference: the mean over blocks, without a sixth at each end where there are twelve or more.
+    pub(crate) center: f64,
+    /// The number of differences behind it, as if they were independent.
+    pub(crate) count: f64,
+    /// The variance of one of them.
+    pub(crate) variance: Variance,
+    /// The number of blocks.
+    pub(crate) blocks: usize,
+    /// Whether most blocks were disturbed, so that these count too.
+    pub(crate) is_beside_load: bool,
+}
+
+/// The sum of the figures with their factors, such as 1 and -1; `None` if too few of their rounds lie next to each other.
+pub(crate) fn paired(terms: &[(f64, &Rounds)]) -> Option<Paired> {
+    let all = sums(terms, |rounds| &rounds.all);
+    let quiet = sums(terms, |rounds| &rounds.quiet);
+    let are_enough = quiet.len() >= LEAST_ROUNDS.max(all.len() / 2);
+    let sums = if are_enough { quiet } else { all };
+    if sums.len() < LEAST_ROUNDS {
+        return None;
+    }
+    let middle = spread::middle_of(&sums)?;
+    Some(Paired {
+        center: middle.mean,
+        count: middle.count,
+        variance: Variance { value: middle.variance, degrees: middle.degrees },
+        blocks: sums.len(),
+        is_beside_load: !are_enough,
+    })
+}
+
+/// The sum of each block.
+fn sums<'r>(terms: &[(f64, &'r Rounds)], of: fn(&'r Rounds) -> &'r Timed) -> Vec<f64> {
+    let series: Vec<(f64, &Timed)> =
+        terms.iter().map(|(factor, rounds)| (*factor, of(rounds))).collect();
+    let fewest = (0..series.len()).min_by_key(|&at| series[at].1.values.len());
+    let Some(anchor) = fewest else { return Vec::new() };
+    let anchor_starts = &series[anchor].1.starts_ms;
+    // For each of its rounds, the sum so far, if all others so far have a round next to it.
+    let mut blocks: Vec<Option<f64>> =
+        series[anchor].1.values.iter().map(|value| Some(series[anchor].0 * value)).collect();
+    for (at, (factor, timed)) in series.iter().enumerate() {
+        if at == anchor {
+            continue;
+        }
+        let mut beside: Vec<Option<f64>> = vec![None; blocks.len()];
+        for (own, other) in neighbours(anchor_starts, &timed.starts_ms) {
+            beside[own] = Some(factor * timed.values[other]);
+        }
+        for (block, beside) in blocks.iter_mut().zip(beside) {
+            *block = block.zip(beside).map(|(sum, beside)| sum + beside);
+        }
+    }
+    blocks.into_iter().flatten().collect()
+}

@@ -1,0 +1,123 @@
+//! Marks: words at the rows of figures whose interval itself may be wrong. A wide interval says so itself, and is no mark.
+
+use measure::Doubt;
+use results::{CaseResult, Outcome};
+
+use crate::first_seen::distinct;
+use crate::rows::COST;
+
+/// Intervals wider than this share are counted.
+const WIDE: f64 = 0.1;
+
+/// The marks of a figure: its own, and those of the time of its point, since a disturbance affects all metrics of a point.
+pub(crate) fn marks(results: &[CaseResult], result: &CaseResult) -> Vec<&'static str> {
+    let of_point =
+        |r: &&CaseResult| r.metric == COST && r.case == result.case && r.params == result.params;
+    let time = results.iter().find(of_point).filter(|time| !std::ptr::eq(*time, result));
+    let doubts = result.doubts.iter().chain(time.into_iter().flat_map(|time| &time.doubts));
+    distinct(doubts.filter_map(Doubt::mark))
+}
+
+/// The same in brackets, for the end of a sentence. Saturation is left out: sentences state it as "at least".
+pub(crate) fn in_brackets(results: &[CaseResult], of: &[&CaseResult]) -> String {
+    let is_saturation = |mark: &&str| ["client", "receiver"].contains(mark);
+    let all = of.iter().flat_map(|result| marks(results, result));
+    let marks = distinct(all.filter(|mark| !is_saturation(mark)));
+    if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) }
+}
+
+/// Whether the figure has a mark of its own.
+pub fn is_marked(result: &CaseResult) -> bool {
+    result.outcome == Outcome::Measured && result.doubts.iter().any(|doubt| doubt.mark().is_some())
+}
+
+/// `23 of 469 figures may lie beyond their ±: modes 17, busy 4, rounds 2 (oscost show ID --doubtful)`; `None` if none may.
+pub(crate) fn marks_line(run: &str, results: &[CaseResult]) -> Option<String> {
+    let figures = || results.iter().filter(|r| r.outcome == Outcome::Measured && r.metric == COST);
+    let marked = figures().filter(|result| is_marked(result)).count();
+    if marked == 0 {
+        return None;
+    }
+    let words = |result: &CaseResult| distinct(result.doubts.iter().filter_map(Doubt::mark));
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for word in figures().flat_map(words) {
+        match counts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let counts: Vec<String> =
+        counts.into_iter().map(|(word, count)| format!("{word} {count}")).collect();
+    let all = figures().count();
+    let counts = counts.join(", ");
+    Some(format!(
+        "{marked} of {all} figures may lie beyond their ±: {counts} (oscost show {run} --doubtful)"
+    ))
+}
+
+/// How many times have an interval wider than 10 %, and what narrows them; `None` if none has.
+pub(crate) fn width_line(results: &[CaseResult]) -> Option<String> {
+    let times = results.iter().filter(|r| r.outcome == Outcome::Measured && r.metric == COST);
+    let estimates: Vec<_> = times.filter_map(|result| result.estimate).collect();
+    let half =
+        |e: &&results::Estimate| (e.high - e.median).max(e.median - e.low) > WIDE * e.median.abs();
+    let wide = estimates.iter().filter(half).count();
+    let without = estimates.iter().filter(|e| !e.has_interval()).count();
+    let of_few = match without {
+        0 => String::new(),
+        1 => ", 1 of them of fewer than three rounds".to_owned(),
+        n => format!(", {n} of them of fewer than three rounds"),
+    };
+    let are = if wide == 1 { "interval is" } else { "intervals are" };
+    (wide > 0)
+        .then(|| format!("{wide} {are} wider than ±10 %{of_few}: a longer --budget narrows them."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use results::{Direction, Estimate};
+
+    use super::*;
+
+    fn time(case: &str, doubts: Vec<Doubt>, half: f64) -> CaseResult {
+        let (low, high) = (100.0 - half, 100.0 + half);
+        CaseResult {
+            estimate: Some(Estimate { median: 100.0, low, high, level: 0.95 }),
+            doubts,
+            ..CaseResult::blank(case, BTreeMap::new(), COST, "ns/op", Direction::Lower)
+        }
+    }
+
+    #[test]
+    fn figures_are_marked_by_what_may_be_wrong_and_not_by_their_width() {
+        let results = [
+            time("a/a", vec![Doubt::SeveralModes], 1.0),
+            time("a/b", vec![Doubt::Disturbed, Doubt::SeldomQuiet], 30.0),
+            time("a/c", vec![Doubt::SyncTooFast], 40.0),
+            time("a/d", Vec::new(), f64::INFINITY),
+            time("a/e", Vec::new(), 1.0),
+        ];
+        let line = marks_line("x", &results).unwrap();
+        let expected =
+            "2 of 5 figures may lie beyond their ±: modes 1, busy 1 (oscost show x --doubtful)";
+        assert_eq!(line, expected);
+        let line = width_line(&results).unwrap();
+        assert!(line.starts_with("3 intervals are wider than ±10 %, 1 of them of fewer"), "{line}");
+        assert_eq!((marks_line("x", &results[4..]), width_line(&results[4..])), (None, None));
+        assert_eq!(in_brackets(&results, &[&results[0], &results[1]]), " (modes, busy)");
+    }
+
+    #[test]
+    fn a_mark_of_the_time_is_one_of_all_metrics_of_its_point() {
+        let turnaround = CaseResult {
+            metric: "turnaround".to_owned(),
+            doubts: Vec::new(),
+            ..time("a/a", Vec::new(), 1.0)
+        };
+        let results = [time("a/a", vec![Doubt::Disturbed], 1.0), turnaround];
+        assert_eq!(marks(&results, &results[1]), ["busy"]);
+    }
+}

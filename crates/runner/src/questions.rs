@@ -1,0 +1,237 @@
+//! What a run is to answer: which of its points are compared with each other, and which of these need more rounds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use analysis::claim::{Claim, compared_points, undecided_points};
+use results::{CaseResult, Document, Estimate, PointKey};
+
+use crate::plan::{Plan, Point};
+use crate::schedule::PointState;
+
+/// Points that are measured next to each other, at most: the first round of more would be too long ago for the last.
+const GROUP_AT_MOST: usize = 12;
+/// A look at the figures takes at most this share of the time since the last one.
+const SHARE_OF_LOOKS: u32 = 20;
+
+/// Claims about the figures of a run, or of several runs on systems in turn.
+#[derive(Clone, Copy)]
+pub struct Questions<'a> {
+    /// The claims.
+    pub claims: &'a [Claim],
+    /// Gives runs the names by which the claims call their systems.
+    pub name_systems: &'a dyn Fn(&mut [Document]),
+}
+
+/// The state of the questions of runs in progress.
+pub(crate) struct Asked<'a> {
+    questions: Questions<'a>,
+    /// The runs, without results.
+    runs: Vec<Document>,
+    /// The number of the group of each point that is compared with others.
+    groups: BTreeMap<PointKey, usize>,
+    /// The points that need more rounds, each with the number of its run.
+    open: BTreeSet<(usize, PointKey)>,
+    looked: Instant,
+    took: Duration,
+}
+
+impl<'a> Asked<'a> {
+    /// Before any of these runs, with these points, has a round.
+    pub(crate) fn of(
+        questions: Questions<'a>,
+        mut runs: Vec<Document>,
+        points: &[Vec<Point>],
+    ) -> Self {
+        for (run, points) in runs.iter_mut().zip(points) {
+            run.results = points.iter().flat_map(expected).collect();
+        }
+        (questions.name_systems)(&mut runs);
+        let groups = grouped(&compared_points(questions.claims, &runs));
+        let mut open = BTreeSet::new();
+        for (number, run) in runs.iter_mut().enumerate() {
+            let compared = run.results.iter().map(CaseResult::point);
+            open.extend(
+                compared.filter(|point| groups.contains_key(point)).map(|point| (number, point)),
+            );
+            run.results.clear();
+        }
+        Self { questions, runs, groups, open, looked: Instant::now(), took: Duration::ZERO }
+    }
+
+    /// The group of a point that is compared with others.
+    pub(crate) fn group_of(&self, point: &Point) -> Option<usize> {
+        self.groups.get(&key(point)).copied()
+    }
+
+    /// What the schedule is to know of a point: the questions, if it is part of any, decide how many rounds it gets.
+    pub(crate) fn state(&self, state: PointState, point: &Point, plan: &Plan) -> PointState {
+        let key = key(point);
+        if !self.groups.contains_key(&key) || plan.has_boots() {
+            return state;
+        }
+        PointState {
+            is_asked: true,
+            is_precise: !self.open.contains(&(state.system, key)),
+            at_most: state.at_most.max(plan.rounds_of_question(point)),
+            ..state
+        }
+    }
+
+    /// Whether it is time to look at the figures again.
+    pub(crate) fn is_due(&self) -> bool {
+        self.looked.elapsed() >= self.took * SHARE_OF_LOOKS
+    }
+
+    /// Finds out which questions are open, from the results of each run so far.
+    pub(crate) fn look(&mut self, results: Vec<Vec<CaseResult>>) {
+        let began = Instant::now();
+        for (run, results) in self.runs.iter_mut().zip(results) {
+            run.results = results;
+        }
+        (self.questions.name_systems)(&mut self.runs);
+        self.open = undecided_points(self.questions.claims, &self.runs);
+        self.looked = Instant::now();
+        self.took = self.looked - began;
+    }
+}
+
+fn key(point: &Point) -> PointKey {
+    PointKey { case: point.case.clone(), params: point.params.clone() }
+}
+
+/// The results that a point will have.
+fn expected(point: &Point) -> Vec<CaseResult> {
+    let Some(case) = cases::find(&point.case) else { return Vec::new() };
+    let exact = Some(Estimate { median: 1.0, low: 1.0, high: 1.0, level: measure::stats::LEVEL });
+    let of_metric = |metric: &measure::Metric| CaseResult {
+        estimate: exact,
+        ..CaseResult::of(&point.case, point.params.clone(), metric)
+    };
+    std::iter::once(&measure::TIME).chain(case.metrics).map(of_metric).collect()
+}
+
+/// Groups of points that are compared with each other, directly or by others of the group, as long as they are not too large.
+fn grouped(compared: &[Vec<PointKey>]) -> BTreeMap<PointKey, usize> {
+    let mut groups: Vec<BTreeSet<&PointKey>> = Vec::new();
+    for points in compared {
+        let own: BTreeSet<&PointKey> = points.iter().collect();
+        let (touched, others): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|group| !group.is_disjoint(&own));
+        groups = others;
+        let known: BTreeSet<&PointKey> = touched.iter().flatten().copied().collect();
+        let together: BTreeSet<&PointKey> = own.union(&known).copied().collect();
+        if together.len() <= GROUP_AT_MOST {
+            groups.push(together);
+        } else {
+            groups.extend(touched);
+            let new: BTreeSet<&PointKey> = own.difference(&known).copied().collect();
+            let new: Vec<&PointKey> = new.into_iter().collect();
+            groups.extend(new.chunks(GROUP_AT_MOST).map(|part| part.iter().copied().collect()));
+        }
+    }
+    let numbered = groups.into_iter().enumerate();
+    numbered
+        .flat_map(|(number, group)| group.into_iter().map(move |point| (point.clone(), number)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::claim::ClaimFile;
+    use measure::Params;
+
+    use super::*;
+
+    fn key(name: usize) -> PointKey {
+        PointKey { case: format!("a/{name}"), params: Params::new() }
+    }
+
+    #[test]
+    fn groups_are_what_is_compared_unless_that_is_too_much() {
+        let of = |compared: &[&[usize]]| {
+            let compared: Vec<Vec<PointKey>> = compared
+                .iter()
+                .map(|points| points.iter().map(|&point| key(point)).collect())
+                .collect();
+            grouped(&compared)
+        };
+        let groups = of(&[&[1, 2], &[3, 4], &[2, 5]]);
+        assert!(groups[&key(1)] == groups[&key(5)] && groups[&key(1)] != groups[&key(3)]);
+        let chain: Vec<[usize; 2]> = (0..40).map(|n| [n, n + 1]).collect();
+        let chain: Vec<&[usize]> = chain.iter().map(|pair| &pair[..]).collect();
+        let groups = of(&chain);
+        let numbers: BTreeSet<usize> = groups.values().copied().collect();
+        assert_eq!(groups.len(), 41);
+        for number in numbers {
+            let size = groups.values().filter(|other| **other == number).count();
+            assert!(size <= GROUP_AT_MOST, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_question_is_open_until_its_claim_is_decided() {
+        let text = r#"
+            [[claim]]
+            name = "sysv-slower"
+            sentence = "s"
+            a = { case = "lock/sysv-sem", params = { workers = "1", as = "threads", work = "none" } }
+            b.case = "lock/futex"
+            relation = "> 1""#;
+        let claims = ClaimFile::parse(text).unwrap().claims;
+        let questions = Questions { claims: &claims, name_systems: &|_| {} };
+        let params = |work: &str| -> Params {
+            let all = [("workers", "1"), ("as", "threads"), ("work", work), ("place", "spread")];
+            all.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+        };
+        let point = |case: &str, work: &str| Point { case: case.to_owned(), params: params(work) };
+        let points = [
+            point("lock/sysv-sem", "none"),
+            point("lock/futex", "none"),
+            point("lock/futex", "1us"),
+        ];
+        let info = results::RunInfo {
+            id: "a".to_owned(),
+            started: String::new(),
+            finished: None,
+            seed: 1,
+            oscost: String::new(),
+            tags: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            core_clock_ghz: None,
+            area_seconds: BTreeMap::new(),
+        };
+        let run = Document {
+            schema: results::SCHEMA,
+            run: info,
+            machine: serde_json::Map::new(),
+            results: Vec::new(),
+        };
+        let mut asked = Asked::of(questions, vec![run], &[points.to_vec()]);
+        let is_open = |asked: &Asked| {
+            points.each_ref().map(|point| asked.open.contains(&(0, super::key(point))))
+        };
+        assert_eq!(is_open(&asked), [true, true, false]);
+        let [sysv, futex, other] = points.each_ref().map(|point| asked.group_of(point));
+        assert!(sysv.is_some() && sysv == futex && other.is_none(), "{sysv:?} {futex:?} {other:?}");
+        let measured = |slower: f64| {
+            let of = |point: &Point, factor: f64| CaseResult {
+                round_values: (0..8).map(|n| factor * (100.0 + f64::from(n % 3))).collect(),
+                round_starts_ms: (0..8).map(|n| 100 * n).collect(),
+                estimate: Some(Estimate {
+                    median: factor * 101.0,
+                    low: 0.0,
+                    high: 1e9,
+                    level: 0.95,
+                }),
+                rounds: 8,
+                ..CaseResult::of(&point.case, point.params.clone(), &measure::TIME)
+            };
+            vec![of(&points[0], slower), of(&points[1], 1.0)]
+        };
+        asked.look(vec![measured(1.0)]);
+        assert_eq!(is_open(&asked), [true, true, false], "equal sides");
+        asked.look(vec![measured(2.0)]);
+        assert_eq!(is_open(&asked), [false; 3]);
+    }
+}
