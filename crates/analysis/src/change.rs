@@ -1,12 +1,12 @@
 //! The change of one figure from one run to another, its error, and the floor below which it means nothing.
 
-use measure::stats::{median, quantile, t_quantile};
+use measure::stats::{LEVEL, median, quantile, t_quantile};
 use results::{CaseResult, Document, Estimate, LEAST_ROUNDS, Outcome};
 use serde::Serialize;
 
 use crate::evidence::{Moderation, Variance, critical};
 use crate::frequency::{Frequencies, cpu_differences, speed_shift};
-use crate::paired::{Rounds, paired};
+use crate::paired::{Paired, Rounds, paired};
 use crate::scale::Scale;
 use crate::scope::{Points, References};
 use crate::spread::{Spread, grid_step, welch};
@@ -16,8 +16,8 @@ use crate::spread::{Spread, grid_step, welch};
 pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
 /// The same for core cycles, which are independent of the core's frequency and of disturbances.
 const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;
-/// The same of separate runs where too few rounds were quiet: a factor of 2. A neighbour that never pauses, on the other hardware thread of the
-/// core, leaves about half of it.
+/// The same of separate runs where too few rounds were quiet: a factor of 2. A neighbour that never pauses, on the other hardware
+/// thread of the core, leaves about half of it.
 pub(crate) const DISTURBED_FLOOR: f64 = 1.0;
 /// What is said of a difference below [`DISTURBED_FLOOR`].
 pub(crate) const DISTURBED: &str = "too few rounds were quiet: a quieter machine would decide it";
@@ -115,27 +115,11 @@ impl<'a> Sides<'a> {
 
     /// The difference of rounds that were made next to each other; `None` if too few were, as in separate runs.
     fn change_in_blocks(&self, sides: &[Side; 2], scale: Scale, in_cycles: bool) -> Option<Change> {
+        if !(self.in_turn || self.is_one_run) {
+            return None;
+        }
+        let (found, scatter) = in_blocks(sides, scale, in_cycles)?;
         let [base, new] = sides;
-        let [of_base, of_new] = match self.in_turn || self.is_one_run {
-            true => [base, new].map(|side| Rounds::of(side.result, side.factor, scale)),
-            false => return None,
-        };
-        let found = paired(&[(1.0, &of_new?), (-1.0, &of_base?)])?;
-        let entries = |side: &Side| entries_per_cycle(side.result).filter(|_| in_cycles);
-        let by_states = match base.result.point() == new.result.point() {
-            true => 0.0,
-            false => {
-                let apart = entries(new).unwrap_or(0.0) - entries(base).unwrap_or(0.0);
-                ENTRY_STATES * apart
-            }
-        };
-        let steps = [base, new].map(|side| side.rounding_error(scale).powi(2));
-        let scatter = Scatter {
-            variance: found.variance,
-            count: found.count,
-            fixed: by_states.powi(2) + steps.iter().sum::<f64>(),
-            is_in_blocks: true,
-        };
         Some(Change {
             base: base.estimate,
             new: new.estimate,
@@ -147,8 +131,38 @@ impl<'a> Sides<'a> {
             floor: 0.0,
             is_disturbed: false,
             is_beside_load: found.is_beside_load,
+            differences: found.differences,
         })
     }
+}
+
+/// The difference of rounds that were made next to each other, of one run or of systems in turn; `None` if too few were.
+fn in_blocks([base, new]: &[Side; 2], scale: Scale, in_cycles: bool) -> Option<(Paired, Scatter)> {
+    let [of_base, of_new] = [base, new].map(|side| Rounds::of(side.result, side.factor, scale));
+    let found = paired(&[(1.0, &of_new?), (-1.0, &of_base?)])?;
+    let entries = |side: &Side| entries_per_cycle(side.result).filter(|_| in_cycles).unwrap_or(0.0);
+    let by_states = match base.result.point() == new.result.point() {
+        true => 0.0,
+        false => ENTRY_STATES * (entries(new) - entries(base)),
+    };
+    let steps: f64 = [base, new].map(|side| side.rounding_error(scale).powi(2)).iter().sum();
+    let scatter = Scatter {
+        variance: found.variance,
+        count: found.count,
+        fixed: by_states.powi(2) + steps,
+        is_in_blocks: true,
+    };
+    Some((found, scatter))
+}
+
+/// The ratio of two positive figures of one run, of which rounds were made next to each other, with its interval at
+/// [`LEVEL`](measure::stats::LEVEL); `None` if too few were.
+pub(crate) fn ratio_in_blocks(of: &CaseResult, to: &CaseResult) -> Option<Ratio> {
+    let factors = to.cycles_per_ns().zip(of.cycles_per_ns());
+    let (to_factor, of_factor) = factors.unwrap_or((1.0, 1.0));
+    let sides = [Side::of(to, to_factor)?, Side::of(of, of_factor)?];
+    let (found, scatter) = in_blocks(&sides, Scale::Logarithms, factors.is_some())?;
+    Some(Ratio::of_log(found.center, scatter.half_width(1.0 - LEVEL)))
 }
 
 /// Entries into the kernel by system calls in one core cycle of the operation; `None` if they were not counted, or its cycles were
@@ -244,6 +258,8 @@ pub(crate) struct Change {
     pub(crate) is_disturbed: bool,
     /// Whether they were, and most of them were disturbed.
     pub(crate) is_beside_load: bool,
+    /// When each block of them began, in ms, with its difference; empty without blocks.
+    pub(crate) differences: Vec<(i64, f64)>,
 }
 
 /// How uncertain a change is.
@@ -352,6 +368,7 @@ impl Change {
             floor: seen.max(by_machine).max(rounding(base, new)),
             is_disturbed: sides.iter().any(|side| side.has_few_quiet_rounds),
             is_beside_load: false,
+            differences: Vec::new(),
         }
     }
 

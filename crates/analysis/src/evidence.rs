@@ -3,7 +3,7 @@
 //! A run stops a question when it is answered, so that it looks at the same interval again and again; Student's t would exclude
 //! the truth at some look far more often than promised. Here a value is excluded when the evidence against it reaches 1 / chance:
 //! the likelihood of the differences seen so far if the true mean lies elsewhere, a few standard deviations of a difference away
-//! (two normal priors, for small and for large differences), divided by their likelihood if it is this value. That ratio exceeds
+//! (normal priors, for small and for large differences), divided by their likelihood if it is this value. That ratio exceeds
 //! 1 / chance at any time with at most this chance (Ville 1939; of Student's t: Lai 1976; the ratio in closed form: Gönen,
 //! Johnson, Lu and Westfall 2005).
 //!
@@ -15,7 +15,7 @@ use statrs::function::gamma::digamma;
 
 /// The priors of the true mean, in standard deviations of a difference, with their weights. Most questions are about
 /// differences of the size of the noise; those that are many times as large shall be decided by six pairs.
-const PRIORS: [(f64, f64); 2] = [(0.6, 0.8), (6.0, 0.2)];
+const PRIORS: [(f64, f64); 3] = [(0.5, 0.4), (2.0, 0.4), (8.0, 0.2)];
 /// The most degrees of freedom that the points of a comparison lend each other: their variances never are exactly equal.
 const LENT_AT_MOST: f64 = 20.0;
 /// With fewer points it does not show how much their variances differ.
@@ -101,9 +101,9 @@ fn log_evidence(errors: f64, count: f64, degrees: f64) -> f64 {
         let likelihoods = (1.0 + square).ln() - (1.0 + square / spread).ln();
         weight.ln() + (degrees + 1.0) / 2.0 * likelihoods - spread.ln() / 2.0
     };
-    let [one, other] = PRIORS.map(of_prior);
-    let most = one.max(other);
-    most + ((one - most).exp() + (other - most).exp()).ln()
+    let all = PRIORS.map(of_prior);
+    let most = all.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    most + all.map(|one| (one - most).exp()).iter().sum::<f64>().ln()
 }
 
 /// The second derivative of the logarithm of the gamma function, for positive numbers (Abramowitz and Stegun, 6.4.6 and
@@ -131,8 +131,8 @@ fn inverse_trigamma(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use rand::{RngExt, SeedableRng};
 
     use super::*;
     use crate::simulated::noise;
@@ -242,7 +242,6 @@ mod tests {
         let (triple, tenth) = (decided(3f64.ln(), 6), decided(1.1f64.ln(), 30));
         println!("a ratio of 3 by six pairs: {triple}; of 1.1 by thirty: {tenth}");
         assert!(triple > 0.9 && tenth > 0.5, "{triple} {tenth}");
-        let _: f64 = rng.random();
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub use judge::{Compared, Settings};
 pub use knee::{Knee, knee};
 pub use ladder::{Added, Ladder, Layer, Step, ladders, layers};
 pub use mean::Mean;
-pub use multiple::multiple;
+pub use multiple::{multiple, ratio};
 pub use noise::NoiseCheck;
 pub use overtaking::overtakings;
 pub use overview::{ColumnStanding, DesignOrder, Overview, Reversal, Standing, overview};

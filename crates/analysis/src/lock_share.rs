@@ -109,9 +109,15 @@ fn rows_of(pair: &WorkedPair, seed: u64) -> Vec<CaseResult> {
     let workers: f64 = pair.of.params[WORKERS].parse().unwrap_or(1.0);
     // 10^6 pairs, in ms instead of ns.
     let million: Vec<f64> = pair.all_ns.iter().map(|ns| ns * workers).collect();
+    let of = pair.of;
+    let in_ms = |value: &f64| if of.metric == TIME.name { *value } else { 1e9 / value * workers };
+    let million = CaseResult {
+        all_round_values: of.all_round_values.iter().map(in_ms).collect(),
+        all_round_starts_ms: of.all_round_starts_ms.clone(),
+        ..row(pair, &MILLION_PAIRS, million, seed)
+    };
     let shares = pair.rest_ns.iter().zip(&pair.all_ns).map(|(rest, all)| rest / all).collect();
-    let mut rows =
-        vec![row(pair, &LOCK_SHARE, shares, seed), row(pair, &MILLION_PAIRS, million, seed)];
+    let mut rows = vec![row(pair, &LOCK_SHARE, shares, seed), million];
     if workers > 1.0 {
         rows.push(row(pair, &HANDOVER, pair.rest_ns.clone(), seed));
     }
@@ -122,7 +128,9 @@ fn row(pair: &WorkedPair, metric: &Metric, round_values: Vec<f64>, seed: u64) ->
     let figure = Bootstrap::of(&[&round_values], seed).interval(|medians| medians[0]);
     let row = CaseResult::of(&pair.of.case, pair.of.params.clone(), metric);
     let row = with_figure(row, figure, round_values.len());
-    CaseResult { disturbed: pair.of.disturbed, round_values, ..row }
+    let starts_ms = pair.of.round_starts_ms.get(..round_values.len()).unwrap_or_default().to_vec();
+    let disturbed = pair.of.disturbed;
+    CaseResult { disturbed, round_values, round_starts_ms: starts_ms, ..row }
 }
 
 /// The work from which the lock takes less than this share of the time. The pairs ascend by their work.

@@ -1,8 +1,12 @@
 //! The geometric mean of a ratio over several points, with its interval.
 //!
-//! The points are taken as a sample of the operations of their area, each with its own error (a random-effects model:
-//! DerSimonian and Laird 1986, with the interval of Hartung and Knapp 2001). While the ratios agree within their errors, the more
-//! precise points have more weight; the more they differ, the more equal the weights are. The interval has two parts:
+//! Where the rounds of both sides were made next to each other, it is the mean of these points, of which each counts alike. Points
+//! share the state of the machine, so that its error is not that of independent points: the run is divided into stretches of time,
+//! and the error is that of the mean over all points from stretch to stretch.
+//!
+//! Of separate runs, the points are taken as a sample of the operations of their area, each with its own error (a random-effects
+//! model: DerSimonian and Laird 1986, with the interval of Hartung and Knapp 2001). While the ratios agree within their errors, the
+//! more precise points have more weight; the more they differ, the more equal the weights are. The interval has two parts:
 //!
 //! - the spread between the points, so that the mean holds for operations like these and not only for these: points that disagree
 //!   have a wide interval;
@@ -14,6 +18,7 @@ use results::{Direction, LEAST_ROUNDS};
 use serde::Serialize;
 
 use crate::change::{Change, Ratio};
+use crate::spread::middle_of;
 use crate::verdict::Verdict;
 
 /// A ratio over several points.
@@ -27,6 +32,8 @@ pub struct Mean {
     pub least: f64,
     /// The largest.
     pub greatest: f64,
+    /// The number of points on the same side of 1 as the mean.
+    pub agree: usize,
     /// The significant result.
     pub verdict: Verdict,
 }
@@ -39,9 +46,16 @@ pub(crate) struct Sample {
     left_out: Vec<String>,
 }
 
+/// Stretches of time into which a run is divided, at most: enough for the error of their mean, and as few as have many points each.
+const STRETCHES: usize = 12;
+
 /// The change of one point, as a logarithm.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct PointChange {
+    /// When each block of its rounds began, in ms, with its difference less that of the point; empty without blocks.
+    apart: Vec<(i64, f64)>,
+    /// Variance that more rounds do not reduce.
+    fixed: f64,
     by: f64,
     error: f64,
     degrees: f64,
@@ -54,6 +68,13 @@ impl Sample {
     pub(crate) fn add(&mut self, change: &Change, floor: f64, held_back: Option<String>) {
         match (held_back, change.scatter) {
             (None, Some(scatter)) if change.log => self.points.push(PointChange {
+                apart: {
+                    let apart = change.differences.iter().map(|(at, by)| (*at, by - change.by));
+                    let mut apart: Vec<(i64, f64)> = apart.collect();
+                    apart.sort_by_key(|(at, _)| *at);
+                    apart
+                },
+                fixed: scatter.fixed,
                 by: change.by,
                 error: scatter.error(),
                 degrees: scatter.variance.degrees,
@@ -63,6 +84,11 @@ impl Sample {
             (Some(why), _) => self.left_out.push(why),
             (None, _) => self.left_out.push("a figure has no interval".to_owned()),
         }
+    }
+
+    /// Leaves a point out.
+    pub(crate) fn leave_out(&mut self, why: String) {
+        self.left_out.push(why);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -91,9 +117,11 @@ impl Sample {
         if self.is_empty() {
             return None;
         }
-        let weights = self.weights();
-        let by = average(&weights, self.points.iter().map(|point| point.by));
-        let half = self.half_width(by, &weights, chance);
+        let (by, half, weights) = self.by_stretches(chance).unwrap_or_else(|| {
+            let weights = self.weights();
+            let by = average(&weights, self.points.iter().map(|point| point.by));
+            (by, self.half_width(by, &weights, chance), weights)
+        });
         let floor = average(&weights, self.points.iter().map(|point| point.floor));
         let (low, high) = (by - half, by + half);
         let differs = low > floor || high < -floor;
@@ -111,6 +139,7 @@ impl Sample {
             points: self.points.len(),
             least: ratios().fold(f64::INFINITY, f64::min),
             greatest: ratios().fold(0.0, f64::max),
+            agree: self.points.iter().filter(|point| (point.by > 0.0) == (by > 0.0)).count(),
             verdict,
         })
     }
@@ -133,12 +162,7 @@ impl Sample {
     /// Half the width of the interval of the mean logarithm.
     fn half_width(&self, mean: f64, weights: &[f64], chance: f64) -> f64 {
         let others = self.points.len() as f64 - 1.0;
-        let shared = average(weights, self.points.iter().map(|point| point.error)).powi(2);
-        // Of a weighted sum of errors that are each estimated.
-        let squares = average(weights, self.points.iter().map(|point| point.error.powi(2)));
-        let by_degrees =
-            average(weights, self.points.iter().map(|point| point.error.powi(2) / point.degrees));
-        let shared_degrees = if by_degrees > 0.0 { squares / by_degrees } else { f64::INFINITY };
+        let (shared, shared_degrees) = self.greatest_error(weights);
         let between = match self.points.len() {
             1 => 0.0,
             _ => average(weights, self.points.iter().map(|p| (p.by - mean).powi(2))) / others,
@@ -151,6 +175,47 @@ impl Sample {
         let below = shared.powi(2) / shared_degrees + between.powi(2) / others.max(1.0);
         let degrees = variance.powi(2) / below;
         t_quantile(1.0 - chance / 2.0, degrees) * variance.sqrt()
+    }
+
+    /// The square of the error of the mean that all points share at most, with its degrees of freedom.
+    fn greatest_error(&self, weights: &[f64]) -> (f64, f64) {
+        let shared = average(weights, self.points.iter().map(|point| point.error)).powi(2);
+        // Of a weighted sum of errors that are each estimated.
+        let squares = average(weights, self.points.iter().map(|point| point.error.powi(2)));
+        let by_degrees =
+            average(weights, self.points.iter().map(|point| point.error.powi(2) / point.degrees));
+        (shared, if by_degrees > 0.0 { squares / by_degrees } else { f64::INFINITY })
+    }
+
+    /// The mean of points whose rounds were made next to each other, half the width of its interval, and the weights; `None` if not
+    /// all points have such rounds, or too few.
+    fn by_stretches(&self, chance: f64) -> Option<(f64, f64, Vec<f64>)> {
+        let fewest = self.points.iter().map(|point| point.apart.len()).min()?;
+        let stretches = fewest.min(STRETCHES);
+        if stretches < LEAST_ROUNDS {
+            return None;
+        }
+        let weights = vec![1.0; self.points.len()];
+        // Of each point's blocks, in the order of time, each stretch has an equal part.
+        let part = |point: &PointChange, stretch: usize| {
+            let ends = [stretch, stretch + 1].map(|end| end * point.apart.len() / stretches);
+            let blocks = &point.apart[ends[0]..ends[1]];
+            blocks.iter().map(|(_, apart)| apart).sum::<f64>() / blocks.len() as f64
+        };
+        let means: Vec<f64> = (0..stretches)
+            .map(|stretch| average(&weights, self.points.iter().map(|point| part(point, stretch))))
+            .collect();
+        let error = middle_of(&means)?;
+        let half = t_quantile(1.0 - chance / 2.0, error.degrees)
+            * (error.variance / error.count + self.fixed_variance()).sqrt();
+        let by = average(&weights, self.points.iter().map(|point| point.by));
+        Some((by, half, weights))
+    }
+
+    /// The variance of the mean that no number of rounds reduces: points share the cause.
+    fn fixed_variance(&self) -> f64 {
+        let errors = self.points.iter().map(|point| point.fixed.sqrt());
+        (errors.sum::<f64>() / self.points.len() as f64).powi(2)
     }
 }
 
@@ -180,6 +245,21 @@ mod tests {
     /// The sample of `points` points with these true logarithms of ratios, whose rounds differ by `own`, and by a
     /// disturbance of each round that all points share.
     fn sample(truths: &[f64], shared: f64, own: f64, rng: &mut StdRng) -> Sample {
+        sample_of(truths, shared, own, false, rng)
+    }
+
+    /// The same, of rounds that were made next to each other: of systems in turn.
+    fn in_blocks(truths: &[f64], shared: f64, own: f64, rng: &mut StdRng) -> Sample {
+        sample_of(truths, shared, own, true, rng)
+    }
+
+    fn sample_of(
+        truths: &[f64],
+        shared: f64,
+        own: f64,
+        is_in_turn: bool,
+        rng: &mut StdRng,
+    ) -> Sample {
         let mut side = |factor: &dyn Fn(f64) -> f64| {
             let of_round: Vec<f64> = (0..8).map(|_| shared * noise(rng)).collect();
             let results = truths.iter().enumerate().map(|(at, truth)| {
@@ -190,7 +270,18 @@ mod tests {
             });
             document("x", results.collect())
         };
-        let (base, new) = (side(&|_| 0.0), side(&|truth| truth));
+        let (mut base, mut new) = (side(&|_| 0.0), side(&|truth| truth));
+        if is_in_turn {
+            for (later, run) in [&mut base, &mut new].into_iter().enumerate() {
+                run.run.id = later.to_string();
+                run.run.asked.insert(results::GROUP.to_owned(), "0".to_owned());
+                for (at, result) in run.results.iter_mut().enumerate() {
+                    let first = (100 * at + 40 * later) as i64;
+                    let starts = (0..result.round_values.len()).map(|n| first + 10_000 * n as i64);
+                    result.round_starts_ms = starts.collect();
+                }
+            }
+        }
         let sides = Sides::of(&base, &new);
         let mut sample = Sample::default();
         for (base, new) in base.results.iter().zip(&new.results) {
@@ -198,6 +289,8 @@ mod tests {
         }
         sample
     }
+
+    type Simulated = fn(&[f64], f64, f64, &mut StdRng) -> Sample;
 
     fn mean(sample: &Sample) -> Mean {
         sample.mean("time", Direction::Lower, 0.05, 0.02).unwrap()
@@ -211,14 +304,20 @@ mod tests {
             [(1, 0.0, 0.02), (3, 0.03, 0.0), (3, 0.0, 0.02), (20, 0.03, 0.01)]
         {
             let truths: Vec<f64> = vec![0.3; points];
-            let missed = (0..TRIALS).filter(|_| {
-                let Ratio { low, high, .. } = mean(&sample(&truths, shared, own, &mut rng)).ratio;
-                !(low.ln() <= 0.3 && 0.3 <= high.ln())
-            });
-            let share = missed.count() as f64 / TRIALS as f64;
-            println!("{points} points, shared {shared}, own {own}: {share}");
-            // 5 % and three standard errors of the simulation.
-            assert!(share <= 0.05 + 3.0 * 0.011, "{points} {shared} {own}: {share}");
+            for (name, sample) in [("apart", sample as Simulated), ("in blocks", in_blocks)] {
+                let mut widths = 0.0;
+                let missed = (0..TRIALS).filter(|_| {
+                    let Ratio { low, high, .. } =
+                        mean(&sample(&truths, shared, own, &mut rng)).ratio;
+                    widths += (high / low).ln();
+                    !(low.ln() <= 0.3 && 0.3 <= high.ln())
+                });
+                let share = missed.count() as f64 / TRIALS as f64;
+                let width = widths / TRIALS as f64;
+                println!("{points} points {name}, shared {shared}, own {own}: {share}, {width:.3}");
+                // 5 % and three standard errors of the simulation.
+                assert!(share <= 0.05 + 3.0 * 0.011, "{points} {shared} {own}: {share}");
+            }
         }
     }
 

@@ -1,7 +1,19 @@
 //! The ratio of two averages, with its interval.
 
-use crate::change::Ratio;
+use results::CaseResult;
+
+use crate::change::{Ratio, ratio_in_blocks};
 use crate::resample::Bootstrap;
+
+/// The figure of `of` divided by that of `to`, both of one run: by their rounds that were made next to each other, or where it is
+/// not known when they began, by a bootstrap of both.
+///
+/// `None` if one has no rounds, or too few for an interval, or the ratio is not above zero.
+pub fn ratio(of: &CaseResult, to: &CaseResult, seed: u64) -> Option<Ratio> {
+    let by_rounds = || multiple(&[&of.round_values], &[&to.round_values], seed);
+    let has_interval = |ratio: &Ratio| ratio.low.is_finite() && ratio.high.is_finite();
+    ratio_in_blocks(of, to).or_else(by_rounds).filter(has_interval)
+}
 
 /// The mean of the medians of `a` divided by that of `b`. Each series has the rounds' values at one level at which both
 /// were measured. The interval comes from a bootstrap over rounds.

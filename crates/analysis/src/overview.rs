@@ -16,7 +16,7 @@ use crate::dimension::Selection;
 use crate::judge::{Settings, floor};
 use crate::mean::{Mean, Sample};
 use crate::noise::NoiseCheck;
-use crate::table::{Found, Table};
+use crate::table::{Cell, Found, Table};
 use crate::verdict::Verdict;
 
 /// The verdict on the columns of a table.
@@ -151,9 +151,10 @@ impl<'a> Measuring<'_, 'a> {
     }
 
     /// The rows of each area, in pairs of columns.
-    fn areas(&self) -> Vec<(String, Pairs)> {
+    fn areas(&self) -> Vec<(String, Pairs<'a>)> {
         let columns = self.table.columns.len();
-        let mut areas: Vec<(AreaKey, Pairs)> = Vec::new();
+        let mut areas: Vec<(AreaKey, Pairs<'a>)> = Vec::new();
+        let name = |column: usize| self.table.columns[column].clone();
         for row in &self.table.rows {
             let key = (row.area(), row.run, row.metric.as_str());
             let at = areas.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
@@ -161,11 +162,13 @@ impl<'a> Measuring<'_, 'a> {
                 areas.len() - 1
             });
             let pairs = &mut areas[at].1;
-            pairs.take_in(self, |column| row.cells[column].measured());
+            let found = row.cells.iter().map(Cell::measured).collect();
+            pairs.take_in(row.point(self.table).to_string(), found);
             for (column, cell) in row.cells.iter().enumerate() {
                 pairs.missing.extend(cell.reason().map(|reason| (column, reason)));
             }
         }
+        areas.iter_mut().for_each(|(_, pairs)| pairs.compare(self, name));
         areas.retain(|(_, pairs)| !pairs.samples.is_empty() || self.table.by.is_of_runs());
         let has_times: Vec<(&str, Option<usize>)> = areas
             .iter()
@@ -255,32 +258,43 @@ struct Family<'a> {
 
 impl<'a> Family<'a> {
     /// Each design in pairs of columns.
-    fn between_columns(&self, measuring: &Measuring<'_, 'a>) -> Vec<Pairs> {
+    fn between_columns(&self, measuring: &Measuring<'_, 'a>) -> Vec<Pairs<'a>> {
         let designs = 0..self.application.designs.len();
         let of_design = |design: usize| {
             let columns: Vec<&Points> = self.points.iter().map(|column| &column[design]).collect();
-            self.pairs(&columns, measuring)
+            self.pairs(&columns, measuring, |column| measuring.table.columns[column].clone())
         };
         designs.map(of_design).collect()
     }
 
     /// Each column in pairs of designs.
-    fn between_designs(&self, measuring: &Measuring<'_, 'a>) -> Vec<Pairs> {
+    fn between_designs(&self, measuring: &Measuring<'_, 'a>) -> Vec<Pairs<'a>> {
         let of_column = |column: &Vec<Points<'a>>| {
             let designs: Vec<&Points> = column.iter().collect();
-            self.pairs(&designs, measuring)
+            self.pairs(&designs, measuring, |design| {
+                self.application.designs[design].name.to_owned()
+            })
         };
         self.points.iter().map(of_column).collect()
     }
 
-    fn pairs(&self, sides: &[&Points<'a>], measuring: &Measuring<'_, 'a>) -> Pairs {
+    fn pairs(
+        &self,
+        sides: &[&Points<'a>],
+        measuring: &Measuring<'_, 'a>,
+        name: impl Fn(usize) -> String,
+    ) -> Pairs<'a> {
         let mut pairs = Pairs::new(sides.len(), self.metric.name, self.metric.better);
         let mut keys: Vec<&(usize, Params)> = sides.iter().flat_map(|side| side.keys()).collect();
         keys.sort_unstable();
         keys.dedup();
         for key in keys {
-            pairs.take_in(measuring, |side| sides[side].get(key).copied());
+            let found: Vec<Option<Found>> =
+                sides.iter().map(|side| side.get(key).copied()).collect();
+            let any = found.iter().flatten().next().map(|found| found.result.label());
+            pairs.take_in(any.unwrap_or_default(), found);
         }
+        pairs.compare(measuring, name);
         pairs
     }
 
@@ -332,8 +346,10 @@ impl<'a> Family<'a> {
 }
 
 /// Several sides, each compared with each other.
-struct Pairs {
+struct Pairs<'a> {
     sides: usize,
+    /// The results of each point on each side, with its name.
+    points: Vec<(String, Vec<Option<Found<'a>>>)>,
     metric: String,
     better: Direction,
     /// By the numbers of two sides, the lesser first; only pairs with a common point.
@@ -342,10 +358,11 @@ struct Pairs {
     missing: Vec<(usize, String)>,
 }
 
-impl Pairs {
+impl<'a> Pairs<'a> {
     fn new(sides: usize, metric: &str, better: Direction) -> Self {
         Self {
             sides,
+            points: Vec::new(),
             metric: metric.to_owned(),
             better,
             samples: BTreeMap::new(),
@@ -353,18 +370,24 @@ impl Pairs {
         }
     }
 
-    /// Adds a point, of which `found` gives the result on each side.
-    fn take_in<'a>(
-        &mut self,
-        measuring: &Measuring<'_, 'a>,
-        found: impl Fn(usize) -> Option<Found<'a>>,
-    ) {
-        for base in 0..self.sides {
-            let Some(of_base) = found(base) else { continue };
-            for new in base + 1..self.sides {
-                let Some(of_new) = found(new) else { continue };
+    /// Adds a point, with its result on each side.
+    fn take_in(&mut self, name: String, found: Vec<Option<Found<'a>>>) {
+        self.points.push((name, found));
+    }
+
+    /// Compares the sides by the points that all of them have, as far as they have any; so that all means are of the same points.
+    fn compare(&mut self, measuring: &Measuring<'_, 'a>, name_of: impl Fn(usize) -> String) {
+        let has_any = |side: &usize| self.points.iter().any(|(_, found)| found[*side].is_some());
+        let sides: Vec<usize> = (0..self.sides).filter(has_any).collect();
+        for (name, found) in &self.points {
+            let lacking = sides.iter().find(|side| found[**side].is_none());
+            for (base, new) in pairs_of(&sides) {
+                let (Some(of_base), Some(of_new)) = (found[base], found[new]) else { continue };
                 let sample = self.samples.entry((base, new)).or_default();
-                measuring.add(sample, of_base, of_new);
+                match lacking {
+                    None => measuring.add(sample, of_base, of_new),
+                    Some(side) => sample.leave_out(format!("{} lacks {name}", name_of(*side))),
+                }
             }
         }
     }
@@ -391,9 +414,17 @@ impl Pairs {
     }
 }
 
+/// Each two of these, the lesser first.
+fn pairs_of(sides: &[usize]) -> impl Iterator<Item = (usize, usize)> {
+    sides
+        .iter()
+        .enumerate()
+        .flat_map(|(at, base)| sides[at + 1..].iter().map(move |new| (*base, *new)))
+}
+
 /// The means of pairs of sides.
 struct Judged<'p> {
-    pairs: &'p Pairs,
+    pairs: &'p Pairs<'p>,
     means: BTreeMap<(usize, usize), Mean>,
 }
 

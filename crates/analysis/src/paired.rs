@@ -56,9 +56,9 @@ impl Rounds {
 }
 
 /// A difference between figures.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Paired {
-    /// The difference: the mean over blocks, without a sixth at each end where there are twelve or more.
+    /// The difference: the mean over blocks, without a sixth at each end where there are eight or more.
     pub(crate) center: f64,
     /// The number of differences behind it, as if they were independent.
     pub(crate) count: f64,
@@ -66,8 +66,10 @@ pub(crate) struct Paired {
     pub(crate) variance: Variance,
     /// The number of blocks.
     pub(crate) blocks: usize,
-    /// Whether most blocks were disturbed, so that these count too.
+    /// Whether most blocks were disturbed.
     pub(crate) is_beside_load: bool,
+    /// When each block began, in ms, with its difference.
+    pub(crate) differences: Vec<(i64, f64)>,
 }
 
 /// The sum of the figures with their factors, such as 1 and -1; `None` if too few of their rounds lie next to each other.
@@ -75,22 +77,25 @@ pub(crate) fn paired(terms: &[(f64, &Rounds)]) -> Option<Paired> {
     let all = sums(terms, |rounds| &rounds.all);
     let quiet = sums(terms, |rounds| &rounds.quiet);
     let are_enough = quiet.len() >= LEAST_ROUNDS.max(all.len() / 2);
-    let sums = if are_enough { quiet } else { all };
-    if sums.len() < LEAST_ROUNDS {
+    let is_beside_load = quiet.len() * 2 < all.len();
+    let differences = if are_enough { quiet } else { all };
+    if differences.len() < LEAST_ROUNDS {
         return None;
     }
+    let sums: Vec<f64> = differences.iter().map(|(_, sum)| *sum).collect();
     let middle = spread::middle_of(&sums)?;
     Some(Paired {
         center: middle.mean,
         count: middle.count,
         variance: Variance { value: middle.variance, degrees: middle.degrees },
         blocks: sums.len(),
-        is_beside_load: !are_enough,
+        is_beside_load,
+        differences,
     })
 }
 
-/// The sum of each block.
-fn sums<'r>(terms: &[(f64, &'r Rounds)], of: fn(&'r Rounds) -> &'r Timed) -> Vec<f64> {
+/// The sum of each block, with the time at which that began.
+fn sums<'r>(terms: &[(f64, &'r Rounds)], of: fn(&'r Rounds) -> &'r Timed) -> Vec<(i64, f64)> {
     let series: Vec<(f64, &Timed)> =
         terms.iter().map(|(factor, rounds)| (*factor, of(rounds))).collect();
     let fewest = (0..series.len()).min_by_key(|&at| series[at].1.values.len());
@@ -111,5 +116,6 @@ fn sums<'r>(terms: &[(f64, &'r Rounds)], of: fn(&'r Rounds) -> &'r Timed) -> Vec
             *block = block.zip(beside).map(|(sum, beside)| sum + beside);
         }
     }
-    blocks.into_iter().flatten().collect()
+    let timed = anchor_starts.iter().zip(blocks);
+    timed.filter_map(|(start, block)| Some((*start, block?))).collect()
 }

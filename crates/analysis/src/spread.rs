@@ -9,6 +9,8 @@ use measure::stats::{LEVEL, dependence, median, t_quantile};
 const ROUNDS_FOR_ONE_OUTLIER: usize = 6;
 /// With fewer rounds none is replaced: too few degrees of freedom would be left.
 const ROUNDS_WITH_OUTLIERS: usize = 12;
+/// The same of differences, whose variance the other points of a comparison support.
+const DIFFERENCES_WITH_OUTLIERS: usize = 8;
 
 /// The spread of one run's rounds about their median.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +36,7 @@ impl Spread {
         if n < 2 || !rounds.iter().all(|value| value.is_finite()) {
             return None;
         }
-        let cut = outliers(rounds);
+        let cut = outliers(rounds, ROUNDS_WITH_OUTLIERS);
         // Corrects for the replaced values (Yuen 1974).
         let correction = (n as f64 - 1.0) / ((n - 2 * cut) as f64 - 1.0);
         let independent = deviation(rounds, cut) * correction * (FRAC_PI_2 / n as f64).sqrt();
@@ -43,7 +45,7 @@ impl Spread {
         let between = (median(&mut first.to_vec()) - median(&mut second.to_vec())).abs();
         Some(Self {
             error: independent * dependence.sqrt(),
-            degrees: ((n - 2 * cut) as f64 / dependence - 1.0).max(1.0),
+            degrees: degrees_of(n - 2 * cut, dependence),
             // The halves differ by twice the error of the whole at random, and by four times in one case of twenty. A
             // larger difference is the machine's, which may have changed as much from one run to the other.
             drift: (between - 4.0 * independent).max(0.0),
@@ -54,7 +56,7 @@ impl Spread {
 /// The middle of values, and how much single ones scatter about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Middle {
-    /// The mean without a sixth of the values at each end, of twelve or more.
+    /// The mean without a sixth of the values at each end, of eight or more.
     pub(crate) mean: f64,
     /// The variance of one value: that of the mean times `count`.
     pub(crate) variance: f64,
@@ -71,27 +73,37 @@ pub(crate) fn middle_of(values: &[f64]) -> Option<Middle> {
     if n < 2 || !values.iter().all(|value| value.is_finite()) {
         return None;
     }
-    let cut = outliers(values);
+    let cut = outliers(values, DIFFERENCES_WITH_OUTLIERS);
     let mut ascending = values.to_vec();
     ascending.sort_unstable_by(f64::total_cmp);
     let kept = &ascending[cut..n - cut];
     let kept_count = kept.len() as f64;
     let variance = deviation(values, cut).powi(2) * (n as f64 - 1.0) / (kept_count - 1.0);
-    let count = kept_count / dependence(values);
+    let dependence = dependence(values);
+    let count = kept_count / dependence;
     Some(Middle {
         mean: kept.iter().sum::<f64>() / kept_count,
         variance,
-        degrees: (count - 1.0).max(1.0),
+        degrees: degrees_of(kept.len(), dependence),
         count,
     })
 }
 
-/// How many values at each end are not relied on. Of what is usually 0, such as the share of failures, the exceptions are the
+/// The degrees of freedom of so many values that depend on each other. That a dozen independent ones seem to depend on each other
+/// is seen in one case of twenty, and Student's t of one or two degrees would then exclude nothing.
+fn degrees_of(count: usize, dependence: f64) -> f64 {
+    /// Their error is already that of fewer values.
+    const AT_LEAST: f64 = 3.0;
+    let all = count as f64 - 1.0;
+    (count as f64 / dependence - 1.0).max(AT_LEAST.min(all)).max(1.0)
+}
+
+/// How many values at each end are not relied on, where there are `at_least` so many. Of what is usually 0, such as the share of failures, the exceptions are the
 /// spread.
-fn outliers(values: &[f64]) -> usize {
+fn outliers(values: &[f64], at_least: usize) -> usize {
     let n = values.len();
-    let has_outliers = n >= ROUNDS_WITH_OUTLIERS && median(&mut values.to_vec()) != 0.0;
-    if has_outliers { n / ROUNDS_FOR_ONE_OUTLIER } else { 0 }
+    let has_outliers = n >= at_least && median(&mut values.to_vec()) != 0.0;
+    if has_outliers { (n / ROUNDS_FOR_ONE_OUTLIER).max(1) } else { 0 }
 }
 
 /// The half-width of the 95 % interval by which comparisons judge these rounds, as a share of their median; `None` as for their

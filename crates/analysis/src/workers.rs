@@ -56,8 +56,12 @@ fn scaling(several: &CaseResult, one: &CaseResult, seed: u64) -> Option<CaseResu
     let figures = [factor.median, factor.low, factor.high];
     let is_sound = figures.iter().chain(&round_values).all(|figure| figure.is_finite());
     let row = CaseResult::of(&several.case, several.params.clone(), &SCALING);
+    let all_round_values = several.all_round_values.iter().map(|rate| rate / rate_alone).collect();
     is_sound.then(|| CaseResult {
         round_values,
+        round_starts_ms: several.round_starts_ms.clone(),
+        all_round_values,
+        all_round_starts_ms: several.all_round_starts_ms.clone(),
         disturbed: several.disturbed || one.disturbed,
         ..with_figure(row, factor, medians.rounds)
     })

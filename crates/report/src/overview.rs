@@ -229,12 +229,17 @@ pub(crate) fn rank_words(rank: Option<[usize; 2]>, to: &str) -> String {
     }
 }
 
-/// The number of points: `12`, or `12 of 14` if some are left out.
+/// The number of points: `12`, or `12 of 14` if some are left out; and how many lie on the same side as the mean, if not all do.
 pub(crate) fn points_words(column: &ColumnStanding) -> String {
     let points = column.mean.map_or(0, |mean| mean.points);
-    match column.left_out {
+    let of_all = match column.left_out {
         0 => points.to_string(),
         left_out => format!("{points} of {}", points + left_out),
+    };
+    let differs = |mean: &Mean| mean.verdict.is_difference() && mean.agree < mean.points;
+    match column.mean.filter(differs) {
+        Some(mean) => format!("{of_all}, {} agree", mean.agree),
+        None => of_all,
     }
 }
 
@@ -350,7 +355,7 @@ fn reversal(found: &Reversal) -> String {
 pub(crate) fn legend(columns: &[String]) -> String {
     let base = columns.first().map_or("", String::as_str);
     format!(
-        "ratio: geometric mean over the points of the figure divided by that of {base}; its interval covers the error of all \
-         points together and the spread between them; all of these hold together at 95 %"
+        "ratio: geometric mean over the points of the figure divided by that of {base}; its interval covers the error that they \
+         share, of separate runs also the spread between them; all of these hold together at 95 %"
     )
 }

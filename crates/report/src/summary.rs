@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use analysis::{Ratio, multiple};
+use analysis::{Ratio, ratio};
 use cases::{Area, Finding, Select, SummaryRow};
 use measure::count::parse_count;
 use measure::{Doubt, Metric, Role};
@@ -178,7 +178,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
         Finding::Ratio { of, to, metric, greater, less, equal } => {
             let of = find(results, of, metric)?;
             let to = find_beside(results, to, of)?;
-            let ratio = multiple(&[&of.round_values], &[&to.round_values], SEED)?;
+            let ratio = ratio(of, to, SEED)?;
             let marks = in_brackets(results, &[of, to]);
             let [of_bound, to_bound] = [of, to].map(|r| r.doubts.iter().any(Doubt::is_saturated));
             // A rate limited by the other side is a lower bound, which can only be the greater one of the two.
@@ -234,7 +234,7 @@ fn side<'r>(
         let Some(value) = to.params.get(param) else { continue };
         let is_beside = |r: &&CaseResult| r.metric == of.name && r.params == to.params;
         let of = results.iter().filter(measured).find(is_beside)?;
-        let ratio = multiple(&[&of.round_values], &[&to.round_values], SEED)?;
+        let ratio = ratio(of, to, SEED)?;
         if ratio.low <= 1.0 && ratio.high >= 1.0 {
             return None;
         }
@@ -248,7 +248,7 @@ fn side<'r>(
 
 /// The ratio of a metric at two points with its interval and marks; `None` if it is unknown which is greater.
 fn ratio_at(results: &[CaseResult], of: &CaseResult, to: &CaseResult) -> Option<String> {
-    let Ratio { mid, low, high } = multiple(&[&of.round_values], &[&to.round_values], SEED)?;
+    let Ratio { mid, low, high } = ratio(of, to, SEED)?;
     let [of_bound, to_bound] = [of, to].map(|r| {
         let role = cases::metric(&r.case, &r.metric).map(|metric| metric.role);
         // The own cost of the measured program does not depend on the other side.

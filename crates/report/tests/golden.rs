@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use analysis::{Difference, Ratio, Verdict};
 use insta::assert_snapshot;
-use measure::Doubt;
 use proptest::prelude::*;
 use report::{
     Card, CardMetric, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards,

@@ -297,7 +297,8 @@ impl<'a> Coordinator<'a> {
         let made = self.runs[run].place.make(&order, self.stop, &phases);
         measuring.ended();
         let starting = self.runs[run].place.take_start_time();
-        self.runs[run].add_time(which, launched.elapsed().saturating_sub(starting));
+        let took = launched.elapsed().saturating_sub(starting);
+        self.runs[run].add_time(which, Purpose::of(mode), took);
         self.clock.exclude(starting);
         let Report { text, end } = match made {
             Made::Report(report) => report,

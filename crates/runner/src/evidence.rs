@@ -49,7 +49,7 @@ pub struct Evidence {
     began: Option<RunTime>,
     /// The number of rounds when it was last determined whether they are precise enough, and whether they were.
     precise: Option<(usize, bool)>,
-    /// The time of all its rounds so far.
+    /// The time of all its rounds so far, without those that counted.
     pub(crate) cost: Cost,
     /// Why no more rounds are tried, although some have succeeded: its worker or system has died too often.
     pub(crate) given_up: Option<Doubt>,

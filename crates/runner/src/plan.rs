@@ -59,6 +59,8 @@ pub struct Plan {
     pub host_counts_ms: u64,
     /// The minimum number of rounds of a point.
     pub rounds_at_least: usize,
+    /// The number of figures of rounds that a sampled point needs; of two rounds of which the faster counts, one.
+    pub observations: usize,
     /// The number of trials of a point whose rounds are trials.
     pub trials: usize,
     /// The largest number of trials of a point, if it is not four times as many.
@@ -166,6 +168,7 @@ pub fn plan_of(
             Extent::Ordinary => 12,
             Extent::Full => 16,
         },
+        observations: options.observations.unwrap_or(OBSERVATIONS),
         trials,
         trials_at_most: options.trials_at_most,
         user: options.user.iter().map(|(point, code)| (point.label(), code.clone())).collect(),
@@ -221,9 +224,9 @@ fn trials_ms(points: &[&Point], times: u32) -> u64 {
 impl Plan {
     /// The least number of sampled rounds; of a point of which the faster of each two rounds counts, more of them if that is few.
     pub(crate) fn sampled_at_least(&self, in_pairs: bool) -> usize {
-        /// Of the pairs one may lack quiet samples.
-        const OF_PAIRS: usize = 2 * (OBSERVATIONS + 1);
-        if in_pairs { self.rounds_at_least.max(OF_PAIRS) } else { self.rounds_at_least }
+        // Of the pairs one may lack quiet samples.
+        let needed = if in_pairs { 2 * (self.observations + 1) } else { self.observations };
+        self.rounds_at_least.max(needed)
     }
 
     /// The number of trials of a point whose rounds are trials.

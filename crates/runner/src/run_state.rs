@@ -142,16 +142,17 @@ impl<'a> RunState<'a> {
         for (row, at_ms) in rows.iter().zip(measuring_ms(rows.iter().map(|row| row.started_ms))) {
             // A round that cannot be read has also used a number and time.
             let at = Duration::from_millis(at_ms);
-            if let Some(which) = before {
-                self.add_time(which, at.saturating_sub(until));
+            if let Some((which, purpose)) = before {
+                self.add_time(which, purpose, at.saturating_sub(until));
             }
             until = at;
             self.next_seq = self.next_seq.max(row.seq + 1);
-            before = self.point_of(row);
-            let Some(which) = before else { continue };
+            let purpose = Purpose::of_row(row);
+            before = self.point_of(row).map(|which| (which, purpose));
+            let Some((which, _)) = before else { continue };
             let Ok(end) = serde_json::from_str::<RoundEnd>(&row.outcome) else { continue };
             let began = Began { at: RunTime(at), unix_ms: row.started_ms };
-            self.add_output(which, Purpose::of_row(row), &row.lines, &end, began);
+            self.add_output(which, purpose, &row.lines, &end, began);
         }
         until
     }
@@ -207,9 +208,12 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// The results so far.
+    /// The results so far, with those that follow from several points.
     pub(crate) fn results(&self) -> Vec<CaseResult> {
-        self.results_by(&self.core())
+        let mut results = self.results_by(&self.core());
+        let derived = analysis::derived(&results, self.plan.seed);
+        results.extend(derived);
+        results
     }
 
     fn core(&self) -> Core<'_> {
@@ -273,10 +277,12 @@ impl<'a> RunState<'a> {
     }
 
     /// Adds the time of a round without that for which it waited for a quiet moment.
-    pub(crate) fn add_time(&mut self, which: usize, time: Duration) {
+    pub(crate) fn add_time(&mut self, which: usize, purpose: Purpose, time: Duration) {
         let area = self.evidence[which].point.area().to_owned();
         *self.area_time.entry(area).or_default() += time;
-        self.evidence[which].cost.0 += time;
+        if purpose == Purpose::Times {
+            self.evidence[which].cost.0 += time;
+        }
     }
 
     /// The order for one round.

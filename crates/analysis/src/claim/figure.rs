@@ -32,13 +32,16 @@ pub(super) struct Figure {
     pub(super) degrees: f64,
     /// What the machine's drift and rounding can add.
     pub(super) floor: f64,
+    /// How much lower, and how much higher, the figure of a quiet machine may be: disturbances make times longer and rates lower.
+    below: f64,
+    above: f64,
     /// The standard error that rounding adds.
     rounding: f64,
     /// Whether the true figure may be any greater one: something else limited it.
     pub(super) is_lower_bound: bool,
     /// Whether it has no variance, such as a number of system calls.
     pub(super) is_fact: bool,
-    /// Whether too few rounds were quiet, which is part of `floor`.
+    /// Whether too few rounds were quiet.
     pub(super) is_disturbed: bool,
 }
 
@@ -91,7 +94,9 @@ impl Figure {
             center: scale.of(center),
             error: spread.error,
             degrees: spread.degrees,
-            floor: spread.drift.max(rounding).max(disturbance),
+            floor: spread.drift.max(rounding),
+            below: if result.better == Direction::Higher { 0.0 } else { disturbance },
+            above: if result.better == Direction::Lower { 0.0 } else { disturbance },
             // Uniform within a step, of which `rounding` is some.
             rounding: rounding / GRID_STEPS / 12f64.sqrt(),
             is_lower_bound,
@@ -112,12 +117,19 @@ impl Figure {
             error: 0.0,
             degrees: f64::INFINITY,
             floor: 0.0,
+            below: 0.0,
+            above: 0.0,
             rounding: 0.0,
             is_lower_bound: false,
             is_fact: true,
             is_disturbed: false,
         })
     }
+}
+
+/// How far a term reaches in one direction, where its figure does by `own`, and in the other by `other`.
+fn toward(factor: f64, own: f64, other: f64) -> f64 {
+    factor.abs() * if factor >= 0.0 { own } else { other }
 }
 
 /// Whether the figure has no variance: the step of a clock, the sum of events that should never happen.
@@ -153,6 +165,9 @@ pub(super) struct Contrast {
     scale: f64,
     /// What the machine itself can add, except to rounds made next to each other.
     pub(super) floor: f64,
+    /// How much lower, and how much higher, the sum may be on a quiet machine.
+    below: f64,
+    above: f64,
     /// Whether the true sum may be any lower one.
     open_below: bool,
     /// Whether the true sum may be any greater one.
@@ -182,6 +197,8 @@ impl Contrast {
         },
         scale: 1.0,
         floor: 0.0,
+        below: 0.0,
+        above: 0.0,
         open_below: true,
         open_above: true,
         is_disturbed: false,
@@ -254,6 +271,8 @@ impl Contrast {
             center: terms.iter().map(|(factor, figure)| factor * figure.center).sum(),
             scatter: Scatter::of_error(all.sqrt(), degrees),
             floor: drift.fold(if are_facts { 0.0 } else { floor }, f64::max),
+            below: terms.iter().map(|(factor, it)| toward(*factor, it.below, it.above)).sum(),
+            above: terms.iter().map(|(factor, it)| toward(*factor, it.above, it.below)).sum(),
             is_disturbed: terms.iter().any(|(_, figure)| figure.is_disturbed),
             ..Self::bounds(terms)
         }
@@ -290,8 +309,14 @@ impl Contrast {
     pub(super) fn range(&self, chance: f64) -> Range {
         let reach = self.scatter.half_width(chance) + self.floor;
         Range {
-            low: if self.open_below { f64::NEG_INFINITY } else { self.center - reach },
-            high: if self.open_above { f64::INFINITY } else { self.center + reach },
+            low: match self.open_below {
+                true => f64::NEG_INFINITY,
+                false => self.center - reach - self.below,
+            },
+            high: match self.open_above {
+                true => f64::INFINITY,
+                false => self.center + reach + self.above,
+            },
         }
     }
 }

@@ -75,7 +75,10 @@ impl Measured {
         let floor = floor_of(quantity, &pairs);
         let first = pairs.first().ok_or("it has no figures")?;
         let scale = match quantity {
-            Quantity::Value if !is_positive(&first.a) => Scale::Figures,
+            // A share may be as small as its error.
+            Quantity::Value if !is_positive(&first.a) || first.a.result.unit == "share" => {
+                Scale::Figures
+            }
             _ => Scale::Logarithms,
         };
         let logs: Vec<Result<Terms, String>> =

@@ -13,6 +13,7 @@ use crate::simulated::noise;
 use crate::verdict::Verdict;
 use systems::in_turn;
 
+mod blocks;
 mod simulation;
 mod systems;
 

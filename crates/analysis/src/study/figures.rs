@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::model::{Counterpart, PublishedCell, PublishedTable};
 use crate::claim::{Side, figures_of_side};
-use crate::multiple::multiple;
+use crate::multiple::ratio;
 
 /// A published table with the figures measured here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -152,21 +152,19 @@ fn of_round(result: &CaseResult, round: usize) -> Result<CellValue, String> {
 }
 
 /// The quotient of two figures. Its interval comes from the rounds of both, or if one has none, from the ends of their
-/// intervals.
+/// intervals; without these there is none.
 fn quotient(of_point: &CaseResult, of_over: &CaseResult) -> Result<CellValue, String> {
     /// Of the bootstrap; any number does.
     const SEED: u64 = 1;
     let (a, b) = (of_estimate(of_point)?, of_estimate(of_over)?);
-    if b.value <= 0.0 || b.low <= 0.0 {
+    let are_known = [a, b].iter().all(|value| value.low.is_finite() && value.high.is_finite());
+    if b.value <= 0.0 || (are_known && b.low <= 0.0) {
         return Err(format!("{} may be 0, which nothing can be divided by", of_over.label()));
     }
-    let rounds = [&of_point.round_values, &of_over.round_values];
-    let ratio = match rounds.iter().all(|values| values.len() > 1) {
-        true => multiple(&[rounds[0]], &[rounds[1]], SEED),
-        false => None,
-    };
-    Ok(match ratio {
+    let value = a.value / b.value;
+    Ok(match ratio(of_point, of_over, SEED) {
         Some(ratio) => CellValue { value: ratio.mid, low: ratio.low, high: ratio.high },
-        None => CellValue { value: a.value / b.value, low: a.low / b.high, high: a.high / b.low },
+        None if are_known => CellValue { value, low: a.low / b.high, high: a.high / b.low },
+        None => CellValue { value, low: f64::NEG_INFINITY, high: f64::INFINITY },
     })
 }

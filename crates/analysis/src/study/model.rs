@@ -137,6 +137,12 @@ impl Study {
         counterparts.flat_map(|here| std::iter::once(&here.point).chain(&here.over))
     }
 
+    /// The greatest number of rounds of one point that a table shows one by one.
+    pub fn rounds_shown(&self) -> Option<usize> {
+        let cells = self.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
+        cells.filter_map(|cell| cell.here.as_ref()?.round).max()
+    }
+
     /// All points that tables and claims select.
     pub fn sides(&self) -> Vec<&Side> {
         self.sides_of_tables().chain(self.claims.iter().flat_map(Claim::sides)).collect()

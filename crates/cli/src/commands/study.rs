@@ -135,6 +135,7 @@ fn options_of(study: &Study, size: Size, systems: usize) -> Options {
         .collect();
     let systems = u32::try_from(systems.max(1)).unwrap_or(u32::MAX);
     Options {
+        observations: study.rounds_shown(),
         selections,
         full: size == Size::Full,
         precision: study.precision,

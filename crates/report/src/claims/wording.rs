@@ -25,7 +25,11 @@ pub(crate) fn counts(claims: &[JudgedClaim]) -> String {
 
 /// What the note of a verdict is about.
 pub(super) fn names(verdict: ClaimVerdict) -> &'static str {
-    if verdict == ClaimVerdict::NotMeasurable { "reason" } else { "to decide it" }
+    match verdict {
+        ClaimVerdict::NotMeasurable => "reason",
+        ClaimVerdict::Undecided => "to decide it",
+        ClaimVerdict::Holds | ClaimVerdict::Fails => "measured",
+    }
 }
 
 /// The points that the measured system lacks, with the reasons; of many, the first.

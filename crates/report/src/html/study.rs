@@ -146,7 +146,7 @@ fn here_cell(cell: &CellFigure) -> Markup {
     html! {
         td {
             (Text(&shown(here.value)))
-            @if here.low < here.high { small { (shown(here.low)) " to " (shown(here.high)) } }
+            @if here.low < here.high && here.low.is_finite() && here.high.is_finite() { small { (shown(here.low)) " to " (shown(here.high)) } }
         }
     }
 }

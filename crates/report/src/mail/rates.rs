@@ -1,6 +1,6 @@
 //! The rate of each sender architecture, its ratio to that of a process per connection, and its bottleneck.
 
-use analysis::{Ratio, multiple};
+use analysis::{Ratio, ratio};
 use cases::mail::metrics::{OPEN, RATE, SENDER_BUSY, SINK_BUSY};
 use measure::Metric;
 
@@ -109,12 +109,11 @@ fn base<'a, 'r>(sweep: &'a Sweep<'r>) -> Option<&'a Arch<'r>> {
 
 /// The rate as a multiple of that of `base` at a level.
 fn times(arch: &Arch, base: &Arch, at: usize) -> Option<Entry> {
-    let [a, b] = [arch, base].map(|arch| arch.points[at].round_values(&RATE));
-    let (a, b) = (a?, b?);
+    let (a, b) = (arch.points[at].measured(&RATE)?, base.points[at].measured(&RATE)?);
     if arch.name == base.name {
         return Some(Entry::number("1".to_owned(), ""));
     }
-    let Ratio { mid, low, high } = multiple(&[a], &[b], SEED)?;
+    let Ratio { mid, low, high } = ratio(a, b, SEED)?;
     Some(Entry::number(three_digits(mid, (high - mid).max(mid - low)), ""))
 }
 

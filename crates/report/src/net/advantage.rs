@@ -1,14 +1,13 @@
 //! The event loop of the system compared with a process and a thread for each connection, at each number of connections: by
 //! rate, and by the server's CPU time, which is a value also where the load generator limited the rate.
 
-use analysis::{Ratio, multiple};
+use analysis::Ratio;
 use cases::net::metrics::{CHEAPER_GROWTH, FASTER_GROWTH, RATE, SERVER_CPU};
-use measure::Metric;
 use results::CaseResult;
 
 use crate::grid::Column;
 use crate::net::levels::{self, Block, three_digits};
-use crate::net::sweep::{Arch, Point, Sweep};
+use crate::net::sweep::{Arch, Sweep};
 use crate::page::Page;
 use crate::rows::measured;
 
@@ -76,13 +75,12 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
 
 /// The rate of the event loop by that of the other, or the other's CPU time by that of the event loop.
 fn ratio(event_loop: &Arch, line: &AdvantageLine, at: usize) -> Option<Ratio> {
-    let values = |point: &Point, metric: &Metric| point.round_values(metric).map(<[f64]>::to_vec);
     let (a, b) = (&event_loop.points[at], &line.than.points[at]);
     let (a, b) = match line.by {
-        By::Rate => (values(a, &RATE)?, values(b, &RATE)?),
-        By::Cpu => (values(b, &SERVER_CPU)?, values(a, &SERVER_CPU)?),
+        By::Rate => (a.measured(&RATE)?, b.measured(&RATE)?),
+        By::Cpu => (b.measured(&SERVER_CPU)?, a.measured(&SERVER_CPU)?),
     };
-    multiple(&[&a], &[&b], SEED)
+    analysis::ratio(a, b, SEED)
 }
 
 fn cell(event_loop: &Arch, line: &AdvantageLine, at: usize) -> String {

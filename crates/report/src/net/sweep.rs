@@ -198,6 +198,11 @@ impl<'r> Point<'r> {
         measured(self.result(metric)?)
     }
 
+    /// The result of a metric that was measured.
+    pub(crate) fn measured(&self, metric: &Metric) -> Option<&'r CaseResult> {
+        self.result(metric).filter(|result| measured(result).is_some())
+    }
+
     /// The values of a measured metric by round.
     pub(crate) fn round_values(&self, metric: &Metric) -> Option<&'r [f64]> {
         let result = self.result(metric).filter(|result| measured(result).is_some())?;

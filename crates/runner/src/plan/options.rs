@@ -71,6 +71,8 @@ pub struct Options {
     pub partner_batches: Option<f64>,
     /// Factor for the lengths of all jobs.
     pub scale: Option<f64>,
+    /// The number of figures of rounds that each sampled point needs, if a table shows so many.
+    pub observations: Option<usize>,
     /// Number of trials of each point whose rounds are trials.
     pub trials: Option<usize>,
     /// The largest number of trials, if some are disturbed or differ too much.

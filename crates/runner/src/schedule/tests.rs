@@ -151,6 +151,71 @@ fn nothing_begins_beyond_the_time_allowed() {
     }
 }
 
+/// On an idle machine and on one where a round takes ten times as long.
+#[test]
+fn every_budget_is_shared_out_evenly() {
+    for round in [10 * MS, 100 * MS] {
+        for budget_ms in [100, 1_000, 10_000, 60_000, 600_000] {
+            let planned = vec![6; 40];
+            let budget = RunTime(Duration::from_millis(budget_ms));
+            let mut state = state_of(&planned, 0);
+            state.allowed =
+                Allowed { counts: budget, host_counts: budget, planned: budget, more: budget };
+            let mut run = Simulation::of(state);
+            run.takes = if round == 10 * MS { |_| 10 * MS } else { |_| 100 * MS };
+            run.run();
+            let made: Vec<usize> = (0..planned.len()).map(|at| run.rounds_of(at)).collect();
+            let (least, most) = (made.iter().min().unwrap(), made.iter().max().unwrap());
+            let all = budget.0.as_millis() / round.as_millis();
+            assert!(most - least <= 1 || *least >= 6, "{round:?} {budget:?}: {made:?}");
+            assert!(*least as u128 >= (all / 40).min(6), "{round:?} {budget:?}: {made:?}");
+            assert!(run.elapsed < budget.0 + round, "{round:?} {budget:?}: {:?}", run.elapsed);
+        }
+    }
+}
+
+/// Points of questions get all rounds until these are answered, and others the rest.
+#[test]
+fn open_questions_come_before_figures_that_are_not_precise() {
+    let mut run = Simulation::of(state_of(&[6; 12], 60));
+    for at in [2, 3, 4] {
+        let point = &mut run.state.points[at];
+        (point.group, point.is_asked, point.at_most) = (2, true, 200);
+    }
+    // One side needs more rounds than the other two.
+    run.precise_from = |at| match at {
+        2 | 3 => 40,
+        4 => 10,
+        _ => usize::MAX,
+    };
+    run.run();
+    assert_eq!([2, 3, 4].map(|at| run.rounds_of(at)), [40, 40, 10]);
+    assert_eq!(run.rounds_of(0), 24, "as many as it may have");
+    let order: Vec<usize> = run.made.iter().map(|(_, at, _)| *at).collect();
+    let last_asked = order.iter().rposition(|at| [2, 3].contains(at)).unwrap();
+    let further = |at: usize| order.iter().enumerate().filter(move |(_, of)| **of == at).nth(6);
+    assert!(further(0).unwrap().0 > last_asked);
+}
+
+/// A pass takes the areas one after the other, each time in another order.
+#[test]
+fn points_of_an_area_follow_each_other() {
+    let mut state = state_of(&[8; 30], 60);
+    for (at, point) in state.points.iter_mut().enumerate() {
+        point.area = at % 3;
+    }
+    let mut orders = BTreeSet::new();
+    for rounds in 0..8 {
+        state.rounds = rounds;
+        let pass = state.grouped(|_| true);
+        let mut areas: Vec<usize> = pass.iter().flatten().map(|at| at % 3).collect();
+        areas.dedup();
+        assert_eq!(areas.len(), 3, "{areas:?}");
+        orders.insert(areas);
+    }
+    assert!(orders.len() > 1, "{orders:?}");
+}
+
 #[test]
 fn planned_rounds_may_take_longer_than_further_ones() {
     let mut run = Simulation::of(state_of(&[16; 10], 60));
