@@ -119,3 +119,76 @@ fn sums<'r>(terms: &[(f64, &'r Rounds)], of: fn(&'r Rounds) -> &'r Timed) -> Vec
     let timed = anchor_starts.iter().zip(blocks);
     timed.filter_map(|(start, block)| Some((*start, block?))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated::rounds_of;
+
+    /// A time whose rounds began every 100 ms, so many ms later than those of others.
+    fn every_100_ms(values: &[f64], later: i64) -> CaseResult {
+        let starts = (0..values.len()).map(|round| 100 * round as i64 + later).collect();
+        CaseResult { round_starts_ms: starts, ..rounds_of("a/b", values) }
+    }
+
+    fn rounds(result: &CaseResult) -> Rounds {
+        Rounds::of(result, 1.0, Scale::Logarithms).unwrap()
+    }
+
+    #[test]
+    fn what_all_rounds_of_a_block_share_is_no_part_of_a_difference() {
+        let machine: Vec<f64> = (0..10).map(|n| 1.0 + f64::from(n * 7 % 10)).collect();
+        let of = |factor: f64, later: i64| {
+            let values: Vec<f64> = machine.iter().map(|slower| factor * slower).collect();
+            every_100_ms(&values, later)
+        };
+        let [a, b, c] = [of(100.0, 0), of(200.0, 20), of(50.0, 50)].each_ref().map(rounds);
+        let difference = paired(&[(1.0, &b), (-1.0, &a)]).unwrap();
+        assert!((difference.center - 2f64.ln()).abs() < 1e-9, "{difference:?}");
+        assert!(difference.variance.value < 1e-18 && !difference.is_beside_load);
+        let three = paired(&[(1.0, &b), (-0.5, &a), (-0.5, &c)]).unwrap();
+        assert!((three.center - 8f64.ln() / 2.0).abs() < 1e-9, "{three:?}");
+        assert_eq!(three.blocks, 10);
+    }
+
+    /// One side lost rounds: the others of these blocks have no partner.
+    #[test]
+    fn blocks_are_of_rounds_that_all_figures_have() {
+        let whole = every_100_ms(&[100.0; 10], 0);
+        let mut fewer = every_100_ms(&[200.0; 10], 20);
+        for at in [6, 2] {
+            fewer.round_values.remove(at);
+            fewer.round_starts_ms.remove(at);
+        }
+        let [whole, fewer] = [whole, fewer].each_ref().map(rounds);
+        assert_eq!(paired(&[(1.0, &fewer), (-1.0, &whole)]).unwrap().blocks, 8);
+        let few = rounds(&every_100_ms(&[100.0; 5], 0));
+        assert_eq!(paired(&[(1.0, &few), (-1.0, &whole)]), None);
+    }
+
+    #[test]
+    fn the_sentinel_decides_which_blocks_count() {
+        let some_quiet = |quiet: usize| {
+            let all: Vec<f64> = (0..12).map(|n| if n < quiet { 100.0 } else { 300.0 }).collect();
+            let mut result = every_100_ms(&all[..quiet], 0);
+            result.all_round_starts_ms = (0..12).map(|round| 100 * round).collect();
+            result.all_round_values = all;
+            rounds(&result)
+        };
+        let other = rounds(&every_100_ms(&[100.0; 12], 10));
+        let found = |quiet: usize| paired(&[(1.0, &some_quiet(quiet)), (-1.0, &other)]).unwrap();
+        let (mostly_quiet, mostly_disturbed) = (found(7), found(5));
+        assert!(mostly_quiet.center.abs() < 1e-9 && mostly_quiet.blocks == 7);
+        assert!(!mostly_quiet.is_beside_load && mostly_disturbed.is_beside_load);
+        assert!(mostly_disturbed.center > 0.3 && mostly_disturbed.blocks == 12);
+    }
+
+    #[test]
+    fn without_times_there_are_no_blocks() {
+        let result = rounds_of("a/b", &[100.0; 10]);
+        assert_eq!(Rounds::of(&result, 1.0, Scale::Logarithms), None);
+        let zero = every_100_ms(&[0.0; 10], 0);
+        assert_eq!(Rounds::of(&zero, 1.0, Scale::Logarithms), None);
+        assert!(Rounds::of(&zero, 1.0, Scale::Figures).is_some());
+    }
+}

@@ -329,6 +329,22 @@ mod tests {
         assert!((t_quantile(0.975, 30.0) - 2.042).abs() < 5e-4);
     }
 
+    /// A figure from one round was printed as exact: `163.2 ns <0.1 %`.
+    #[test]
+    fn one_or_two_rounds_are_no_evidence_for_an_interval() {
+        for values in [&[163.2][..], &[163.2, 163.2]] {
+            let rounds: Vec<RoundValue> = values.iter().copied().map(RoundValue::exact).collect();
+            let interval = interval_of(&rounds, 1);
+            assert_eq!((interval.median, interval.half_width()), (163.2, f64::INFINITY));
+            let text = serde_json::to_string(&interval).unwrap();
+            assert_eq!(text, r#"{"median":163.2}"#);
+            assert_eq!(serde_json::from_str::<Interval>(&text).unwrap(), interval);
+        }
+        let three = interval_of(&[163.2; 3].map(RoundValue::exact), 1);
+        assert_eq!(three.half_width(), 0.0);
+        assert_eq!(three.at_least(0.5), Interval { median: 163.2, low: 162.7, high: 163.7 });
+    }
+
     #[test]
     fn of_each_pair_the_faster_round_counts() {
         let values = |of: &[f64]| -> Vec<f64> {
