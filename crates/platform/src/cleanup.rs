@@ -3,10 +3,11 @@
 //! Their names contain the pid of the worker that created them. They are removed by the worker when it gets SIGTERM, by
 //! the coordinator when the worker was killed, or by the next coordinator when both were.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use crate::process_status::{is_alive, is_alive_and_ours};
 
@@ -53,6 +54,21 @@ pub fn look_also_in(parent: &Path) {
     OTHERS.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.to_owned());
 }
 
+/// Processes that this one started and that have ended, by their pids, and when.
+static ENDED: Mutex<BTreeMap<u32, SystemTime>> = Mutex::new(BTreeMap::new());
+
+/// Notes that the process `pid`, which this one started, has ended: when what it left is swept, another one may have its pid.
+pub fn note_end(pid: u32) {
+    ENDED.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, SystemTime::now());
+}
+
+/// Whether a directory was made before the process of that pid ended which this one started.
+fn is_of_the_ended(pid: u32, path: &Path) -> bool {
+    let ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner).get(&pid).copied();
+    let made = fs::symlink_metadata(path).and_then(|facts| facts.created().or(facts.modified()));
+    ended.zip(made.ok()).is_some_and(|(ended, made)| made <= ended)
+}
+
 fn parents() -> Vec<PathBuf> {
     let mut parents = OTHERS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     parents.insert(std::env::temp_dir());
@@ -85,8 +101,11 @@ pub fn sweep_dead() {
 fn sweep_directories(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| directory::pid_in(entry.file_name().to_str()?));
-    for pid in pids.filter(|&pid| !is_alive_and_ours(pid)).collect::<Vec<_>>() {
-        let _ = directory::remove(&directory::path_of(parent, pid), directory::Held::Perhaps);
+    for pid in pids.collect::<Vec<_>>() {
+        let path = directory::path_of(parent, pid);
+        if !is_alive_and_ours(pid) || is_of_the_ended(pid, &path) {
+            let _ = directory::remove(&path, directory::Held::Perhaps);
+        }
     }
 }
 
@@ -262,6 +281,30 @@ mod tests {
         sweep_dead();
         assert!(mine.path().exists() && !theirs.exists());
         drop(mine);
+        fs::remove_dir(&parent).unwrap();
+    }
+
+    /// Under Wine another test's worker had the pid of one that had ended: its directory stayed.
+    #[test]
+    fn what_an_ended_worker_left_is_swept_also_if_its_pid_is_in_use_again() {
+        let _alone = alone();
+        let pid = std::process::id();
+        let parent = std::env::temp_dir().join(format!("oscost-test-reused-{pid}"));
+        fs::create_dir(&parent).unwrap();
+        let left = directory::path_of(&parent, pid);
+        fs::create_dir(&left).unwrap();
+        sweep_directories(&parent);
+        assert!(left.exists(), "of a process that is alive");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        note_end(pid);
+        sweep_directories(&parent);
+        assert!(!left.exists());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        fs::create_dir(&left).unwrap();
+        sweep_directories(&parent);
+        assert!(left.exists(), "of the process that has the pid now");
+        ENDED.lock().unwrap_or_else(PoisonError::into_inner).remove(&pid);
+        fs::remove_dir(&left).unwrap();
         fs::remove_dir(&parent).unwrap();
     }
 

@@ -175,6 +175,7 @@ fn launch_plainly(
     });
     let (output, errors) = pipes.inspect_err(|_| end_now(&mut child))?;
     let (status, hung) = await_end(&mut child, &output, limit, stop, phases)?;
+    platform::cleanup::note_end(pid);
     // Processes that it left behind would disturb the next round.
     platform::process::end_group(pid);
     // Those that left its group may still hold the pipes; they are not waited for.
