@@ -1,18 +1,18 @@
 //! Marks: words at the rows of figures whose interval itself may be wrong. A wide interval says so itself, and is no mark.
 
-use measure::Doubt;
+use measure::{Doubt, TIME};
 use results::{CaseResult, Outcome};
 
 use crate::first_seen::distinct;
-use crate::rows::COST;
 
 /// Intervals wider than this share are counted.
 const WIDE: f64 = 0.1;
 
 /// The marks of a figure: its own, and those of the time of its point, since a disturbance affects all metrics of a point.
 pub(crate) fn marks(results: &[CaseResult], result: &CaseResult) -> Vec<&'static str> {
-    let of_point =
-        |r: &&CaseResult| r.metric == COST && r.case == result.case && r.params == result.params;
+    let of_point = |r: &&CaseResult| {
+        r.metric == TIME.name && r.case == result.case && r.params == result.params
+    };
     let time = results.iter().find(of_point).filter(|time| !std::ptr::eq(*time, result));
     let doubts = result.doubts.iter().chain(time.into_iter().flat_map(|time| &time.doubts));
     distinct(doubts.filter_map(Doubt::mark))
@@ -33,7 +33,8 @@ pub fn is_marked(result: &CaseResult) -> bool {
 
 /// `23 of 469 figures may lie beyond their ±: modes 17, busy 4, rounds 2 (oscost show ID --doubtful)`; `None` if none may.
 pub(crate) fn marks_line(run: &str, results: &[CaseResult]) -> Option<String> {
-    let figures = || results.iter().filter(|r| r.outcome == Outcome::Measured && r.metric == COST);
+    let figures =
+        || results.iter().filter(|r| r.outcome == Outcome::Measured && r.metric == TIME.name);
     let marked = figures().filter(|result| is_marked(result)).count();
     if marked == 0 {
         return None;
@@ -58,7 +59,7 @@ pub(crate) fn marks_line(run: &str, results: &[CaseResult]) -> Option<String> {
 
 /// How many times have an interval wider than 10 %, and what narrows them; `None` if none has.
 pub(crate) fn width_line(results: &[CaseResult]) -> Option<String> {
-    let times = results.iter().filter(|r| r.outcome == Outcome::Measured && r.metric == COST);
+    let times = results.iter().filter(|r| r.outcome == Outcome::Measured && r.metric == TIME.name);
     let estimates: Vec<_> = times.filter_map(|result| result.estimate).collect();
     let half =
         |e: &&results::Estimate| (e.high - e.median).max(e.median - e.low) > WIDE * e.median.abs();
@@ -87,7 +88,7 @@ mod tests {
         CaseResult {
             estimate: Some(Estimate { median: 100.0, low, high, level: 0.95 }),
             doubts,
-            ..CaseResult::blank(case, BTreeMap::new(), COST, "ns/op", Direction::Lower)
+            ..CaseResult::blank(case, BTreeMap::new(), TIME.name, "ns/op", Direction::Lower)
         }
     }
 

@@ -34,6 +34,14 @@ pub trait Lock: Sync {
     /// Releases the lock.
     fn release(&self, hold: &mut Self::Hold);
 
+    /// Acquires the lock, does this, and releases it: the measured operation.
+    #[inline(always)]
+    fn pair(&self, hold: &mut Self::Hold, inside: impl FnOnce()) {
+        self.acquire(hold);
+        inside();
+        self.release(hold);
+    }
+
     /// Acquires the lock exclusively. Differs from `acquire` only for locks whose measured operation
     /// admits several workers at once.
     fn acquire_alone(&self, hold: &mut Self::Hold) {
@@ -85,6 +93,15 @@ impl<G, A: Fn() -> G + Sync> Lock for ByGuard<A> {
     fn release(&self, hold: &mut MaybeUninit<G>) {
         // SAFETY: this worker holds the lock, and acquiring it wrote the guard.
         unsafe { hold.assume_init_drop() };
+    }
+
+    /// The guard stays in registers, as in a user's program: in `hold` it would be written to memory and read again, which takes a
+    /// tenth of the time of std::sync::Mutex.
+    #[inline(always)]
+    fn pair(&self, _hold: &mut MaybeUninit<G>, inside: impl FnOnce()) {
+        let guard = (self.0)();
+        inside();
+        drop(guard);
     }
 }
 
@@ -293,9 +310,7 @@ impl<L: Lock, I: Fn() + Sync, O: Fn() + Sync> Task<L::Hold> for Pairs<'_, L, I, 
 
     #[inline(always)]
     fn operate(&self, hold: &mut L::Hold) {
-        self.lock.acquire(hold);
-        (self.inside)();
-        self.lock.release(hold);
+        self.lock.pair(hold, &self.inside);
         (self.outside)();
     }
 
