@@ -167,7 +167,8 @@ impl Evidence {
         let quiet_share = if all_ns > 0.0 { quiet_ns / all_ns } else { 0.0 };
         let quiet_rounds = judged.iter().filter(|j| j.is_enough()).count();
         result.disturbed = quiet_rounds < QUIET_ROUNDS_AT_LEAST;
-        if result.disturbed {
+        // Of one or two rounds that were quiet, there are too few, and nothing disturbed them.
+        if result.disturbed && quiet_rounds < judged.len() {
             result.doubts.push(Doubt::Disturbed);
         } else if quiet_share < QUIET_SHARE_AT_LEAST {
             result.doubts.push(Doubt::SeldomQuiet);
