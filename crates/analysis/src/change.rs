@@ -16,8 +16,8 @@ use crate::spread::{Spread, grid_step, welch};
 pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
 /// The same for core cycles, which are independent of the core's frequency and of disturbances.
 const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;
-/// The same of separate runs where too few rounds were quiet: a factor of 2. A neighbour that never pauses, on the other hardware
-/// thread of the core, leaves about half of it.
+/// Differences between separate runs in which too few rounds were quiet are reported beyond a factor of 2. A neighbour that never
+/// pauses, on the other hardware thread of the core, leaves about half of it.
 pub(crate) const DISTURBED_FLOOR: f64 = 1.0;
 /// What is said of a difference below [`DISTURBED_FLOOR`].
 pub(crate) const DISTURBED: &str = "too few rounds were quiet: a quieter machine would decide it";
@@ -146,12 +146,7 @@ fn in_blocks([base, new]: &[Side; 2], scale: Scale, in_cycles: bool) -> Option<(
         false => ENTRY_STATES * (entries(new) - entries(base)),
     };
     let steps: f64 = [base, new].map(|side| side.rounding_error(scale).powi(2)).iter().sum();
-    let scatter = Scatter {
-        variance: found.variance,
-        count: found.count,
-        fixed: by_states.powi(2) + steps,
-        is_in_blocks: true,
-    };
+    let scatter = Scatter::of_blocks(&found, by_states.powi(2) + steps);
     Some((found, scatter))
 }
 
@@ -276,10 +271,15 @@ pub(crate) struct Scatter {
 }
 
 impl Scatter {
-    /// Of a change that is no mean of differences.
+    /// The scatter of a change with this standard error, which is no mean of differences.
     pub(crate) fn of_error(error: f64, degrees: f64) -> Self {
         let variance = Variance { value: error.powi(2), degrees };
         Self { variance, count: 1.0, fixed: 0.0, is_in_blocks: false }
+    }
+
+    /// The scatter of a mean over blocks, with variance that more rounds do not reduce.
+    pub(crate) fn of_blocks(found: &Paired, fixed: f64) -> Self {
+        Self { variance: found.variance, count: found.count, fixed, is_in_blocks: true }
     }
 
     /// The standard error.
@@ -287,7 +287,7 @@ impl Scatter {
         (self.variance.value / self.count + self.fixed).sqrt()
     }
 
-    /// With a variance that the points of the comparison have moderated: that of a difference of two figures, times `factor`.
+    /// Moderates the variance by what the points of the comparison lend: `factor` times that of a difference of two figures.
     pub(crate) fn moderated(self, moderation: Moderation, factor: f64) -> Self {
         let Variance { value, degrees } = self.variance;
         let moderated = moderation.moderate(Variance { value: value / factor, degrees });

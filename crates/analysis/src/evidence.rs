@@ -18,7 +18,7 @@ use statrs::function::gamma::digamma;
 const PRIORS: [(f64, f64); 3] = [(0.5, 0.4), (2.0, 0.4), (8.0, 0.2)];
 /// The most degrees of freedom that the points of a comparison lend each other: their variances never are exactly equal.
 const LENT_AT_MOST: f64 = 20.0;
-/// With fewer points it does not show how much their variances differ.
+/// The least number of points that show how much their variances differ.
 const POINTS_TO_LEND: usize = 3;
 
 /// The variance of single differences, with its degrees of freedom.

@@ -2,7 +2,7 @@
 //! a new random order, until every point is precise enough or time is up. One round is made at a time. The output of a
 //! round is stored at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -142,25 +142,26 @@ impl<'a> Coordinator<'a> {
         Ok(false)
     }
 
-    /// Finds out which questions are open, if a look is due or `at_once`: those of which all points have their planned rounds.
+    /// Finds out which questions are open, if a look is due or `at_once`.
     fn look(&mut self, at_once: bool) {
         let Some(asked) = self.asked.as_mut().filter(|asked| at_once || asked.is_due()) else {
             return;
         };
-        asked.look(self.runs.iter().map(RunState::results).collect());
+        asked.look(self.runs.iter().map(RunState::results));
     }
 
     /// What the schedule knows of these runs.
     fn state(&self) -> State {
-        let areas: Vec<&str> = self.runs.iter().flat_map(RunState::areas).collect();
-        let area_of = |point: &Point| areas.iter().position(|area| *area == point.area());
+        let areas: BTreeSet<&str> = self.runs.iter().flat_map(RunState::areas).collect();
+        let areas: BTreeMap<&str, usize> = areas.into_iter().zip(0..).collect();
+        let areas = &areas;
         let points =
             self.runs.iter().zip(&self.groups).enumerate().flat_map(|(system, (run, groups))| {
                 let of_run = run.evidence.iter().zip(groups);
                 of_run.map(move |(evidence, &group)| {
                     let state = evidence.state(run.plan, system, group);
                     let host_pairs = state.host_pairs.filter(|_| run.place.can_be_counted());
-                    let area = area_of(&evidence.point).unwrap_or(0);
+                    let area = areas[evidence.point.area()];
                     let state = PointState { host_pairs, area, ..state };
                     match &self.asked {
                         Some(asked) => asked.state(state, &evidence.point, run.plan),

@@ -211,7 +211,7 @@ impl Contrast {
         Self::in_blocks(terms).unwrap_or_else(|| Self::of_errors(terms, floor))
     }
 
-    /// Of rounds that were made next to each other; `None` if there are not two figures with such rounds.
+    /// Adds up the rounds that were made next to each other; `None` if there are not two figures with such rounds.
     fn in_blocks(terms: &[(f64, Figure)]) -> Option<Self> {
         let varying = || terms.iter().filter(|(_, figure)| !figure.is_fact);
         let (_, first) = varying().next()?.1.rounds.as_ref()?;
@@ -234,12 +234,7 @@ impl Contrast {
         let fixed = Self::by_states(terms).powi(2) + varying().map(rounding).sum::<f64>();
         Some(Self {
             center: found.center + facts,
-            scatter: Scatter {
-                variance: found.variance,
-                count: found.count,
-                fixed,
-                is_in_blocks: true,
-            },
+            scatter: Scatter::of_blocks(&found, fixed),
             scale: squares / 2.0,
             floor: 0.0,
             is_disturbed: false,
@@ -258,7 +253,7 @@ impl Contrast {
             * terms.iter().map(|(factor, figure)| factor * figure.entries).sum::<f64>().abs()
     }
 
-    /// Of the errors of the figures.
+    /// Adds up the figures, each with its own error.
     fn of_errors(terms: &[(f64, Figure)], floor: f64) -> Self {
         let variance = |(factor, figure): &(f64, Figure)| (factor * figure.error).powi(2);
         let all: f64 = terms.iter().map(variance).sum();
@@ -297,7 +292,7 @@ impl Contrast {
         self.scatter.is_in_blocks.then_some(Variance { value: value / self.scale, degrees })
     }
 
-    /// With what the other points of the comparison lend it.
+    /// Moderates its variance by what the other points of the comparison lend.
     pub(super) fn moderated(self, moderation: Moderation) -> Self {
         match self.scatter.is_in_blocks {
             true => Self { scatter: self.scatter.moderated(moderation, self.scale), ..self },

@@ -136,7 +136,7 @@ impl Measured {
         }
     }
 
-    /// With what all points of the claims lend it.
+    /// Moderates its variances by what all points of the claims lend.
     pub(super) fn moderated(self, moderation: Moderation) -> Self {
         let computed = match self.computed {
             Computed::One(one, scale) => Computed::One(one.moderated(moderation), scale),

@@ -178,10 +178,8 @@ fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<V
                 Some(Estimate { median: mid, low, high, level: LEVEL })
             };
             let uncertain = |ratio| {
-                let estimate = estimate(ratio).filter(Estimate::has_interval)?;
-                if estimate.low == estimate.high {
-                    return None;
-                }
+                let is_shown = |e: &Estimate| e.has_interval() && e.low < e.high;
+                let estimate = estimate(ratio).filter(is_shown)?;
                 Some(Uncertain { estimate, rounds: 0 })
             };
             part.extend(interval_column(ratios.iter().map(uncertain), page));
