@@ -206,6 +206,18 @@ pub fn times(document: &Value) -> Vec<&Value> {
     results.iter().filter(|result| result["metric"] == "time").collect()
 }
 
+/// A measured figure lies within its interval, which it has exactly if there were three rounds: a busy machine makes fewer in
+/// a short run.
+pub fn has_interval_if_evidence(result: &Value) {
+    let end = |name: &str| result["estimate"][name].as_f64();
+    let median = end("median").expect("a figure");
+    match (end("low"), end("high")) {
+        (Some(low), Some(high)) => assert!(0.0 < low && low <= median && median <= high, "{result}"),
+        (None, None) => assert!(median > 0.0 && result["rounds"].as_u64() < Some(3), "{result}"),
+        _ => panic!("half an interval: {result}"),
+    }
+}
+
 /// The codes of a result's doubts.
 pub fn codes_of_doubts(result: &Value) -> Vec<&str> {
     let doubts = result["doubts"].as_array().map_or(&[][..], Vec::as_slice);
