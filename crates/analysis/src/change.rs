@@ -1,11 +1,12 @@
 //! The change of one figure from one run to another, its error, and the floor below which it means nothing.
 
-use measure::stats::{LEVEL, median, quantile, t_quantile};
+use measure::stats::{LEVEL, median, t_quantile};
 use results::{CaseResult, Document, Estimate, LEAST_ROUNDS, Outcome};
 use serde::Serialize;
 
 use crate::evidence::{Moderation, Variance, critical};
 use crate::frequency::{Frequencies, cpu_differences, speed_shift};
+use crate::next_run::{between_visits, is_same_machine};
 use crate::paired::{Paired, Rounds, paired};
 use crate::scale::Scale;
 use crate::scope::{Points, References};
@@ -23,9 +24,6 @@ pub(crate) const DISTURBED_FLOOR: f64 = 1.0;
 pub(crate) const DISTURBED: &str = "too few rounds were quiet: a quieter machine would decide it";
 /// What is said of a verdict from rounds made next to each other of which most were disturbed: load can slow the sides unequally.
 pub(crate) const BESIDE_LOAD: &str = "beside load";
-/// The middle half of the rounds of a core-bound operation spans less where the core keeps one state. On an AMD EPYC (Zen 5) it
-/// was 2 to 5 % for system calls, whose cost there goes from one steady value to another every few seconds or minutes.
-const ONE_STATE: f64 = 0.02;
 /// The largest difference that rounding makes between two runs, in steps of the grid; both values are rounded.
 const GRID_STEPS: f64 = 1.5;
 
@@ -66,6 +64,8 @@ pub(crate) struct Sides<'a> {
     base: References<'a>,
     new: References<'a>,
     points: [Points<'a>; 2],
+    runs: [&'a Document; 2],
+    is_same_machine: bool,
 }
 
 impl<'a> Sides<'a> {
@@ -79,6 +79,8 @@ impl<'a> Sides<'a> {
             base: References::of(base),
             new: References::of(new),
             points: [base, new].map(|run| Points::of(&[run])),
+            runs: [base, new],
+            is_same_machine: is_same_machine(&base.machine, &new.machine),
         }
     }
 
@@ -106,11 +108,24 @@ impl<'a> Sides<'a> {
             _ => speed_shift(base, new, references, &self.frequencies, in_cycles).exp_m1(),
         };
         let at_once = self.in_turn || self.is_one_run;
-        let by_state = if in_cycles && !at_once { states(&sides) } else { 0.0 };
-        let mut change = Change::of(&sides, difference, scale, in_cycles, by_machine.max(by_state));
+        let mut change = Change::of(&sides, difference, scale, in_cycles, by_machine);
+        if !at_once {
+            change.widen(self.between_visits(&sides, scale));
+        }
         let [of_base, of_new] = &self.points;
         change.is_disturbed |= of_base.is_disturbed(base) || of_new.is_disturbed(new);
         Some(change)
+    }
+
+    /// The variance that both figures of separate runs have because each found the machine in another state. What the run with more
+    /// visits knew counts for both, if they are of one machine.
+    fn between_visits(&self, sides: &[Side; 2], scale: Scale) -> [Variance; 2] {
+        let known = [0, 1].map(|at| between_visits(self.runs[at], sides[at].result, scale));
+        match self.is_same_machine {
+            true if known[0].degrees < known[1].degrees => [known[1]; 2],
+            true => [known[0]; 2],
+            false => known,
+        }
     }
 
     /// The difference of rounds that were made next to each other; `None` if too few were, as in separate runs.
@@ -129,6 +144,7 @@ impl<'a> Sides<'a> {
             scatter: Some(scatter),
             rounds: found.blocks,
             floor: 0.0,
+            between: 0.0,
             is_disturbed: false,
             is_beside_load: found.is_beside_load,
             differences: found.differences,
@@ -249,6 +265,8 @@ pub(crate) struct Change {
     pub(crate) rounds: usize,
     /// The difference that the machine and rounding can cause, as a share.
     pub(crate) floor: f64,
+    /// The part of its standard error that is from visit to visit; 0 within one run, and of systems in turn.
+    pub(crate) between: f64,
     /// Whether too few rounds were quiet, on either side, and these were not made next to each other.
     pub(crate) is_disturbed: bool,
     /// Whether they were, and most of them were disturbed.
@@ -366,6 +384,7 @@ impl Change {
             scatter,
             rounds,
             floor: seen.max(by_machine).max(rounding(base, new)),
+            between: 0.0,
             is_disturbed: sides.iter().any(|side| side.has_few_quiet_rounds),
             is_beside_load: false,
             differences: Vec::new(),
@@ -387,9 +406,25 @@ impl Change {
         if self.log { share.ln_1p() } else { share * scale_of(self.base, self.new) }
     }
 
+    /// Adds the variance between the visits of both figures to the error.
+    fn widen(&mut self, of_sides: [Variance; 2]) {
+        self.between = of_sides.iter().map(|variance| variance.value).sum::<f64>().sqrt();
+        if let Some(scatter) = &mut self.scatter {
+            // Both are known from the same visits.
+            let degrees = of_sides[0].degrees.min(of_sides[1].degrees);
+            let (error, degrees) =
+                welch((scatter.error(), scatter.variance.degrees), (self.between, degrees));
+            *scatter = Scatter::of_error(error, degrees);
+        }
+    }
+
     /// The smallest difference that is reported, as a share.
     pub(crate) fn floor_at_least(&self) -> f64 {
-        if self.is_disturbed { DISTURBED_FLOOR } else { floor_at_least(self.in_cycles) }
+        match self.between > 0.0 {
+            _ if self.is_disturbed => DISTURBED_FLOOR,
+            true => 0.0,
+            false => floor_at_least(self.in_cycles),
+        }
     }
 }
 
@@ -437,19 +472,6 @@ fn unshared_shift(base: &Side, new: &Side, by: f64) -> f64 {
     let (Some(base), Some(new)) = (base.log_quartiles(), new.log_quartiles()) else { return 0.0 };
     let shared = |at: usize| (new[at] - base[at]) * by.signum();
     (by.abs() - shared(0).min(shared(1)).max(0.0)).max(0.0)
-}
-
-/// How far apart the states are that the core had during either run, as a share; 0 if it had one. Of two runs, one after the
-/// other, each may have found another. Where rounds of both alternate, both find the same.
-fn states(sides: &[Side; 2]) -> f64 {
-    let apart = |side: &Side| {
-        let mut ascending = side.rounds.clone();
-        ascending.sort_unstable_by(f64::total_cmp);
-        let span = quantile(&ascending, 0.75) / quantile(&ascending, 0.25) - 1.0;
-        if span > ONE_STATE { span } else { 0.0 }
-    };
-    let with_rounds = sides.iter().filter(|side| !side.rounds.is_empty());
-    with_rounds.map(apart).fold(0.0, f64::max)
 }
 
 /// The difference that the rounding of times can cause, as a share.

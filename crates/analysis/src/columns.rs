@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use crate::change::{Change, Sides};
 use crate::compare::no_figures;
 use crate::judge::{Compared, Judge, Pair, Settings};
-use crate::noise::NoiseCheck;
 use crate::scope::Points;
 use crate::table::{Cell, Found, Table};
 
@@ -24,11 +23,7 @@ pub struct ComparedTable<'a> {
 }
 
 /// Compares each column of the table with the first. All comparisons of all rows share one chance of error.
-pub fn compare_columns<'a>(
-    table: Table<'a>,
-    noise: &NoiseCheck,
-    settings: &Settings,
-) -> ComparedTable<'a> {
+pub fn compare_columns<'a>(table: Table<'a>, settings: &Settings) -> ComparedTable<'a> {
     let facts = Facts::of(&table);
     let mut changes: Vec<Vec<Option<Change>>> = table
         .rows
@@ -39,7 +34,7 @@ pub fn compare_columns<'a>(
             others.map(|new| facts.change(base?, new?)).collect()
         })
         .collect();
-    let judge = Judge::of(changes.iter_mut().flatten().flatten(), noise, settings);
+    let judge = Judge::of(changes.iter_mut().flatten().flatten(), settings);
     let mut rows = Vec::new();
     for (row, changes) in table.rows.iter().zip(changes) {
         let base = &row.cells[0];

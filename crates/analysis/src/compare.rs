@@ -4,17 +4,17 @@
 //! (`Spread`). All comparisons with one run share one chance of error (Bonferroni), so that their intervals are
 //! simultaneous. Holm's procedure would find more only if most rows have changed, and provides no intervals.
 //!
-//! No verdict falls below the noise floor: the change of the machine itself, in the course of these runs (`drift`), in
-//! its speed from one to the other (`speed_shift`), in the frequency of an operation's steady modes (`unshared_shift`),
-//! and in earlier comparisons of equal runs. Figures that the system under test can change, such as the cost of a
-//! system call, do not raise the floor.
+//! Between separate runs the machine may have changed: the variance between visits of both is part of the interval
+//! (`next_run`), and no verdict falls below the floor, which is what these runs themselves show of the machine: its change
+//! in the course of them (`drift`), in its speed from one to the other (`speed_shift`), and in the frequency of an operation's
+//! steady modes (`unshared_shift`). Figures that the system under test can change, such as the cost of a system call, do not
+//! raise the floor.
 
 use results::{CaseResult, Document, Outcome};
 use serde::Serialize;
 
 use crate::change::{Change, Sides};
 use crate::judge::{Compared, Judge, Pair, Settings};
-use crate::noise::NoiseCheck;
 use crate::scope::{Points, is_unsupported, pairs};
 
 /// A fact besides the measured figures that differs between runs.
@@ -31,12 +31,7 @@ pub struct Difference {
 ///
 /// Times of which both runs have core cycles are compared in cycles if both were measured on the same CPU
 /// ([`cpu_differences`](crate::cpu_differences)). A run compared with itself is the same in every row that has figures.
-pub fn compare(
-    base: &Document,
-    new: &Document,
-    noise: &NoiseCheck,
-    settings: &Settings,
-) -> Vec<Compared> {
+pub fn compare(base: &Document, new: &Document, settings: &Settings) -> Vec<Compared> {
     let mut rows: Vec<(Option<&CaseResult>, Option<&CaseResult>)> = pairs(base, new)
         .into_iter()
         .filter(|(base, new)| !(is_unsupported(base) && new.is_some_and(is_unsupported)))
@@ -49,7 +44,7 @@ pub fn compare(
         base.zip(new).and_then(|(base, new)| sides.change(base, new))
     };
     let mut changes: Vec<Option<Change>> = rows.iter().map(|row| of_row(*row)).collect();
-    let judge = Judge::of(changes.iter_mut().flatten(), noise, settings);
+    let judge = Judge::of(changes.iter_mut().flatten(), settings);
     let points = Points::of(&[base, new]);
     let is_itself = base.run.id == new.run.id && base.results == new.results;
     let judged = rows.into_iter().zip(changes);

@@ -5,7 +5,6 @@ use results::{CaseResult, Estimate, LEAST_ROUNDS, PointKey, serialize_label};
 use serde::Serialize;
 
 use crate::change::{BESIDE_LOAD, Change, DISTURBED, Ratio, moderate};
-use crate::noise::NoiseCheck;
 use crate::verdict::Verdict;
 
 /// How runs are compared.
@@ -51,7 +50,6 @@ pub struct Compared {
 pub(crate) struct Judge<'a> {
     /// The chance of a wrong verdict in each row.
     pub(crate) chance: f64,
-    pub(crate) noise: &'a NoiseCheck,
     pub(crate) settings: &'a Settings,
 }
 
@@ -72,13 +70,12 @@ impl<'a> Judge<'a> {
     /// error, and what is known of their scatter.
     pub(crate) fn of<'c>(
         changes: impl Iterator<Item = &'c mut Change>,
-        noise: &'a NoiseCheck,
         settings: &'a Settings,
     ) -> Self {
         let changes: Vec<&mut Change> = changes.collect();
         let comparable = changes.iter().filter(|change| change.scatter.is_some()).count();
         moderate(changes);
-        Self { chance: settings.chance / comparable.max(1) as f64, noise, settings }
+        Self { chance: settings.chance / comparable.max(1) as f64, settings }
     }
 
     /// The comparison of a pair; `no_pair` is why it has no change, if it has none.
@@ -103,7 +100,7 @@ impl<'a> Judge<'a> {
         if change.in_cycles {
             row.unit = any.unit.replacen("ns", "cycles", 1);
         }
-        row.floor = floor(self.noise, &change, [pair.base, pair.new]);
+        row.floor = floor(&change);
         let half = change.half_width(self.chance);
         let half = if pair.is_itself { Some(0.0) } else { half };
         row.ratio = half.filter(|_| change.log).map(|half| Ratio::of_log(change.by, half));
@@ -152,17 +149,13 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The smallest difference that is reported, as a share: the greatest of what these figures show, and of what equal runs have
-/// shown for either of them; none where their rounds were made next to each other.
-pub(crate) fn floor(noise: &NoiseCheck, change: &Change, sides: [Option<&CaseResult>; 2]) -> f64 {
-    if change.is_in_blocks() {
-        return 0.0;
+/// The smallest difference that is reported, as a share: what these figures show of the machine; none where their rounds were made
+/// next to each other.
+pub(crate) fn floor(change: &Change) -> f64 {
+    match change.is_in_blocks() {
+        true => 0.0,
+        false => change.floor_at_least().max(change.floor),
     }
-    let checked = sides
-        .into_iter()
-        .flatten()
-        .filter_map(|result| noise.of(&result.point(), &result.metric, change.in_cycles));
-    checked.fold(change.floor_at_least().max(change.floor), f64::max)
 }
 
 /// Why the figures have no interval.

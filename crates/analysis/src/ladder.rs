@@ -9,7 +9,6 @@ use strum::IntoStaticStr;
 
 use crate::columns::Facts;
 use crate::judge::{Judge, Pair, Settings};
-use crate::noise::NoiseCheck;
 use crate::spread::{Spread, welch};
 use crate::table::{Found, Table};
 use crate::verdict::Verdict;
@@ -134,7 +133,7 @@ pub fn layers(table: &Table) -> Vec<(usize, Layer)> {
 type Climb<'a> = Vec<(usize, Layer, Found<'a>)>;
 
 /// The ladder of each point with a time in several columns. All differences share one chance of error.
-pub fn ladders(table: &Table, noise: &NoiseCheck, settings: &Settings) -> Vec<Ladder> {
+pub fn ladders(table: &Table, settings: &Settings) -> Vec<Ladder> {
     let facts = Facts::of(table);
     let layers = layers(table);
     let times = table.rows.iter().filter(|row| row.metric == TIME.name && row.unit == TIME.unit);
@@ -147,7 +146,7 @@ pub fn ladders(table: &Table, noise: &NoiseCheck, settings: &Settings) -> Vec<La
         .collect();
     let questions = climbs.iter().map(|(_, steps)| steps.len() - 1).sum::<usize>();
     let chance = settings.chance / questions.max(1) as f64;
-    let judge = Judge { chance, noise, settings };
+    let judge = Judge { chance, settings };
     let ladder = |(point, found): (PointKey, Climb)| {
         let step = |at: usize| {
             let (column, layer, of) = found[at];
@@ -224,7 +223,7 @@ mod tests {
         // Not in the order of their layers.
         let runs = [run("gvisor", 1_000.0), run("native", 100.0), run("bwrap", 100.1)];
         let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
-        let ladders = ladders(&table, &NoiseCheck::default(), &Settings::default());
+        let ladders = ladders(&table, &Settings::default());
         let steps = &ladders[0].steps;
         let names: Vec<&str> = steps.iter().map(|step| step.column.as_str()).collect();
         assert_eq!(names, ["native", "bwrap", "gvisor"]);

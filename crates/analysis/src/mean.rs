@@ -248,7 +248,7 @@ mod tests {
         sample_of(truths, shared, own, false, rng)
     }
 
-    /// The same, of rounds that were made next to each other: of systems in turn.
+    /// The same, of rounds of which it is known that they were made next to each other.
     fn in_blocks(truths: &[f64], shared: f64, own: f64, rng: &mut StdRng) -> Sample {
         sample_of(truths, shared, own, true, rng)
     }
@@ -257,7 +257,7 @@ mod tests {
         truths: &[f64],
         shared: f64,
         own: f64,
-        is_in_turn: bool,
+        has_starts: bool,
         rng: &mut StdRng,
     ) -> Sample {
         let mut side = |factor: &dyn Fn(f64) -> f64| {
@@ -268,13 +268,12 @@ mod tests {
                     .map(|of| 100.0 * (factor(*truth) + of + own * noise(rng)).exp());
                 rounds_of(&*format!("a/c{at}"), &rounds.collect::<Vec<_>>())
             });
-            document("x", results.collect())
+            results.collect()
         };
-        let (mut base, mut new) = (side(&|_| 0.0), side(&|truth| truth));
-        if is_in_turn {
+        let mut base = document("base", side(&|_| 0.0));
+        let mut new = document("new", side(&|truth| truth));
+        if has_starts {
             for (later, run) in [&mut base, &mut new].into_iter().enumerate() {
-                run.run.id = later.to_string();
-                run.run.asked.insert(results::GROUP.to_owned(), "0".to_owned());
                 for (at, result) in run.results.iter_mut().enumerate() {
                     let first = (100 * at + 40 * later) as i64;
                     let starts = (0..result.round_values.len()).map(|n| first + 10_000 * n as i64);

@@ -15,7 +15,6 @@ use crate::columns::Facts;
 use crate::dimension::Selection;
 use crate::judge::{Settings, floor};
 use crate::mean::{Mean, Sample};
-use crate::noise::NoiseCheck;
 use crate::table::{Cell, Found, Table};
 use crate::verdict::Verdict;
 
@@ -95,13 +94,8 @@ pub struct Reversal {
 }
 
 /// The verdict on the columns of `table`. `at` is the selection that it was made with.
-pub fn overview(
-    table: &Table,
-    at: &Selection,
-    noise: &NoiseCheck,
-    settings: &Settings,
-) -> Overview {
-    let measuring = Measuring { table, facts: Facts::of(table), noise };
+pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview {
+    let measuring = Measuring { table, facts: Facts::of(table) };
     let areas = measuring.areas();
     let designs = match table.by.is_of_runs() {
         true => measuring.designs(at),
@@ -140,13 +134,13 @@ type AreaKey<'a> = (&'a str, Option<usize>, &'a str);
 struct Measuring<'t, 'a> {
     table: &'t Table<'a>,
     facts: Facts<'a>,
-    noise: &'t NoiseCheck,
 }
 
 impl<'a> Measuring<'_, 'a> {
     fn add(&self, sample: &mut Sample, base: Found<'a>, new: Found<'a>) {
         let Some(change) = self.facts.change(base, new) else { return };
-        let floor = floor(self.noise, &change, [Some(base.result), Some(new.result)]);
+        // The points of a run share the state of the machine: a mean over them is no less uncertain of it.
+        let floor = floor(&change).max(2.0 * change.between);
         sample.add(&change, floor, self.facts.held_back(base, new));
     }
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use cases::time::{CASE_NAME, COMMAND};
 use measure::TIME;
-use results::{CaseResult, Document, Outcome};
+use results::{CaseResult, Document, GROUP, Outcome};
 
 use crate::compare::compare;
 use crate::judge::{Compared, Settings};
-use crate::noise::NoiseCheck;
 
 /// The commands of a run, the one with the shortest median time first.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,19 +43,22 @@ pub fn rank_commands(document: &Document) -> Option<Ranking> {
     let names = names(&times);
     let usual = Settings::default();
     let settings = Settings { chance: usual.chance / others.len() as f64, ..usual };
-    let base = alone(document, fastest);
+    let base = alone(document, fastest, &names[0]);
     let ranked = others.iter().zip(&names[1..]).filter_map(|(other, name)| {
-        let rows = compare(&base, &alone(document, other), &NoiseCheck::default(), &settings);
+        let rows = compare(&base, &alone(document, other, name), &settings);
         let compared = rows.into_iter().next()?;
         Some(Ranked { command: name.clone(), compared })
     });
     Some(Ranking { fastest: names[0].clone(), others: ranked.collect() })
 }
 
-/// The run as if it had measured this result only, of a point that all commands share.
-fn alone(document: &Document, result: &CaseResult) -> Document {
+/// The run as if it had measured this result only, of a point that all commands share, in turn with the other commands.
+fn alone(document: &Document, result: &CaseResult, name: &str) -> Document {
     let result = CaseResult { params: BTreeMap::new(), ..result.clone() };
-    Document { results: vec![result], ..document.clone() }
+    let mut alone = Document { results: vec![result], ..document.clone() };
+    alone.run.asked.insert(GROUP.to_owned(), document.run.id.clone());
+    alone.run.id.push_str(&format!(" {name}"));
+    alone
 }
 
 /// The command lines, with their other parameters where two are the same.
@@ -127,6 +129,22 @@ mod tests {
         assert_eq!(others, [("alike", Verdict::Same), ("slow", Verdict::Slower)]);
         let ratio = ranking.others[1].compared.ratio.unwrap();
         assert!(ratio.low < 2.0 && 2.0 < ratio.high && ratio.high < 2.02, "{ratio:?}");
+    }
+
+    /// Both commands became slower by a third in the course of the run.
+    #[test]
+    fn commands_are_compared_by_runs_next_to_each_other() {
+        let drifting = |name: &str, factor: f64, from: i64| {
+            let values = (0..12).map(|n| 1e8 * factor * (1.0 + 0.03 * f64::from(n)));
+            let round_starts_ms = (0..12).map(|n| from + 1_000 * n).collect();
+            CaseResult { round_starts_ms, ..time(name, values.collect()) }
+        };
+        let results = vec![drifting("one", 1.0, 0), drifting("other", 1.02, 300)];
+        let ranking = rank_commands(&document(results)).unwrap();
+        let compared = &ranking.others[0].compared;
+        assert_eq!(compared.verdict, Verdict::Slower, "{compared:?}");
+        let ratio = compared.ratio.unwrap();
+        assert!(ratio.low > 1.01 && ratio.high < 1.03, "{ratio:?}");
     }
 
     #[test]

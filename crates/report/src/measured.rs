@@ -11,7 +11,7 @@ use crate::quantity::{
     carries_unit, figure, format_per_op, format_per_op_briefly, half_width, measured_half_width,
     share_figure,
 };
-use crate::rows::{COST, Metric, Row, reasons, word};
+use crate::rows::{COST, Metric, Row, measured, reasons, word};
 use crate::text::clean;
 
 /// A possible column of the table. A narrow page leaves out the columns of the highest rank first.
@@ -172,7 +172,7 @@ fn optional_column(
 
 /// The estimate, or the outcome.
 pub(crate) fn value_cell(result: &CaseResult) -> Cell {
-    match (result.outcome, result.estimate) {
+    match (result.outcome, measured(result)) {
         (Outcome::Measured, Some(e)) => {
             let half_width = match result.metric == COST {
                 true => measured_half_width(e.median, e.low, e.high),

@@ -2,8 +2,8 @@
 //! application, and the order of its designs.
 
 use analysis::{
-    ColumnStanding, DesignOrder, Dimension, Mean, NoiseCheck, Overview, Question, Ratio, Reversal,
-    Settings, Standing, Verdict, overview, tabulate,
+    ColumnStanding, DesignOrder, Dimension, Mean, Overview, Question, Ratio, Reversal, Settings,
+    Standing, Verdict, overview, tabulate,
 };
 use results::Document;
 
@@ -29,10 +29,10 @@ const SENTENCES_AT_MOST: usize = 8;
 
 /// The verdict on several runs, one on each system: what the page of a run on several systems begins with. An empty text for
 /// fewer than two systems, or if they have no common point.
-pub fn systems_summary(runs: &[Document], noise: &NoiseCheck, page: &Page) -> String {
+pub fn systems_summary(runs: &[Document], page: &Page) -> String {
     let question = Question::default();
     let Ok(table) = tabulate(runs, &Dimension::System, &question) else { return String::new() };
-    let overview = overview(&table, &question.at, noise, &Settings::default());
+    let overview = overview(&table, &question.at, &Settings::default());
     overview_text(&overview, &table.columns, &table.by, page)
 }
 

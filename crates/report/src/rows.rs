@@ -161,9 +161,20 @@ pub(crate) fn ending_words(result: &CaseResult) -> String {
     format!("{}: {}", word(result.outcome), reason(result))
 }
 
-/// The estimate of a result, if it was measured.
+/// The figure of a result, if it was measured, with the interval of the next run where that is known. A property that was the same
+/// in all rounds has none.
 pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
-    result.estimate.filter(|_| result.outcome == Outcome::Measured)
+    let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+    let Some(next) = result.next_run.filter(|_| estimate.low < estimate.high) else {
+        return Some(estimate);
+    };
+    let Estimate { median, .. } = estimate;
+    Some(Estimate {
+        median,
+        low: next.low.min(median),
+        high: next.high.max(median),
+        level: next.level,
+    })
 }
 
 /// Whether the definition of the case has the metric of `result` with that unit, and the result has a figure or a

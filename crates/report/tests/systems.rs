@@ -6,8 +6,7 @@ mod run;
 mod widths;
 
 use analysis::{
-    Condition, Dimension, NoiseCheck, Question, Selection, Settings, Table, differing_counts,
-    ladders, tabulate,
+    Condition, Dimension, Question, Selection, Settings, Table, differing_counts, ladders, tabulate,
 };
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -87,7 +86,7 @@ fn systems() -> [Document; 3] {
 }
 
 fn summary(runs: &[Document], page: &Page) -> String {
-    systems_summary(runs, &NoiseCheck::default(), page)
+    systems_summary(runs, page)
 }
 
 fn table(runs: &[Document]) -> Table<'_> {
@@ -121,7 +120,7 @@ fn the_hosts_system_calls_are_shown_where_there_is_room() {
         }
     }
     let table = table(&runs);
-    let steps = ladders(&table, &NoiseCheck::default(), &Settings::default());
+    let steps = ladders(&table, &Settings::default());
     let text = ladder_table(&steps[1..2], &Page { width: 100, ..NARROW });
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].ends_with("host calls"), "{text}");
@@ -138,7 +137,7 @@ fn the_hosts_system_calls_are_shown_where_there_is_room() {
 fn layers_and_counts() {
     let runs = systems();
     let table = table(&runs);
-    let steps = ladders(&table, &NoiseCheck::default(), &Settings::default());
+    let steps = ladders(&table, &Settings::default());
     assert_snapshot!("ladder_80", ladder_table(&steps[..4], &NARROW));
     let counts = differing_counts(&table);
     assert_snapshot!("counts_80", counts_table(&counts, &table.columns, false, &NARROW));
@@ -163,7 +162,7 @@ proptest! {
         let mut runs = systems();
         runs[1].machine.insert(SYSTEM.to_owned(), "a-system-with-a-name-that-is-long".into());
         let table = table(&runs);
-        let steps = ladders(&table, &NoiseCheck::default(), &Settings::default());
+        let steps = ladders(&table, &Settings::default());
         let counts = differing_counts(&table);
         let names = || runs.iter().map(|run| run.system().unwrap().to_owned());
         widths::check(&summary(&runs, &page), &page, names())?;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, Value};
 
 use crate::document::{
-    CaseResult, Distribution, Document, Estimate, FrequencySlope, GROUP, Interval, Outcome, PerOp,
-    Reference, RunInfo, SCHEMA,
+    CaseResult, Distribution, Document, Estimate, FrequencySlope, GROUP, Interval, NextRun,
+    Outcome, PerOp, Reference, RunInfo, SCHEMA,
 };
 
 /// The longest run id, in bytes.
@@ -167,6 +167,13 @@ impl CaseResult {
             check_ascending("estimate", &[("low", low), ("median", median), ("high", high)])?;
             ensure(0.0 < level && level < 1.0, || format!("level {level} is not between 0 and 1"))?;
         }
+        if let Some(next) = self.next_run {
+            check_next_run(&next)?;
+        }
+        if let Some(Interval { median, low, high }) = self.this_machine {
+            let ends = [("low", low), ("median", median), ("high", high)];
+            check_ascending("this_machine", &ends)?;
+        }
         if let Some(Interval { median, low, high }) = self.cycles {
             let of_estimate = self.estimate.map(|estimate| estimate.median);
             let of_estimate = of_estimate
@@ -233,6 +240,21 @@ impl CaseResult {
         };
         Err(Fault(wrong.to_owned()))
     }
+}
+
+fn check_next_run(next: &NextRun) -> Result<(), Fault> {
+    check_ascending("next_run", &[("low", next.low), ("high", next.high)])?;
+    check_finite("next_run.low", [&next.low, &next.high])?;
+    check_finite("next_run.deviation", [&next.deviation, &next.degrees])?;
+    ensure(next.deviation >= 0.0 && next.degrees > 0.0, || {
+        "next_run.deviation is below 0, or next_run.degrees is not above 0".to_owned()
+    })?;
+    ensure(0.0 < next.level && next.level < 1.0, || {
+        format!("next_run.level {} is not between 0 and 1", next.level)
+    })?;
+    ensure([next.visits, next.boots, next.days].iter().all(|&count| count > 0), || {
+        "next_run is of no visit, boot or day".to_owned()
+    })
 }
 
 fn check_per_op(per_op: &PerOp) -> Result<(), Fault> {

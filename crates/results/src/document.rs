@@ -11,6 +11,7 @@ use measure::{CaseError, Doubt, Metric};
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
+use crate::check::parse_time;
 use crate::object::unique_keys;
 use crate::point::{PointKey, label};
 
@@ -95,6 +96,12 @@ pub struct CaseResult {
     /// The figure with its interval; present exactly when `measured`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
+    /// Where the figure of another run on this machine lies, from what was known when the run ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_run: Option<NextRun>,
+    /// The mean over runs of this machine, with the interval of that mean, from what was known when the run ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub this_machine: Option<Interval>,
     /// The same in core cycles per operation, which do not change with the core's frequency. Only for the times of
     /// core-bound cases, if the core's cycles could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,6 +229,42 @@ impl Estimate {
     }
 }
 
+/// Where the figure of another run on this machine lies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct NextRun {
+    /// Lower end, in the result's unit.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// The probability that it lies between them.
+    pub level: f64,
+    /// The standard deviation of the figures of single runs, of different visits: a share, or in the result's unit for figures that
+    /// may not be above 0. ISO 5725 calls it that of reproducibility, here on one machine.
+    pub deviation: f64,
+    /// The degrees of freedom of that deviation.
+    pub degrees: f64,
+    /// The number of visits behind it, this one included: runs within ten minutes are one visit, until they show to be independent.
+    pub visits: u32,
+    /// The number of boots that they were in.
+    pub boots: u32,
+    /// The number of days (UTC) that they were on.
+    pub days: u32,
+    /// What the deviation was learned from.
+    pub source: Source,
+}
+
+/// What the differences between visits were learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// Several visits of this machine.
+    Visits,
+    /// Recordings of other machines with such a processor: this is the first visit here.
+    Processor,
+    /// The widest of all recordings: this is the first visit here, and such a processor was not recorded.
+    AnyProcessor,
+}
+
 /// How the time of a case follows the core's frequency: the slope of the logarithm of its time over the
 /// logarithm of the core's cycle time, across rounds. 1: bound by the core; 0: not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -291,6 +334,13 @@ pub struct PerOp {
     pub calls: BTreeMap<String, f64>,
 }
 
+impl RunInfo {
+    /// When the run started, in seconds since 1970; 0 if it does not say.
+    pub fn started_seconds(&self) -> f64 {
+        parse_time(&self.started).map_or(0.0, |time| time.as_microsecond() as f64 / 1e6)
+    }
+}
+
 impl Document {
     /// The name of the system that was measured (`--on NAME`), if it was one of several, or was named.
     pub fn system(&self) -> Option<&str> {
@@ -338,6 +388,8 @@ impl CaseResult {
             outcome: Outcome::Measured,
             reason: None,
             estimate: None,
+            next_run: None,
+            this_machine: None,
             cycles: None,
             frequency_slope: None,
             cpus: Vec::new(),

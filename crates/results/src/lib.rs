@@ -13,8 +13,8 @@ pub use measure::Params;
 
 pub use document::{
     CaseResult, Direction, Distribution, Document, EMULATED, Estimate, FrequencySlope, GROUP,
-    Interval, LAUNCHER, LEAST_ROUNDS, MachineFacts, Outcome, PerOp, Reference, RunInfo, SCHEMA,
-    SYSTEM, machine_line,
+    Interval, LAUNCHER, LEAST_ROUNDS, MachineFacts, NextRun, Outcome, PerOp, Reference, RunInfo,
+    SCHEMA, SYSTEM, Source, machine_line,
 };
 pub use export::{TEXT_FORMATS, TextFormat, to_benchstat, to_csv, to_json};
 pub use import::{ImportError, parse_document};

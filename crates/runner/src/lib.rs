@@ -20,7 +20,7 @@ mod link;
 pub mod machine;
 mod machine_changes;
 mod measuring_cpus;
-mod noise;
+mod next_run;
 mod on;
 mod place;
 mod plan;
@@ -42,7 +42,7 @@ pub use event::Event;
 pub use id::{new_id, random_seed};
 pub use link::{Started, Starts, Timeouts};
 pub use machine_changes::also_differs;
-pub use noise::{NOISE_TAG, stored_noise_checks};
+pub use next_run::earlier_runs;
 pub use on::{OnRequest, begin_on};
 pub use plan::{
     MeasuredSystem, On, Options, Plan, PlanError, Point, Selection, choose, plan, plan_of,

@@ -19,6 +19,7 @@ use crate::machine::{
     directories, level_key,
 };
 use crate::machine_changes::changed_since;
+use crate::next_run::predict;
 use crate::place::Place;
 use crate::plan::Plan;
 use crate::questions::Questions;
@@ -223,16 +224,16 @@ pub fn machine_differences(begun: &Document, clock: &ClockFacts) -> Vec<Differen
     changed_since(begun, &now, &facts)
 }
 
-/// Adds the results that follow from several points, and determines how the run ended.
+/// Adds the results that follow from several points and, of a complete run, what it says of the next one; determines how the run
+/// ended.
 pub(crate) fn conclude(store: &mut Store, id: String, complete: bool) -> Result<Ended, RunError> {
-    let document = store.document(&id)?;
-    let derived = analysis::derived(&document.results, document.run.seed);
-    let has_derived = !derived.is_empty();
-    let all: Vec<CaseResult> = document.results.into_iter().chain(derived).collect();
-    if has_derived {
-        store.put_results(&id, &all)?;
+    let mut document = store.document(&id)?;
+    document.results.extend(analysis::derived(&document.results, document.run.seed));
+    if complete {
+        predict(store, &mut document)?;
     }
-    let ending = if complete { ending_of(&all) } else { Ending::Stopped };
+    store.put_results(&id, &document.results)?;
+    let ending = if complete { ending_of(&document.results) } else { Ending::Stopped };
     Ok(Ended { id, ending })
 }
 

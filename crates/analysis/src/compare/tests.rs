@@ -4,10 +4,9 @@ use measure::Doubt;
 use measure::stats::median;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use results::{Direction, Estimate, FrequencySlope, Interval, Reference};
+use results::{Direction, Estimate, FrequencySlope, Interval, NextRun, Reference, Source};
 
 use super::*;
-use crate::change::Sides;
 use crate::frequency::{Frequencies, cpu_differences};
 use crate::simulated::noise;
 use crate::verdict::Verdict;
@@ -36,7 +35,34 @@ fn run(results: Vec<CaseResult>) -> Document {
     )
     .unwrap();
     document.results = results;
-    document
+    known(document, BETWEEN)
+}
+
+/// By how much figures differ between visits on a machine whose runs are known to agree, as a share.
+const BETWEEN: f64 = 2e-4;
+
+/// The run on a machine of which it is known from many visits by how much its figures differ between them, as a share.
+fn known(mut run: Document, between: f64) -> Document {
+    for result in &mut run.results {
+        let Some(Estimate { low, high, level, .. }) = result.estimate else { continue };
+        let degrees = f64::from(result.rounds.max(2)) - 1.0;
+        let t = measure::stats::t_quantile(1.0 - (1.0 - level) / 2.0, degrees);
+        result.next_run = Some(NextRun {
+            low,
+            high,
+            level,
+            deviation: match low > 0.0 {
+                true => ((high / low).ln() / 2.0 / t).hypot(between),
+                false => 0.0,
+            },
+            degrees: 1e3,
+            visits: 1_000,
+            boots: 1,
+            days: 1,
+            source: Source::Visits,
+        });
+    }
+    run
 }
 
 /// Rounds about `center`, a share of `spread` apart, the same for the same `salt`.
@@ -51,7 +77,7 @@ fn rounds(center: f64, spread: f64, n: usize, salt: usize) -> Vec<f64> {
 
 fn verdict(base: Vec<f64>, new: Vec<f64>) -> Verdict {
     let (base, new) = (run(vec![result("a/b", base)]), run(vec![result("a/b", new)]));
-    compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0].verdict
+    compare(&base, &new, &Settings::default())[0].verdict
 }
 
 #[test]
@@ -72,7 +98,7 @@ fn equivalent_metrics_are_compared_once() {
             ..result(case, rounds(100.0, 0.01, 6, 1))
         });
         let run = run(all.to_vec());
-        let rows = compare(&run, &run, &NoiseCheck::default(), &Settings::default());
+        let rows = compare(&run, &run, &Settings::default());
         rows.into_iter().map(|row| row.metric).collect::<Vec<_>>()
     };
     assert_eq!(metrics("net/requests"), ["time", "server-cpu", "reply-p99"]);
@@ -80,24 +106,53 @@ fn equivalent_metrics_are_compared_once() {
 }
 
 #[test]
-fn no_verdict_falls_below_the_floor() {
-    // Half a percent, which is significant, and still below the floor.
-    let (base, new) = (rounds(100.0, 1e-5, 12, 1), rounds(100.5, 1e-5, 12, 2));
-    assert_eq!(verdict(base, new), Verdict::Same);
-    // A difference that equal runs showed before.
-    let (base, new) = (
-        run(vec![result("a/b", rounds(100.0, 1e-3, 12, 1))]),
-        run(vec![result("a/b", rounds(104.0, 1e-3, 12, 2))]),
-    );
-    let mut noise = NoiseCheck::default();
-    noise.add(&run(vec![result("a/b", vec![100.0])]), &run(vec![result("a/b", vec![105.0])]));
-    let row = &compare(&base, &new, &noise, &Settings::default())[0];
+fn what_differs_between_visits_is_part_of_the_interval() {
+    let with = |between: f64| {
+        let [base, new] = [(100.0, 1), (104.0, 2)].map(|(time, salt)| {
+            known(run(vec![result("a/b", rounds(time, 1e-3, 12, salt))]), between)
+        });
+        first(&base, &new)
+    };
+    assert_eq!(with(1e-3).verdict, Verdict::Slower);
+    let row = with(0.02);
     assert_eq!(row.verdict, Verdict::CannotTell);
-    assert!((row.floor - 0.05).abs() < 1e-9);
+    // Of two figures, with their standard deviation known.
+    let half = 1.96 * 0.02 * 2f64.sqrt();
+    let ratio = row.ratio.unwrap();
+    assert!(((ratio.high / ratio.mid).ln() - half).abs() < 0.001, "{ratio:?}");
+}
+
+/// A run that was made before the machine was known is compared as well as one after.
+#[test]
+fn the_run_that_knows_more_of_the_machine_counts_for_both() {
+    let of = |time: f64, between: f64, visits: u32| {
+        let mut run = known(run(vec![result("a/b", rounds(time, 1e-3, 12, 1))]), between);
+        let next = run.results[0].next_run.as_mut().unwrap();
+        (next.visits, next.degrees) = (visits, f64::from(visits) + 3.0);
+        run
+    };
+    let (early, late) = (of(100.0, 0.1, 1), of(104.0, 0.002, 30));
+    assert_eq!(first(&early, &late).verdict, Verdict::Slower);
+    assert_eq!(first(&late, &early).verdict, Verdict::Faster);
+    let mut elsewhere = late.clone();
+    elsewhere.machine.insert("microcode".into(), "0x2".into());
+    assert_eq!(first(&early, &elsewhere).verdict, Verdict::CannotTell);
+}
+
+/// Of a document from elsewhere nothing is known but its processor.
+#[test]
+fn runs_that_say_nothing_of_the_next_are_as_uncertain_as_the_widest_machine() {
+    let of = |time: f64| {
+        let mut run = run(vec![result("a/b", rounds(time, 1e-3, 12, 1))]);
+        run.results[0].next_run = None;
+        run
+    };
+    assert_eq!(first(&of(100.0), &of(110.0)).verdict, Verdict::CannotTell);
+    assert_eq!(first(&of(100.0), &of(200.0)).verdict, Verdict::Slower);
 }
 
 fn compared(base: &Document, new: &Document) -> Vec<Compared> {
-    compare(base, new, &NoiseCheck::default(), &Settings::default())
+    compare(base, new, &Settings::default())
 }
 
 fn first(base: &Document, new: &Document) -> Compared {
@@ -117,7 +172,7 @@ fn a_machine_that_ran_at_another_speed_is_no_verdict() {
     assert!(row.note.contains("varies by 14.1 %"), "{}", row.note);
     // A comparison must detect a kernel whose calls are slower by this share.
     let row = first(&base, &with_speed(89.0, 665.0));
-    assert_eq!((row.verdict, row.floor), (Verdict::Slower, 0.01));
+    assert_eq!((row.verdict, row.floor), (Verdict::Slower, 0.0));
 }
 
 #[test]
@@ -128,7 +183,7 @@ fn another_steady_mode_of_the_same_operation_is_no_verdict() {
         run(vec![result])
     };
     let (base, new) = (with_modes(3.9), with_modes(4.18));
-    let row = &compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0];
+    let row = &compare(&base, &new, &Settings::default())[0];
     assert_eq!(row.verdict, Verdict::CannotTell);
 }
 
@@ -143,7 +198,7 @@ fn a_time_that_the_generator_held_back_is_no_verdict() {
     let all =
         |rate: f64, cpu: f64| vec![of("time", 1e9 / rate), of("rate", rate), of("server-cpu", cpu)];
     let verdicts = |base: Vec<CaseResult>, new: Vec<CaseResult>| {
-        let compared = compare(&run(base), &run(new), &NoiseCheck::default(), &Settings::default());
+        let compared = compare(&run(base), &run(new), &Settings::default());
         compared.into_iter().map(|row| row.verdict).collect::<Vec<_>>()
     };
     let (base, mut new) = (all(50e3, 10e3), all(60e3, 8e3));
@@ -169,12 +224,12 @@ fn points_disturbed_throughout_get_a_verdict_beyond_what_a_disturbance_explains(
         new.disturbed = true;
         let new = run(vec![new]);
         for (base, new) in [(&base, &new), (&new, &base)] {
-            let row = &compare(base, new, &NoiseCheck::default(), &settings)[0];
+            let row = &compare(base, new, &settings)[0];
             let is_difference = verdict != Verdict::CannotTell;
             assert_eq!(row.verdict.is_difference(), is_difference, "{time}: {}", row.note);
             assert!(row.note.contains("rounds were quiet"), "{time}: {}", row.note);
         }
-        let row = compare(&base, &new, &NoiseCheck::default(), &settings).remove(0);
+        let row = compare(&base, &new, &settings).remove(0);
         assert_eq!(row.verdict, verdict);
     }
 }
@@ -186,9 +241,7 @@ fn few_quiet_rounds_get_a_verdict_beyond_what_a_disturbance_explains() {
         result.all_round_values = rounds(time * 1.1, 0.2, all, 1);
         run(vec![result])
     };
-    let of = |base: &Document, new: &Document| {
-        compare(base, new, &NoiseCheck::default(), &Settings::default()).remove(0)
-    };
+    let of = |base: &Document, new: &Document| compare(base, new, &Settings::default()).remove(0);
     let many = run(vec![result("a/b", rounds(100.0, 1e-3, 12, 2))]);
     for (base, new, verdict, why) in [
         (&few(100.0, 8), &few(300.0, 8), Verdict::Slower, "few rounds were quiet"),
@@ -220,11 +273,11 @@ fn results_without_a_counterpart_have_a_reason() {
     let missing = run(vec![unsupported]);
     let measured = run(vec![result("a/b", vec![1.0, 2.0])]);
     let settings = Settings::default();
-    let row = &compare(&measured, &missing, &NoiseCheck::default(), &settings)[0];
+    let row = &compare(&measured, &missing, &settings)[0];
     assert_eq!(row.verdict, Verdict::NotComparable);
     assert_eq!(row.note, "unsupported in the new run: no such call");
-    assert_eq!(compare(&missing, &missing, &NoiseCheck::default(), &settings), []);
-    let row = &compare(&run(vec![]), &measured, &NoiseCheck::default(), &settings)[0];
+    assert_eq!(compare(&missing, &missing, &settings), []);
+    let row = &compare(&run(vec![]), &measured, &settings)[0];
     assert_eq!(row.note, "the base run did not measure it");
 }
 
@@ -259,36 +312,13 @@ fn run_at(ghz: f64, cycles: &[(&str, Vec<f64>)]) -> Document {
     run
 }
 
-/// System calls of an AMD EPYC (Zen 5): of 190 pairs of equal runs of five seconds, 39 had a verdict of a difference.
-#[test]
-fn a_core_in_several_states_may_have_another_in_the_next_run() {
-    let in_states = |states: [f64; 2]| {
-        let of_states = |n: usize| rounds(states[n % 2], 0.001, 24, 3)[n];
-        run_at(4.0, &[("syscall/getppid", (0..24).map(of_states).collect())])
-    };
-    let settled = |cycles: f64| run_at(4.0, &[("syscall/getppid", rounds(cycles, 0.002, 24, 3))]);
-    let verdict = |base: Document, new: Document| {
-        compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0].verdict
-    };
-    let (first, second) = (in_states([470.0, 484.0]), in_states([488.0, 506.0]));
-    assert_eq!(verdict(first.clone(), second.clone()), Verdict::CannotTell);
-    assert_eq!(verdict(in_turn(first, "a", 0), in_turn(second, "b", 9)), Verdict::Slower);
-    assert_eq!(verdict(settled(470.0), settled(474.7)), Verdict::Slower, "one state");
-    // Two cases of one run, as with `--by case`, whose rounds alternate.
-    let (base, new) = (in_states([470.0, 484.0]), in_states([488.0, 506.0]));
-    let floor = |base: &Document, new: &Document| {
-        Sides::of(base, new).change(&base.results[0], &base.results[0]).unwrap().floor
-    };
-    assert!(floor(&base, &base) < 0.01 && floor(&base, &new) > 0.02);
-}
-
 #[test]
 fn the_same_cycles_at_another_frequency_are_the_same() {
     let base = run_at(3.75, &[("a/b", rounds(280.0, 1e-3, 8, 1))]);
     let new = run_at(3.49, &[("a/b", rounds(280.0, 1e-3, 8, 2))]);
     let row = first(&base, &new);
     assert_eq!((row.verdict, row.unit.as_str()), (Verdict::Same, "cycles/op"));
-    assert_eq!(row.floor, 0.002);
+    assert_eq!(row.floor, 0.0);
     assert!((row.base.unwrap().median - 280.0).abs() < 1.0, "{row:?}");
     let log_ratio = Frequencies::of(&base, &new).log_ratio().unwrap();
     assert!((log_ratio - (3.49f64 / 3.75).ln()).abs() < 1e-12);
@@ -382,13 +412,12 @@ fn a_run_is_the_same_as_itself() {
 }
 
 #[test]
-fn same_is_not_said_where_the_floor_is_above_the_margin() {
-    let mut noise = NoiseCheck::default();
-    noise.add(&run_of(100.0), &run_of(104.0));
-    let row = compare(&run_of(100.0), &run_of(100.001), &noise, &Settings::default()).remove(0);
-    assert_eq!(row.verdict, Verdict::CannotTell);
-    assert!(row.note.contains("varies by 4.0 %"), "{}", row.note);
-    assert_eq!(first(&run_of(100.0), &run_of(100.001)).verdict, Verdict::Same);
+fn same_is_not_said_where_visits_differ_by_more_than_the_margin() {
+    let same = |between: f64| {
+        first(&known(run_of(100.0), between), &known(run_of(100.001), between)).verdict
+    };
+    assert_eq!(same(0.02), Verdict::CannotTell);
+    assert_eq!(same(0.002), Verdict::Same);
 }
 
 fn run_of(time: f64) -> Document {

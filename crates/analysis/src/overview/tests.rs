@@ -44,7 +44,7 @@ fn system(name: &str, factor: impl Fn(&PointKey) -> f64, rng: &mut StdRng) -> Do
 fn overviewed(runs: &[Document]) -> Overview {
     let question = Question::default();
     let table = tabulate(runs, &Dimension::System, &question).unwrap();
-    overview(&table, &question.at, &NoiseCheck::default(), &Settings::default())
+    overview(&table, &question.at, &Settings::default())
 }
 
 fn verdicts(standings: &[Standing]) -> Vec<(&str, Option<Verdict>)> {
@@ -122,7 +122,7 @@ fn an_emulated_system_is_left_out_and_says_why() {
     let why = "qemu is not judged against real processors: emulated by TCG";
     assert_eq!(column.why.as_deref(), Some(why));
     let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
-    let compared = compare_columns(table, &NoiseCheck::default(), &Settings::default());
+    let compared = compare_columns(table, &Settings::default());
     for cell in compared.rows.iter().flatten().flatten() {
         assert_eq!((cell.verdict, cell.note.as_str()), (Verdict::CannotTell, why));
     }
@@ -136,7 +136,7 @@ fn equal_systems_seldom_get_a_verdict_and_a_true_difference_is_found() {
     for _ in 0..TRIES {
         let runs = ["a", "b", "c"].map(|name| system(name, |_| 1.0, &mut rng));
         let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
-        let compared = compare_columns(table, &NoiseCheck::default(), &Settings::default());
+        let compared = compare_columns(table, &Settings::default());
         let mut cells = compared.rows.iter().flatten().flatten();
         rows_wrong += usize::from(cells.any(|cell| cell.verdict.is_difference()));
         let overview = overviewed(&runs);
@@ -174,7 +174,7 @@ fn equal_parameters_within_one_run_seldom_get_a_verdict() {
         });
         let runs = [document("native", points.collect())];
         let table = tabulate(&runs, &by, &Question::default()).unwrap();
-        let compared = compare_columns(table, &NoiseCheck::default(), &Settings::default());
+        let compared = compare_columns(table, &Settings::default());
         let mut cells = compared.rows.iter().flatten().flatten();
         wrong += usize::from(cells.any(|cell| cell.verdict.is_difference()));
     }

@@ -6,7 +6,9 @@ use measure::stats::median;
 use proptest::prelude::*;
 use rand::RngExt;
 use rand::rngs::StdRng;
-use results::{CaseResult, Direction, Document, Estimate, Outcome, PointKey, RunInfo, SYSTEM};
+use results::{
+    CaseResult, Direction, Document, Estimate, GROUP, Outcome, PointKey, RunInfo, SYSTEM,
+};
 
 /// A sum of uniform numbers, close enough to normal for a simulation, with mean 0, variance 1.
 pub(crate) fn noise(rng: &mut StdRng) -> f64 {
@@ -18,7 +20,7 @@ pub(crate) fn outlier(rng: &mut StdRng) -> f64 {
     if rng.random::<f64>() < 0.15 { 1.0 + 0.4 * rng.random::<f64>() } else { 1.0 }
 }
 
-/// A run on the system of that name, which is also its id.
+/// A run on the system of that name, which is also its id, in turn with others.
 pub(crate) fn document(system: &str, results: Vec<CaseResult>) -> Document {
     let run = RunInfo {
         id: system.to_owned(),
@@ -27,7 +29,7 @@ pub(crate) fn document(system: &str, results: Vec<CaseResult>) -> Document {
         seed: 1,
         oscost: String::new(),
         tags: BTreeMap::new(),
-        asked: BTreeMap::new(),
+        asked: BTreeMap::from([(GROUP.to_owned(), "simulated".to_owned())]),
         core_clock_ghz: None,
         area_seconds: BTreeMap::new(),
     };

@@ -8,13 +8,18 @@ use super::values::from_to;
 
 /// `oscost noise`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  oscost noise --quick\n  oscost noise syscall --tries 5")]
+#[command(
+    after_help = "Examples:\n  oscost noise --quick\n  oscost noise syscall --runs 12\n  oscost noise --validate"
+)]
 pub struct Noise {
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Number of pairs of runs to measure and compare
-    #[arg(long, value_name = "N", default_value = "1", value_parser = from_to::<1, 1000>, allow_hyphen_values = true)]
-    pub tries: usize,
+    /// Number of runs to measure, one after the other
+    #[arg(long, value_name = "N", default_value = "8", value_parser = from_to::<2, 1000>, allow_hyphen_values = true)]
+    pub runs: usize,
+    /// Measure nothing: say how often the stored runs lay where the run before each had said
+    #[arg(long)]
+    pub validate: bool,
     /// Print the result as JSON instead of text
     #[arg(long)]
     pub json: bool,

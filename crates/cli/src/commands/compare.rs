@@ -3,18 +3,17 @@
 pub mod columns;
 mod shared;
 
-use analysis::{Compared, Frequencies, NoiseCheck, Settings, cpu_differences};
+use analysis::{Compared, Frequencies, Settings, cpu_differences};
 use report::{CompareCell, CompareRow, Comparison, compare_table};
-use results::{Document, Interval, Store};
+use results::{Document, Interval};
 use runner::also_differs;
 use serde_json::{Value, json};
-use shared::{cell, compared_cell, ending, floor_lines, noise_checks, words};
+use shared::{cell, compared_cell, ending, floor_lines, words};
 pub use shared::{find, is_document};
 
 use crate::args::Compare;
 use crate::ending::Ending;
 use crate::output::{page, print, print_json};
-use crate::store::store_to_read;
 
 /// Compares runs.
 pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
@@ -24,36 +23,31 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     let base = find(&args.base, &args.store)?;
     let news = args.news.iter().map(|name| find(name, &args.store));
     let news = news.collect::<anyhow::Result<Vec<Document>>>()?;
-    let store = store_to_read(&args.store).ok();
     let settings = Settings { margin: args.margin, ..Settings::default() };
-    let (compared, noise) = compare_runs(&base, &news, store.as_ref(), &settings)?;
+    let compared = compare_runs(&base, &news, &settings);
     if args.json {
-        print_json(&compare_json(&base, &news, &compared, &noise))?;
+        print_json(&compare_json(&base, &news, &compared))?;
     } else {
-        let mut comparison = comparison(&base, &news, &compared, &noise, &settings);
+        let mut comparison = comparison(&base, &news, &compared, &settings);
         comparison.all = args.all;
         print(&compare_table(&comparison, &page()))?;
     }
     Ok(ending(compared.iter().flatten(), args.fail_above))
 }
 
-/// The comparison of each of `news` with `base`, and the noise checks that it takes into account.
+/// The comparison of each of `news` with `base`.
 pub(super) fn compare_runs(
     base: &Document,
     news: &[Document],
-    store: Option<&Store>,
     settings: &Settings,
-) -> anyhow::Result<(Vec<Vec<Compared>>, NoiseCheck)> {
-    let noise = noise_checks(store, base, std::iter::once(base).chain(news))?;
-    let compared = news.iter().map(|new| analysis::compare(base, new, &noise, settings));
-    Ok((compared.collect(), noise))
+) -> Vec<Vec<Compared>> {
+    news.iter().map(|new| analysis::compare(base, new, settings)).collect()
 }
 
 pub(super) fn comparison(
     base: &Document,
     news: &[Document],
     compared: &[Vec<Compared>],
-    noise: &NoiseCheck,
     settings: &Settings,
 ) -> Comparison {
     let mut all = vec![base];
@@ -66,7 +60,7 @@ pub(super) fn comparison(
         also_differs: also_differs(&all),
         facts: facts_of(base, news, compared),
         all: false,
-        noise_floor: floor_lines(compared, noise, settings),
+        noise_floor: floor_lines(compared, all.iter().copied(), settings),
         rows: rows(compared),
     }
 }
@@ -177,12 +171,7 @@ fn absent() -> Option<CompareCell> {
 }
 
 /// The comparison of one base with several runs.
-fn compare_json(
-    base: &Document,
-    news: &[Document],
-    compared: &[Vec<Compared>],
-    noise: &NoiseCheck,
-) -> Value {
+fn compare_json(base: &Document, news: &[Document], compared: &[Vec<Compared>]) -> Value {
     let comparisons = news.iter().zip(compared).map(|(new, rows)| {
         json!({
             "new": new.run.id,
@@ -198,7 +187,6 @@ fn compare_json(
     json!({
         "schema": 1,
         "base": base.run.id,
-        "noise_checks": noise.checks(),
         "comparisons": comparisons.collect::<Vec<_>>(),
     })
 }

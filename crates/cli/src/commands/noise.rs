@@ -1,90 +1,93 @@
-//! `oscost noise`: runs the same measurements twice and compares them, to find the smallest detectable difference.
-//! The runs are stored, and `compare` uses them.
+//! `oscost noise`: equal runs, one after the other, from which it is known how figures differ from run to run, and with it the
+//! smallest differences that `compare` finds.
 
 use std::collections::BTreeMap;
 
-use analysis::{Compared, NoiseCheck, Settings};
+use analysis::{Detectable, Scores, detectable};
 use anyhow::Context;
-use results::Store;
-use runner::{NOISE_TAG, Request, new_id};
+use report::{detectable_text, scores_text};
+use results::{Document, Store};
+use runner::{Request, earlier_runs, new_id};
 use serde_json::json;
 
 use super::measure::{best_clock, plan_of, watched};
 use crate::args::Noise;
 use crate::ending::Ending;
 use crate::interrupt::stop_on_interrupt;
-use crate::output::{note, print, print_json};
-use crate::store::store_to_write;
+use crate::output::{note, page, print, print_json};
+use crate::store::{store_to_read, store_to_write};
 
-/// Runs the checks and reports their results.
+/// The tag of the runs of one invocation, with the same value.
+const TAG: &str = "noise";
+
+/// Predictions that hold less often than this are reported as a failed check.
+const HOLDS_AT_LEAST: f64 = 0.9;
+
+/// Measures the runs and says what they show, or scores what stored ones had said.
 pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
+    if args.validate {
+        return validate(args);
+    }
     let stop = stop_on_interrupt()?;
     let clock = best_clock()?;
     let mut store = store_to_write(&args.store)?;
-    let mut checked = NoiseCheck::default();
-    let mut wrong: Vec<Compared> = Vec::new();
-    for number in 1..=args.tries {
-        let tags = BTreeMap::from([(NOISE_TAG.to_owned(), new_id())]);
-        let mut ids: Vec<String> = Vec::new();
-        for _ in 0..2 {
-            let plan = plan_of(&args.measuring.options()?)?;
-            let asked = args.measuring.asked();
-            let tags = tags.clone();
-            let request = Request { plan: &plan, asked, tags, clock: &clock, questions: None };
-            let (ended, _) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
-            if ended.ending == runner::Ending::Stopped {
-                note("stopped: this check is not complete and is not used");
-                return Ok(Ending::NotMeasured);
-            }
-            ids.push(ended.id);
+    let tags = BTreeMap::from([(TAG.to_owned(), new_id())]);
+    let mut ids: Vec<String> = Vec::new();
+    for number in 1..=args.runs {
+        let plan = plan_of(&args.measuring.options()?)?;
+        let (asked, tags) = (args.measuring.asked(), tags.clone());
+        let request = Request { plan: &plan, asked, tags, clock: &clock, questions: None };
+        let (ended, _) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
+        if ended.ending == runner::Ending::Stopped {
+            note("stopped: the runs before are stored, and count");
+            return Ok(Ending::NotMeasured);
         }
-        wrong.extend(check(&store, &ids, &mut checked)?);
-        note(&format!("check {number} of {}: runs {} and {}", args.tries, ids[0], ids[1]));
+        note(&format!("run {number} of {}: {}", args.runs, ended.id));
+        ids.push(ended.id);
     }
-    report(args, &checked, &wrong)?;
-    Ok(if wrong.is_empty() { Ending::Done } else { Ending::CheckFailed })
+    let last = store.document(ids.last().context("at least two runs were made")?)?;
+    say(args, &ids, &last)
 }
 
-/// Compares two runs as `compare` would without this check; returns the wrong verdicts.
-fn check(store: &Store, ids: &[String], checked: &mut NoiseCheck) -> anyhow::Result<Vec<Compared>> {
-    let (first, second) = (store.document(&ids[0])?, store.document(&ids[1])?);
-    let settings = Settings::default();
-    let rows = analysis::compare(&first, &second, &NoiseCheck::default(), &settings);
-    checked.add(&first, &second);
-    Ok(rows.into_iter().filter(|row| row.verdict.is_difference()).collect())
-}
-
-fn report(args: &Noise, checked: &NoiseCheck, wrong: &[Compared]) -> anyhow::Result<()> {
-    let (median, largest) = checked.summary().context("nothing was measured in both runs")?;
+fn say(args: &Noise, ids: &[String], last: &Document) -> anyhow::Result<Ending> {
+    let found: Vec<Detectable> = detectable(last);
+    let known = last.results.iter().filter_map(|result| result.next_run);
+    let known = known.max_by_key(|next| next.visits).context("no figure has three rounds")?;
     if args.json {
-        let wrong = wrong.iter().map(|row| {
-            json!({
-                "case": row.point.to_string(),
-                "metric": row.metric,
-                "verdict": row.verdict.word(),
-            })
-        });
-        return print_json(&json!({
+        print_json(&json!({
             "schema": 1,
-            "checks": checked.checks(),
-            "median_difference": median,
-            "largest_difference": largest,
-            "wrong_verdicts": wrong.collect::<Vec<_>>(),
-        }));
+            "runs": ids,
+            "visits": known.visits,
+            "boots": known.boots,
+            "days": known.days,
+            "detectable": found,
+        }))?;
+        return Ok(Ending::Done);
     }
-    let mut text = format!(
-        "{}: equal measurements differed by {:.2} % (median), {:.1} % at most.\n",
-        if checked.checks() == 1 { "One noise check" } else { "Noise checks" },
-        median * 100.0,
-        largest * 100.0
-    );
-    match wrong {
-        [] => text.push_str("The comparison reported no difference, as expected.\n"),
-        _ => text.push_str("The comparison wrongly reported these differences:\n"),
+    print(&detectable_text(&found, &known, &page()))?;
+    Ok(Ending::Done)
+}
+
+/// How the predictions of the stored runs turned out, of the machine of the latest one.
+fn validate(args: &Noise) -> anyhow::Result<Ending> {
+    let store: Store = store_to_read(&args.store)?;
+    let latest = store.document(&store.resolve("last")?)?;
+    let mut runs = earlier_runs(&store, &latest)?;
+    runs.push(latest);
+    let scores = Scores::of(&runs);
+    if scores.all.figures == 0 {
+        note(
+            "no stored run of this machine has figures of which an earlier one said where they would lie",
+        );
+        return Ok(Ending::NotMeasured);
     }
-    for row in wrong {
-        text.push_str(&format!("  {} {}: {}\n", row.point, row.metric, row.verdict.word()));
+    if args.json {
+        let by_cause: BTreeMap<String, _> =
+            scores.by_cause.iter().map(|(cause, inside)| (cause.to_string(), inside)).collect();
+        print_json(&json!({ "schema": 1, "all": scores.all, "by_cause": by_cause }))?;
+    } else {
+        print(&scores_text(&scores, &page()))?;
     }
-    text.push_str("`oscost compare` now reports no smaller differences on this machine.\n");
-    print(&text)
+    let highest = scores.all.inside + scores.all.error.unwrap_or(1.0);
+    Ok(if highest < HOLDS_AT_LEAST { Ending::CheckFailed } else { Ending::Done })
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use analysis::NoiseCheck;
 use report::systems_summary;
 use results::{Document, Store};
 use runner::{Ended, OnRequest, Options, Questions, RunError, Starts, Timeouts};
@@ -90,7 +89,7 @@ pub fn run_on(args: &Run, form: Form, stop: &AtomicBool) -> anyhow::Result<Endin
 
 /// Prints the verdict, and the tables of each system if they were asked for or there is no verdict.
 fn show(documents: &[Document], form: Form) -> anyhow::Result<()> {
-    let verdict = systems_summary(documents, &NoiseCheck::default(), &page());
+    let verdict = systems_summary(documents, &page());
     if !verdict.is_empty() {
         print(&verdict)?;
         if form != Form::Tables {

@@ -53,7 +53,7 @@ fn of_runs(args: &Report, names: &[String], store: Option<&Store>) -> anyhow::Re
     let documents = names.iter().map(|name| find(name, &args.store));
     let documents = documents.collect::<anyhow::Result<Vec<Document>>>()?;
     let compared = match &documents[..] {
-        [base, news @ ..] if !news.is_empty() => Some(compare(base, news, store)?),
+        [base, news @ ..] if !news.is_empty() => Some(compare(base, news)),
         _ => None,
     };
     let page = report::Report { comparison: compared.as_ref(), ..report::Report::default() };
@@ -72,7 +72,7 @@ fn of_columns(
     let question = Question { at, base: args.base_value.clone(), ..Question::default() };
     let settings = Settings::default();
     let ladder = *by == Dimension::System;
-    let compared = side_by_side(&documents, by, &question, store, &settings, true, ladder);
+    let compared = side_by_side(&documents, by, &question, &settings, true, ladder);
     let compared = match compared {
         // Systems that nobody asked to compare, such as several of which only one could be measured.
         Err(error) if args.by.is_none() => {
@@ -163,12 +163,8 @@ fn recorded_of(store: Option<&Store>, document: &Document) -> anyhow::Result<Opt
     }
 }
 
-fn compare(
-    base: &Document,
-    news: &[Document],
-    store: Option<&Store>,
-) -> anyhow::Result<Comparison> {
+fn compare(base: &Document, news: &[Document]) -> Comparison {
     let settings = Settings::default();
-    let (compared, noise) = compare_runs(base, news, store, &settings)?;
-    Ok(comparison(base, news, &compared, &noise, &settings))
+    let compared = compare_runs(base, news, &settings);
+    comparison(base, news, &compared, &settings)
 }

@@ -212,7 +212,9 @@ pub fn has_interval_if_evidence(result: &Value) {
     let end = |name: &str| result["estimate"][name].as_f64();
     let median = end("median").expect("a figure");
     match (end("low"), end("high")) {
-        (Some(low), Some(high)) => assert!(0.0 < low && low <= median && median <= high, "{result}"),
+        (Some(low), Some(high)) => {
+            assert!(0.0 < low && low <= median && median <= high, "{result}")
+        }
         (None, None) => assert!(median > 0.0 && result["rounds"].as_u64() < Some(3), "{result}"),
         _ => panic!("half an interval: {result}"),
     }

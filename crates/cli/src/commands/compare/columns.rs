@@ -1,17 +1,16 @@
 //! `oscost compare --by`: the values of a dimension are the columns.
 
 use analysis::{
-    Compared, ComparedTable, Condition, CountRow, Dimension, Ladder, NoiseCheck, Overview,
-    Question, Renaming, Selection, Settings, Table, compare_columns, differing_counts, ladders,
-    overview, tabulate,
+    Compared, ComparedTable, Condition, CountRow, Dimension, Ladder, Overview, Question, Renaming,
+    Selection, Settings, Table, compare_columns, differing_counts, ladders, overview, tabulate,
 };
 use measure::TIME;
 use report::{CompareRow, Comparison, compare_table, counts_table, ladder_table, overview_text};
-use results::{Document, Store};
+use results::Document;
 use runner::also_differs;
 use serde_json::{Value, json};
 
-use super::shared::{cell, compared_cell, ending, find, floor_lines, noise_checks, words};
+use super::shared::{cell, compared_cell, ending, find, floor_lines, words};
 use crate::args::{Compare, StoreArg};
 use crate::ending::{Ending, Usage};
 use crate::output::{page, print, print_json};
@@ -29,10 +28,9 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     }
     let names = std::iter::once(&args.base).chain(&args.news);
     let runs = runs(names, by, &question.at, &args.store)?;
-    let store = store_to_read(&args.store).ok();
     let settings = Settings { margin: args.margin, ..Settings::default() };
     let (all, ladder) = (args.all, args.ladder);
-    let found = side_by_side(&runs, by, &question, store.as_ref(), &settings, all, ladder)?;
+    let found = side_by_side(&runs, by, &question, &settings, all, ladder)?;
     let ending = ending(found.compared.rows.iter().flatten().flatten(), args.fail_above);
     if args.json {
         print_json(&columns_json(&found, &question))?;
@@ -54,7 +52,6 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
 /// The columns of a dimension, compared.
 pub struct SideBySide<'a> {
     compared: ComparedTable<'a>,
-    noise: NoiseCheck,
     pub comparison: Comparison,
     pub overview: Overview,
     pub counts: Vec<CountRow>,
@@ -67,20 +64,18 @@ pub fn side_by_side<'a>(
     runs: &'a [Document],
     by: &Dimension,
     question: &Question,
-    store: Option<&Store>,
     settings: &Settings,
     all: bool,
     ladder: bool,
 ) -> anyhow::Result<SideBySide<'a>> {
     let table = tabulate(runs, by, question).map_err(|error| Usage(error.to_string()))?;
-    let noise = noise_checks(store, base_run(&table), table.runs)?;
-    let overview = overview(&table, &question.at, &noise, settings);
+    let overview = overview(&table, &question.at, settings);
     let counts = differing_counts(&table);
-    let ladders = if ladder { ladders(&table, &noise, settings) } else { Vec::new() };
+    let ladders = if ladder { ladders(&table, settings) } else { Vec::new() };
     let columns = shown_names(by, &table.columns);
-    let compared = compare_columns(table, &noise, settings);
-    let comparison = comparison(&compared, columns, &noise, settings, all);
-    Ok(SideBySide { compared, noise, comparison, overview, counts, ladders })
+    let compared = compare_columns(table, settings);
+    let comparison = comparison(&compared, columns, settings, all);
+    Ok(SideBySide { compared, comparison, overview, counts, ladders })
 }
 
 /// The runs that the user named; of a run that was measured with others on several systems, all of them if systems are
@@ -111,11 +106,6 @@ pub fn runs<'n>(
     Ok(runs)
 }
 
-fn base_run<'a>(table: &Table<'a>) -> &'a Document {
-    let has_base = |run: &&Document| table.by.value_of_run(run).as_ref() == Some(&table.columns[0]);
-    table.runs.iter().find(has_base).unwrap_or(&table.runs[0])
-}
-
 /// The columns' names in tables: of cases without their area, which is that of all.
 fn shown_names(by: &Dimension, columns: &[String]) -> Vec<String> {
     let short = |name: &String| match (by, name.split_once('/')) {
@@ -128,7 +118,6 @@ fn shown_names(by: &Dimension, columns: &[String]) -> Vec<String> {
 fn comparison(
     compared: &ComparedTable,
     columns: Vec<String>,
-    noise: &NoiseCheck,
     settings: &Settings,
     all: bool,
 ) -> Comparison {
@@ -164,7 +153,7 @@ fn comparison(
         also_differs: differences(table),
         facts,
         all,
-        noise_floor: floor_lines(&judged, noise, settings),
+        noise_floor: floor_lines(&judged, table.runs, settings),
         rows: rows.filter(has_pair).map(row).collect(),
         columns,
     }
@@ -228,7 +217,7 @@ fn differences(table: &Table) -> Vec<analysis::Difference> {
 }
 
 fn columns_json(found: &SideBySide, question: &Question) -> Value {
-    let SideBySide { compared, noise, overview, counts, ladders, .. } = found;
+    let SideBySide { compared, overview, counts, ladders, .. } = found;
     let table = &compared.table;
     let run = |run: &Document| {
         known(json!({
@@ -248,7 +237,6 @@ fn columns_json(found: &SideBySide, question: &Question) -> Value {
         "runs": table.runs.iter().map(run).collect::<Vec<_>>(),
         "at": question.at.0.iter().map(condition).collect::<Vec<_>>(),
         "map": question.map.iter().map(pair).collect::<Vec<_>>(),
-        "noise_checks": noise.checks(),
         "also_differs": differences(table),
         "overview": overview,
         "rows": rows.map(|(row, compared)| row_json(table, row, compared)).collect::<Vec<_>>(),

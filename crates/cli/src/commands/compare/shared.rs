@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use analysis::{Compared, NoiseCheck, Settings};
+use analysis::{Compared, Settings, difference};
 use report::{Cell, CompareCell};
-use results::{Document, Estimate, Store};
-use runner::stored_noise_checks;
+use results::{Document, Estimate, NextRun, Source};
 
 use crate::args::StoreArg;
 use crate::commands::exchange::read_document;
@@ -50,31 +49,43 @@ pub fn words(run: &Document) -> String {
     format!("{}{} on {}", run.run.id, tags.concat(), run.machine_line())
 }
 
-/// What the noise floor is, and what it comes from.
-pub fn floor_lines(
+/// What can be detected, and what that comes from.
+pub fn floor_lines<'r>(
     compared: &[Vec<Compared>],
-    noise: &NoiseCheck,
+    runs: impl IntoIterator<Item = &'r Document>,
     settings: &Settings,
 ) -> Vec<String> {
-    let mut floors: Vec<f64> =
-        compared.iter().flatten().filter(|row| row.ratio.is_some()).map(|row| row.floor).collect();
-    if floors.is_empty() {
+    let mut least: Vec<f64> = compared.iter().flatten().filter_map(difference).collect();
+    if least.is_empty() {
         return Vec::new();
     }
-    let largest = floors.iter().copied().fold(0.0, f64::max) * 100.0;
-    let median = measure::stats::median(&mut floors) * 100.0;
+    let largest = least.iter().copied().fold(0.0, f64::max) * 100.0;
+    let median = measure::stats::median(&mut least) * 100.0;
     let margin = settings.margin * 100.0;
-    let basis = match noise.checks() {
-        0 => "no noise check of this machine is stored; `oscost noise` runs one".to_owned(),
-        n => format!("from these runs and {n} noise checks"),
+    let mut lines = vec![format!(
+        "smallest detectable difference: {median:.1} % (median; largest {largest:.1} %)"
+    )];
+    lines.extend(basis(&runs.into_iter().collect::<Vec<_>>()));
+    lines.push(format!(
+        "same: certainly within {margin:.1} %; intervals hold for all rows together at 95 %"
+    ));
+    lines
+}
+
+/// What is known of the differences from run to run; `None` for one run, or systems in turn.
+fn basis(runs: &[&Document]) -> Option<String> {
+    if runs.windows(2).all(|pair| pair[0].run.is_in_turn_with(&pair[1].run)) {
+        return None;
+    }
+    let known = runs.iter().flat_map(|run| &run.results).filter_map(|result| result.next_run);
+    let words = match known.max_by_key(|next| next.visits) {
+        Some(NextRun { visits, source: Source::Visits, .. }) => {
+            format!("by {visits} visits of this machine; more of them narrow the intervals")
+        }
+        _ => "differences from run to run here are not known yet; `oscost noise` finds them"
+            .to_owned(),
     };
-    vec![
-        format!("smallest detectable difference: {median:.1} % (median; largest {largest:.1} %)"),
-        basis,
-        format!(
-            "same: certainly within {margin:.1} %; intervals hold for all rows together at 95 %"
-        ),
-    ]
+    Some(words)
 }
 
 /// The cell of a table for a compared row.
@@ -92,17 +103,4 @@ pub fn compared_cell(row: &Compared) -> CompareCell {
 pub fn cell(estimate: Estimate, unit: &str) -> Cell {
     let Estimate { median, low, high, .. } = estimate;
     Cell { median, low, high, unit: unit.to_owned() }
-}
-
-/// The stored noise checks of the base's machine that are not of these runs; a missing store has none.
-pub fn noise_checks<'r>(
-    store: Option<&Store>,
-    base: &Document,
-    runs: impl IntoIterator<Item = &'r Document>,
-) -> anyhow::Result<NoiseCheck> {
-    let ids: Vec<&str> = runs.into_iter().map(|run| run.run.id.as_str()).collect();
-    Ok(match store {
-        Some(store) => stored_noise_checks(store, base, &ids)?,
-        None => NoiseCheck::default(),
-    })
 }

@@ -1,0 +1,74 @@
+//! The smallest differences that a comparison of two runs of a machine finds.
+
+use std::collections::BTreeMap;
+
+use measure::stats::median;
+use results::{CaseResult, Document};
+use serde::Serialize;
+
+use crate::compare::compare;
+use crate::judge::{Compared, Settings};
+use crate::next_run::Cause;
+
+/// What a comparison finds of figures with one cause. Figures are medians over its points.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Detectable {
+    /// The cause, in words.
+    pub cause: String,
+    /// The number of figures.
+    pub figures: usize,
+    /// The standard deviation of single runs, as a share.
+    pub deviation: f64,
+    /// The smallest difference that gets a verdict, as a share.
+    pub difference: f64,
+    /// That of nine in ten figures is smaller.
+    pub difference_of_most: f64,
+    /// The same difference in core cycles; `None` if they were not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<f64>,
+}
+
+/// What a comparison of this run with an equal one would find, by cause; all of its figures together share one chance of error.
+pub fn detectable(run: &Document) -> Vec<Detectable> {
+    let mut equal = run.clone();
+    equal.run.id.push_str("-again");
+    // Measured at another time: its rounds are not next to those of the run.
+    equal.run.asked.remove(results::GROUP);
+    let rows = compare(run, &equal, &Settings::default());
+    let mut by_cause: BTreeMap<Cause, Vec<(&CaseResult, f64)>> = BTreeMap::new();
+    let known: BTreeMap<_, &CaseResult> =
+        run.results.iter().map(|result| ((result.point(), &result.metric), result)).collect();
+    for row in &rows {
+        let Some(result) = known.get(&(row.point.clone(), &row.metric)) else { continue };
+        let Some(share) = difference(row).filter(|_| result.next_run.is_some()) else { continue };
+        by_cause.entry(Cause::of(result)).or_default().push((result, share));
+    }
+    by_cause.into_iter().map(|(cause, found)| of_cause(&cause, &found)).collect()
+}
+
+/// The smallest difference of a row that would get a verdict, as a share; `None` without an interval.
+pub fn difference(row: &Compared) -> Option<f64> {
+    let ratio = row.ratio?;
+    Some((ratio.high / ratio.mid - 1.0).max(row.floor))
+}
+
+fn of_cause(cause: &Cause, found: &[(&CaseResult, f64)]) -> Detectable {
+    let of = |share: &dyn Fn(&(&CaseResult, f64)) -> f64| -> Vec<f64> {
+        let mut values: Vec<f64> = found.iter().map(share).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        values
+    };
+    let differences = of(&|(_, difference)| *difference);
+    let mut cycles: Vec<f64> =
+        found.iter().filter_map(|(r, share)| Some(r.cycles?.median * share)).collect();
+    Detectable {
+        cause: cause.to_string(),
+        figures: found.len(),
+        deviation: median(&mut of(&|(result, _)| {
+            result.next_run.map_or(0.0, |next| next.deviation)
+        })),
+        difference: median(&mut differences.clone()),
+        difference_of_most: differences[(differences.len() - 1) * 9 / 10],
+        cycles: (!cycles.is_empty()).then(|| median(&mut cycles)),
+    }
+}

@@ -1,0 +1,280 @@
+//! Where the figure of another run on this machine lies.
+//!
+//! The rounds of a run tell how well it was measured, not in which state it found the machine. So runs are drawn at random from
+//! visits, and visits from the machine (random effects; the terms of ISO 5725 are repeatability and reproducibility). The variance
+//! between visits is pooled over the points with one cause ([`Cause`]), in core cycles for each call where they enter the kernel,
+//! moderated by what was recorded of such processors, and then moderates the variance that each point itself has shown (Smyth
+//! 2004). The points of a run find the same state, so that many of them are no more visits than one. Predictions that miss widen
+//! those after them (adaptive conformal inference, Gibbs and Candès 2021).
+
+mod between;
+mod figure;
+mod processors;
+mod score;
+#[cfg(test)]
+mod tests;
+mod visits;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use measure::stats::{Interval, LEVEL, t_quantile};
+use results::{CaseResult, Document, MachineFacts, NextRun, PointKey, Source};
+
+use between::{ASSUMED_DEGREES, Between};
+pub use figure::Cause;
+use figure::Figure;
+use processors::Family;
+pub use score::{Coverage, Scores};
+use visits::{Entry, Visits, apart};
+
+use crate::evidence::Variance;
+use crate::scale::Scale;
+
+/// The facts that must be equal for runs to differ alike from visit to visit.
+const MACHINE: [&str; 12] = [
+    "os",
+    "arch",
+    "cpu",
+    "cpu_vendor",
+    "cpu_family",
+    "cpu_model",
+    "cpu_stepping",
+    "microcode",
+    "mitigations",
+    "hypervisor",
+    results::SYSTEM,
+    results::LAUNCHER,
+];
+/// And those for their figures to be of one mean.
+const SAME_MEAN: [&str; 4] = ["release", "build", "clock", "oscost_build"];
+/// The options that change what a figure is.
+const OPTIONS: [&str; 3] = ["slow-down", "scale", "netns"];
+/// Boots are told apart by when they were, in seconds: a clock that is set moves them.
+const ONE_BOOT: f64 = 120.0;
+
+type Key = (PointKey, String);
+
+/// The earlier runs of a machine.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    runs: Vec<Past>,
+    is_of_any_processor: bool,
+}
+
+/// What is kept of a run.
+#[derive(Debug, Clone)]
+struct Past {
+    /// In seconds since 1970.
+    began: f64,
+    booted: Option<f64>,
+    place: Vec<String>,
+    figures: BTreeMap<Key, (Cause, Figure)>,
+    /// The places between which the figures of the next run were said to lie.
+    predicted: BTreeMap<Key, (f64, f64)>,
+}
+
+impl Past {
+    fn of(run: &Document) -> Self {
+        let began = run.run.started_seconds();
+        let uptime = run.machine.get("uptime_seconds").and_then(|seconds| seconds.as_f64());
+        let mut figures = BTreeMap::new();
+        let mut predicted = BTreeMap::new();
+        for result in &run.results {
+            let cause = Cause::of(result);
+            let Some(figure) = Figure::of(result, &cause) else { continue };
+            let key = (result.point(), result.metric.clone());
+            if let Some(ends) = said(result, &figure) {
+                predicted.insert(key.clone(), ends);
+            }
+            figures.insert(key, (cause, figure));
+        }
+        let booted = uptime.map(|uptime| began - uptime);
+        Self { began, booted, place: place(run), figures, predicted }
+    }
+}
+
+/// The ends of a stored prediction on the figure's scale: cycles are as far from theirs as times are, in logarithms.
+fn said(result: &CaseResult, figure: &Figure) -> Option<(f64, f64)> {
+    let (next, estimate) = (result.next_run?, result.estimate?);
+    let place = |end: f64| figure.at + figure.scale.of(end) - figure.scale.of(estimate.median);
+    Some((place(next.low), place(next.high)))
+}
+
+/// What must be equal for the figures of two runs to have one mean.
+fn place(run: &Document) -> Vec<String> {
+    let facts = SAME_MEAN.iter().map(|key| run.machine.get(*key).map(ToString::to_string));
+    let options = OPTIONS.iter().map(|key| run.run.asked.get(*key).cloned());
+    facts.chain(options).map(Option::unwrap_or_default).collect()
+}
+
+/// Whether figures of two machines differ alike from visit to visit.
+pub fn is_same_machine(one: &MachineFacts, other: &MachineFacts) -> bool {
+    MACHINE.iter().all(|key| one.get(*key) == other.get(*key))
+}
+
+impl History {
+    /// Adds a run of the same machine ([`is_same_machine`]), whichever it is in their order.
+    pub fn add(&mut self, earlier: &Document) {
+        let past = Past::of(earlier);
+        let at = self.runs.partition_point(|run| run.began <= past.began);
+        self.runs.insert(at, past);
+    }
+
+    /// The same, as if such a processor had never been recorded.
+    pub fn of_any_processor(self) -> Self {
+        Self { is_of_any_processor: true, ..self }
+    }
+
+    /// Says of each figure of `now`, a run of the same machine after these, where that of the next run lies.
+    pub fn predict(&self, now: &mut Document) {
+        let this = Past::of(now);
+        let runs: Vec<&Past> = self.runs.iter().chain([&this]).collect();
+        let machine = match self.is_of_any_processor {
+            true => Family::widest(),
+            false => Family::of(&now.machine),
+        };
+        let mut models = BTreeMap::new();
+        for result in &mut now.results {
+            let cause = Cause::of(result);
+            let Some(figure) = Figure::of(result, &cause) else { continue };
+            let model =
+                models.entry(cause).or_insert_with_key(|cause| Model::of(cause, &runs, machine));
+            model.predict(result, &figure, &runs, machine);
+        }
+    }
+}
+
+/// What the runs say of the figures with one cause.
+struct Model<'a> {
+    apart: f64,
+    between: Between,
+    widening: f64,
+    series: BTreeMap<(&'a [String], &'a Key), Vec<Entry>>,
+}
+
+impl<'a> Model<'a> {
+    fn of(cause: &Cause, runs: &[&'a Past], machine: &Family) -> Self {
+        let mut series: BTreeMap<(&[String], &Key), (Figure, Vec<Entry>)> = BTreeMap::new();
+        for run in runs {
+            for (key, (_, figure)) in run.figures.iter().filter(|(_, (of, _))| of == cause) {
+                let (latest, entries) =
+                    series.entry((&run.place, key)).or_insert((*figure, Vec::new()));
+                if !latest.is_like(figure) {
+                    entries.clear();
+                }
+                *latest = *figure;
+                let variance = figure.error.powi(2);
+                entries.push(Entry { began: run.began, at: figure.at, variance });
+            }
+        }
+        let all: Vec<&[Entry]> = series.values().map(|(_, entries)| entries.as_slice()).collect();
+        let apart = apart(&all);
+        let seen: Vec<(Figure, Visits)> = series
+            .values()
+            .map(|(figure, entries)| (*figure, Visits::of(entries, apart)))
+            .collect();
+        Self {
+            apart,
+            between: Between::of(
+                machine.variance(cause),
+                seen.iter().map(|(figure, visits)| (figure, visits)),
+            ),
+            widening: score::widening(cause, runs, apart),
+            series: series.into_iter().map(|(key, (_, entries))| (key, entries)).collect(),
+        }
+    }
+
+    fn predict(&self, result: &mut CaseResult, figure: &Figure, runs: &[&Past], machine: &Family) {
+        let now = runs.last().expect("the run itself");
+        let key = (result.point(), result.metric.clone());
+        let Some(estimate) = result.estimate else { return };
+        let visits = Visits::of(&self.series[&(now.place.as_slice(), &key)], self.apart);
+        let drawn = self.between.drawn(figure, &visits);
+        let deviation = drawn.variance.sqrt() * self.widening;
+        let t = t_quantile(1.0 - (1.0 - LEVEL) / 2.0, drawn.degrees);
+        let number = |place: f64| match figure.scale {
+            Scale::Figures => place,
+            Scale::Logarithms => estimate.median * (place - figure.at).exp(),
+        };
+        let around = |half: f64| Interval {
+            median: number(visits.mean),
+            low: number(visits.mean - half),
+            high: number(visits.mean + half),
+        };
+        let next = around(t * deviation * (1.0 + 1.0 / visits.count).sqrt());
+        result.this_machine = Some(around(t * deviation / visits.count.sqrt()));
+        let with_it =
+            || runs.iter().filter(|run| run.place == now.place && run.figures.contains_key(&key));
+        let days: BTreeSet<i64> =
+            with_it().map(|run| (run.began / 86_400.0).floor() as i64).collect();
+        result.next_run = Some(NextRun {
+            low: next.low,
+            high: next.high,
+            level: LEVEL,
+            deviation,
+            degrees: drawn.degrees,
+            visits: visits.number as u32,
+            boots: boots(with_it().map(|run| run.booted)),
+            days: days.len() as u32,
+            source: match (visits.number, machine.name()) {
+                (2.., _) => Source::Visits,
+                (_, Some(_)) => Source::Processor,
+                (_, None) => Source::AnyProcessor,
+            },
+        });
+    }
+}
+
+/// The variance of a figure between visits of its machine, on this scale: what its run said, or what is assumed of such a machine.
+pub(crate) fn between_visits(run: &Document, result: &CaseResult, scale: Scale) -> Variance {
+    let cause = Cause::of(result);
+    let figure = Figure::of(result, &cause);
+    let assumed = || {
+        let weight = figure.map_or(1.0, |figure| figure.weight);
+        let value = Family::of(&run.machine).variance(&cause) * weight;
+        Variance { value, degrees: ASSUMED_DEGREES }
+    };
+    let said = result.next_run.zip(figure).filter(|(_, figure)| figure.scale == scale);
+    let of_run = said.map(|(next, figure)| Variance {
+        value: (next.deviation.powi(2) - figure.error.powi(2)).max(0.0),
+        degrees: next.degrees,
+    });
+    match scale {
+        Scale::Logarithms => of_run.unwrap_or_else(assumed),
+        Scale::Figures => of_run.unwrap_or(Variance { value: 0.0, degrees: ASSUMED_DEGREES }),
+    }
+}
+
+/// A figure of one run, as it is drawn from the machine.
+struct Drawn {
+    variance: f64,
+    degrees: f64,
+}
+
+impl Between {
+    /// What this says of a point, moderated by its own visits.
+    fn drawn(&self, figure: &Figure, visits: &Visits) -> Drawn {
+        let between = self.variance * figure.weight;
+        let within = self.excess * visits.within;
+        let own = visits.degrees;
+        let variance = (ASSUMED_DEGREES * (between + within) + own * visits.variance)
+            / (ASSUMED_DEGREES + own);
+        let now = (figure.error.powi(2) - visits.within).max(0.0);
+        // Few rounds tell little of their own variance (Satterthwaite 1946).
+        let all = (between + within).powi(2);
+        let parts = between.powi(2) / ASSUMED_DEGREES + within.powi(2) / figure.degrees;
+        let degrees =
+            if parts > 0.0 { (all / parts).min(ASSUMED_DEGREES) } else { ASSUMED_DEGREES };
+        Drawn {
+            variance: variance + self.excess * now,
+            degrees: degrees + self.degrees - ASSUMED_DEGREES,
+        }
+    }
+}
+
+/// The number of boots, at least one.
+fn boots(booted: impl Iterator<Item = Option<f64>>) -> u32 {
+    let mut booted: Vec<f64> = booted.flatten().collect();
+    booted.sort_unstable_by(f64::total_cmp);
+    booted.chunk_by(|before, after| after - before < ONE_BOOT).count().max(1) as u32
+}

@@ -1,0 +1,109 @@
+//! A figure as the model sees it: a place on a scale, its error within the run, and what makes it differ from run to run.
+
+use std::fmt;
+
+use measure::stats::{ROUNDS_FOR_INTERVAL, t_quantile};
+use results::{CaseResult, Outcome};
+
+use crate::scale::Scale;
+
+/// An operation enters the kernel if it makes this many system calls: fewer are its set-up's.
+const ENTERS: f64 = 0.5;
+/// An operation waits to be woken up if it gives up the CPU this often.
+const WAITS: f64 = 0.05;
+
+/// What makes the figures of two runs differ. Points with one cause differ alike, and lend each other what they know.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// Instructions of the program itself, in core cycles.
+    UserCode,
+    /// Entries into the kernel, in core cycles: they differ by cycles for each call.
+    Entry,
+    /// Threads and processes that wake each other up.
+    WakeUp,
+    /// Memory, and what else is measured in wall time.
+    Memory,
+    /// Trials of an area, and what follows from several points of it.
+    Trials(String),
+}
+
+impl Cause {
+    /// The cause of a result's differences.
+    pub fn of(result: &CaseResult) -> Self {
+        let per_op = result.per_op.as_ref();
+        let calls = per_op.and_then(|per_op| per_op.syscalls).unwrap_or(0.0);
+        let waits = per_op.and_then(|per_op| per_op.voluntary_switches).unwrap_or(0.0);
+        if result.seen.is_none() {
+            let area = result.case.split_once('/').map_or("", |(area, _)| area);
+            return Self::Trials(area.to_owned());
+        }
+        match result.cycles {
+            Some(_) if calls >= ENTERS => Self::Entry,
+            Some(_) => Self::UserCode,
+            None if waits > WAITS => Self::WakeUp,
+            None => Self::Memory,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::UserCode => out.write_str("user code"),
+            Self::Entry => out.write_str("entries into the kernel"),
+            Self::WakeUp => out.write_str("wake-ups"),
+            Self::Memory => out.write_str("memory and kernel data"),
+            Self::Trials(area) => write!(out, "trials of {area}"),
+        }
+    }
+}
+
+/// One run's figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Figure {
+    pub(super) scale: Scale,
+    /// Its place on the scale: in core cycles where it has them, else in the unit of the result.
+    pub(super) at: f64,
+    /// Its standard error within the run, from its rounds.
+    pub(super) error: f64,
+    /// The degrees of freedom of that error.
+    pub(super) degrees: f64,
+    /// By how much variance between visits moves it: 1 for a share of the figure, the square of the calls per core cycle where the
+    /// variance is of one call in cycles, 0 for figures that may not be above 0.
+    pub(super) weight: f64,
+    /// Whether it is in core cycles.
+    in_cycles: bool,
+}
+
+impl Figure {
+    /// `None` for a result without a figure, or with too few rounds for an interval.
+    pub(super) fn of(result: &CaseResult, cause: &Cause) -> Option<Self> {
+        let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+        let rounds = result.rounds as usize;
+        if !estimate.has_interval() || rounds < ROUNDS_FOR_INTERVAL {
+            return None;
+        }
+        let (at, low, high) = match result.cycles {
+            Some(cycles) => (cycles.median, cycles.low, cycles.high),
+            None => (estimate.median, estimate.low, estimate.high),
+        };
+        let scale = if low > 0.0 { Scale::Logarithms } else { Scale::Figures };
+        let degrees = rounds as f64 - 1.0;
+        let half = (scale.of(high) - scale.of(low)) / 2.0;
+        let error = half / t_quantile(1.0 - (1.0 - estimate.level) / 2.0, degrees);
+        let calls = result.per_op.as_ref().and_then(|per_op| per_op.syscalls).unwrap_or(0.0);
+        let weight = match (scale, cause) {
+            (Scale::Figures, _) => 0.0,
+            (Scale::Logarithms, Cause::Entry) => (calls / at).powi(2),
+            (Scale::Logarithms, _) => 1.0,
+        };
+        let in_cycles = result.cycles.is_some();
+        let figure = Self { scale, at: scale.of(at), error, degrees, weight, in_cycles };
+        [figure.at, error, weight].iter().all(|number| number.is_finite()).then_some(figure)
+    }
+
+    /// Whether another run's figure of the same metric can be compared with it.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (self.scale, self.in_cycles) == (other.scale, other.in_cycles)
+    }
+}

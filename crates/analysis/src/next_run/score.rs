@@ -1,0 +1,128 @@
+//! How predictions turned out.
+
+use std::collections::BTreeMap;
+
+use measure::stats::{LEVEL, t_quantile};
+use results::Document;
+use serde::Serialize;
+
+use super::figure::Cause;
+use super::{Key, Past};
+
+/// How fast predictions that miss widen the next ones: a run of which all figures miss multiplies the width by 1.6, and one of
+/// which none does by 0.975.
+const RATE: f64 = 0.5;
+/// The largest widening. Beyond it the machine is another than it was.
+const WIDEST: f64 = 4.0;
+
+/// By how much the predictions of figures with this cause are widened, for `runs` in their order: each run that begins a visit
+/// scores what the run before it said.
+pub(super) fn widening(cause: &Cause, runs: &[&Past], apart: f64) -> f64 {
+    let mut widening: f64 = 1.0;
+    for (at, run) in runs.iter().enumerate() {
+        let begins_visit = at > 0 && run.began - runs[at - 1].began >= apart;
+        if let Some(missed) = missed(cause, &runs[..at], run).filter(|_| begins_visit) {
+            widening = (widening * (RATE * (missed - (1.0 - LEVEL))).exp()).clamp(1.0, WIDEST);
+        }
+    }
+    widening
+}
+
+/// The share of a run's figures that lie outside what the latest run before it with the same figure said.
+fn missed(cause: &Cause, before: &[&Past], run: &Past) -> Option<f64> {
+    let scored: Vec<bool> =
+        scored(before, run).filter(|(of, _)| *of == cause).map(|(_, is)| is).collect();
+    let missed = scored.iter().filter(|is_inside| !**is_inside).count();
+    (!scored.is_empty()).then(|| missed as f64 / scored.len() as f64)
+}
+
+/// Whether each figure of a run lies where the latest run before it said.
+fn scored<'a>(before: &'a [&Past], run: &'a Past) -> impl Iterator<Item = (&'a Cause, bool)> {
+    run.figures.iter().filter_map(move |(key, (cause, figure))| {
+        let (low, high, earlier) = prediction(before, run, key)?;
+        let is_like = earlier.is_like(figure);
+        is_like.then_some((cause, (low..=high).contains(&figure.at)))
+    })
+}
+
+fn prediction<'a>(
+    before: &[&'a Past],
+    run: &Past,
+    key: &Key,
+) -> Option<(f64, f64, &'a super::Figure)> {
+    before.iter().rev().filter(|past| past.place == run.place).find_map(|past| {
+        let (low, high) = past.predicted.get(key)?;
+        Some((*low, *high, &past.figures.get(key)?.1))
+    })
+}
+
+/// How often figures lay where the run before had said.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Coverage {
+    /// The number of figures.
+    pub figures: usize,
+    /// The number of runs that they are of.
+    pub runs: usize,
+    /// The share inside.
+    pub inside: f64,
+    /// Half the width of the 95 % interval of that share, from the differences between runs: the figures of one run share the state
+    /// of the machine. `None` of a single run.
+    pub error: Option<f64>,
+}
+
+impl Coverage {
+    /// Of runs, each with its number of figures and how many lay inside.
+    fn of(runs: &[(usize, usize)]) -> Self {
+        let figures: usize = runs.iter().map(|(figures, _)| figures).sum();
+        if figures == 0 {
+            return Self::default();
+        }
+        let inside = runs.iter().map(|(_, inside)| inside).sum::<usize>() as f64 / figures as f64;
+        let count = runs.len() as f64;
+        // Clustered by run: the ratio estimator of cluster sampling (Cochran 1977, 11.8).
+        let squares: f64 = runs
+            .iter()
+            .map(|&(figures, within)| (within as f64 - inside * figures as f64).powi(2))
+            .sum();
+        let error = (runs.len() > 1).then(|| {
+            let standard = (count / (count - 1.0) * squares).sqrt() / figures as f64;
+            t_quantile(1.0 - (1.0 - LEVEL) / 2.0, count - 1.0) * standard
+        });
+        Self { figures, runs: runs.len(), inside, error }
+    }
+}
+
+/// How the predictions of runs turned out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Scores {
+    /// Of the figures with each cause.
+    pub by_cause: BTreeMap<Cause, Coverage>,
+    /// Of all figures.
+    pub all: Coverage,
+}
+
+impl Scores {
+    /// Of the predictions that these runs of a machine stored. Each figure is scored by the latest run before that has it.
+    pub fn of<'a>(runs: impl IntoIterator<Item = &'a Document>) -> Self {
+        let mut past: Vec<Past> = runs.into_iter().map(Past::of).collect();
+        past.sort_by(|one, other| one.began.total_cmp(&other.began));
+        let past: Vec<&Past> = past.iter().collect();
+        let mut by_cause: BTreeMap<Cause, Vec<(usize, usize)>> = BTreeMap::new();
+        let mut all = Vec::new();
+        for at in 1..past.len() {
+            let mut of_run: BTreeMap<&Cause, (usize, usize)> = BTreeMap::new();
+            for (cause, is_inside) in scored(&past[..at], past[at]) {
+                let (figures, inside) = of_run.entry(cause).or_default();
+                *figures += 1;
+                *inside += usize::from(is_inside);
+            }
+            let sum = |(figures, inside), (more, of_them)| (figures + more, inside + of_them);
+            all.extend(of_run.values().copied().reduce(sum));
+            for (cause, counts) in of_run {
+                by_cause.entry(cause.clone()).or_default().push(counts);
+            }
+        }
+        let by_cause = by_cause.into_iter().map(|(cause, runs)| (cause, Coverage::of(&runs)));
+        Self { by_cause: by_cause.collect(), all: Coverage::of(&all) }
+    }
+}

@@ -1,0 +1,220 @@
+mod machines;
+
+use std::collections::BTreeMap;
+
+use measure::stats::{LEVEL, t_quantile};
+use results::{Document, Source};
+use serde_json::json;
+
+use super::*;
+use machines::{Course, Machine};
+
+/// The runs of a course with what each says of the next, as stored.
+fn predicted(runs: &[Document]) -> Vec<Document> {
+    let mut history = History::default();
+    let predict = |run: &Document| {
+        let mut run = run.clone();
+        history.predict(&mut run);
+        history.add(&run);
+        run
+    };
+    runs.iter().map(predict).collect()
+}
+
+/// How often the next run lay inside, over many machines with this course, by number of visits before and by cause; and the mean
+/// width from the fifth visit on, divided by that of an oracle that knows the true deviation.
+struct Told {
+    by_visits: BTreeMap<usize, (usize, usize)>,
+    by_cause: BTreeMap<Cause, (usize, usize)>,
+    against_oracle: f64,
+}
+
+fn told(course: Course, visits: usize, machines: u64) -> Told {
+    let mut told =
+        Told { by_visits: BTreeMap::new(), by_cause: BTreeMap::new(), against_oracle: 0.0 };
+    let (mut widths, mut oracles) = (0.0, 0.0);
+    for seed in 0..machines {
+        let mut machine = Machine::new(course, seed);
+        let runs: Vec<Document> = (0..=visits).map(|_| machine.visit()).collect();
+        let mut history = History::default();
+        for (at, run) in runs[..visits].iter().enumerate() {
+            let mut run = run.clone();
+            history.predict(&mut run);
+            history.add(&run);
+            for (now, next) in run.results.iter().zip(&runs[at + 1].results) {
+                let said = now.next_run.expect("it has an interval");
+                let figure = next.estimate.expect("measured").median;
+                let is_inside = usize::from((said.low..=said.high).contains(&figure));
+                let count = |(all, inside): &mut (usize, usize)| {
+                    *all += 1;
+                    *inside += is_inside;
+                };
+                count(told.by_visits.entry(at + 1).or_default());
+                if at > 0 {
+                    count(told.by_cause.entry(Cause::of(now)).or_default());
+                }
+                if at >= 4 {
+                    let known = machine.deviation(now) * (1.0 + 1.0 / (at + 1) as f64).sqrt();
+                    widths += (said.high / said.low).ln() / 2.0;
+                    oracles += 1.96 * known;
+                }
+            }
+        }
+    }
+    told.against_oracle = widths / oracles;
+    told
+}
+
+fn share((all, inside): (usize, usize)) -> f64 {
+    inside as f64 / all as f64
+}
+
+fn sum<'a>(counts: impl Iterator<Item = &'a (usize, usize)>) -> (usize, usize) {
+    counts.fold((0, 0), |(all, inside), (more, of_them)| (all + more, inside + of_them))
+}
+
+/// Of machines with 3 to 6 states, that stay in one from visit to visit, drift, are skewed, or change for good; after 1 to 40
+/// visits.
+#[test]
+fn the_next_run_lies_where_it_was_said_to_on_all_kinds_of_machines() {
+    for course in Course::ALL {
+        let told = told(course, 40, 8);
+        let first = share(told.by_visits[&1]);
+        assert!(first >= 0.90, "{course:?}: {first:.3} after the first run");
+        let later = share(sum(told.by_visits.iter().filter(|(at, _)| **at > 1).map(|(_, c)| c)));
+        eprintln!(
+            "{course:?}: first {first:.3}, later {later:.3}, against the oracle {:.2}",
+            told.against_oracle
+        );
+        for (cause, counts) in &told.by_cause {
+            eprintln!("  {cause}: {:.3}", share(*counts));
+        }
+        assert!(later >= 0.93, "{course:?}: {later:.3} later");
+        for (cause, counts) in &told.by_cause {
+            assert!(share(*counts) >= 0.90, "{course:?} {cause}: {:.3}", share(*counts));
+        }
+    }
+}
+
+/// The oracle knows the variance of a machine that has one.
+#[test]
+fn from_five_visits_on_it_is_hardly_wider_than_it_must_be() {
+    for course in [Course::States, Course::Skewed, Course::Steady] {
+        let told = told(course, 40, 8);
+        assert!(told.against_oracle <= 1.5, "{course:?}: {:.2}", told.against_oracle);
+    }
+}
+
+/// Twelve runs within a quarter of an hour, each in the state of the one before in 80 % of cases, are not twelve visits.
+#[test]
+fn close_runs_that_share_a_state_are_one_visit() {
+    let visits = |repeats: f64| -> Vec<u32> {
+        let of_machine = |seed: u64| {
+            let mut machine = Machine::new(Course::States, seed);
+            let mut runs = vec![machine.visit()];
+            runs.extend((0..11).map(|_| machine.again(repeats)));
+            let run = predicted(&runs).pop().expect("the last");
+            let entry = |r: &&CaseResult| Cause::of(r) == Cause::Entry;
+            run.results.iter().find(entry).and_then(|r| r.next_run).expect("said").visits
+        };
+        (0..60).map(of_machine).collect()
+    };
+    let taken_for_one = |visits: Vec<u32>| visits.iter().filter(|&&visits| visits == 1).count();
+    let sticky = taken_for_one(visits(0.8));
+    let independent = taken_for_one(visits(0.0));
+    assert!(sticky >= 40 && independent <= 32, "{sticky} and {independent} of 60");
+}
+
+#[test]
+fn the_first_run_says_what_it_assumes_and_the_second_counts_visits_boots_and_days() {
+    let mut machine = Machine::new(Course::Steady, 1);
+    let runs: Vec<Document> = (0..3).map(|_| machine.visit()).collect();
+    let all = predicted(&runs);
+    let said = |run: &Document| run.results[0].next_run.expect("said");
+    let first = said(&all[0]);
+    assert_eq!(
+        (first.source, first.visits, first.boots, first.days),
+        (Source::AnyProcessor, 1, 1, 1)
+    );
+    let third = said(&all[2]);
+    assert_eq!((third.source, third.visits), (Source::Visits, 3));
+    // Six hours apart, of the same boot.
+    assert_eq!((third.boots, third.days), (1, 2));
+    let width = |run: &Document| (said(run).high / said(run).low).ln();
+    assert!(width(&all[2]) < width(&all[0]), "{} {}", width(&all[2]), width(&all[0]));
+    // The mean over runs is better known than the next one is.
+    let mean = all[2].results[0].this_machine.expect("said");
+    assert!(mean.low > third.low && mean.high < third.high, "{mean:?} {third:?}");
+}
+
+#[test]
+fn another_kernel_has_another_mean_and_the_same_variance() {
+    let mut machine = Machine::new(Course::States, 5);
+    let mut runs: Vec<Document> = (0..12).map(|_| machine.visit()).collect();
+    let mut after = machine.visit();
+    after.machine.insert("release".into(), json!("7.0.0"));
+    runs.push(after);
+    let all = predicted(&runs);
+    let said = |run: &Document| run.results[0].next_run.expect("said");
+    let (first, last) = (said(&all[0]), said(&all[12]));
+    assert_eq!((last.visits, last.source), (1, Source::AnyProcessor));
+    assert!(last.degrees > first.degrees + 4.0, "{last:?} {first:?}");
+    assert!(last.deviation < first.deviation, "{last:?} {first:?}");
+}
+
+#[test]
+fn a_figure_without_evidence_for_an_interval_has_none_of_the_next_run() {
+    let mut machine = Machine::new(Course::Steady, 1);
+    let mut run = machine.visit();
+    let estimate = run.results[0].estimate.as_mut().expect("measured");
+    (estimate.low, estimate.high) = (f64::NEG_INFINITY, f64::INFINITY);
+    run.results[0].cycles = None;
+    run.results[0].rounds = 2;
+    History::default().predict(&mut run);
+    assert_eq!((run.results[0].next_run, run.results[0].this_machine), (None, None));
+    assert!(run.results[1].next_run.is_some());
+}
+
+/// A share that may be 0 has no logarithm, and an interval all the same.
+#[test]
+fn figures_that_may_be_zero_are_predicted_in_their_unit() {
+    let mut machine = Machine::new(Course::Steady, 1);
+    let mut run = machine.visit();
+    let result = run.results.last_mut().expect("one");
+    result.estimate = Some(results::Estimate { median: 0.0, low: -0.1, high: 0.1, level: LEVEL });
+    History::default().predict(&mut run);
+    let said = run.results.last().and_then(|r| r.next_run).expect("said");
+    let error = 0.1 / t_quantile(0.975, f64::from(run.results.last().expect("one").rounds) - 1.0);
+    assert!(said.low < -0.1 && said.high > 0.1 && said.deviation >= error, "{said:?}");
+}
+
+/// A machine that leaves what was known of it: predictions are widened until they hold again.
+#[test]
+fn misses_widen_the_next_predictions() {
+    let mut machine = Machine::new(Course::Steady, 3);
+    let runs: Vec<Document> = (0..10).map(|_| machine.visit()).collect();
+    let mut steady = predicted(&runs);
+    let history = |runs: &[Document]| {
+        let mut history = History::default();
+        runs.iter().for_each(|run| history.add(run));
+        history
+    };
+    let width = |runs: &[Document]| {
+        let mut last = runs[9].clone();
+        history(&runs[..9]).predict(&mut last);
+        last.results[0].next_run.expect("said").deviation
+    };
+    let before = width(&steady);
+    for run in &mut steady[4..9] {
+        for result in &mut run.results {
+            // As if it had been said that all figures would be far higher.
+            if let Some(next) = &mut result.next_run {
+                (next.low, next.high) = (next.high * 10.0, next.high * 20.0);
+            }
+        }
+    }
+    let after = width(&steady);
+    assert!(after > 1.5 * before && after <= 4.0 * before, "{before} {after}");
+    let scores = Scores::of(&steady);
+    assert!(scores.all.inside < 0.6 && scores.all.error.is_some_and(|e| e > 0.05), "{scores:?}");
+}

@@ -1,0 +1,109 @@
+//! Visits: runs close in time, which found the machine in the same state, count as one.
+
+/// Runs that begin less than this after the one before, in seconds, belong to its visit, until the runs themselves show that states
+/// of the machine do not last so long.
+const ONE_VISIT: f64 = 600.0;
+/// So many pairs of close runs are needed to show that.
+const PAIRS_TO_SHOW: usize = 7;
+/// And no more correlation than this from one run to the next.
+const INDEPENDENT: f64 = 0.2;
+/// How much less each visit counts than the one after it for the mean: a machine that changes for good is followed within a dozen
+/// visits, and the mean of a steady one is hardly worse than that of all.
+const MEAN_FADES: f64 = 0.15;
+/// And for the variance, which takes many visits to learn.
+const VARIANCE_FADES: f64 = 0.03;
+
+/// One run's share in a series: when it began, in seconds, with its place and the variance of that within the run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Entry {
+    pub(super) began: f64,
+    pub(super) at: f64,
+    pub(super) variance: f64,
+}
+
+/// What the visits of one figure say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Visits {
+    /// Their number.
+    pub(super) number: usize,
+    /// The mean over visits, the latest counting most.
+    pub(super) mean: f64,
+    /// How many equal visits would tell the mean as well.
+    pub(super) count: f64,
+    /// The variance of one visit; 0 of a single one.
+    pub(super) variance: f64,
+    /// Its degrees of freedom.
+    pub(super) degrees: f64,
+    /// The mean variance within a run.
+    pub(super) within: f64,
+}
+
+impl Visits {
+    /// Of a series, the oldest first, in which runs less than `apart` seconds apart are one visit. It is not empty.
+    pub(super) fn of(series: &[Entry], apart: f64) -> Self {
+        let close = |before: &Entry, after: &Entry| after.began - before.began < apart;
+        let visits: Vec<(f64, f64)> = series
+            .chunk_by(close)
+            .map(|visit| {
+                let mean =
+                    |of: fn(&Entry) -> f64| visit.iter().map(of).sum::<f64>() / visit.len() as f64;
+                (mean(|entry| entry.at), mean(|entry| entry.variance))
+            })
+            .collect();
+        let places: Vec<f64> = visits.iter().map(|visit| visit.0).collect();
+        let (mean, count) = weighted_mean(&places, MEAN_FADES);
+        let (about, spread_over) = weighted_mean(&places, VARIANCE_FADES);
+        let squares: Vec<f64> = places.iter().map(|place| (place - about).powi(2)).collect();
+        let (square, _) = weighted_mean(&squares, VARIANCE_FADES);
+        let within: Vec<f64> = visits.iter().map(|visit| visit.1).collect();
+        let degrees = spread_over - 1.0;
+        Self {
+            number: visits.len(),
+            mean,
+            count,
+            variance: if visits.len() > 1 { square * spread_over / degrees } else { 0.0 },
+            degrees,
+            within: weighted_mean(&within, VARIANCE_FADES).0,
+        }
+    }
+}
+
+/// The mean of values of which each counts less than the one after it by this share, and how many equal ones would tell as much.
+fn weighted_mean(values: &[f64], fades: f64) -> (f64, f64) {
+    let weight = |nth: usize| (1.0 - fades).powi((values.len() - 1 - nth) as i32);
+    let (mut weights, mut squares, mut sum) = (0.0, 0.0, 0.0);
+    for (nth, value) in values.iter().enumerate() {
+        let weight = weight(nth);
+        weights += weight;
+        squares += weight * weight;
+        sum += weight * value;
+    }
+    (sum / weights, weights * weights / squares)
+}
+
+/// How far apart runs must be to be two visits, in seconds, by the autocorrelation of series with one cause: 0 if states last for
+/// less than the time between runs.
+pub(super) fn apart(series: &[&[Entry]]) -> f64 {
+    let mut pairs = 0_usize;
+    let (mut products, mut squares) = (0.0, 0.0);
+    for series in series {
+        let visits = series.chunk_by(|before, after| after.began - before.began < ONE_VISIT);
+        for close in visits.filter(|visit| visit.len() > PAIRS_TO_SHOW) {
+            let n = close.len() as f64;
+            let mean = close.iter().map(|entry| entry.at).sum::<f64>() / n;
+            let deviations: Vec<f64> = close.iter().map(|entry| entry.at - mean).collect();
+            let square = deviations.iter().map(|d| d * d).sum::<f64>();
+            if square == 0.0 {
+                continue;
+            }
+            // Each series counts the same: a noisy one says no more of how long states last.
+            let product: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+            // The deviations from a mean of their own are correlated by -1/n, and less than the series is (Kendall 1954).
+            let correlation = (n * product / square + 1.0) / (n - 4.0);
+            products += correlation;
+            squares += 1.0;
+            pairs = pairs.max(close.len() - 1);
+        }
+    }
+    if pairs >= PAIRS_TO_SHOW && products / squares < INDEPENDENT { 0.0 } else { ONE_VISIT }
+}
