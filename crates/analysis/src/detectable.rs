@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::stats::median;
+use measure::stats::{median, quantile};
 use results::{CaseResult, Document};
 use serde::Serialize;
 
@@ -17,6 +17,8 @@ pub struct Detectable {
     pub cause: String,
     /// The number of figures.
     pub figures: usize,
+    /// The number of visits that they are known from.
+    pub visits: u32,
     /// The standard deviation of single runs, as a share.
     pub deviation: f64,
     /// The smallest difference that gets a verdict, as a share.
@@ -64,11 +66,12 @@ fn of_cause(cause: &Cause, found: &[(&CaseResult, f64)]) -> Detectable {
     Detectable {
         cause: cause.to_string(),
         figures: found.len(),
+        visits: found.iter().filter_map(|(r, _)| Some(r.next_run?.visits)).max().unwrap_or(0),
         deviation: median(&mut of(&|(result, _)| {
             result.next_run.map_or(0.0, |next| next.deviation)
         })),
-        difference: median(&mut differences.clone()),
-        difference_of_most: differences[(differences.len() - 1) * 9 / 10],
+        difference: quantile(&differences, 0.5),
+        difference_of_most: quantile(&differences, 0.9),
         cycles: (!cycles.is_empty()).then(|| median(&mut cycles)),
     }
 }

@@ -82,7 +82,7 @@ impl Past {
         for result in &run.results {
             let cause = Cause::of(result);
             let Some(figure) = Figure::of(result, &cause) else { continue };
-            let key = (result.point(), result.metric.clone());
+            let key = key_of(result);
             if let Some(ends) = said(result, &figure) {
                 predicted.insert(key.clone(), ends);
             }
@@ -128,7 +128,8 @@ impl History {
     /// Says of each figure of `now`, a run of the same machine after these, where that of the next run lies.
     pub fn predict(&self, now: &mut Document) {
         let this = Past::of(now);
-        let runs: Vec<&Past> = self.runs.iter().chain([&this]).collect();
+        let before: Vec<&Past> = self.runs.iter().collect();
+        let with_it: Vec<&Past> = before.iter().copied().chain([&this]).collect();
         let machine = match self.is_of_any_processor {
             true => Family::widest(),
             false => Family::of(&now.machine),
@@ -136,16 +137,23 @@ impl History {
         let mut models = BTreeMap::new();
         for result in &mut now.results {
             let cause = Cause::of(result);
-            let Some(figure) = Figure::of(result, &cause) else { continue };
-            let model =
-                models.entry(cause).or_insert_with_key(|cause| Model::of(cause, &runs, machine));
-            model.predict(result, &figure, &runs, machine);
+            let Some((_, figure)) = this.figures.get(&key_of(result)) else { continue };
+            let [before, with_it] = models.entry(cause).or_insert_with_key(|cause| {
+                [&before, &with_it].map(|runs| Model::of(cause, runs, machine))
+            });
+            with_it.predict(result, figure, &this, before.drawn(result, figure, &this));
         }
     }
 }
 
-/// What the runs say of the figures with one cause.
+fn key_of(result: &CaseResult) -> Key {
+    (result.point(), result.metric.clone())
+}
+
+/// What some runs say of the figures with one cause.
 struct Model<'a> {
+    runs: Vec<&'a Past>,
+    machine: &'a Family,
     apart: f64,
     between: Between,
     widening: f64,
@@ -153,7 +161,7 @@ struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    fn of(cause: &Cause, runs: &[&'a Past], machine: &Family) -> Self {
+    fn of(cause: &Cause, runs: &[&'a Past], machine: &'a Family) -> Self {
         let mut series: BTreeMap<(&[String], &Key), (Figure, Vec<Entry>)> = BTreeMap::new();
         for run in runs {
             for (key, (_, figure)) in run.figures.iter().filter(|(_, (of, _))| of == cause) {
@@ -174,6 +182,8 @@ impl<'a> Model<'a> {
             .map(|(figure, entries)| (*figure, Visits::of(entries, apart)))
             .collect();
         Self {
+            runs: runs.to_vec(),
+            machine,
             apart,
             between: Between::of(
                 machine.variance(cause),
@@ -184,14 +194,28 @@ impl<'a> Model<'a> {
         }
     }
 
-    fn predict(&self, result: &mut CaseResult, figure: &Figure, runs: &[&Past], machine: &Family) {
-        let now = runs.last().expect("the run itself");
-        let key = (result.point(), result.metric.clone());
+    /// What is known of a figure of the run `now`, which need not be one of these.
+    fn visits(&self, result: &CaseResult, figure: &Figure, now: &Past) -> Visits {
+        match self.series.get(&(now.place.as_slice(), &key_of(result))) {
+            Some(series) => Visits::of(series, self.apart),
+            None => Visits::none(figure.at, figure.error.powi(2)),
+        }
+    }
+
+    /// How the figures of single runs are drawn.
+    fn drawn(&self, result: &CaseResult, figure: &Figure, now: &Past) -> Drawn {
+        let drawn = self.between.drawn(figure, &self.visits(result, figure, now));
+        Drawn { variance: drawn.variance * self.widening.powi(2), ..drawn }
+    }
+
+    /// `before` is how the figures of single runs were known to be drawn before this one: a comparison with it must not count the
+    /// difference that it is about as one between visits.
+    fn predict(&self, result: &mut CaseResult, figure: &Figure, now: &Past, before: Drawn) {
+        let key = key_of(result);
         let Some(estimate) = result.estimate else { return };
-        let visits = Visits::of(&self.series[&(now.place.as_slice(), &key)], self.apart);
-        let drawn = self.between.drawn(figure, &visits);
-        let deviation = drawn.variance.sqrt() * self.widening;
-        let t = t_quantile(1.0 - (1.0 - LEVEL) / 2.0, drawn.degrees);
+        let visits = self.visits(result, figure, now);
+        let drawn = self.drawn(result, figure, now);
+        let reach = t_quantile(1.0 - (1.0 - LEVEL) / 2.0, drawn.degrees) * drawn.variance.sqrt();
         let number = |place: f64| match figure.scale {
             Scale::Figures => place,
             Scale::Logarithms => estimate.median * (place - figure.at).exp(),
@@ -201,22 +225,22 @@ impl<'a> Model<'a> {
             low: number(visits.mean - half),
             high: number(visits.mean + half),
         };
-        let next = around(t * deviation * (1.0 + 1.0 / visits.count).sqrt());
-        result.this_machine = Some(around(t * deviation / visits.count.sqrt()));
-        let with_it =
-            || runs.iter().filter(|run| run.place == now.place && run.figures.contains_key(&key));
+        let next = around(reach * (1.0 + 1.0 / visits.count).sqrt());
+        result.this_machine = Some(around(reach / visits.count.sqrt()));
+        let is_of_series = |run: &&&Past| run.place == now.place && run.figures.contains_key(&key);
+        let with_it = || self.runs.iter().filter(is_of_series);
         let days: BTreeSet<i64> =
             with_it().map(|run| (run.began / 86_400.0).floor() as i64).collect();
         result.next_run = Some(NextRun {
             low: next.low,
             high: next.high,
             level: LEVEL,
-            deviation,
-            degrees: drawn.degrees,
+            deviation: before.variance.sqrt(),
+            degrees: before.degrees,
             visits: visits.number as u32,
             boots: boots(with_it().map(|run| run.booted)),
             days: days.len() as u32,
-            source: match (visits.number, machine.name()) {
+            source: match (visits.number, self.machine.name()) {
                 (2.., _) => Source::Visits,
                 (_, Some(_)) => Source::Processor,
                 (_, None) => Source::AnyProcessor,
@@ -245,7 +269,8 @@ pub(crate) fn between_visits(run: &Document, result: &CaseResult, scale: Scale) 
     }
 }
 
-/// A figure of one run, as it is drawn from the machine.
+/// How a figure of one run is drawn from the machine.
+#[derive(Clone, Copy)]
 struct Drawn {
     variance: f64,
     degrees: f64,

@@ -33,7 +33,7 @@ pub use noise::Noise;
 pub use on::OnSystems;
 pub use report::Report;
 pub use run::{FILTERS, OP, Output, Run};
-pub use store::{Compare, Export, Files, Format, Import, Runs, Show, StoreArg};
+pub use store::{Compare, Export, Files, Format, Import, Runs, Show, ShownColumn, StoreArg};
 pub use study::Study;
 pub use time::{COMMANDS, Time};
 pub use values::ramp;

@@ -49,7 +49,7 @@ pub fn page() -> Page {
         None => 100,
     };
     let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Page { width, colour, unicode: has_unicode() }
+    Page { width, colour, unicode: has_unicode(), this_run: false }
 }
 
 fn terminal_width() -> Option<usize> {

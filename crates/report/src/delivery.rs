@@ -149,7 +149,7 @@ fn count(number: u64) -> Cell {
 mod tests {
     use super::*;
 
-    const NARROW: Page = Page { width: 60, colour: false, unicode: true };
+    const NARROW: Page = Page { width: 60, colour: false, unicode: true, this_run: false };
 
     #[test]
     fn the_tables_fit_sixty_columns() {

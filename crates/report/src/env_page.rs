@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn each_line_of_a_value_begins_in_its_column() {
-        let page = Page { width: 60, colour: false, unicode: true };
+        let page = Page { width: 60, colour: false, unicode: true, this_run: false };
         let value =
             "a=vulnerable\n\nb=on; and much more text than fits into one line of the page\nc=off";
         let rows = [("flaws", value), ("none", "\n")];

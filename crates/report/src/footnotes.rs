@@ -169,7 +169,7 @@ fn letter(number: usize) -> char {
 mod tests {
     use super::*;
 
-    const PAGE: Page = Page { width: 80, colour: false, unicode: true };
+    const PAGE: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 
     fn reasons(texts: &[&str]) -> Vec<Reason> {
         texts.iter().map(|text| Reason::Note((*text).to_owned())).collect()

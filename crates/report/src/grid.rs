@@ -362,7 +362,7 @@ mod tests {
         let names = ["getppid", "fork", "never"].map(Cell::text).to_vec();
         let costs = vec![time(164.93, 0.3), time(1.0832e6, 8e3), Cell::inked("failed", Ink::Bad)];
         let columns = vec![Column::names("syscall", names), Column::figures("cost", costs)];
-        let page = Page { width: 80, colour: false, unicode: true };
+        let page = Page { width: 80, colour: false, unicode: true, this_run: false };
         let lines = [
             "syscall        cost",
             "───────────────────",
@@ -379,7 +379,7 @@ mod tests {
         let name = vec![Cell::text("a-long-name over another-long-name")];
         let shown = vec![Cell::text("from about 12 (9-15)")];
         let columns = [Column::words("better", name), Column::words("by server CPU time", shown)];
-        let page = Page { width: 60, colour: false, unicode: false };
+        let page = Page { width: 60, colour: false, unicode: false, this_run: false };
         let kept = Column::words("", vec![Cell::text("abcdef")]);
         let columns = columns.map(Column::wrapping).into_iter().chain([kept]);
         let text = table(columns.collect(), &page);

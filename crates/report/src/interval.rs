@@ -1,8 +1,9 @@
-//! The column of intervals beside a column of figures.
+//! The columns of intervals beside a column of figures, and what they are intervals of.
 
-use results::{CaseResult, Estimate};
+use results::{CaseResult, Estimate, Source};
 
 use crate::grid::{Cell, Column};
+use crate::noise::visits_in_words;
 use crate::page::Page;
 use crate::quantity::interval_figure;
 use crate::rows::measured;
@@ -10,20 +11,28 @@ use crate::rows::measured;
 /// A figure with the number of rounds behind it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Uncertain {
+    /// With the interval of the next run, where that is known.
     pub(crate) estimate: Estimate,
+    /// With that of the run itself; `None` for what is no figure of a point.
+    pub(crate) this_run: Option<Estimate>,
     pub(crate) rounds: u32,
 }
 
 impl Uncertain {
     /// The figure of a result; `None` if it has none.
     pub(crate) fn of(result: &CaseResult) -> Option<Self> {
-        Some(Self { estimate: measured(result)?, rounds: result.rounds })
+        let estimate = measured(result)?;
+        Some(Self { estimate, this_run: result.estimate, rounds: result.rounds })
     }
 
     /// The interval, or the number of rounds where they are no evidence for one.
     pub(crate) fn words(self) -> Option<String> {
-        let Estimate { median, low, high, .. } = self.estimate;
-        match (self.estimate.has_interval(), self.rounds) {
+        self.words_of(self.estimate)
+    }
+
+    fn words_of(self, estimate: Estimate) -> Option<String> {
+        let Estimate { median, low, high, .. } = estimate;
+        match (estimate.has_interval(), self.rounds) {
             (true, _) => interval_figure(median, low, high).map(|figure| figure.to_string()),
             (false, 1) => Some("1 round".to_owned()),
             (false, rounds) => Some(format!("{rounds} rounds")),
@@ -31,15 +40,48 @@ impl Uncertain {
     }
 }
 
-/// The intervals, such as `±0.2 %`, or `1 round` where there is none; `None` where no row has either.
-pub(crate) fn interval_column(
+/// The intervals, such as `±0.2 %`, or `1 round` where there is none; beside them those of this run if the page has them. Columns in
+/// which no row has either are left out.
+pub(crate) fn interval_columns(
     figures: impl Iterator<Item = Option<Uncertain>>,
     page: &Page,
-) -> Option<Column> {
-    let cell = |figure: Option<Uncertain>| {
-        let words = figure.and_then(Uncertain::words);
-        words.map(|words| Cell::text(page.signs(&words))).unwrap_or_default()
+) -> Vec<Column> {
+    let figures: Vec<Option<Uncertain>> = figures.collect();
+    let column = |heading: &str, words: &dyn Fn(Uncertain) -> Option<String>| {
+        let cells = figures.iter().map(|figure| {
+            let words = figure.and_then(words);
+            words.map(|words| Cell::text(page.signs(&words))).unwrap_or_default()
+        });
+        Column::figures(&page.signs(heading), cells).close()
     };
-    let column = Column::figures(&page.signs("±"), figures.map(cell)).close();
-    (!column.is_blank()).then_some(column)
+    let mut columns = vec![column("±", &Uncertain::words)];
+    if page.this_run {
+        let own = |figure: Uncertain| figure.words_of(figure.this_run?);
+        columns.push(column("this run", &own));
+    }
+    columns.retain(|column| !column.is_blank());
+    columns
 }
+
+/// What the intervals are of, and what they are known from; `None` if no figure has one.
+pub(crate) fn interval_line<'r>(
+    results: impl IntoIterator<Item = &'r CaseResult>,
+) -> Option<String> {
+    let results: Vec<&CaseResult> = results.into_iter().collect();
+    let known = results.iter().filter_map(|result| result.next_run);
+    let Some(known) = known.max_by_key(|next| next.visits) else {
+        let estimates = results.iter().filter_map(|result| result.estimate);
+        let level = estimates.filter(Estimate::has_interval).map(|e| e.level * 100.0).next()?;
+        return Some(format!("±: the {level:.0} % interval of this run."));
+    };
+    let from = match known.source {
+        Source::Visits => format!("by {}", visits_in_words(&known)),
+        Source::Processor => format!("as other machines with such a processor differ; {NARROWS}"),
+        Source::AnyProcessor => format!("as the widest known machine differs; {NARROWS}"),
+    };
+    let level = known.level * 100.0;
+    Some(format!("±: where the figure of the next run here lies, with {level:.0} %, {from}."))
+}
+
+/// What makes the intervals of the next run narrower.
+const NARROWS: &str = "this is the first visit, and `oscost noise --quick` narrows it";

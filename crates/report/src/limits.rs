@@ -83,7 +83,7 @@ fn factor(factor: f64) -> String {
 mod tests {
     use super::*;
 
-    const PAGE: Page = Page { width: 80, colour: false, unicode: true };
+    const PAGE: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)

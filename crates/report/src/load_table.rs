@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_table_of_steps_fits_eighty_columns() {
         let lines = [line(1, &[]), line(10_000, &["client-saturated"]), LoadLine::default()];
-        let page = Page { width: 80, colour: false, unicode: true };
+        let page = Page { width: 80, colour: false, unicode: true, this_run: false };
         let shown = load_table(&lines, &page);
         let expected = "                         ─── connect ───  ─── reply ────        ─ CPU % ──
     in   conns  replies
@@ -152,11 +152,11 @@ a  client-saturated
     #[test]
     fn any_page_will_do() {
         for width in [60, 100, 160] {
-            let page = Page { width, colour: false, unicode: false };
+            let page = Page { width, colour: false, unicode: false, this_run: false };
             let shown = load_table(&[line(10_000, &["a", "b"])], &page);
             assert!(shown.lines().all(|line| line.len() <= width), "{shown}");
         }
-        let page = Page { width: 80, colour: false, unicode: true };
+        let page = Page { width: 80, colour: false, unicode: true, this_run: false };
         assert_eq!(load_table(&[], &page), "");
     }
 }

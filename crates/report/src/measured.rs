@@ -4,7 +4,7 @@ use results::{CaseResult, Interval, Outcome, PerOp};
 
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{Cell, Column};
-use crate::interval::{Uncertain, interval_column};
+use crate::interval::{Uncertain, interval_columns};
 use crate::page::{Ink, Page};
 use crate::picture::{Scale, picture};
 use crate::quantity::{
@@ -62,9 +62,11 @@ pub(crate) fn cost_choices(
     let costs: Vec<Option<&CaseResult>> = rows.iter().map(|row| row.cost()).collect();
     let values = Column::figures("cost", costs.iter().map(|cost| cost.map(value_cell)));
     let marks = notes.column(costs.iter().map(|cost| cost.map(reasons).unwrap_or_default()));
-    let columns = [Some(values), intervals(&costs, page), marks.unless_blank()];
+    let mut columns = vec![values];
+    columns.extend(intervals(&costs, page));
+    columns.extend(marks.unless_blank());
     let must = |column| Choice { column, rank: 0 };
-    let mut choices: Vec<Choice> = columns.into_iter().flatten().map(must).collect();
+    let mut choices: Vec<Choice> = columns.into_iter().map(must).collect();
     let mut offer = |rank, heading: &str, cell_of: &dyn Fn(&Row) -> Option<Cell>| {
         let heading = page.signs(heading);
         let column = optional_column(&heading, rows, cell_of).map(|column| setting.spaced(column));
@@ -125,7 +127,9 @@ pub(crate) fn metric_columns(
             rows.iter().map(|row| result_of(row, *metric, detail)).collect();
         let values = results.iter().map(|result| result.map(value_cell));
         columns.push(Column::narrow(&heading(*metric), values));
-        columns.extend(intervals(&results, page).filter(|_| detail.intervals));
+        if detail.intervals {
+            columns.extend(intervals(&results, page));
+        }
     }
     let of_row = |row: &&Row| {
         let results = metrics.iter().filter_map(|metric| result_of(row, *metric, detail));
@@ -147,9 +151,9 @@ fn heading(metric: Metric) -> String {
     }
 }
 
-/// The column of intervals; `None` if no row has one.
-fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
-    interval_column(results.iter().map(|result| uncertain((*result)?)), page)
+/// The columns of intervals that some row has.
+fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Vec<Column> {
+    interval_columns(results.iter().map(|result| uncertain((*result)?)), page)
 }
 
 /// A column of cells; `None` if no row has one.

@@ -14,19 +14,18 @@ pub fn detectable_text(found: &[Detectable], known: &NextRun, page: &Page) -> St
     let parts = [
         page.prose(Ink::Plain, before),
         detectable_table(found, page),
-        page.prose(Ink::Faint, &known_from(known)),
+        page.prose(Ink::Faint, &known_from(found, known)),
     ];
     parts.join("\n")
 }
 
 /// What the table is from, and what would narrow it.
-fn known_from(known: &NextRun) -> String {
-    if known.visits == 1 {
-        return "These runs count as one visit: each found the machine in much the same state as the one before, so that they \
-                tell little of another hour. Runs at other times narrow this."
-            .to_owned();
-    }
-    format!("From {}.", visits_in_words(known))
+fn known_from(found: &[Detectable], known: &NextRun) -> String {
+    let is_one = found.iter().any(|row| row.visits == 1);
+    let one = "Runs count as one visit where each found the machine in much the same state as the one before, so that they tell \
+               little of another hour: runs at other times narrow this.";
+    let from = format!("From {}.", visits_in_words(known));
+    if is_one { format!("{from} {one}") } else { from }
 }
 
 /// Such as `14 visits on 9 days, in 3 boots`.
@@ -53,6 +52,7 @@ fn detectable_table(found: &[Detectable], page: &Page) -> String {
     let columns = vec![
         Column::words("what", found.iter().map(|row| row.cause.clone())),
         Column::figures("figures", found.iter().map(|row| Cell::text(row.figures.to_string()))),
+        Column::figures("visits", found.iter().map(|row| Cell::text(row.visits.to_string()))),
         Column::figures("one run\n(std. dev.)", share(|row| row.deviation)),
         Column::figures("detected\n(median)", share(|row| row.difference)),
         Column::figures("of nine\nin ten", share(|row| row.difference_of_most)),

@@ -19,6 +19,8 @@ pub struct Page {
     pub colour: bool,
     /// Whether to use characters beyond ASCII.
     pub unicode: bool,
+    /// Whether the interval of the run itself has a column beside that of the next run.
+    pub this_run: bool,
 }
 
 /// The meaning of a piece of text, which selects its colour.

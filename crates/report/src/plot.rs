@@ -107,7 +107,7 @@ mod tests {
         let samples = (0..1_000).map(|at| 100.0 + f64::from(at % 50)).chain([9_000.0]);
         let samples = Samples::of(samples.collect(), &[]).unwrap();
         for unicode in [true, false] {
-            let page = Page { width: 80, colour: false, unicode };
+            let page = Page { width: 80, colour: false, unicode, this_run: false };
             let text = histogram(&samples, "ns/op", &page);
             assert!(text::width(text.trim_end()) <= WIDTH, "{text}");
             assert!(text.contains("100.0 ns") || text.contains("100 ns"), "{text}");
@@ -124,7 +124,8 @@ mod tests {
             is_logarithmic: false,
             lines: vec![("futex".into(), vec![point("1", 0.5), point("16", 1.0)])],
         };
-        let text = sweep(&plot, &Page { width: 80, colour: false, unicode: false });
+        let text =
+            sweep(&plot, &Page { width: 80, colour: false, unicode: false, this_run: false });
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[..2], ["lock: time by workers", "  futex"]);
         assert_eq!(lines[2].matches('#').count() * 2, lines[3].matches('#').count());

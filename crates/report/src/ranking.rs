@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_answer_comes_first() {
-        let page = Page { width: 100, colour: false, unicode: true };
+        let page = Page { width: 100, colour: false, unicode: true, this_run: false };
         let slower = ranked("make -j1", Verdict::Slower, [1.7, 1.8, 1.85], "");
         let ranking = Ranking { fastest: "make -j2".to_owned(), others: vec![slower.clone()] };
         assert_eq!(

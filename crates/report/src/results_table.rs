@@ -13,6 +13,7 @@ use crate::files;
 use crate::folded::{folded_lines, is_folded};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
+use crate::interval::interval_line;
 use crate::labels::Label;
 use crate::mail;
 use crate::measured::{Choice, Detail, Setting, cost_choices, metric_columns};
@@ -142,6 +143,9 @@ pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -
         text.push_str(&page.hanging("", &line));
     }
     text.push_str(&closing_line(&document.results, took, page));
+    if let Some(line) = interval_line(&document.results) {
+        text.push_str(&page.hanging("", &page.signs(&line)));
+    }
     if !run.area_seconds.is_empty() {
         let mut areas: Vec<(&String, &f64)> = run.area_seconds.iter().collect();
         areas.sort_by(|a, b| b.1.total_cmp(a.1));

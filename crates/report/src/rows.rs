@@ -164,7 +164,7 @@ pub(crate) fn ending_words(result: &CaseResult) -> String {
 /// The figure of a result, if it was measured, with the interval of the next run where that is known. A property that was the same
 /// in all rounds has none.
 pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
-    let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+    let estimate = of_this_run(result)?;
     let Some(next) = result.next_run.filter(|_| estimate.low < estimate.high) else {
         return Some(estimate);
     };
@@ -175,6 +175,11 @@ pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
         high: next.high.max(median),
         level: next.level,
     })
+}
+
+/// The figure of a result, if it was measured, with the interval of its run: by it, figures of one run are told apart.
+pub(crate) fn of_this_run(result: &CaseResult) -> Option<Estimate> {
+    result.estimate.filter(|_| result.outcome == Outcome::Measured)
 }
 
 /// Whether the definition of the case has the metric of `result` with that unit, and the result has a figure or a

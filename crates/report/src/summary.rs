@@ -12,7 +12,7 @@ use measure::{Doubt, Metric, Role};
 use results::{CaseResult, Document, Estimate, Interval, Outcome};
 
 use crate::grid::{self, Cell, Column};
-use crate::interval::{Uncertain, interval_column};
+use crate::interval::{Uncertain, interval_columns, interval_line};
 use crate::marks::{in_brackets, marks, marks_line, width_line};
 use crate::measured::value_cell;
 use crate::page::{Ink, Page};
@@ -87,14 +87,16 @@ fn costs(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> String
         let is_shown = result.outcome == Outcome::Measured && !marks.is_empty();
         is_shown.then(|| Cell::inked(marks.join(" "), Ink::Doubt))
     };
-    let columns = [
-        Some(Column::words("cost of one", labels).wrapping()),
-        Some(Column::figures("time", results_of().map(value_cell))),
-        interval_column(results_of().map(Uncertain::of), page),
-        Some(Column::words("", results_of().map(mark)).close()),
-        Some(Column::figures("core cycles", results_of().map(cycles))),
+    let mut columns = vec![
+        Column::words("cost of one", labels).wrapping(),
+        Column::figures("time", results_of().map(value_cell)),
     ];
-    let columns = columns.into_iter().flatten().filter(|column| !column.is_blank()).collect();
+    columns.extend(interval_columns(results_of().map(Uncertain::of), page));
+    columns.extend([
+        Column::words("", results_of().map(mark)).close(),
+        Column::figures("core cycles", results_of().map(cycles)),
+    ]);
+    columns.retain(|column| !column.is_blank());
     grid::table(columns, page)
 }
 
@@ -306,19 +308,10 @@ fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
     if let Some(line) = disturbance_line(results) {
         text.push_str(&page.prose(Ink::Faint, &line));
     }
-    let line = format!(
-        "Intervals: {}. All tables: oscost show {} --tables",
-        level_words(results),
-        document.run.id
-    );
+    let intervals = interval_line(results).map_or(String::new(), |line| page.signs(&line) + " ");
+    let line = format!("{intervals}All tables: oscost show {} --tables", document.run.id);
     text.push_str(&page.prose(Ink::Faint, &line));
     text
-}
-
-/// The level of the intervals: `95 %`.
-pub(crate) fn level_words(results: &[CaseResult]) -> String {
-    let level = results.iter().find_map(|r| r.estimate).map_or(95.0, |e| e.level * 100.0);
-    format!("{level:.0} %")
 }
 
 /// How much of the time the cores were undisturbed, and what disturbs them, if that was less than half of it.

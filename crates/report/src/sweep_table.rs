@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_line_has_the_median_between_least_and_most() {
-        let page = Page { width: 80, colour: false, unicode: false };
+        let page = Page { width: 80, colour: false, unicode: false, this_run: false };
         let line =
             |rates: &[f64]| SweepLine { connections: 10, rates: rates.to_vec(), open: 9, lost: 0 };
         assert_eq!(line(&[3.0, 1.0, 8.0]).spread(), Some([1.0, 3.0, 8.0]));

@@ -113,7 +113,7 @@ mod tests {
     use crate::comparison::CompareCell;
     use crate::labels::point;
 
-    const PAGE: Page = Page { width: 80, colour: false, unicode: true };
+    const PAGE: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 
     fn row(case: &str, params: &[(&str, &str)], note: &str) -> CompareRow {
         let cell = CompareCell {

@@ -13,7 +13,7 @@ use report::{Page, answer_text, within_text};
 use results::{CaseResult, Direction, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
 
-const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const WIDE: Page = Page { width: 140, ..NARROW };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
@@ -224,7 +224,7 @@ proptest! {
             _ => Answer::CannotTell { among: vec![0], settled_by: SettledBy::Nothing },
         };
         let choice = Choice { goal: Goal::Elapsed, candidates, answer };
-        let page = Page { width, colour: false, unicode };
+        let page = Page { width, colour: false, unicode, this_run: false };
         let text = answer_text(&choice, "these 40 jobs", &page);
         prop_assert!(text.ends_with('\n'));
         for line in text.lines() {

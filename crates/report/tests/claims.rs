@@ -84,7 +84,7 @@ fn with_a_point_left_out() -> Vec<JudgedClaim> {
 
 #[test]
 fn claims_are_readable_at_80_columns() {
-    let page = Page { width: 80, colour: false, unicode: true };
+    let page = Page { width: 80, colour: false, unicode: true, this_run: false };
     let text = claims_text(Some("Locks"), &judged(), &page);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_snapshot!(text);
@@ -129,7 +129,7 @@ fn junit_is_well_formed_and_counts_failures() {
 
 #[test]
 fn counts_come_first() {
-    let page = Page { width: 80, colour: false, unicode: true };
+    let page = Page { width: 80, colour: false, unicode: true, this_run: false };
     let text = claims_text(None, &judged(), &page);
     assert!(
         text.starts_with("5 claims: 2 hold, 1 fails, 1 undecided, 1 not measurable\n"),
@@ -142,7 +142,7 @@ fn what_is_left_out_is_named_in_each_form() {
     let claims = with_a_point_left_out();
     assert_eq!(claims[0].verdict.word(), "holds");
     let point = "lock/sysv-sem{workers=4} is unsupported: no room for <4> workers";
-    let page = Page { width: 120, colour: false, unicode: true };
+    let page = Page { width: 120, colour: false, unicode: true, this_run: false };
     let text = claims_text(None, &claims, &page);
     assert!(text.contains(&format!("    left out: {point}\n")), "{text}");
     let markdown = claims_markdown(None, &claims);

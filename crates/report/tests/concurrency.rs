@@ -15,7 +15,7 @@ use report::{Page, closing_line, results_tables};
 use results::{CaseResult, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
 
-const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
 /// Jobs of two kinds with more executors than fit, some of which fail, are doubtful or unsupported.
@@ -214,7 +214,7 @@ proptest! {
     fn no_line_is_wider_than_the_page(
         results in prop::collection::vec(result(), 0..24), width in 60usize..200, unicode: bool
     ) {
-        let page = Page { width, colour: false, unicode };
+        let page = Page { width, colour: false, unicode, this_run: false };
         let text = results_tables(&results, &page) + &closing_line(&results, None, &page);
         prop_assert!(text.ends_with('\n'));
         for line in text.lines() {
@@ -227,7 +227,7 @@ proptest! {
     fn every_distinguishing_parameter_is_shown(
         results in prop::collection::vec(result(), 1..12), width in 60usize..200
     ) {
-        let text = results_tables(&results, &Page { width, colour: false, unicode: true });
+        let text = results_tables(&results, &Page { width, colour: false, unicode: true, this_run: false });
         let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
         // Unsupported rows are folded: the executor is named with the reason.
         let exists = |result: &&CaseResult| result.outcome != Outcome::Unsupported;

@@ -12,7 +12,7 @@ use report::{Page, file_systems, results_tables};
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 use serde_json::{Map, Value, json};
 
-const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
 /// The phases with their latency in us, of an empty file.

@@ -19,7 +19,7 @@ use results::{
     CaseResult, Direction, Document, FrequencySlope, Interval, Outcome, PointKey, RunInfo, SCHEMA,
 };
 
-const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const WIDE: Page = Page { width: 140, ..NARROW };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
@@ -450,7 +450,7 @@ fn the_hosts_system_calls_stand_beside_the_ratio_where_there_is_room() {
     let mut comparison = comparison(1);
     comparison.rows[0].host_calls = vec![Some(1.0), Some(3.25)];
     comparison.rows[1].host_calls = vec![None, Some(40.0)];
-    let page = Page { width: 120, colour: false, unicode: true };
+    let page = Page { width: 120, colour: false, unicode: true, this_run: false };
     let text = compare_table(&comparison, &page);
     assert!(text.contains("1 → 3.25") && text.contains("- → 40"), "{text}");
     assert!(text.contains("host calls: system calls on the host"), "{text}");

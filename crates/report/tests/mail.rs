@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use report::{Page, closing_line, results_tables};
 
-const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 
 #[test]
 fn an_ordinary_run() {

@@ -13,7 +13,7 @@ use report::{Page, closing_line, results_tables};
 use results::{CaseResult, Direction, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
 
-const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 
 #[test]
 fn connections_answered() {
@@ -144,7 +144,7 @@ proptest! {
     fn no_line_is_wider_than_the_page(
         results in prop::collection::vec(result(), 0..60), width in 60usize..200, unicode: bool
     ) {
-        let page = Page { width, colour: false, unicode };
+        let page = Page { width, colour: false, unicode, this_run: false };
         let text = results_tables(&results, &page) + &closing_line(&results, None, &page);
         prop_assert!(text.ends_with('\n'));
         for line in text.lines() {

@@ -344,7 +344,7 @@ proptest! {
 
     #[test]
     fn every_case_is_counted_once(results in prop::collection::vec(result(), 0..14)) {
-        let wide = Page { width: 100, colour: false, unicode: true };
+        let wide = Page { width: 100, colour: false, unicode: true, this_run: false };
         let line = closing_line(&results, None, &wide);
         let labels: BTreeSet<String> = results.iter().map(CaseResult::label).collect();
         let metrics: BTreeSet<(String, &str, &str)> =
@@ -361,6 +361,6 @@ proptest! {
 
 #[test]
 fn a_page_too_narrow_for_a_table_gets_one_all_the_same() {
-    let page = Page { width: 20, colour: false, unicode: true };
+    let page = Page { width: 20, colour: false, unicode: true, this_run: false };
     assert!(results_tables(&support::a_run(), &page).contains("getppid"));
 }

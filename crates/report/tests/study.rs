@@ -6,7 +6,7 @@ use report::{Page, StudyLine, StudyPage, studies_table, study_text};
 use results::{CaseResult, Direction, Document, Estimate, RunInfo, SCHEMA};
 
 fn page(width: usize) -> Page {
-    Page { width, colour: false, unicode: true }
+    Page { width, colour: false, unicode: true, this_run: false }
 }
 
 /// Twelve rounds that differ by a part in a thousand.

@@ -11,7 +11,7 @@ use measure::Doubt;
 use report::{Page, summary};
 use results::{CaseResult, Document, Estimate, Interval, Outcome, SCHEMA};
 
-const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
 fn document(results: Vec<CaseResult>) -> Document {

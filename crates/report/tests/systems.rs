@@ -15,7 +15,7 @@ use results::{
     CaseResult, Direction, Document, Estimate, Outcome, PerOp, PointKey, RunInfo, SCHEMA, SYSTEM,
 };
 
-const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const WIDE: Page = Page { width: 140, ..NARROW };
 
 /// A time whose rounds are spread evenly within 1 %, in another order for each `salt`.

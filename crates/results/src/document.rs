@@ -239,7 +239,8 @@ pub struct NextRun {
     /// The probability that it lies between them.
     pub level: f64,
     /// The standard deviation of the figures of single runs, of different visits: a share, or in the result's unit for figures that
-    /// may not be above 0. ISO 5725 calls it that of reproducibility, here on one machine.
+    /// may not be above 0. ISO 5725 calls it that of reproducibility, here on one machine. It is from the runs before this one, so
+    /// that comparisons with it do not take the difference that they are about for one between visits.
     pub deviation: f64,
     /// The degrees of freedom of that deviation.
     pub degrees: f64,

@@ -8,7 +8,7 @@ use results::{CaseResult, Outcome};
 use crate::scale::Scale;
 
 /// An operation enters the kernel if it makes this many system calls: fewer are its set-up's.
-const ENTERS: f64 = 0.5;
+const ENTERS: f64 = 0.1;
 /// An operation waits to be woken up if it gives up the CPU this often.
 const WAITS: f64 = 0.05;
 

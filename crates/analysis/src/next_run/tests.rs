@@ -105,6 +105,66 @@ fn from_five_visits_on_it_is_hardly_wider_than_it_must_be() {
     }
 }
 
+/// Of runs of different visits that nothing but the state of the machine tells apart, all rows of a comparison together get a
+/// verdict in 5 % of cases at most.
+#[test]
+fn equal_runs_of_different_visits_seldom_get_a_verdict() {
+    let courses = [Course::Steady, Course::States, Course::Sticky, Course::Skewed];
+    let (mut compared, mut wrong) = (0, 0);
+    for course in courses {
+        for seed in 0..12 {
+            let mut machine = Machine::new(course, seed);
+            let runs: Vec<Document> = (0..13).map(|_| machine.separate_visit()).collect();
+            let runs = predicted(&runs);
+            for pair in [[0, 1], [2, 3], [4, 5], [0, 6], [7, 8], [9, 10], [11, 12]] {
+                let [base, new] = pair.map(|at| &runs[at]);
+                let rows = crate::compare(base, new, &crate::Settings::default());
+                compared += 1;
+                wrong += usize::from(rows.iter().any(|row| row.verdict.is_difference()));
+            }
+        }
+    }
+    eprintln!("{wrong} of {compared} comparisons of equal runs have a verdict");
+    assert!(wrong * 100 <= compared * 6, "{wrong} of {compared}");
+}
+
+/// What `noise` says is detected, and twice that.
+#[test]
+fn a_slow_down_of_twice_what_is_detectable_is_found() {
+    let mut found = 0;
+    const TRIES: usize = 30;
+    for seed in 0..TRIES as u64 {
+        let mut machine = Machine::new(Course::States, seed);
+        let runs: Vec<Document> = (0..8).map(|_| machine.separate_visit()).collect();
+        let said = predicted(&runs);
+        let entry = crate::detectable(&said[7]);
+        let entry = entry.iter().find(|row| row.cause == Cause::Entry.to_string()).expect("one");
+        let slower = 1.0 + 2.0 * entry.difference_of_most;
+        let mut new = machine.separate_visit();
+        for result in &mut new.results {
+            slow_down(result, slower);
+        }
+        let base = &said[7];
+        let mut history = History::default();
+        said.iter().for_each(|run| history.add(run));
+        history.predict(&mut new);
+        let rows = crate::compare(base, &new, &crate::Settings::default());
+        let entries = rows.iter().filter(|row| row.point.case.starts_with("syscall/"));
+        let slower = entries.filter(|row| row.verdict == crate::Verdict::Slower).count();
+        found += usize::from(slower >= 7);
+    }
+    assert!(found * 10 >= TRIES * 8, "{found} of {TRIES}");
+}
+
+fn slow_down(result: &mut CaseResult, factor: f64) {
+    result.round_values.iter_mut().for_each(|value| *value *= factor);
+    let estimate = result.estimate.as_mut().expect("measured");
+    for figure in [&mut estimate.median, &mut estimate.low, &mut estimate.high] {
+        *figure *= factor;
+    }
+    result.cycles = result.cycles.map(|cycles| cycles.scaled(factor));
+}
+
 /// Twelve runs within a quarter of an hour, each in the state of the one before in 80 % of cases, are not twelve visits.
 #[test]
 fn close_runs_that_share_a_state_are_one_visit() {

@@ -39,6 +39,11 @@ pub(super) struct Visits {
 }
 
 impl Visits {
+    /// Of no run: what is known of a figure that was not measured before.
+    pub(super) fn none(at: f64, within: f64) -> Self {
+        Self { number: 0, mean: at, count: 0.0, variance: 0.0, degrees: 0.0, within }
+    }
+
     /// Of a series, the oldest first, in which runs less than `apart` seconds apart are one visit. It is not empty.
     pub(super) fn of(series: &[Entry], apart: f64) -> Self {
         let close = |before: &Entry, after: &Entry| after.began - before.began < apart;

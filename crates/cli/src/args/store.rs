@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use analysis::{Condition, Dimension, Renaming};
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use results::{TEXT_FORMATS, TextFormat};
 
 use super::values::share;
@@ -56,6 +56,9 @@ pub struct Show {
     /// Show only the figures that may lie beyond their interval, and why
     #[arg(long, conflicts_with = "plot")]
     pub doubtful: bool,
+    /// Also show the interval of this run itself, beside that of the next run
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', conflicts_with_all = ["json", "plot", "svg"])]
+    pub columns: Vec<ShownColumn>,
     /// Plot sweeps and distributions as text, 80 columns wide
     #[arg(long, conflicts_with_all = ["json", "tables", "csv"])]
     pub plot: bool,
@@ -66,6 +69,13 @@ pub struct Show {
     pub files: Files,
     #[command(flatten)]
     pub store: StoreArg,
+}
+
+/// A column that tables have only if it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShownColumn {
+    /// The interval of the run itself: fit for figures of one run
+    ThisRun,
 }
 
 /// `oscost runs`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use measure::survey::ClockFacts;
-use report::{closing_lines, file_systems, results_tables, summary};
+use report::{Page, closing_lines, file_systems, results_tables, summary};
 use results::{Document, Store};
 use runner::{Ended, Event, Options, Plan, Request, RunError};
 
@@ -97,7 +97,7 @@ pub fn show_ended(
     let document = store.document(&ended.id)?;
     let shown = match output.files.are_printed() {
         true => Ok(()),
-        false => show_results(&document, form, took),
+        false => show_results(&document, form, took, &page()),
     };
     let written = output.files.write(&document);
     // Printed even if the results could not be shown.
@@ -116,7 +116,12 @@ pub fn show_ended(
 }
 
 /// Prints the run as a JSON document, an answer, a summary or tables.
-pub fn show_results(document: &Document, form: Form, took: Option<Duration>) -> anyhow::Result<()> {
+pub fn show_results(
+    document: &Document,
+    form: Form,
+    took: Option<Duration>,
+    page: &Page,
+) -> anyhow::Result<()> {
     let choice = choice_of(document);
     let ranking = analysis::rank_commands(document);
     if form == Form::Json {
@@ -127,19 +132,19 @@ pub fn show_results(document: &Document, form: Form, took: Option<Duration>) -> 
         };
     }
     if let Some(ranking) = ranking {
-        print(&report::ranking_text(&ranking, &page()))?;
+        print(&report::ranking_text(&ranking, page))?;
     }
     match choice {
         Some(choice) => print(&in_words(&choice, document))?,
         None if is_summarised(document, form) => {
-            return print(&summary(document, cases::AREAS, took, &page()));
+            return print(&summary(document, cases::AREAS, took, page));
         }
         None => {
-            print(&results_tables(&document.results, &page()))?;
-            print(&file_systems(&document.results, &document.machine, &page()))?;
+            print(&results_tables(&document.results, page))?;
+            print(&file_systems(&document.results, &document.machine, page))?;
         }
     }
-    print(&closing_lines(document, took, &page()))
+    print(&closing_lines(document, took, page))
 }
 
 /// Whether it is shown as a summary, which includes the machine: a run of all areas that is not an answer.

@@ -100,7 +100,7 @@ fn show(documents: &[Document], form: Form) -> anyhow::Result<()> {
     }
     for document in documents {
         print(&format!("\nOn {}:\n", document.system().unwrap_or("?")))?;
-        show_results(document, Form::Tables, None)?;
+        show_results(document, Form::Tables, None, &page())?;
     }
     Ok(())
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use report::{ReportRun, RunLine, chart_svg, is_marked, plots, runs_table};
+use report::{Page, ReportRun, RunLine, chart_svg, is_marked, plots, runs_table};
 use results::{Document, RunSummary, Store, StoreError};
 use runner::{PlanError, recorded};
 use serde_json::{Value, json};
 
 use super::measure::{Form, how_to_resume, is_summarised, show_results};
-use crate::args::{Runs, Show};
+use crate::args::{Runs, Show, ShownColumn};
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print, print_json};
 use crate::store::{store_to_read, store_to_write};
@@ -58,7 +58,8 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     if !args.json && !is_summarised(&document, form) {
         print(&format!("Run {} on {}\n", document.run.id, document.machine_line()))?;
     }
-    show_results(&document, form, None)?;
+    let this_run = args.columns.contains(&ShownColumn::ThisRun);
+    show_results(&document, form, None, &Page { this_run, ..page() })?;
     Ok(Ending::Done)
 }
 

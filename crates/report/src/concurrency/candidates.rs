@@ -58,7 +58,9 @@ fn figures(rows: &[&Row], with_interval: &[&str], page: &Page) -> Vec<Column> {
             rows.iter().map(|row| row.by_name(metric)).collect();
         let cells = results.iter().map(|result| result.map(value_cell));
         columns.extend(Column::figures(heading, cells).unless_blank());
-        columns.extend(intervals(&results, page).filter(|_| with_interval.contains(&metric)));
+        if with_interval.contains(&metric) {
+            columns.extend(intervals(&results, page));
+        }
     }
     columns
 }

@@ -10,10 +10,10 @@ use crate::first_seen::grouped;
 use crate::folded::unsupported_lines;
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column, Group};
-use crate::interval::{Uncertain, interval_column};
+use crate::interval::{Uncertain, interval_columns};
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure, measured_half_width};
-use crate::rows::{COST, Row, measured, word};
+use crate::rows::{COST, Row, measured, of_this_run, word};
 
 /// The figures of several executors for the same jobs, one line per list of jobs.
 pub(crate) struct SideBySide<'a, 'r> {
@@ -149,20 +149,25 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         let mut columns = Vec::new();
         if self.has(TURNAROUND.name) {
             columns.push(elapsed("elapsed"));
-            columns.extend(intervals(&times, page).filter(|_| layout.first_interval));
+            if layout.first_interval {
+                columns.extend(intervals(&times, page));
+            }
             let turnarounds = first.results(TURNAROUND.name);
             if layout.first_turnaround {
                 let shown = turnarounds.iter().map(|turnaround| turnaround.map(value_cell));
                 columns.push(Column::narrow(layout.turnaround, shown));
-                let interval = intervals(&turnarounds, page);
-                columns.extend(interval.filter(|_| layout.all_intervals));
+                if layout.all_intervals {
+                    columns.extend(intervals(&turnarounds, page));
+                }
             }
             columns.extend(overhead_column(first).filter(|_| layout.overhead));
             columns.extend(self.marks(first));
             return Group::new(first.name, columns);
         }
         columns.push(elapsed(first.name));
-        columns.extend(intervals(&times, page).filter(|_| layout.first_interval));
+        if layout.first_interval {
+            columns.extend(intervals(&times, page));
+        }
         columns.extend(self.marks(first));
         Group::new("", columns)
     }
@@ -182,8 +187,10 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         let has_turnaround = self.has(TURNAROUND.name);
         let heading = if has_turnaround { "elapsed" } else { other.name };
         let mut columns = vec![Column::narrow(heading, ratios(COST, ""))];
-        let interval =
-            |metric| intervals(&other.results(metric), page).filter(|_| layout.all_intervals);
+        let interval = |metric| match layout.all_intervals {
+            true => intervals(&other.results(metric), page),
+            false => Vec::new(),
+        };
         columns.extend(interval(COST));
         if has_turnaround {
             columns.push(Column::narrow(layout.turnaround, ratios(TURNAROUND.name, " x")));
@@ -266,9 +273,9 @@ fn rounded(estimate: &Estimate, unit: &str) -> Figure {
     figure(estimate.median, half_width, unit)
 }
 
-/// The intervals, if any line has one.
-pub(crate) fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
-    interval_column(results.iter().map(|result| Uncertain::of((*result)?)), page)
+/// The columns of intervals that some line has.
+pub(crate) fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Vec<Column> {
+    interval_columns(results.iter().map(|result| Uncertain::of((*result)?)), page)
 }
 
 /// The overhead relative to an ideal schedule.
@@ -283,8 +290,8 @@ fn ratio_cell(first: Option<&CaseResult>, other: Option<&CaseResult>, suffix: &s
     let Some(other) = other else { return Cell::default() };
     let Some(estimate) = measured(other) else { return ending_cell(other) };
     let positive = |e: &Estimate| e.median > 0.0 && e.median.is_finite();
-    match first.and_then(measured).filter(positive) {
-        Some(base) => compared(&base, &estimate),
+    match first.and_then(of_this_run).zip(of_this_run(other)).filter(|(base, _)| positive(base)) {
+        Some((base, other)) => compared(&base, &other),
         None => Cell::text(rounded(&estimate, &other.unit).to_string() + suffix),
     }
 }

@@ -13,15 +13,16 @@ use crate::html::points::{estimate, figure_of, interval_of};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text};
 use crate::html::view::View;
+use crate::interval::interval_line;
 use crate::marks::{marks, marks_line, width_line};
 use crate::page::Page;
 use crate::quantity::cycles_figure;
 use crate::results_table::closing_line;
 use crate::rows::{reasons, word};
-use crate::summary::{cost_rows, level_words, machine_line, sentences};
+use crate::summary::{cost_rows, machine_line, sentences};
 
 /// Wide enough that no sentence is wrapped before the browser does.
-const PAGE: Page = Page { width: 100, colour: false, unicode: true };
+const PAGE: Page = Page { width: 100, colour: false, unicode: true, this_run: false };
 
 /// The summary, as the terminal shows it.
 pub(super) fn summary(view: &View) -> Markup {
@@ -60,7 +61,7 @@ pub(super) fn summary(view: &View) -> Markup {
         @if !findings.is_empty() { ul.findings { @for finding in &findings { li { (Text(finding)) } } } }
         p { (Text(closing.trim())) }
         @for line in [marks_line(&view.document.run.id, results), width_line(results)].into_iter().flatten() { p { (Text(&line)) } }
-        p { "Intervals: " (level_words(results)) "." }
+        @if let Some(line) = interval_line(results) { p { (Text(&line)) } }
     }
 }
 

@@ -204,7 +204,7 @@ mod tests {
     fn points_line_up_and_marks_stand_behind_numbers() {
         let entries = [("6.54", ""), ("62", "*"), ("110", ""), ("-", "")];
         let entries = entries.map(|(number, mark)| Entry::number(number.to_owned(), mark));
-        let page = Page { width: 80, colour: false, unicode: false };
+        let page = Page { width: 80, colour: false, unicode: false, this_run: false };
         let text = grid::table(vec![column("10", entries.to_vec())], &page);
         assert_eq!(text, "    10\n------\n  6.54\n 62*\n110\n  -\n");
     }

@@ -13,7 +13,7 @@ use crate::net::levels::three_digits;
 use crate::net::sweep::{is_name, param};
 use crate::page::{Ink, Page};
 use crate::quantity::{format_time, half_width};
-use crate::rows::{is_described, measured, reasons, word};
+use crate::rows::{is_described, measured, of_this_run, reasons, word};
 
 const CASE: &str = "net/overload";
 const PARAMS: [&str; 8] =
@@ -45,7 +45,11 @@ struct OverloadLine<'r> {
 
 impl<'r> OverloadLine<'r> {
     fn estimate(&self, metric: &Metric) -> Option<Estimate> {
-        measured(self.results.iter().find(|result| result.metric == metric.name)?)
+        measured(self.result(metric)?)
+    }
+
+    fn result(&self, metric: &Metric) -> Option<&'r CaseResult> {
+        self.results.iter().copied().find(|result| result.metric == metric.name)
     }
 
     fn ending(&self) -> Option<&'r CaseResult> {
@@ -60,7 +64,7 @@ impl<'r> OverloadLine<'r> {
 
     /// Whether it certainly collapses, or certainly does not.
     fn collapses(&self) -> Option<bool> {
-        let kept = self.estimate(&KEPT)?;
+        let kept = of_this_run(self.result(&KEPT)?)?;
         match () {
             () if kept.high < COLLAPSED => Some(true),
             () if kept.low >= COLLAPSED => Some(false),
@@ -231,7 +235,8 @@ mod tests {
         assert!(run.iter().all(is_known));
         let results: Vec<&CaseResult> = run.iter().collect();
         for width in [60, 80, 120] {
-            let text = tables(&results, &Page { width, colour: false, unicode: false });
+            let text =
+                tables(&results, &Page { width, colour: false, unicode: false, this_run: false });
             let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
             for line in [
                 "at 2 times the capacity fork: collapse: goodput below 80 % of the capacity",

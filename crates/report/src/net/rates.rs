@@ -6,7 +6,7 @@ use results::Estimate;
 
 use crate::footnotes::Footnotes;
 use crate::grid::Column;
-use crate::interval::{Uncertain, interval_column};
+use crate::interval::{Uncertain, interval_columns};
 use crate::net::levels::{self, Block, Entry, three_digits};
 use crate::net::sweep::{ANSWER, Arch, Point, Sweep};
 use crate::page::Page;
@@ -137,7 +137,7 @@ pub(crate) fn rate_columns(
     let mut columns = vec![spaced(rates, layout.close)];
     if layout.intervals {
         let figures = points().map(|point| Uncertain::of(point.result(&RATE)?));
-        columns.extend(interval_column(figures, page));
+        columns.extend(interval_columns(figures, page));
     }
     columns
 }
@@ -180,9 +180,9 @@ fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<V
             let uncertain = |ratio| {
                 let is_shown = |e: &Estimate| e.has_interval() && e.low < e.high;
                 let estimate = estimate(ratio).filter(is_shown)?;
-                Some(Uncertain { estimate, rounds: 0 })
+                Some(Uncertain { estimate, this_run: None, rounds: 0 })
             };
-            part.extend(interval_column(ratios.iter().map(uncertain), page));
+            part.extend(interval_columns(ratios.iter().map(uncertain), page));
         }
         parts.push(part);
     }

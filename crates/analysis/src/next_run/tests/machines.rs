@@ -1,6 +1,8 @@
 //! Simulated machines, whose runs find them in different states.
 
-use measure::stats::t_quantile;
+use std::f64::consts::FRAC_PI_2;
+
+use measure::stats::{median, t_quantile};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use results::{CaseResult, Distribution, Document, Estimate, Interval, PerOp};
@@ -109,6 +111,18 @@ impl Machine {
         self.run(skew)
     }
 
+    /// The same, of a process of its own: it is not in turn with any other run.
+    pub(super) fn separate_visit(&mut self) -> Document {
+        let mut run = self.visit();
+        run.run.asked.clear();
+        run.run.id = run.run.started.clone();
+        // Cycles of unknown processors are not compared.
+        for fact in ["vendor", "family", "model", "stepping", "flags", "caches"] {
+            run.machine.insert(format!("cpu_{fact}"), json!("1"));
+        }
+        run
+    }
+
     /// A run 75 s after the one before, in the same state with this probability.
     pub(super) fn again(&mut self, repeats: f64) -> Document {
         self.began += 75.0;
@@ -134,11 +148,11 @@ impl Machine {
                     BETWEEN * (point.own.sqrt() * own + (1.0 - point.own).sqrt() * shared)
                 }
             };
-            let log = by_visit + self.shift + skew + point.error * noise(rng);
-            let squares: f64 = (1..ROUNDS).map(|_| noise(rng).powi(2)).sum();
-            let error = point.error * (squares / (ROUNDS as f64 - 1.0)).sqrt();
-            let half = error * t_quantile(0.975, ROUNDS as f64 - 1.0);
-            results.push(result(nth, point, point.cost * log.exp(), half));
+            let centre = point.cost * (by_visit + self.shift + skew).exp();
+            // The error of a median is greater than that of a mean by the root of half of pi.
+            let apart = point.error * (ROUNDS as f64 / FRAC_PI_2).sqrt();
+            let rounds = std::array::from_fn(|_| centre * (apart * noise(rng)).exp());
+            results.push(result(nth, point, rounds));
         }
         let mut run = document("native", results);
         let began = jiff::Timestamp::from_second(self.began as i64).expect("in this century");
@@ -167,7 +181,13 @@ impl Machine {
     }
 }
 
-fn result(nth: usize, point: &Point, figure: f64, half: f64) -> CaseResult {
+fn result(nth: usize, point: &Point, rounds: [f64; ROUNDS]) -> CaseResult {
+    let figure = median(&mut rounds.clone());
+    let logs = rounds.map(f64::ln);
+    let mean = logs.iter().sum::<f64>() / ROUNDS as f64;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    let error = (squares / (ROUNDS as f64 - 1.0) * FRAC_PI_2 / ROUNDS as f64).sqrt();
+    let half = error * t_quantile(0.975, ROUNDS as f64 - 1.0);
     let name = match point.kind {
         Kind::UserCode => "clock/read",
         Kind::Entry => "syscall/entry",
@@ -194,6 +214,6 @@ fn result(nth: usize, point: &Point, figure: f64, half: f64) -> CaseResult {
         seen: (point.kind != Kind::Trial).then_some(seen),
         per_op: Some(PerOp { syscalls: Some(calls), ..PerOp::default() }),
         rounds: ROUNDS as u32,
-        ..rounds_of((name, [("n", nth.as_str())]), &[figure; ROUNDS])
+        ..rounds_of((name, [("n", nth.as_str())]), &rounds)
     }
 }
