@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::stats::{Interval, LEVEL, t_quantile};
 use results::{CaseResult, Document, MachineFacts, NextRun, PointKey, Source};
 
-use between::{ASSUMED_DEGREES, Between};
+use between::{ASSUMED_DEGREES, Between, FIRST_DEGREES};
 pub use figure::Cause;
 use figure::Figure;
 use processors::Family;
@@ -53,6 +53,9 @@ const OPTIONS: [&str; 3] = ["slow-down", "scale", "netns"];
 const ONE_BOOT: f64 = 120.0;
 
 type Key = (PointKey, String);
+
+/// A figure in one place: all that has one mean.
+type Series<'a> = (&'a [String], &'a Key);
 
 /// The earlier runs of a machine.
 #[derive(Debug, Clone, Default)]
@@ -157,12 +160,12 @@ struct Model<'a> {
     apart: f64,
     between: Between,
     widening: f64,
-    series: BTreeMap<(&'a [String], &'a Key), Vec<Entry>>,
+    series: BTreeMap<Series<'a>, Vec<Entry>>,
 }
 
 impl<'a> Model<'a> {
     fn of(cause: &Cause, runs: &[&'a Past], machine: &'a Family) -> Self {
-        let mut series: BTreeMap<(&[String], &Key), (Figure, Vec<Entry>)> = BTreeMap::new();
+        let mut series: BTreeMap<Series, (Figure, Vec<Entry>)> = BTreeMap::new();
         for run in runs {
             for (key, (_, figure)) in run.figures.iter().filter(|(_, (of, _))| of == cause) {
                 let (latest, entries) =
@@ -256,7 +259,7 @@ pub(crate) fn between_visits(run: &Document, result: &CaseResult, scale: Scale) 
     let assumed = || {
         let weight = figure.map_or(1.0, |figure| figure.weight);
         let value = Family::of(&run.machine).variance(&cause) * weight;
-        Variance { value, degrees: ASSUMED_DEGREES }
+        Variance { value, degrees: FIRST_DEGREES }
     };
     let said = result.next_run.zip(figure).filter(|(_, figure)| figure.scale == scale);
     let of_run = said.map(|(next, figure)| Variance {
@@ -265,7 +268,7 @@ pub(crate) fn between_visits(run: &Document, result: &CaseResult, scale: Scale) 
     });
     match scale {
         Scale::Logarithms => of_run.unwrap_or_else(assumed),
-        Scale::Figures => of_run.unwrap_or(Variance { value: 0.0, degrees: ASSUMED_DEGREES }),
+        Scale::Figures => of_run.unwrap_or(Variance { value: 0.0, degrees: FIRST_DEGREES }),
     }
 }
 
@@ -287,13 +290,9 @@ impl Between {
         let now = (figure.error.powi(2) - visits.within).max(0.0);
         // Few rounds tell little of their own variance (Satterthwaite 1946).
         let all = (between + within).powi(2);
-        let parts = between.powi(2) / ASSUMED_DEGREES + within.powi(2) / figure.degrees;
-        let degrees =
-            if parts > 0.0 { (all / parts).min(ASSUMED_DEGREES) } else { ASSUMED_DEGREES };
-        Drawn {
-            variance: variance + self.excess * now,
-            degrees: degrees + self.degrees - ASSUMED_DEGREES,
-        }
+        let parts = between.powi(2) / FIRST_DEGREES + within.powi(2) / figure.degrees;
+        let first = if parts > 0.0 { (all / parts).min(FIRST_DEGREES) } else { FIRST_DEGREES };
+        Drawn { variance: variance + self.excess * now, degrees: first + self.degrees }
     }
 }
 

@@ -12,7 +12,7 @@ use report::{
     Card, CardMetric, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards,
     cards_short, closing_line, compare_table, env_page, results_tables, runs_table,
 };
-use results::{CaseResult, Direction, Distribution, Estimate, Outcome, PerOp};
+use results::{CaseResult, Direction, Distribution, Estimate, NextRun, Outcome, PerOp, Source};
 use unicode_width::UnicodeWidthStr;
 
 const OUTCOMES: [Outcome; 5] = [
@@ -28,6 +28,7 @@ fn page() -> impl Strategy<Value = Page> {
         width,
         colour: false,
         unicode,
+        this_run: unicode,
     })
 }
 
@@ -82,6 +83,18 @@ fn result() -> impl Strategy<Value = CaseResult> {
                 outcome,
                 reason: (!measured).then_some(reason),
                 estimate: measured.then_some(estimate),
+                next_run: converged.filter(|_| measured).map(|_| NextRun {
+                    low: at(0.7 - quiet),
+                    high: at(0.9 + quiet),
+                    level: 0.95,
+                    deviation: quiet,
+                    degrees: 4.0,
+                    visits: 1 + (quiet * 20.0) as u32,
+                    boots: 2,
+                    days: 3,
+                    source: if quiet < 0.5 { Source::Visits } else { Source::AnyProcessor },
+                }),
+                this_machine: None,
                 cycles: None,
                 frequency_slope: None,
                 cpus: Vec::new(),

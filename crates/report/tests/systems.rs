@@ -12,7 +12,8 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use report::{Page, counts_table, ladder_table, systems_summary};
 use results::{
-    CaseResult, Direction, Document, Estimate, Outcome, PerOp, PointKey, RunInfo, SCHEMA, SYSTEM,
+    CaseResult, Direction, Document, Estimate, GROUP, Outcome, PerOp, PointKey, RunInfo, SCHEMA,
+    SYSTEM,
 };
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
@@ -57,7 +58,8 @@ fn system(name: &str, factor: impl Fn(&PointKey) -> f64, calls: f64) -> Document
             add("net/answer", &[("arch", arch), ("connections", connections)], ns, 4.0);
         }
     }
-    let run = RunInfo { id: name.to_owned(), ..run::run_at_3_75_ghz() };
+    let mut run = RunInfo { id: name.to_owned(), ..run::run_at_3_75_ghz() };
+    run.asked.insert(GROUP.to_owned(), "native".to_owned());
     let machine = [(SYSTEM.to_owned(), name.into())].into_iter().collect();
     Document { schema: SCHEMA, run, machine, results }
 }

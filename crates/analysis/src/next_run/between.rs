@@ -5,8 +5,10 @@ use measure::stats::quantile;
 use super::figure::Figure;
 use super::visits::Visits;
 
-/// So many visits is what is assumed before any was seen worth, in degrees of freedom.
+/// What is assumed before any visit was seen counts as much as so many degrees of freedom of the variance.
 pub(super) const ASSUMED_DEGREES: f64 = 4.0;
+/// Student's t has so many before any visit was seen: what is assumed is the widest that was recorded, so that it errs on one side.
+pub(super) const FIRST_DEGREES: f64 = 8.0;
 /// This share of points, those that differ most, does not count: their own visits speak for them.
 const ODD_POINTS: f64 = 0.1;
 
@@ -17,7 +19,7 @@ pub(super) struct Between {
     pub(super) variance: f64,
     /// By how much the variance within runs is multiplied, at least 1.
     pub(super) excess: f64,
-    /// Points of a run share the state of the machine: these are of the visits, however many points there are.
+    /// Those of the visits that were seen: points of a run share the state of the machine, however many there are.
     pub(super) degrees: f64,
 }
 
@@ -30,16 +32,16 @@ impl Between {
         let points: Vec<Seen> =
             points.filter_map(|(figure, visits)| Seen::of(figure, visits)).collect();
         if points.is_empty() {
-            return Self { variance: assumed, excess: 1.0, degrees: ASSUMED_DEGREES };
+            return Self { variance: assumed, excess: 1.0, degrees: 0.0 };
         }
         let seen = points.iter().map(|point| point.degrees).sum::<f64>() / points.len() as f64;
-        let degrees = ASSUMED_DEGREES + seen;
-        let moderated =
-            |assumed: f64, found: f64| (ASSUMED_DEGREES * assumed + seen * found) / degrees;
+        let moderated = |assumed: f64, found: f64| {
+            (ASSUMED_DEGREES * assumed + seen * found) / (ASSUMED_DEGREES + seen)
+        };
         let found = found(&points, assumed);
         let ratios = points.iter().map(|point| point.variance / (point.within + found));
         let excess = moderated(1.0, mean_of_most(ratios.collect())).max(1.0);
-        Self { variance: moderated(assumed, found), excess, degrees }
+        Self { variance: moderated(assumed, found), excess, degrees: seen }
     }
 }
 

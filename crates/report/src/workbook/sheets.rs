@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use results::{CaseResult, Document, Outcome};
 use rust_xlsxwriter::{Workbook, XlsxError};
 
-use crate::rows::measured;
+use crate::rows::{measured, of_this_run};
 use crate::workbook::pages::{CellValue, Pages, ROWS_OF_A_SHEET, WHOLE};
 
 /// The identity of the run, its options, and the facts about the machine.
@@ -51,7 +51,7 @@ pub(super) fn summary(
     results: &[CaseResult],
     rows_of_a_sheet: u32,
 ) -> Result<(), XlsxError> {
-    const AFTER_PARAMS: [&str; 15] = [
+    const AFTER_PARAMS: [&str; 17] = [
         "metric",
         "unit",
         "better",
@@ -67,6 +67,8 @@ pub(super) fn summary(
         "core cycles",
         "core cycles low",
         "core cycles high",
+        "this run low",
+        "this run high",
     ];
     let params = params(results);
     let mut pages =
@@ -95,6 +97,8 @@ pub(super) fn summary(
             CellValue::text(&result.doubts_in_words()),
         ]);
         row.extend(interval(cycles.map(|c| [c.median, c.low, c.high]), "cycles/op"));
+        let of_run = of_this_run(result).map(|e| [e.median, e.low, e.high]);
+        row.extend(interval(of_run, &result.unit).into_iter().skip(1));
         pages.push(&row)?;
     }
     pages.finish()

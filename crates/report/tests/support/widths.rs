@@ -11,6 +11,7 @@ pub fn page() -> impl Strategy<Value = Page> {
         width,
         colour: false,
         unicode,
+        this_run: unicode,
     })
 }
 

@@ -5,13 +5,13 @@ use std::iter;
 use csv::{Terminator, WriterBuilder};
 
 use super::format::TextFormat;
-use crate::document::{CaseResult, Distribution, Document, Estimate, Outcome, PerOp};
+use crate::document::{CaseResult, Distribution, Document, Estimate, NextRun, Outcome, PerOp};
 
 /// A column: its heading, and its cell of a result, which is empty if the result has no such figure.
 type Column = (&'static str, fn(&CaseResult) -> String);
 
 /// The columns after that of the run.
-const COLUMNS: [Column; 36] = [
+const COLUMNS: [Column; 41] = [
     ("case", |of| of.case.clone()),
     ("params", params),
     ("metric", |of| of.metric.clone()),
@@ -50,6 +50,11 @@ const COLUMNS: [Column; 36] = [
     ("host_syscalls", |of| per_op(of, |n| n.host_syscalls)),
     ("host_switches", |of| per_op(of, |n| n.host_switches)),
     ("host_ptrace_stops", |of| per_op(of, |n| n.host_ptrace_stops)),
+    ("next_low", |of| next_run(of, |next| next.low)),
+    ("next_high", |of| next_run(of, |next| next.high)),
+    ("next_visits", |of| figure(of, |of| Some(of.next_run?.visits))),
+    ("machine_low", |of| figure(of, |of| Some(of.this_machine?.low))),
+    ("machine_high", |of| figure(of, |of| Some(of.this_machine?.high))),
 ];
 
 /// Why the writer cannot fail: all rows have as many fields as the header.
@@ -88,6 +93,10 @@ fn figure<T: ToString>(of: &CaseResult, value: impl Fn(&CaseResult) -> Option<T>
 
 fn estimate(of: &CaseResult, part: fn(Estimate) -> f64) -> String {
     figure(of, |of| of.estimate.map(part).filter(|number| number.is_finite()))
+}
+
+fn next_run(of: &CaseResult, part: fn(NextRun) -> f64) -> String {
+    figure(of, |of| of.next_run.map(part))
 }
 
 fn seen(of: &CaseResult, part: fn(Distribution) -> f64) -> String {

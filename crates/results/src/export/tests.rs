@@ -41,14 +41,15 @@ fn csv_has_a_row_for_each_result_and_no_zero_for_what_was_not_measured() {
     assert_eq!(
         measured,
         "20261121-203655-4f2a,syscall/getppid,as=threads;workers=2,time,ns/op,lower,measured,,165.2,164.2,167.2,\
-         0.95,160,161,164,166,170,220.5,300,171.25,0.93,3,1501,true,1,,,,,,,660.8,656.8,668.8,,,"
+         0.95,160,161,164,166,170,220.5,300,171.25,0.93,3,1501,true,1,,,,,,,660.8,656.8,668.8,,,,162.2,169.2,14,164.7,\
+         166.2"
     );
     assert_eq!(
         unsupported,
         format!(
             "20261121-203655-4f2a,lock/sysv-sem,,time,ns/op,lower,unsupported,\
              \"no SysV IPC,\nsays \"\"the sandbox\"\"\"{}\r\n",
-            ",".repeat(29)
+            ",".repeat(34)
         )
     );
 }
