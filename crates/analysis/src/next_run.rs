@@ -25,7 +25,7 @@ pub use figure::Cause;
 use figure::Figure;
 use processors::Family;
 pub use score::{Coverage, Scores};
-use visits::{Entry, Visits, apart};
+use visits::{Entry, Visits, length_of_visit};
 
 use crate::evidence::Variance;
 use crate::scale::Scale;
@@ -128,15 +128,34 @@ impl History {
         Self { is_of_any_processor: true, ..self }
     }
 
+    /// The standard deviations between visits that the runs show, by cause: of entries into the kernel in core cycles for each, of the
+    /// others as shares; and the number of visits behind each. Without what is assumed of such a processor.
+    pub fn deviations(&self, machine: &MachineFacts) -> BTreeMap<Cause, (f64, usize)> {
+        let runs: Vec<&Past> = self.runs.iter().collect();
+        let causes: BTreeSet<&Cause> =
+            runs.iter().flat_map(|run| run.figures.values()).map(|(cause, _)| cause).collect();
+        let of_cause = |cause: &Cause| {
+            let model = Model::of(cause, &runs, self.family(machine));
+            let visits = |series: &Vec<Entry>| Visits::of(series, model.length).number;
+            let visits = model.series.values().map(visits).max().unwrap_or(0);
+            (model.between.found.sqrt(), visits)
+        };
+        causes.into_iter().map(|cause| (cause.clone(), of_cause(cause))).collect()
+    }
+
+    fn family(&self, machine: &MachineFacts) -> &'static Family {
+        match self.is_of_any_processor {
+            true => Family::widest(),
+            false => Family::of(machine),
+        }
+    }
+
     /// Says of each figure of `now`, a run of the same machine after these, where that of the next run lies.
     pub fn predict(&self, now: &mut Document) {
         let this = Past::of(now);
         let before: Vec<&Past> = self.runs.iter().collect();
         let with_it: Vec<&Past> = before.iter().copied().chain([&this]).collect();
-        let machine = match self.is_of_any_processor {
-            true => Family::widest(),
-            false => Family::of(&now.machine),
-        };
+        let machine = self.family(&now.machine);
         let mut models = BTreeMap::new();
         for result in &mut now.results {
             let cause = Cause::of(result);
@@ -157,7 +176,8 @@ fn key_of(result: &CaseResult) -> Key {
 struct Model<'a> {
     runs: Vec<&'a Past>,
     machine: &'a Family,
-    apart: f64,
+    /// That of a visit, in seconds.
+    length: f64,
     between: Between,
     widening: f64,
     series: BTreeMap<Series<'a>, Vec<Entry>>,
@@ -179,20 +199,20 @@ impl<'a> Model<'a> {
             }
         }
         let all: Vec<&[Entry]> = series.values().map(|(_, entries)| entries.as_slice()).collect();
-        let apart = apart(&all);
+        let length = length_of_visit(&all);
         let seen: Vec<(Figure, Visits)> = series
             .values()
-            .map(|(figure, entries)| (*figure, Visits::of(entries, apart)))
+            .map(|(figure, entries)| (*figure, Visits::of(entries, length)))
             .collect();
         Self {
             runs: runs.to_vec(),
             machine,
-            apart,
+            length,
             between: Between::of(
                 machine.variance(cause),
                 seen.iter().map(|(figure, visits)| (figure, visits)),
             ),
-            widening: score::widening(cause, runs, apart),
+            widening: score::widening(cause, runs, length),
             series: series.into_iter().map(|(key, (_, entries))| (key, entries)).collect(),
         }
     }
@@ -200,7 +220,7 @@ impl<'a> Model<'a> {
     /// What is known of a figure of the run `now`, which need not be one of these.
     fn visits(&self, result: &CaseResult, figure: &Figure, now: &Past) -> Visits {
         match self.series.get(&(now.place.as_slice(), &key_of(result))) {
-            Some(series) => Visits::of(series, self.apart),
+            Some(series) => Visits::of(series, self.length),
             None => Visits::none(figure.at, figure.error.powi(2)),
         }
     }

@@ -307,21 +307,64 @@ fn extra_work_on_the_clock_is_found_as_slower() {
     panic!("30 % more work was not found");
 }
 
+/// What each run says of the next is stored with it, and the next one is scored by it.
 #[test]
-fn equal_against_equal_measures_the_same_twice() {
+fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
     let bench = Bench::new();
-    let check = bench.oscost("noise lock/std-mutex --quick --budget 1500ms --json");
-    assert!(matches!(check.code, Some(0 | 1)), "{check:?}");
-    assert_eq!(check.json()["checks"], 1);
+    let runs = "noise lock/std-mutex --quick --budget 3s --runs 3";
+    let found = bench.oscost(&format!("{runs} --json")).with(0).json();
+    let ids: Vec<&str> =
+        found["runs"].as_array().expect("ids").iter().filter_map(Value::as_str).collect();
+    assert_eq!(ids.len(), 3);
+    let rows = found["detectable"].as_array().expect("rows");
+    assert!(!rows.is_empty(), "{found}");
+    for row in rows {
+        let figure = |name: &str| row[name].as_f64().expect(name);
+        assert!(figure("deviation") > 0.0 && figure("difference") > 0.0, "{row}");
+        assert!(figure("difference_of_most") >= figure("difference"), "{row}");
+    }
     let document = |run: &str| bench.oscost(&format!("export {run}")).with(0).json();
-    let (first, second) = (document("last~1"), document("last"));
+    let (first, last) = (document(ids[0]), document(ids[2]));
     let points = |document: &Value| -> Vec<Value> {
         times(document).iter().map(|result| result["params"].clone()).collect()
     };
-    assert_eq!(points(&first), points(&second));
+    assert_eq!(points(&first), points(&last));
     for fact in ["cpus", "affinity"] {
-        assert_eq!(first["machine"][fact], second["machine"][fact], "{fact}");
+        assert_eq!(first["machine"][fact], last["machine"][fact], "{fact}");
     }
+    for result in times(&last).into_iter().filter(|r| r["rounds"].as_u64() >= Some(3)) {
+        let next = &result["next_run"];
+        assert!(next["low"].as_f64() < result["estimate"]["low"].as_f64(), "{result}");
+        assert!(next["visits"].as_u64() >= Some(1), "{result}");
+    }
+    let scores = bench.oscost("noise --validate --json");
+    assert!(matches!(scores.code, Some(0 | 1)), "{scores:?}");
+    assert!(scores.json()["all"]["figures"].as_u64() > Some(0), "{scores:?}");
+    let text = bench.oscost("noise --validate").out;
+    assert!(text.contains("inside") && text.contains("all"), "{text}");
+    // A figure and its interval stay as they were printed.
+    assert_eq!(document(ids[0]), first);
+}
+
+/// The interval of the run itself is a column away.
+#[test]
+fn the_interval_of_this_run_has_a_column_if_asked_for() {
+    let bench = Bench::new();
+    bench.oscost(&format!("run {CASE} --quick --budget 20s")).with(0);
+    let shown = bench.oscost("show").with(0).out;
+    assert!(shown.contains('±') && !shown.contains("this run"), "{shown}");
+    assert!(shown.contains("the next run here lies"), "{shown}");
+    let with_column = bench.oscost("show --columns this-run").with(0).out;
+    assert!(with_column.contains("this run"), "{with_column}");
+    let wrong = bench.oscost("show --columns that-run").with(2);
+    wrong.complains(&["this-run"]);
+}
+
+#[test]
+fn validating_without_runs_says_so() {
+    let bench = Bench::new();
+    short_run(&bench, "");
+    bench.oscost("noise --validate").with(3).complains(&["no stored run"]);
 }
 
 #[test]

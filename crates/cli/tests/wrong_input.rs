@@ -38,7 +38,7 @@ fn wrong_arguments() {
         ("run --resume --quick", &["--resume", "--quick"]),
         ("compare last", &["<NEWS>"]),
         ("compare last last --margin 0", &["between 0 and 100"]),
-        ("noise --tries 0", &["1 to 1000"]),
+        ("noise --runs 1", &["2 to 1000"]),
         ("export --format xml", &["'xml'", "benchstat"]),
         ("completions dos", &["'dos'", "bash"]),
         ("man nosuch", &["nosuch", "not a folder"]),

@@ -17,6 +17,8 @@ const ODD_POINTS: f64 = 0.1;
 pub(super) struct Between {
     /// In the unit of a figure's weight.
     pub(super) variance: f64,
+    /// The same without what is assumed; 0 of a single visit.
+    pub(super) found: f64,
     /// By how much the variance within runs is multiplied, at least 1.
     pub(super) excess: f64,
     /// Those of the visits that were seen: points of a run share the state of the machine, however many there are.
@@ -24,26 +26,41 @@ pub(super) struct Between {
 }
 
 impl Between {
-    /// From what is assumed, and from the points that were seen in several visits.
+    /// From what is assumed, from the points that were seen in several visits, and from how their latest run changed within minutes.
     pub(super) fn of<'a>(
         assumed: f64,
-        points: impl Iterator<Item = (&'a Figure, &'a Visits)>,
+        points: impl Iterator<Item = (&'a Figure, &'a Visits)> + Clone,
     ) -> Self {
-        let points: Vec<Seen> =
-            points.filter_map(|(figure, visits)| Seen::of(figure, visits)).collect();
-        if points.is_empty() {
-            return Self { variance: assumed, excess: 1.0, degrees: 0.0 };
+        let visited: Vec<Seen> =
+            points.clone().filter_map(|(figure, visits)| Seen::of(figure, visits)).collect();
+        let halves: Vec<Seen> = points.filter_map(|(figure, _)| Seen::of_halves(figure)).collect();
+        let mut known = vec![(assumed, ASSUMED_DEGREES)];
+        if !halves.is_empty() {
+            known.push((found(&halves, assumed), 1.0));
         }
-        let seen = points.iter().map(|point| point.degrees).sum::<f64>() / points.len() as f64;
-        let moderated = |assumed: f64, found: f64| {
-            (ASSUMED_DEGREES * assumed + seen * found) / (ASSUMED_DEGREES + seen)
-        };
-        let found = found(&points, assumed);
-        let ratios = points.iter().map(|point| point.variance / (point.within + found));
-        let excess = moderated(1.0, mean_of_most(ratios.collect())).max(1.0);
-        Self { variance: moderated(assumed, found), excess, degrees: seen }
+        let (mut excess, mut degrees, mut of_visits) = (1.0, 0.0, 0.0);
+        if !visited.is_empty() {
+            degrees = visited.iter().map(|point| point.degrees).sum::<f64>() / visited.len() as f64;
+            of_visits = found(&visited, assumed);
+            known.push((of_visits, degrees));
+            let with_error = visited.iter().filter(|point| point.within > NO_ERROR);
+            let ratios = with_error.map(|point| point.variance / (point.within + of_visits));
+            if let Some(mean) = mean_of_most(ratios.collect()) {
+                excess = weighted(&[(1.0, ASSUMED_DEGREES), (mean, degrees)]).max(1.0);
+            }
+        }
+        Self { variance: weighted(&known), found: of_visits, excess, degrees }
     }
 }
+
+/// The mean of variances with their degrees of freedom.
+fn weighted(known: &[(f64, f64)]) -> f64 {
+    let all: f64 = known.iter().map(|(_, degrees)| degrees).sum();
+    known.iter().map(|(variance, degrees)| variance * degrees).sum::<f64>() / all
+}
+
+/// The variance within a run whose rounds are equal, as those of a coarse clock.
+const NO_ERROR: f64 = f64::MIN_POSITIVE;
 
 /// A point that was seen in several visits, in the unit of its weight.
 struct Seen {
@@ -57,9 +74,19 @@ impl Seen {
         let has_several = visits.number > 1 && figure.weight > 0.0;
         has_several.then(|| Self {
             variance: visits.variance / figure.weight,
-            // Equal rounds, as of a coarse clock, do not make a variance of nothing a large ratio.
-            within: (visits.within / figure.weight).max(f64::MIN_POSITIVE),
+            within: (visits.within / figure.weight).max(NO_ERROR),
             degrees: visits.degrees,
+        })
+    }
+
+    /// What the halves of a run say, as if they were two visits.
+    fn of_halves(figure: &Figure) -> Option<Self> {
+        let apart = figure.halves_apart.filter(|_| figure.weight > 0.0)?;
+        Some(Self {
+            variance: apart.powi(2) / 2.0 / figure.weight,
+            // The error of half of the rounds is that of all, times the root of two.
+            within: (2.0 * figure.error.powi(2) / figure.weight).max(NO_ERROR),
+            degrees: 1.0,
         })
     }
 }
@@ -86,9 +113,9 @@ fn found(points: &[Seen], assumed: f64) -> f64 {
     variance
 }
 
-/// The mean without the odd points.
-fn mean_of_most(mut values: Vec<f64>) -> f64 {
+/// The mean without the odd points; `None` of no values.
+fn mean_of_most(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let kept = (values.len() as f64 * (1.0 - ODD_POINTS)).ceil() as usize;
-    values[..kept].iter().sum::<f64>() / kept as f64
+    (kept > 0).then(|| values[..kept].iter().sum::<f64>() / kept as f64)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use measure::stats::{ROUNDS_FOR_INTERVAL, t_quantile};
+use measure::stats::{ROUNDS_FOR_INTERVAL, median, t_quantile};
 use results::{CaseResult, Outcome};
 
 use crate::scale::Scale;
@@ -71,6 +71,8 @@ pub(super) struct Figure {
     /// By how much variance between visits moves it: 1 for a share of the figure, the square of the calls per core cycle where the
     /// variance is of one call in cycles, 0 for figures that may not be above 0.
     pub(super) weight: f64,
+    /// How far the second half of its rounds is from the first, where the run lasted for minutes.
+    pub(super) halves_apart: Option<f64>,
     /// Whether it is in core cycles.
     in_cycles: bool,
 }
@@ -98,7 +100,9 @@ impl Figure {
             (Scale::Logarithms, _) => 1.0,
         };
         let in_cycles = result.cycles.is_some();
-        let figure = Self { scale, at: scale.of(at), error, degrees, weight, in_cycles };
+        let halves_apart = halves_apart(result, scale);
+        let at = scale.of(at);
+        let figure = Self { scale, at, error, degrees, weight, halves_apart, in_cycles };
         [figure.at, error, weight].iter().all(|number| number.is_finite()).then_some(figure)
     }
 
@@ -106,4 +110,19 @@ impl Figure {
     pub(super) fn is_like(&self, other: &Self) -> bool {
         (self.scale, self.in_cycles) == (other.scale, other.in_cycles)
     }
+}
+
+/// A run whose rounds are spread over less, in ms, says nothing of how the machine changes within minutes.
+const LASTS_MINUTES: i64 = 100_000;
+
+/// How far the second half of the rounds is from the first; `None` if they are not spread over minutes.
+fn halves_apart(result: &CaseResult, scale: Scale) -> Option<f64> {
+    let (starts, values) = (&result.round_starts_ms, &result.round_values);
+    let lasted = starts.last()? - starts.first()?;
+    if lasted < LASTS_MINUTES || starts.len() != values.len() || !starts.is_sorted() {
+        return None;
+    }
+    let (first, second) = values.split_at(values.len() / 2);
+    let place = |half: &[f64]| scale.of(median(&mut half.to_vec()));
+    Some(place(second) - place(first)).filter(|apart| apart.is_finite())
 }

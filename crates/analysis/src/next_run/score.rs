@@ -15,13 +15,17 @@ const RATE: f64 = 0.5;
 /// The largest widening. Beyond it the machine is another than it was.
 const WIDEST: f64 = 4.0;
 
-/// By how much the predictions of figures with this cause are widened, for `runs` in their order: each run that begins a visit
-/// scores what the run before it said.
-pub(super) fn widening(cause: &Cause, runs: &[&Past], apart: f64) -> f64 {
+/// By how much the predictions of figures with this cause are widened, for `runs` in their order, with visits of this length: the first
+/// run of each scores what the run before it said.
+pub(super) fn widening(cause: &Cause, runs: &[&Past], length: f64) -> f64 {
     let mut widening: f64 = 1.0;
+    let mut visit = f64::NEG_INFINITY;
     for (at, run) in runs.iter().enumerate() {
-        let begins_visit = at > 0 && run.began - runs[at - 1].began >= apart;
-        if let Some(missed) = missed(cause, &runs[..at], run).filter(|_| begins_visit) {
+        if run.began - visit < length {
+            continue;
+        }
+        visit = run.began;
+        if let Some(missed) = missed(cause, &runs[..at], run) {
             widening = (widening * (RATE * (missed - (1.0 - LEVEL))).exp()).clamp(1.0, WIDEST);
         }
     }

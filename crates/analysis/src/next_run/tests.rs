@@ -207,6 +207,30 @@ fn the_first_run_says_what_it_assumes_and_the_second_counts_visits_boots_and_day
     assert!(mean.low > third.low && mean.high < third.high, "{mean:?} {third:?}");
 }
 
+/// The rounds of a default run are minutes apart: what changed between them may change from run to run.
+#[test]
+fn a_run_of_minutes_tells_how_the_machine_changes() {
+    let deviation = |later: f64, starts_apart_ms: i64| {
+        let mut run = Machine::new(Course::Steady, 4).visit();
+        for result in run.results.iter_mut().filter(|result| result.case.starts_with("syscall/")) {
+            let n = result.round_values.len();
+            result.round_values[n / 2..].iter_mut().for_each(|value| *value *= later);
+            result.round_starts_ms = (0..n as i64).map(|nth| nth * starts_apart_ms).collect();
+        }
+        // What a run says of itself is in what the second one knows.
+        let mut history = History::default();
+        history.add(&run);
+        let mut second = run.clone();
+        history.predict(&mut second);
+        let result = second.results.iter().find(|result| result.case.starts_with("syscall/"));
+        result.and_then(|result| result.next_run).expect("said").deviation
+    };
+    let quick = deviation(1.0, 1_000);
+    assert!(deviation(1.2, 30_000) > 1.2 * quick);
+    assert!(deviation(1.0, 30_000) < 0.95 * quick);
+    assert_eq!(deviation(1.2, 1_000), quick, "its rounds are seconds apart");
+}
+
 #[test]
 fn another_kernel_has_another_mean_and_the_same_variance() {
     let mut machine = Machine::new(Course::States, 5);

@@ -1,7 +1,7 @@
 //! Visits: runs close in time, which found the machine in the same state, count as one.
 
-/// Runs that begin less than this after the one before, in seconds, belong to its visit, until the runs themselves show that states
-/// of the machine do not last so long.
+/// Runs that begin less than this after the first one of a visit, in seconds, belong to it, until the runs themselves show that
+/// states of the machine do not last so long.
 const ONE_VISIT: f64 = 600.0;
 /// So many pairs of close runs are needed to show that.
 const PAIRS_TO_SHOW: usize = 7;
@@ -44,17 +44,18 @@ impl Visits {
         Self { number: 0, mean: at, count: 0.0, variance: 0.0, degrees: 0.0, within }
     }
 
-    /// Of a series, the oldest first, in which runs less than `apart` seconds apart are one visit. It is not empty.
-    pub(super) fn of(series: &[Entry], apart: f64) -> Self {
-        let close = |before: &Entry, after: &Entry| after.began - before.began < apart;
-        let visits: Vec<(f64, f64)> = series
-            .chunk_by(close)
-            .map(|visit| {
-                let mean =
-                    |of: fn(&Entry) -> f64| visit.iter().map(of).sum::<f64>() / visit.len() as f64;
-                (mean(|entry| entry.at), mean(|entry| entry.variance))
-            })
-            .collect();
+    /// Of a series, the oldest first, in which runs within `length` seconds are one visit. It is not empty.
+    pub(super) fn of(series: &[Entry], length: f64) -> Self {
+        let mut rest = series;
+        let mut visits: Vec<(f64, f64)> = Vec::new();
+        while let Some(first) = rest.first() {
+            let runs = rest.iter().take_while(|run| run.began - first.began < length).count();
+            let (visit, later) = rest.split_at(runs.max(1));
+            let mean =
+                |of: fn(&Entry) -> f64| visit.iter().map(of).sum::<f64>() / visit.len() as f64;
+            visits.push((mean(|run| run.at), mean(|run| run.variance)));
+            rest = later;
+        }
         let places: Vec<f64> = visits.iter().map(|visit| visit.0).collect();
         let (mean, count) = weighted_mean(&places, MEAN_FADES);
         let (about, spread_over) = weighted_mean(&places, VARIANCE_FADES);
@@ -86,29 +87,26 @@ fn weighted_mean(values: &[f64], fades: f64) -> (f64, f64) {
     (sum / weights, weights * weights / squares)
 }
 
-/// How far apart runs must be to be two visits, in seconds, by the autocorrelation of series with one cause: 0 if states last for
-/// less than the time between runs.
-pub(super) fn apart(series: &[&[Entry]]) -> f64 {
-    let mut pairs = 0_usize;
-    let (mut products, mut squares) = (0.0, 0.0);
-    for series in series {
-        let visits = series.chunk_by(|before, after| after.began - before.began < ONE_VISIT);
-        for close in visits.filter(|visit| visit.len() > PAIRS_TO_SHOW) {
-            let n = close.len() as f64;
-            let mean = close.iter().map(|entry| entry.at).sum::<f64>() / n;
-            let deviations: Vec<f64> = close.iter().map(|entry| entry.at - mean).collect();
-            let square = deviations.iter().map(|d| d * d).sum::<f64>();
-            if square == 0.0 {
-                continue;
-            }
-            // Each series counts the same: a noisy one says no more of how long states last.
-            let product: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
-            // The deviations from a mean of their own are correlated by -1/n, and less than the series is (Kendall 1954).
-            let correlation = (n * product / square + 1.0) / (n - 4.0);
-            products += correlation;
-            squares += 1.0;
-            pairs = pairs.max(close.len() - 1);
-        }
-    }
-    if pairs >= PAIRS_TO_SHOW && products / squares < INDEPENDENT { 0.0 } else { ONE_VISIT }
+/// How long a visit is, in seconds, by the autocorrelation of series with one cause: 0 if states do not last from one close run to
+/// the next.
+pub(super) fn length_of_visit(series: &[&[Entry]]) -> f64 {
+    let close = |before: &Entry, after: &Entry| after.began - before.began < ONE_VISIT;
+    // Each series counts the same: a noisy one says no more of how long states last.
+    let close = series.iter().flat_map(|series| series.chunk_by(close));
+    let correlations: Vec<f64> =
+        close.filter(|runs| runs.len() > PAIRS_TO_SHOW).filter_map(correlation).collect();
+    let mean = correlations.iter().sum::<f64>() / correlations.len() as f64;
+    // Not a number without any.
+    if mean < INDEPENDENT { 0.0 } else { ONE_VISIT }
+}
+
+/// The correlation of a run with the next one; `None` if all are equal.
+fn correlation(runs: &[Entry]) -> Option<f64> {
+    let n = runs.len() as f64;
+    let mean = runs.iter().map(|run| run.at).sum::<f64>() / n;
+    let deviations: Vec<f64> = runs.iter().map(|run| run.at - mean).collect();
+    let square = deviations.iter().map(|d| d * d).sum::<f64>();
+    let product: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    // The deviations from a mean of their own are correlated by -1/n, and less than the series is (Kendall 1954).
+    (square > 0.0).then(|| (n * product / square + 1.0) / (n - 4.0))
 }

@@ -35,6 +35,16 @@ fn main() -> anyhow::Result<()> {
             print_row(&cause.to_string(), inside, widths(&predicted, Some(cause)));
         }
         print_row("all", &scores.all, widths(&predicted, None));
+        let mut history = History::default();
+        predicted.iter().for_each(|run| history.add(run));
+        println!("differences between visits, as standard deviations:");
+        for (cause, (deviation, visits)) in history.deviations(&predicted[0].machine) {
+            let deviation = match cause {
+                Cause::Entry => format!("{deviation:.2} cycles a call"),
+                _ => format!("{:.2} %", deviation * 100.0),
+            };
+            println!("{:<26} {deviation:>22} ({visits} visits)", cause.to_string());
+        }
         println!();
     }
     Ok(())
