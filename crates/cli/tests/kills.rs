@@ -226,6 +226,38 @@ fn a_stopped_run_prints_the_command_to_resume() {
     }
 }
 
+/// The claims that a run was begun for decide how many rounds its points get, also after it was stopped: they are read again.
+#[test]
+fn a_resumed_check_reads_its_claims_again() {
+    const CLAIMS: &str = r#"[[claim]]
+name = "free-locks"
+sentence = "A free System V semaphore costs more than a free futex-based lock."
+a = { case = "lock/sysv-sem", params = { workers = 1, as = "threads" } }
+b = { case = "lock/futex", params = { workers = 1, as = "threads" } }
+relation = "ratio > 1"
+"#;
+    for is_kept in [true, false] {
+        let bench = Bench::new();
+        let file = bench.write("claims.toml", CLAIMS);
+        let run = spawn(&bench, "check claims.toml --budget 20s --precision 0.01%");
+        until("a round is stored", || {
+            run_begun(&bench).is_some_and(|id| !rounds(&bench, &id).is_empty())
+        });
+        signal_group(run.id(), libc::SIGINT);
+        said_by(run);
+        if !is_kept {
+            std::fs::remove_file(&file).expect("our own file");
+        }
+        // It may have ended before.
+        if bench.oscost("show").with(0).err.contains("is not finished") {
+            let resumed = bench.oscost("run --resume").with(0);
+            let cannot_read = resumed.err.contains("its claims do not decide");
+            assert_eq!(cannot_read, !is_kept, "{}", resumed.err);
+        }
+        nothing_is_left(&bench);
+    }
+}
+
 #[track_caller]
 fn said_names_the_way_on(said: &Said, id: &str) {
     let wanted = format!("oscost: stopped; to continue: oscost run --resume {id}");

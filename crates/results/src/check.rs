@@ -58,6 +58,11 @@ impl RunInfo {
         let group = self.asked.get(GROUP);
         self.id != other.id && group.is_some() && group == other.asked.get(GROUP)
     }
+
+    /// When the run started, in seconds since 1970; 0 if it does not say.
+    pub fn started_seconds(&self) -> f64 {
+        parse_time(&self.started).map_or(0.0, |time| time.as_microsecond() as f64 / 1e6)
+    }
 }
 
 /// Checks that a frequency is positive, and that no area took negative time.

@@ -11,7 +11,6 @@ use measure::{CaseError, Doubt, Metric};
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::check::parse_time;
 use crate::object::unique_keys;
 use crate::point::{PointKey, label};
 
@@ -333,13 +332,6 @@ pub struct PerOp {
     /// System calls by name; empty where only their number is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "unique_keys")]
     pub calls: BTreeMap<String, f64>,
-}
-
-impl RunInfo {
-    /// When the run started, in seconds since 1970; 0 if it does not say.
-    pub fn started_seconds(&self) -> f64 {
-        parse_time(&self.started).map_or(0.0, |time| time.as_microsecond() as f64 / 1e6)
-    }
 }
 
 impl Document {

@@ -49,6 +49,6 @@ pub use plan::{
 };
 pub use questions::Questions;
 pub use recorded::recorded;
-pub use run::{Ended, Ending, Request, begin, machine_differences, resume};
+pub use run::{Ended, Ending, Request, begin, machine_differences, resume, to_resume};
 pub use timebase::{best_clock, timebase_on};
 pub use user::{commands, functions};

@@ -103,29 +103,38 @@ pub fn begin(
     conclude(store, info.id, complete)
 }
 
-/// Resumes an unfinished run, or the latest one if `name` is `None`. Its plan, seed and stored rounds are kept.
+/// The run of that name, or the latest unfinished one if `name` is `None`, as far as it is stored.
 ///
 /// # Errors
-/// If there is no such run, it cannot be resumed on this machine, or as of [`begin`].
-pub fn resume(
-    name: Option<&str>,
-    store: &mut Store,
-    stop: &AtomicBool,
-    watch: &mut dyn FnMut(Event),
-) -> Result<Ended, RunError> {
+/// If there is no such run.
+pub fn to_resume(name: Option<&str>, store: &Store) -> Result<Document, RunError> {
     let id = match name {
         None => store.unfinished()?.ok_or(RunError::NothingToResume)?,
         Some(name) => store.resolve(name)?,
     };
-    let begun = store.document(&id)?;
+    Ok(store.document(&id)?)
+}
+
+/// Resumes an unfinished run. Its plan, seed and stored rounds are kept; `questions` are those that it was begun with.
+///
+/// # Errors
+/// If it cannot be resumed on this machine, or as of [`begin`].
+pub fn resume(
+    begun: &Document,
+    questions: Option<Questions>,
+    store: &mut Store,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Ended, RunError> {
+    let id = begun.run.id.clone();
     if begun.run.finished.is_some() {
         return Err(RunError::Finished(id));
     }
     if begun.system().is_some() {
         return Err(RunError::OnSystems(id));
     }
-    let clock = clock_of(&begun)?;
-    check_same_machine(&begun, &clock)?;
+    let clock = clock_of(begun)?;
+    check_same_machine(begun, &clock)?;
     let plan = plan_of_run(&id, store)?;
     if let Some(pid) = measured_by(&plan) {
         return Err(RunError::UnderWay { id, pid });
@@ -139,8 +148,8 @@ pub fn resume(
     run.use_earlier_levels(level_key(&begun.machine), store)?;
     let earlier = run.replay(&rows);
     let (cpus, clock) = (&plan.cpus, &timebase.clock);
-    let complete =
-        Coordinator::new(vec![run], cpus, clock, earlier, store, stop, watch).measure()?;
+    let coordinator = Coordinator::new(vec![run], cpus, clock, earlier, store, stop, watch);
+    let complete = coordinator.asking(questions)?.measure()?;
     conclude(store, id, complete)
 }
 

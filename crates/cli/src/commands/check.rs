@@ -83,6 +83,16 @@ pub(super) fn existing(names: &[String], store: &StoreArg) -> anyhow::Result<Vec
     Ok(documents)
 }
 
+/// The claims of the file that a run was begun for; `None` if it was for none.
+pub fn claims_of(begun: &Document) -> Option<anyhow::Result<Vec<Claim>>> {
+    let file = begun.run.asked.get(CLAIMS)?;
+    let read = |file: &String| -> anyhow::Result<Vec<Claim>> {
+        let parsed = ClaimFile::parse(&read_text(Path::new(file))?);
+        Ok(parsed.map_err(|error| Usage(format!("{file}: {error}")))?.claims)
+    };
+    Some(read(file))
+}
+
 /// Measures the points that these claims need, in a new run on each system; `None` if it was stopped.
 fn measured(claims: Vec<Claim>, args: &Check) -> anyhow::Result<Option<Vec<Document>>> {
     if claims.is_empty() {

@@ -3,12 +3,16 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use runner::{Options, Plan};
+use analysis::claim::Claim;
+use results::Document;
+use runner::{Options, Plan, Questions, to_resume};
 use systems::System;
 
+use super::check;
 use super::dry_run::show;
 use super::measure::{Form, measure, plan_of, show_ended, watched};
 use super::on::{run_on, systems_of};
+use super::study;
 use crate::args::Run;
 use crate::ending::Ending;
 use crate::interrupt::stop_on_interrupt;
@@ -55,9 +59,22 @@ fn dry_run(args: &Run) -> anyhow::Result<Ending> {
 fn resume(name: &str, args: &Run, stop: &AtomicBool) -> anyhow::Result<Ending> {
     let mut store = store_to_write(&args.store)?;
     let name = Some(name).filter(|name| !name.is_empty());
-    let (ended, _) = watched(|watch| runner::resume(name, &mut store, stop, watch))?;
+    let begun = to_resume(name, &store)?;
+    let claims = claims_of(&begun);
+    let questions =
+        (!claims.is_empty()).then_some(Questions { claims: &claims, name_systems: &|_| {} });
+    let (ended, _) = watched(|watch| runner::resume(&begun, questions, &mut store, stop, watch))?;
     let form = Form::of(args.output.json, args.tables);
     show_ended(&store, &ended, None, form, &args.output, &args.store)
+}
+
+/// The claims that a run was begun for, which decide how many rounds its points get; none of other runs.
+fn claims_of(begun: &Document) -> Vec<Claim> {
+    let again = study::claims_of(begun).or_else(|| check::claims_of(begun));
+    again.unwrap_or_else(|| Ok(Vec::new())).unwrap_or_else(|error| {
+        note(&format!("{error:#}: its claims do not decide how many rounds points get"));
+        Vec::new()
+    })
 }
 
 /// Reports a long duration, and the limits of this machine that bound what can be measured.

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use analysis::claim::judge;
+use analysis::claim::{Claim, judge};
 use analysis::study::{MeasuredTable, NAMES, Size, Study, TEMPLATE, included, name_systems};
 use report::{StudyLine, StudyPage, studies_table, study_text};
 use results::Document;
@@ -97,6 +97,12 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
         false => print(&study_text(&page_of_study, &page()))?,
     }
     Ok(ending(&claims, args.strict))
+}
+
+/// The claims of the study that a run was begun for; `None` if it was for none.
+pub fn claims_of(begun: &Document) -> Option<anyhow::Result<Vec<Claim>>> {
+    let name = begun.run.asked.get(STUDY)?;
+    Some(study_of_runs(name, std::slice::from_ref(begun)).map(|study| study.claims))
 }
 
 /// A study with the sizes that these runs have.

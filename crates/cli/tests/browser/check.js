@@ -65,11 +65,17 @@ class Figures {
   missing() { return this.all.filter(figure => figure.needed && !figure.drawn); }
 }
 
+// The interval that is shown: that of the next run, unless all rounds were equal.
+function shown({ median, low, high }, next) {
+  if (!next || low === high) return { median, low, high };
+  return { median, low: Math.min(next.low, median), high: Math.max(next.high, median) };
+}
+
 function figuresOf({ runs, compared, study }) {
   const results = new Figures(), ratios = new Figures(), cells = new Figures(), jobs = new Figures();
   for (const path of runs ?? []) {
-    for (const { case: name, metric, estimate, timeline } of json(path).results) {
-      if (estimate) results.add({ name: `${name} ${metric}`, metric, ...estimate, needed: metric === 'time' });
+    for (const { case: name, metric, estimate, next_run: next, timeline } of json(path).results) {
+      if (estimate) results.add({ name: `${name} ${metric}`, metric, ...shown(estimate, next), needed: metric === 'time' });
       for (const [low, high] of timeline ?? []) jobs.add({ name: `${name} job`, low, high });
     }
   }
