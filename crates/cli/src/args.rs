@@ -95,7 +95,7 @@ pub enum Command {
     Study(Study),
     /// Write a run, or a comparison of runs, as one HTML page with charts.
     Report(Report),
-    /// Find the smallest difference that this machine can show, by measuring twice and comparing.
+    /// Learn how figures differ from run to run here, by equal runs, and what `compare` can find.
     Noise(Noise),
     /// Make rounds inside the system to be measured, as `run --on` orders on standard input.
     Agent(Agent),

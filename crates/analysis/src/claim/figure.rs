@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use cases::concurrency::metrics::CPU_USE;
 use measure::{Combine, Direction};
 use results::{CaseResult, GROUP, LEAST_ROUNDS, PointKey};
 
@@ -15,6 +16,9 @@ use crate::spread::grid_step;
 
 /// The largest difference that rounding makes, in steps of the grid.
 const GRID_STEPS: f64 = 1.5;
+
+/// Shares of the CPUs that differ by less, in logarithms, are equal: it is what other threads of the trial itself take.
+const UNEQUAL: f64 = 0.05;
 
 /// A figure with its error.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +39,8 @@ pub(super) struct Figure {
     /// How much lower, and how much higher, the figure of a quiet machine may be: disturbances make times longer and rates lower.
     below: f64,
     above: f64,
+    /// The share of the CPUs that the trial had, on the scale, if it is known.
+    cpu_share: Option<f64>,
     /// The standard error that rounding adds.
     rounding: f64,
     /// Whether the true figure may be any greater one: something else limited it.
@@ -97,6 +103,7 @@ impl Figure {
             floor: spread.drift.max(rounding),
             below: if result.better == Direction::Higher { 0.0 } else { disturbance },
             above: if result.better == Direction::Lower { 0.0 } else { disturbance },
+            cpu_share: cpu_share(datum).filter(|_| scale == Scale::Logarithms).map(f64::ln),
             // Uniform within a step, of which `rounding` is some.
             rounding: rounding / GRID_STEPS / 12f64.sqrt(),
             is_lower_bound,
@@ -119,6 +126,7 @@ impl Figure {
             floor: 0.0,
             below: 0.0,
             above: 0.0,
+            cpu_share: None,
             rounding: 0.0,
             is_lower_bound: false,
             is_fact: true,
@@ -130,6 +138,17 @@ impl Figure {
 /// How far a term reaches in one direction, where its figure does by `own`, and in the other by `other`.
 fn toward(factor: f64, own: f64, other: f64) -> f64 {
     factor.abs() * if factor >= 0.0 { own } else { other }
+}
+
+/// The CPU time of a trial divided by its elapsed time, if it was measured beside the figure.
+fn cpu_share(datum: &Datum) -> Option<f64> {
+    let is_beside = |result: &&CaseResult| {
+        result.metric == CPU_USE.name
+            && result.case == datum.result.case
+            && result.params == datum.result.params
+    };
+    let estimate = datum.document.results.iter().find(is_beside)?.estimate?;
+    Some(estimate.median).filter(|share| *share > 0.0)
 }
 
 /// Whether the figure has no variance: the step of a clock, the sum of events that should never happen.
@@ -172,9 +191,10 @@ pub(super) struct Contrast {
     open_below: bool,
     /// Whether the true sum may be any greater one.
     open_above: bool,
-    /// Whether too few rounds of some figure were quiet, and these were not made next to each other.
+    /// Whether too few rounds of some figure were quiet, and these were not made next to each other; or they were, and load slowed the
+    /// figures unequally.
     pub(super) is_disturbed: bool,
-    /// Whether they were, and most of them were disturbed.
+    /// Whether they were made so, and most of them were disturbed.
     pub(super) is_beside_load: bool,
 }
 
@@ -232,15 +252,34 @@ impl Contrast {
         let squares: f64 = series.iter().map(|(factor, _)| factor.powi(2)).sum();
         let rounding = |(factor, figure): &(f64, Figure)| (factor * figure.rounding).powi(2);
         let fixed = Self::by_states(terms).powi(2) + varying().map(rounding).sum::<f64>();
-        Some(Self {
-            center: found.center + facts,
-            scatter: Scatter::of_blocks(&found, fixed),
-            scale: squares / 2.0,
-            floor: 0.0,
-            is_disturbed: false,
-            is_beside_load: found.is_beside_load,
-            ..Self::bounds(terms)
-        })
+        Some(
+            Self {
+                center: found.center + facts,
+                scatter: Scatter::of_blocks(&found, fixed),
+                scale: squares / 2.0,
+                floor: 0.0,
+                is_disturbed: false,
+                is_beside_load: found.is_beside_load,
+                ..Self::bounds(terms)
+            }
+            .with_unequal_load(terms),
+        )
+    }
+
+    /// Beside load, trials with more threads have more of the CPUs than others, as from other programs as from each other: the sum
+    /// on a quiet machine lies anywhere between this one and one in which the figures are CPU time.
+    fn with_unequal_load(self, terms: &[(f64, Figure)]) -> Self {
+        let share = |(factor, figure): &(f64, Figure)| Some(factor * figure.cpu_share?);
+        let shares: Option<f64> = terms.iter().map(share).sum();
+        match shares.filter(|_| self.is_beside_load) {
+            Some(moved) => Self {
+                below: (-moved).max(0.0),
+                above: moved.max(0.0),
+                is_disturbed: moved.abs() > UNEQUAL,
+                ..self
+            },
+            None => self,
+        }
     }
 
     /// By how much the states of entering the kernel can move the sum, as a standard deviation: not that of one operation on

@@ -421,6 +421,42 @@ fn a_disturbed_point_decides_what_is_more_than_a_factor_of_2_from_a_claim() {
     }
 }
 
+/// Jobs of one CPU beside a busy loop: a list in one thread gets half of it, and 17 threads together nearly all. Without other load
+/// both take the same time.
+#[test]
+fn beside_load_unequal_shares_of_the_cpu_decide_nothing() {
+    let side = |executor: &'static str, time: f64, share: f64, later: i64| {
+        let of = |metric: &str, center: f64| {
+            let all = about(center);
+            let starts: Vec<i64> = (0..all.len() as i64).map(|n| 1_000 * n + later).collect();
+            CaseResult {
+                disturbed: true,
+                all_round_values: all.clone(),
+                all_round_starts_ms: starts.clone(),
+                round_starts_ms: starts,
+                ..result(("concurrency/jobs", [("executor", executor)]), metric, all)
+            }
+        };
+        [of("time", time), of("cpu-use", share)]
+    };
+    let with_shares = |serial: f64, threads: f64| {
+        let results =
+            [side("serial", 252e6, serial, 0), side("threads-suspended", 147e6, threads, 300)];
+        let claim =
+            "a = { case = \"concurrency/jobs\", params = { executor = \"threads-suspended\" } }
+                     b = { case = \"concurrency/jobs\", params = { executor = \"serial\" } }
+                     relation = \"ratio within 5 %\"";
+        judged(claim, &[run("here", results.concat())])
+    };
+    let unequal = with_shares(0.5, 0.867);
+    assert_eq!(unequal.verdict, ClaimVerdict::Undecided, "{unequal:?}");
+    assert!(unequal.note.contains("quieter machine"), "{unequal:?}");
+    // The same times, each with all of the CPU that it can use.
+    assert_eq!(with_shares(0.9, 0.9).verdict, ClaimVerdict::Fails);
+    // No share of the CPU explains twice as much.
+    assert_eq!(with_shares(0.5, 0.55).verdict, ClaimVerdict::Fails);
+}
+
 #[test]
 fn trends_and_slopes() {
     use ClaimVerdict::{Fails, Holds, Undecided};
