@@ -418,6 +418,12 @@ impl Change {
         }
     }
 
+    /// Whether more rounds would hardly narrow its interval, since most of its variance is between visits.
+    pub(crate) fn is_mostly_between_visits(&self) -> bool {
+        let error = self.scatter.map_or(0.0, |scatter| scatter.error());
+        self.between > 0.0 && self.between.powi(2) > error.powi(2) / 2.0
+    }
+
     /// The smallest difference that is reported, as a share.
     pub(crate) fn floor_at_least(&self) -> f64 {
         match self.between > 0.0 {

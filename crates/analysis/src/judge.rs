@@ -143,6 +143,11 @@ impl<'a> Judge<'a> {
             (Verdict::Same, note.to_owned())
         } else if change.is_disturbed {
             cannot_tell(DISTURBED.to_owned())
+        } else if half > lowest && change.is_mostly_between_visits() {
+            let percent = change.between.exp_m1() * 100.0;
+            cannot_tell(format!(
+                "such runs differ by {percent:.1} % (standard deviation): more visits, or both in turn, would decide it"
+            ))
         } else {
             cannot_tell(what_would_decide(change.by.abs(), half, (lowest, floor), margin))
         }

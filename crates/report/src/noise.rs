@@ -10,7 +10,7 @@ use crate::quantity::{cycles_figure, figure};
 /// The smallest differences that `compare` finds, a row for each cause, and what they are `known` from.
 pub fn detectable_text(found: &[Detectable], known: &NextRun, page: &Page) -> String {
     let before = "By how much a figure of one run differs from that of another, and the smallest difference that `oscost compare` \
-                  finds in two such runs, all figures together:";
+                  finds in two such runs, all figures together (medians of the figures):";
     let parts = [
         page.prose(Ink::Plain, before),
         detectable_table(found, page),
@@ -53,10 +53,10 @@ fn detectable_table(found: &[Detectable], page: &Page) -> String {
         Column::words("what", found.iter().map(|row| row.cause.clone())),
         Column::figures("figures", found.iter().map(|row| Cell::text(row.figures.to_string()))),
         Column::figures("visits", found.iter().map(|row| Cell::text(row.visits.to_string()))),
-        Column::figures("one run\n(std. dev.)", share(|row| row.deviation)),
-        Column::figures("detected\n(median)", share(|row| row.difference)),
+        Column::figures("one run\n(s. d.)", share(|row| row.deviation)),
+        Column::figures("detected", share(|row| row.difference)),
         Column::figures("of nine\nin ten", share(|row| row.difference_of_most)),
-        Column::figures("cycles\n(median)", cycles),
+        Column::figures("cycles", cycles),
     ];
     let columns = columns.into_iter().filter(|column| !column.is_blank()).collect();
     grid::table(columns, page)

@@ -116,6 +116,7 @@ fn what_differs_between_visits_is_part_of_the_interval() {
     assert_eq!(with(1e-3).verdict, Verdict::Slower);
     let row = with(0.02);
     assert_eq!(row.verdict, Verdict::CannotTell);
+    assert!(row.note.contains("differ by 2.9 %") && row.note.contains("visits"), "{}", row.note);
     // Of two figures, with their standard deviation known.
     let half = 1.96 * 0.02 * 2f64.sqrt();
     let ratio = row.ratio.unwrap();
