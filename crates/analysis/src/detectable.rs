@@ -25,7 +25,7 @@ pub struct Detectable {
     pub difference: f64,
     /// That of nine in ten figures is smaller.
     pub difference_of_most: f64,
-    /// The same difference in core cycles; `None` if they were not counted.
+    /// The smallest difference in core cycles that gets a verdict; `None` if cycles were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles: Option<f64>,
 }

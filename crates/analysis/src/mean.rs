@@ -248,7 +248,7 @@ mod tests {
         sample_of(truths, shared, own, false, rng)
     }
 
-    /// The same, of rounds of which it is known that they were made next to each other.
+    /// A sample as [`sample`] makes it, of rounds of which it is known that they were made next to each other.
     fn in_blocks(truths: &[f64], shared: f64, own: f64, rng: &mut StdRng) -> Sample {
         sample_of(truths, shared, own, true, rng)
     }

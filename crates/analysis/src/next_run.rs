@@ -30,7 +30,7 @@ use visits::{Entry, Visits, length_of_visit};
 use crate::evidence::Variance;
 use crate::scale::Scale;
 
-/// The facts that must be equal for runs to differ alike from visit to visit.
+/// The facts of a machine that must be equal for runs to differ alike from visit to visit.
 const MACHINE: [&str; 12] = [
     "os",
     "arch",
@@ -45,9 +45,9 @@ const MACHINE: [&str; 12] = [
     results::SYSTEM,
     results::LAUNCHER,
 ];
-/// And those for their figures to be of one mean.
+/// The facts that must be equal besides for the figures of runs to have one mean.
 const SAME_MEAN: [&str; 4] = ["release", "build", "clock", "oscost_build"];
-/// The options that change what a figure is.
+/// The options of a run that change what its figures are, and so must be equal too.
 const OPTIONS: [&str; 3] = ["slow-down", "scale", "netns"];
 /// Boots are told apart by when they were, in seconds: a clock that is set moves them.
 const ONE_BOOT: f64 = 120.0;
@@ -123,13 +123,13 @@ impl History {
         self.runs.insert(at, past);
     }
 
-    /// The same, as if such a processor had never been recorded.
+    /// This history, which assumes of its machine as much as if such a processor had never been recorded.
     pub fn of_any_processor(self) -> Self {
         Self { is_of_any_processor: true, ..self }
     }
 
     /// The standard deviations between visits that the runs show, by cause: of entries into the kernel in core cycles for each, of the
-    /// others as shares; and the number of visits behind each. Without what is assumed of such a processor.
+    /// others as shares; and the number of visits behind each. What is assumed of such a processor is not part of them.
     pub fn deviations(&self, machine: &MachineFacts) -> BTreeMap<Cause, (f64, usize)> {
         let runs: Vec<&Past> = self.runs.iter().collect();
         let causes: BTreeSet<&Cause> =
@@ -163,7 +163,8 @@ impl History {
             let [before, with_it] = models.entry(cause).or_insert_with_key(|cause| {
                 [&before, &with_it].map(|runs| Model::of(cause, runs, machine))
             });
-            with_it.predict(result, figure, &this, before.drawn(result, figure, &this));
+            let visits = before.visits(result, figure, &this);
+            with_it.predict(result, figure, &this, before.drawn(figure, &visits));
         }
     }
 }
@@ -176,7 +177,7 @@ fn key_of(result: &CaseResult) -> Key {
 struct Model<'a> {
     runs: Vec<&'a Past>,
     machine: &'a Family,
-    /// That of a visit, in seconds.
+    /// How long a visit is, in seconds.
     length: f64,
     between: Between,
     widening: f64,
@@ -226,8 +227,8 @@ impl<'a> Model<'a> {
     }
 
     /// How the figures of single runs are drawn.
-    fn drawn(&self, result: &CaseResult, figure: &Figure, now: &Past) -> Drawn {
-        let drawn = self.between.drawn(figure, &self.visits(result, figure, now));
+    fn drawn(&self, figure: &Figure, visits: &Visits) -> Drawn {
+        let drawn = self.between.drawn(figure, visits);
         Drawn { variance: drawn.variance * self.widening.powi(2), ..drawn }
     }
 
@@ -237,7 +238,7 @@ impl<'a> Model<'a> {
         let key = key_of(result);
         let Some(estimate) = result.estimate else { return };
         let visits = self.visits(result, figure, now);
-        let drawn = self.drawn(result, figure, now);
+        let drawn = self.drawn(figure, &visits);
         let reach = t_quantile(1.0 - (1.0 - LEVEL) / 2.0, drawn.degrees) * drawn.variance.sqrt();
         let number = |place: f64| match figure.scale {
             Scale::Figures => place,

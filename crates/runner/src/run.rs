@@ -237,11 +237,15 @@ pub fn machine_differences(begun: &Document, clock: &ClockFacts) -> Vec<Differen
 /// ended.
 pub(crate) fn conclude(store: &mut Store, id: String, complete: bool) -> Result<Ended, RunError> {
     let mut document = store.document(&id)?;
-    document.results.extend(analysis::derived(&document.results, document.run.seed));
+    let derived = analysis::derived(&document.results, document.run.seed);
+    let is_changed = complete || !derived.is_empty();
+    document.results.extend(derived);
     if complete {
         predict(store, &mut document)?;
     }
-    store.put_results(&id, &document.results)?;
+    if is_changed {
+        store.put_results(&id, &document.results)?;
+    }
     let ending = if complete { ending_of(&document.results) } else { Ending::Stopped };
     Ok(Ended { id, ending })
 }

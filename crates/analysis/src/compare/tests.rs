@@ -117,7 +117,7 @@ fn what_differs_between_visits_is_part_of_the_interval() {
     let row = with(0.02);
     assert_eq!(row.verdict, Verdict::CannotTell);
     assert!(row.note.contains("differ by 2.9 %") && row.note.contains("visits"), "{}", row.note);
-    // Of two figures, with their standard deviation known.
+    // The interval of a difference of two figures is 1.96 standard deviations of it, as these are known.
     let half = 1.96 * 0.02 * 2f64.sqrt();
     let ratio = row.ratio.unwrap();
     assert!(((ratio.high / ratio.mid).ln() - half).abs() < 0.001, "{ratio:?}");
@@ -140,7 +140,7 @@ fn the_run_that_knows_more_of_the_machine_counts_for_both() {
     assert_eq!(first(&early, &elsewhere).verdict, Verdict::CannotTell);
 }
 
-/// Of a document from elsewhere nothing is known but its processor.
+/// A document from elsewhere says of its machine only which processor it has.
 #[test]
 fn runs_that_say_nothing_of_the_next_are_as_uncertain_as_the_widest_machine() {
     let of = |time: f64| {

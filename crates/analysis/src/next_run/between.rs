@@ -17,11 +17,11 @@ const ODD_POINTS: f64 = 0.1;
 pub(super) struct Between {
     /// In the unit of a figure's weight.
     pub(super) variance: f64,
-    /// The same without what is assumed; 0 of a single visit.
+    /// What the visits alone say of the variance; 0 of a single visit.
     pub(super) found: f64,
     /// By how much the variance within runs is multiplied, at least 1.
     pub(super) excess: f64,
-    /// Those of the visits that were seen: points of a run share the state of the machine, however many there are.
+    /// The degrees of freedom of the visits that were seen: points of a run share the state of the machine, however many they are.
     pub(super) degrees: f64,
 }
 

@@ -451,7 +451,7 @@ fn beside_load_unequal_shares_of_the_cpu_decide_nothing() {
     let unequal = with_shares(0.5, 0.867);
     assert_eq!(unequal.verdict, ClaimVerdict::Undecided, "{unequal:?}");
     assert!(unequal.note.contains("quieter machine"), "{unequal:?}");
-    // The same times, each with all of the CPU that it can use.
+    // Sides with equal shares of the CPU are judged by their times alone.
     assert_eq!(with_shares(0.9, 0.9).verdict, ClaimVerdict::Fails);
     // No share of the CPU explains twice as much.
     assert_eq!(with_shares(0.5, 0.55).verdict, ClaimVerdict::Fails);

@@ -111,7 +111,7 @@ impl Machine {
         self.run(skew)
     }
 
-    /// The same, of a process of its own: it is not in turn with any other run.
+    /// A visit whose run is of a process of its own: it is not in turn with any other run.
     pub(super) fn separate_visit(&mut self) -> Document {
         let mut run = self.visit();
         run.run.asked.clear();
