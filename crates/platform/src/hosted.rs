@@ -222,59 +222,75 @@ pub(crate) mod linux {
     }
 
     pub fn mentioning(text: &str) -> Vec<u32> {
-        /// For how long a process may seem to have no command line or environment: while it executes another program, it has none.
-        const BETWEEN_PROGRAMS: Duration = Duration::from_millis(50);
+        /// A bound on the time that a process takes to execute another program. It has no command line and no environment for
+        /// a moment then, and a busy machine may let it wait in that moment.
+        const BETWEEN_PROGRAMS: Duration = Duration::from_secs(5);
         let has =
             |bytes: &Vec<u8>| bytes.windows(text.len()).any(|window| window == text.as_bytes());
         let contains = |pid: &u32| {
             let began = Instant::now();
             loop {
-                // Of another user's process the environment cannot be read.
+                let before = program_addresses(*pid);
                 let files = ["cmdline", "environ"];
                 let read = files.map(|file| fs::read(format!("/proc/{pid}/{file}")));
-                let mut read = read.iter().flatten();
-                if read.clone().any(has) {
+                if read.iter().flatten().any(has) {
                     return true;
                 }
-                let may_change = read.any(Vec::is_empty) && is_program(*pid);
-                if !may_change || began.elapsed() > BETWEEN_PROGRAMS {
+                // Of another user's process the environment cannot be read.
+                let [Ok(arguments), Ok(environment)] = &read else { return false };
+                let is_complete = !arguments.is_empty() && !environment.is_empty();
+                let is_one_program = before == program_addresses(*pid);
+                let is_settled = is_one_program && (is_complete || before.is_some());
+                if is_settled || !is_program(*pid) || began.elapsed() > BETWEEN_PROGRAMS {
                     return false;
                 }
-                std::thread::yield_now();
+                std::thread::sleep(Duration::from_millis(1));
             }
         };
         if text.is_empty() { Vec::new() } else { pids().filter(contains).collect() }
     }
 
+    /// Where the arguments and the environment of a program are; `None` while a process executes another program, and where the
+    /// system does not say. Two programs hardly have the same, as a program is loaded at a random address.
+    fn program_addresses(pid: u32) -> Option<[String; 4]> {
+        let addresses = stat(pid, [48, 49, 50, 51])?;
+        addresses.iter().all(|address| address != "0").then_some(addresses)
+    }
+
     /// Whether it is neither a thread of the kernel nor a process that has ended.
     fn is_program(pid: u32) -> bool {
         const OF_KERNEL: u32 = 0x0020_0000;
-        let of_kernel = stat(pid, 9).and_then(|flags| flags.parse::<u32>().ok());
+        let of_kernel = stat(pid, [9]).and_then(|[flags]| flags.parse::<u32>().ok());
         of_kernel.is_some_and(|flags| flags & OF_KERNEL == 0) && is_alive(pid)
     }
 
     /// Whether it has not ended; one that has remains until its parent waits for it.
     fn is_alive(pid: u32) -> bool {
-        stat(pid, 3).is_some_and(|state| state != "Z" && state != "X")
+        stat(pid, [3]).is_some_and(|[state]| state != "Z" && state != "X")
     }
 
-    /// A field of /proc/PID/stat, counted from 3, the state (proc_pid_stat(5)).
-    fn stat(pid: u32, field: usize) -> Option<String> {
+    /// Fields of /proc/PID/stat at one moment, counted from 3, the state (proc_pid_stat(5)).
+    fn stat<const N: usize>(pid: u32, fields: [usize; N]) -> Option<[String; N]> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let (_, fields) = stat.rsplit_once(") ")?;
-        fields.split_whitespace().nth(field.checked_sub(3)?).map(str::to_owned)
+        let (_, from_state) = stat.rsplit_once(") ")?;
+        let all: Vec<&str> = from_state.split_whitespace().collect();
+        let chosen =
+            fields.map(|field| all.get(field.checked_sub(3)?).map(|&text| text.to_owned()));
+        let chosen: Option<Vec<String>> = chosen.into_iter().collect();
+        chosen?.try_into().ok()
     }
 
     pub fn in_group(leader: u32) -> Vec<u32> {
         let group = leader.to_string();
-        let is_in = |pid: &u32| stat(*pid, 5).is_some_and(|of| of == group) && is_alive(*pid);
+        let is_in = |pid: &u32| stat(*pid, [5]).is_some_and(|[of]| of == group) && is_alive(*pid);
         pids().filter(is_in).collect()
     }
 
     /// The boot, and the time of the start since then.
     pub fn identity(pid: u32) -> Option<String> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        Some(format!("{} {}", boot.trim(), stat(pid, 22)?))
+        let [begun] = stat(pid, [22])?;
+        Some(format!("{} {begun}", boot.trim()))
     }
 
     pub fn unmount_below(directory: &Path) -> io::Result<()> {
@@ -399,6 +415,7 @@ mod os {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::process::Stdio;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -450,22 +467,35 @@ mod tests {
     /// A sandbox's process that left its group was in the midst of execve(2), and was not found.
     #[test]
     fn it_is_found_by_text_while_it_executes_another_program() {
+        /// It executes itself again and again. Beside a busy thread, at the lowest priority, some of its many instances stop
+        /// for seconds between two programs.
+        const AGAIN: &str = "exec chrt --idle 0 sh -c \"$0\" \"$0\"";
+        const INSTANCES: usize = 40;
         let text = format!("oscost-test-exec-{}", std::process::id());
-        let path = std::env::temp_dir().join(&text);
-        std::fs::write(&path, "exec sh \"$0\"\n").unwrap();
-        let mut command = Command::new("sh");
-        command.arg(&path);
-        let mut child = spawn(command, &crate::cpu::allowed(), None).unwrap();
-        let pid = child.id();
-        let began = std::time::Instant::now();
-        while !mentioning(&text).contains(&pid) {
-            assert!(began.elapsed().as_secs() < 60, "{:?}", mentioning(&text));
+        let cpu = crate::cpu::allowed()[0];
+        let start = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", AGAIN, AGAIN]).env("OSCOST_TEST", &text);
+            spawn(command, &[cpu], None).unwrap()
+        };
+        let mut children: Vec<Child> = (0..INSTANCES).map(|_| start()).collect();
+        let is_over = AtomicBool::new(false);
+        let found: Vec<usize> = std::thread::scope(|threads| {
+            threads.spawn(|| {
+                crate::cpu::pin_thread_to_any(&[cpu]).unwrap();
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let found = (0..20).map(|_| mentioning(&text).len()).collect();
+            is_over.store(true, Ordering::Relaxed);
+            found
+        });
+        for child in &mut children {
+            kill(child.id());
+            child.wait().unwrap();
         }
-        let found = (0..100).filter(|_| mentioning(&text).contains(&pid)).count();
-        kill(pid);
-        child.wait().unwrap();
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!(found, 100);
+        assert_eq!(found, vec![INSTANCES; 20]);
     }
 
     #[test]
