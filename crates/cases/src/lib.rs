@@ -36,8 +36,8 @@ pub(crate) use platform::{on_linux, on_unix, on_windows, on_x86_64};
 
 pub use counterparts::{COUNTERPARTS, Counterpart};
 pub use registry::{
-    AREAS, all, area, find, includes, is_beyond, is_experiment, matches_filter, metric, needs_of,
-    only_by, trials_of,
+    AREAS, all, area, find, includes, is_beyond, is_experiment, is_in_summary, matches_filter,
+    metric, needs_of, only_by, trials_of,
 };
 
 #[cfg(test)]

@@ -91,6 +91,12 @@ pub fn is_beyond(case: &Case, extent: Extent) -> bool {
     })
 }
 
+/// Whether the summary of a run shows the point.
+pub fn is_in_summary(case: &str, params: &Params) -> bool {
+    let area = case.split_once('/').and_then(|(name, _)| area(name));
+    area.is_some_and(|area| area.summary.iter().any(|row| row.point.matches(case, params)))
+}
+
 /// The privileges, limits and settings that the case needs, in words.
 pub fn needs_of(case: &Case) -> Vec<&'static str> {
     let all = area(case.area).map_or(&[][..], |area| area.needs);

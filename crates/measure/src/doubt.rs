@@ -26,8 +26,8 @@ pub enum Doubt {
     /// The system was started less often than planned.
     #[error("from fewer starts of its system than it should be")]
     FewStarts,
-    /// There are fewer rounds than planned.
-    #[error("from fewer rounds than it should be")]
+    /// There are fewer rounds than an interval needs.
+    #[error("from fewer rounds than an interval needs")]
     FewRounds,
     /// Quiet samples lie far apart, and differently in each round.
     #[error("comes in several steady modes; which one prevails may change")]
@@ -222,9 +222,7 @@ impl Doubt {
         match self {
             Doubt::SeveralModes => Some("modes"),
             Doubt::Disturbed | Doubt::SeldomQuiet => Some("busy"),
-            Doubt::FewRounds | Doubt::FewStarts | Doubt::WorkerDied | Doubt::SystemFailed => {
-                Some("rounds")
-            }
+            Doubt::FewStarts | Doubt::WorkerDied | Doubt::SystemFailed => Some("rounds"),
             Doubt::NotCoreBound => Some("clock"),
             Doubt::ClientSaturated => Some("client"),
             Doubt::ReceiverSaturated => Some("receiver"),

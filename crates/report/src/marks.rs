@@ -4,6 +4,7 @@ use measure::{Doubt, TIME};
 use results::{CaseResult, Outcome};
 
 use crate::first_seen::distinct;
+use crate::text;
 
 /// Intervals wider than this share are counted.
 const WIDE: f64 = 0.1;
@@ -60,19 +61,34 @@ pub(crate) fn marks_line(run: &str, results: &[CaseResult]) -> Option<String> {
 /// How many times have an interval wider than 10 %, and what narrows them; `None` if none has.
 pub(crate) fn width_line(results: &[CaseResult]) -> Option<String> {
     let times = results.iter().filter(|r| r.outcome == Outcome::Measured && r.metric == TIME.name);
-    let estimates: Vec<_> = times.filter_map(|result| result.estimate).collect();
+    let estimates = times.filter_map(|result| result.estimate);
     let half =
-        |e: &&results::Estimate| (e.high - e.median).max(e.median - e.low) > WIDE * e.median.abs();
-    let wide = estimates.iter().filter(half).count();
-    let without = estimates.iter().filter(|e| !e.has_interval()).count();
-    let of_few = match without {
-        0 => String::new(),
-        1 => ", 1 of them of fewer than three rounds".to_owned(),
-        n => format!(", {n} of them of fewer than three rounds"),
-    };
+        |e: &results::Estimate| (e.high - e.median).max(e.median - e.low) > WIDE * e.median.abs();
+    let wide = estimates.filter(results::Estimate::has_interval).filter(half).count();
     let are = if wide == 1 { "interval is" } else { "intervals are" };
-    (wide > 0)
-        .then(|| format!("{wide} {are} wider than ±10 %{of_few}: a longer --budget narrows them."))
+    (wide > 0).then(|| format!("{wide} {are} wider than ±10 %: a longer --budget narrows them."))
+}
+
+/// Which points were left with fewer rounds than an interval needs; `None` if none was. Tables show how many rounds each has.
+pub(crate) fn few_rounds_line(results: &[CaseResult]) -> Option<String> {
+    /// More cases are counted.
+    const NAMED: usize = 5;
+    let left = results.iter().filter(|r| r.doubts.contains(&Doubt::FewRounds));
+    let cases: Vec<&str> = left.map(|result| result.case.as_str()).collect();
+    let points_of = |name: &str| cases.iter().filter(|case| **case == name).count();
+    let mut names = distinct(cases.iter().copied());
+    names.sort_by_key(|name| std::cmp::Reverse(points_of(name)));
+    let counted = names.into_iter().map(|name| match points_of(name) {
+        1 => name.to_owned(),
+        points => format!("{points} of {name}"),
+    });
+    let names = text::listed(counted.collect(), NAMED);
+    let figures = match cases.len() {
+        0 => return None,
+        1 => "1 figure is of fewer than three rounds and has".to_owned(),
+        points => format!("{points} figures are of fewer than three rounds and have"),
+    };
+    Some(format!("{figures} no interval: {names}. A longer --budget measures all."))
 }
 
 #[cfg(test)]
@@ -106,9 +122,21 @@ mod tests {
             "2 of 5 figures may lie beyond their ±: modes 1, busy 1 (oscost show x --doubtful)";
         assert_eq!(line, expected);
         let line = width_line(&results).unwrap();
-        assert!(line.starts_with("3 intervals are wider than ±10 %, 1 of them of fewer"), "{line}");
+        assert!(line.starts_with("2 intervals are wider than ±10 %: a longer"), "{line}");
         assert_eq!((marks_line("x", &results[4..]), width_line(&results[4..])), (None, None));
         assert_eq!(in_brackets(&results, &[&results[0], &results[1]]), " (modes, busy)");
+    }
+
+    #[test]
+    fn figures_of_too_few_rounds_are_named_by_their_cases() {
+        let few = |case| time(case, vec![Doubt::FewRounds], f64::INFINITY);
+        let one = "1 figure is of fewer than three rounds and has no interval: a/a. A longer --budget \
+                   measures all.";
+        assert_eq!(few_rounds_line(&[few("a/a"), time("a/b", Vec::new(), 1.0)]).unwrap(), one);
+        let three = "3 figures are of fewer than three rounds and have no interval: 2 of a/b and a/a. A \
+                     longer --budget measures all.";
+        assert_eq!(few_rounds_line(&[few("a/a"), few("a/b"), few("a/b")]).unwrap(), three);
+        assert_eq!(few_rounds_line(&[time("a/a", vec![Doubt::Disturbed], 1.0)]), None);
     }
 
     #[test]

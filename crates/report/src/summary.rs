@@ -13,7 +13,7 @@ use results::{CaseResult, Document, Estimate, Interval, Outcome};
 
 use crate::grid::{self, Cell, Column};
 use crate::interval::{Uncertain, interval_columns, interval_line};
-use crate::marks::{in_brackets, marks, marks_line, width_line};
+use crate::marks::{few_rounds_line, in_brackets, marks, marks_line, width_line};
 use crate::measured::value_cell;
 use crate::page::{Ink, Page};
 use crate::quantity::{cycles_figure, figure, half_width, measured_half_width};
@@ -302,7 +302,7 @@ fn find_beside<'r>(
 fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
     let results = &document.results;
     let mut text = closing_line(results, took, page);
-    if let Some(line) = width_line(results) {
+    for line in [few_rounds_line(results), width_line(results)].into_iter().flatten() {
         text.push_str(&page.prose(Ink::Faint, &line));
     }
     if let Some(line) = disturbance_line(results) {

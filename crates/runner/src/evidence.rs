@@ -137,6 +137,7 @@ impl Evidence {
             group,
             area: 0,
             is_asked: false,
+            is_in_summary: cases::is_in_summary(&self.point.case, &self.point.params),
             planned,
             planned_per_boot,
             at_most: match plan.has_boots() || is_long {

@@ -7,14 +7,14 @@ use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribut
 use measure::frequency::{Slope, TimeAndChain};
 use measure::record::{Combine, MetricValue, OperationCounts, Series};
 use measure::stats::{
-    Interval, RoundValue, faster_of_pairs, interval_of, median, quantile, trimmed_mean,
+    Interval, ROUNDS_FOR_INTERVAL, RoundValue, faster_of_pairs, interval_of, median, quantile,
+    trimmed_mean,
 };
 use measure::{Direction, Doubt, TIME};
 use results::{CaseResult, Distribution, Estimate, FrequencySlope, Outcome, PerOp, Reference};
 
 use crate::evidence::{Evidence, Round};
 use crate::plan::Plan;
-use crate::schedule::OBSERVATIONS;
 
 /// A quiet share below this makes a figure doubtful.
 const QUIET_SHARE_AT_LEAST: f64 = 0.01;
@@ -194,13 +194,11 @@ impl Evidence {
         }
         let interval =
             interval_of(&values, plan.seed).at_least(resolution(&self.rounds, core) / 2.0);
-        // The interval of fewer rounds is wider. Sampled points are to be precise, and few processes do not show how much their
-        // rounds differ.
+        // The interval of three rounds is what it claims to be, if wide. Of fewer there is none, unless the user wants no more.
         let wanted = match plan.boots {
             Some(_) => 0,
-            None if self.of_trials => plan.trials_of(&self.point).min(QUIET_ROUNDS_AT_LEAST),
-            None if self.is_contended() => QUIET_ROUNDS_AT_LEAST,
-            None => OBSERVATIONS,
+            None if self.of_trials => plan.trials_of(&self.point).min(ROUNDS_FOR_INTERVAL),
+            None => ROUNDS_FOR_INTERVAL,
         };
         if values.len() < wanted {
             result.doubts.push(Doubt::FewRounds);

@@ -83,6 +83,8 @@ pub struct PointState {
     pub area: usize,
     /// Whether it is part of a question, which decides how many rounds it gets.
     pub is_asked: bool,
+    /// Whether a summary shows it: where time is short, it comes before others.
+    pub is_in_summary: bool,
     /// Rounds that it gets.
     pub planned: usize,
     /// The part of them that comes from one start of its system: all, unless several starts are measured.
@@ -169,9 +171,9 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
     }
 
     if now < allowed.planned {
-        // 4. All points get their planned rounds, in passes over all points, so that each has some if time is short. A point's
-        // rounds are spread over time.
-        let pass = state.planned_pass();
+        // 4. All points get their planned rounds, in passes over all points; where time is short, as many points as possible get the
+        // rounds that a figure needs. A point's rounds are spread over time.
+        let pass = state.planned_pass(allowed.planned.0 - now.0);
         let (ready, early): (Vec<Group>, Vec<Group>) =
             pass.into_iter().partition(|group| state.ready_at(group) <= now);
         if !ready.is_empty() {
@@ -251,6 +253,16 @@ impl PointState {
         !self.is_over && self.made < self.planned.min(self.planned_per_boot * boots)
     }
 
+    /// The rounds that it lacks of those that a figure needs.
+    fn lacks_needed(&self) -> usize {
+        self.planned.min(OBSERVATIONS).saturating_sub(self.made)
+    }
+
+    /// The time of one of its rounds, if there are any.
+    fn round_takes(&self) -> Option<Duration> {
+        self.cost.0.checked_div(u32::try_from(self.made).unwrap_or(u32::MAX))
+    }
+
     fn wants_more(&self) -> bool {
         !self.is_over && !self.is_precise && self.made < self.at_most
     }
@@ -292,9 +304,9 @@ impl State {
         self.alone(|point| point.host_pairs.is_some() && point.host_pairs == fewest)
     }
 
-    /// The groups that have the smallest part of their planned rounds. Where one has more planned rounds than another, it is in
-    /// more passes.
-    fn planned_pass(&self) -> Vec<Group> {
+    /// The groups that have the smallest part of their planned rounds, of those that can get the rounds that a figure needs in the
+    /// time left. Where one has more planned rounds than another, it is in more passes.
+    fn planned_pass(&self, left: Duration) -> Vec<Group> {
         let boots =
             |point: &PointState| self.boots_done.get(point.system).map_or(1, |done| done + 1);
         let lacks = |point: &PointState| point.lacks_planned(boots(point));
@@ -303,9 +315,42 @@ impl State {
             let lacking = group.iter().map(|&at| &self.points[at]).filter(|point| lacks(point));
             lacking.map(|point| point.made * passes / point.planned.max(1)).min()
         };
-        let mut groups = self.grouped(lacks);
+        let mut groups = self.affordable(self.grouped(lacks), left);
         let fewest = groups.iter().filter_map(passes_of).min();
         groups.retain(|group| passes_of(group) == fewest);
+        groups
+    }
+
+    /// Those of these groups that get all the rounds that a figure needs if those of the summary come first, then those that need
+    /// least time for them; all, if there is time for all or for none. A point without rounds is taken for an ordinary one.
+    fn affordable(&self, mut groups: Vec<Group>, left: Duration) -> Vec<Group> {
+        let rounds: usize = self.points.iter().map(|point| point.made).sum();
+        let took: Duration = self.points.iter().map(|point| point.cost.0).sum();
+        let usual = took / u32::try_from(rounds).unwrap_or(u32::MAX).max(1);
+        let need = |group: &Group| {
+            let points = || group.iter().map(|&at| &self.points[at]);
+            let rounds = points().map(PointState::lacks_needed).max().unwrap_or(0);
+            let each: Duration = points().map(|point| point.round_takes().unwrap_or(usual)).sum();
+            each * u32::try_from(rounds).unwrap_or(u32::MAX)
+        };
+        let is_last = |group: &Group| !group.iter().any(|&at| self.points[at].is_in_summary);
+        // Those of equal need in the same order each time: a group that was begun is to be completed.
+        let order = |group: &Group| (is_last(group), need(group), self.points[group[0]].group);
+        let mut needs: Vec<(bool, Duration, usize)> = groups.iter().map(order).collect();
+        needs.retain(|(_, need, _)| !need.is_zero());
+        needs.sort_unstable();
+        let mut sum = Duration::ZERO;
+        let fit = needs.iter().filter(|(_, need, _)| {
+            let fits = sum + *need <= left;
+            sum += if fits { *need } else { Duration::ZERO };
+            fits
+        });
+        let fit: BTreeSet<usize> = fit.map(|(.., group)| *group).collect();
+        // Rounds of few points would wait for each other.
+        let fit_apart = APART * OBSERVATIONS as u32 <= left;
+        if fit_apart && !fit.is_empty() && fit.len() < needs.len() {
+            groups.retain(|group| fit.contains(&self.points[group[0]].group));
+        }
         groups
     }
 

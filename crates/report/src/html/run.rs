@@ -14,7 +14,7 @@ use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text};
 use crate::html::view::View;
 use crate::interval::interval_line;
-use crate::marks::{marks, marks_line, width_line};
+use crate::marks::{few_rounds_line, marks, marks_line, width_line};
 use crate::page::Page;
 use crate::quantity::cycles_figure;
 use crate::results_table::closing_line;
@@ -60,7 +60,7 @@ pub(super) fn summary(view: &View) -> Markup {
         }
         @if !findings.is_empty() { ul.findings { @for finding in &findings { li { (Text(finding)) } } } }
         p { (Text(closing.trim())) }
-        @for line in [marks_line(&view.document.run.id, results), width_line(results)].into_iter().flatten() { p { (Text(&line)) } }
+        @for line in [marks_line(&view.document.run.id, results), few_rounds_line(results), width_line(results)].into_iter().flatten() { p { (Text(&line)) } }
         @if let Some(line) = interval_line(results) { p { (Text(&line)) } }
     }
 }

@@ -100,6 +100,7 @@ impl Present {
                 group,
                 area: 0,
                 is_asked: false,
+                is_in_summary: false,
                 planned,
                 planned_per_boot: planned,
                 at_most,
