@@ -14,7 +14,7 @@ use crate::spread::{Spread, grid_step, welch};
 
 /// Smaller differences, as shares, are not reported, independent of the spread of the rounds: the placement of a
 /// program and its data in memory changes a figure by this share.
-pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
+pub const FLOOR_AT_LEAST: f64 = 0.01;
 /// The same for core cycles, which are independent of the core's frequency and of disturbances.
 const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;
 /// Differences between separate runs in which too few rounds were quiet are reported beyond a factor of 2. A neighbour that never
@@ -40,7 +40,7 @@ pub struct Ratio {
 
 impl Ratio {
     /// From a logarithm and the half-width of its interval.
-    pub(crate) fn of_log(by: f64, half: f64) -> Self {
+    pub fn of_log(by: f64, half: f64) -> Self {
         Self { mid: by.exp(), low: (by - half).exp(), high: (by + half).exp() }
     }
 

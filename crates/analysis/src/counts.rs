@@ -65,8 +65,8 @@ fn named(per_op: &PerOp) -> BTreeMap<String, f64> {
 mod tests {
     use super::*;
     use crate::dimension::Dimension;
-    use crate::simulated::{document, rounds_of};
     use crate::table::{Question, tabulate};
+    use simulated::{document, rounds_of};
 
     #[test]
     fn counts_that_differ_are_listed_and_others_are_not() {

@@ -140,7 +140,7 @@ impl Condition {
     pub fn holds(&self, run: &Document, result: &CaseResult) -> bool {
         let Some(value) = self.dimension.value(run, result) else { return false };
         match self.dimension {
-            Dimension::Case => cases::matches_filter(&self.value, &value),
+            Dimension::Case => catalog::matches_filter(&self.value, &value),
             Dimension::Param(_) => same_value(&self.value, &value),
             _ => value == self.value,
         }
@@ -181,7 +181,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::simulated::{document, rounds_of};
+    use simulated::{document, rounds_of};
 
     #[test]
     fn names_are_dimensions_or_refused() {

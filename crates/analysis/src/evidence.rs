@@ -135,7 +135,7 @@ mod tests {
     use rand::rngs::StdRng;
 
     use super::*;
-    use crate::simulated::noise;
+    use simulated::noise;
 
     fn of(differences: &[f64]) -> (f64, Variance) {
         let count = differences.len() as f64;

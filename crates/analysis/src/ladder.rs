@@ -185,8 +185,8 @@ fn added(before: Found, of: Found, facts: &Facts, judge: &Judge) -> Option<Added
 mod tests {
     use super::*;
     use crate::dimension::Dimension;
-    use crate::simulated::{document, rounds_of};
     use crate::table::{Question, tabulate};
+    use simulated::{document, rounds_of};
 
     #[test]
     fn layers_are_known_by_name_or_by_the_machine() {

@@ -240,7 +240,7 @@ mod tests {
 
     use super::*;
     use crate::change::Sides;
-    use crate::simulated::{document, noise, rounds_of};
+    use simulated::{document, noise, rounds_of};
 
     /// The sample of `points` points with these true logarithms of ratios, whose rounds differ by `own`, and by a
     /// disturbance of each round that all points share.

@@ -44,7 +44,7 @@ mod tests {
     use rand::rngs::StdRng;
 
     use super::*;
-    use crate::simulated::{noise, outlier};
+    use simulated::{noise, outlier};
 
     #[test]
     fn means_over_the_places_are_divided() {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use cases::{AREAS, Application, Design, Select};
+use catalog::{Application, Design, Select, areas};
 use measure::{Metric, Params, TIME};
 use results::{Direction, Outcome};
 use serde::Serialize;
@@ -183,7 +183,7 @@ impl<'a> Measuring<'_, 'a> {
 
     /// The points of the designs of all applications, one family for each metric.
     fn designs(&self, at: &Selection) -> Vec<Family<'a>> {
-        let applications = AREAS.iter().flat_map(|area| area.applications);
+        let applications = areas().iter().flat_map(|area| area.applications);
         let families = applications.flat_map(|application| {
             application.metrics.iter().map(|metric| self.family(application, metric, at))
         });

@@ -123,7 +123,7 @@ fn sums<'r>(terms: &[(f64, &'r Rounds)], of: fn(&'r Rounds) -> &'r Timed) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulated::rounds_of;
+    use simulated::rounds_of;
 
     /// A time whose rounds began every 100 ms, so many ms later than those of others.
     fn every_100_ms(values: &[f64], later: i64) -> CaseResult {

@@ -8,12 +8,12 @@ use rand::{RngExt, SeedableRng};
 const DRAWS: usize = 2_000;
 
 /// What follows from the rounds as they were, and from resampled ones.
-pub(crate) struct Bootstrap<T> {
+pub struct Bootstrap<T> {
     /// From the rounds as they were.
-    pub(crate) center: T,
+    pub center: T,
     draws: Vec<T>,
     /// The number of rounds that all series have.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
 }
 
 impl Bootstrap<Vec<f64>> {
@@ -21,7 +21,7 @@ impl Bootstrap<Vec<f64>> {
     ///
     /// A round is a pass over all series. If all have the same number of values, whole passes are resampled, so that a
     /// disturbance of a pass stays together; if rounds were lost, each series is resampled independently.
-    pub(crate) fn of(series: &[&[f64]], seed: u64) -> Self {
+    pub fn of(series: &[&[f64]], seed: u64) -> Self {
         let center = series.iter().map(|values| median(&mut values.to_vec())).collect();
         let rounds = series.iter().map(|values| values.len()).min().unwrap_or(0);
         let mut rng = StdRng::seed_from_u64(seed);
@@ -49,7 +49,7 @@ impl Bootstrap<Vec<f64>> {
 impl<T> Bootstrap<T> {
     /// What follows from these; `None` if nothing follows from the rounds as they were. Resamples from which nothing follows are
     /// left out.
-    pub(crate) fn map<U>(&self, figure: impl Fn(&T) -> Option<U>) -> Option<Bootstrap<U>> {
+    pub fn map<U>(&self, figure: impl Fn(&T) -> Option<U>) -> Option<Bootstrap<U>> {
         let center = figure(&self.center)?;
         let draws = self.draws.iter().filter_map(figure).collect();
         Some(Bootstrap { center, draws, rounds: self.rounds })
@@ -57,7 +57,7 @@ impl<T> Bootstrap<T> {
 
     /// The interval, at [`measure::stats::LEVEL`], of a figure that follows from these. The percentiles are expanded as those
     /// of [`measure::stats::interval_of`].
-    pub(crate) fn interval(&self, figure: impl Fn(&T) -> f64) -> Interval {
+    pub fn interval(&self, figure: impl Fn(&T) -> f64) -> Interval {
         let median = figure(&self.center);
         let mut figures: Vec<f64> = self.draws.iter().map(figure).collect();
         if figures.is_empty() {

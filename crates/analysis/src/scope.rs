@@ -5,9 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::{Doubt, Role};
 use results::{CaseResult, Direction, Document, Outcome, Reference};
 
-/// The cases of servers under load.
-pub(crate) const SERVERS: [&str; 2] = ["net/answer", "net/requests"];
-
 type PointOf<'a> = (&'a str, &'a BTreeMap<String, String>);
 
 /// The compared results of `base`, each with its counterpart in `new`.
@@ -30,7 +27,7 @@ pub(crate) fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
         let is_said_otherwise = match role(result) {
             Role::Derived => true,
             Role::SameAs(other) => beside(other),
-            Role::Figure | Role::OwnCost | Role::Failures => false,
+            Role::Figure | Role::OwnCost | Role::Failures | Role::CpuShare => false,
         };
         result.better != Direction::Neither && !is_said_otherwise
     })
@@ -38,7 +35,7 @@ pub(crate) fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
 
 /// How runs are compared by the metric of this result; of one that this version does not know, by itself.
 fn role(result: &CaseResult) -> Role {
-    cases::metric(&result.case, &result.metric).map_or(Role::Figure, |metric| metric.role)
+    catalog::metric(&result.case, &result.metric).map_or(Role::Figure, |metric| metric.role)
 }
 
 pub(crate) fn is_unsupported(result: &CaseResult) -> bool {
@@ -127,7 +124,7 @@ impl PointFacts<'_> {
 
 /// The name of the case's metric in that role.
 fn metric_of(result: &CaseResult, role: Role) -> Option<&'static str> {
-    let case = cases::find(&result.case)?;
+    let case = catalog::find(&result.case)?;
     case.metrics.iter().find(|metric| metric.role == role).map(|metric| metric.name)
 }
 

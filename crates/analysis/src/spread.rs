@@ -146,7 +146,7 @@ pub(crate) fn neighbours<'a>(
 }
 
 /// The error of a difference and its degrees of freedom, from those of both sides (Welch 1947, Satterthwaite 1946).
-pub(crate) fn welch((a, a_degrees): (f64, f64), (b, b_degrees): (f64, f64)) -> (f64, f64) {
+pub fn welch((a, a_degrees): (f64, f64), (b, b_degrees): (f64, f64)) -> (f64, f64) {
     let (a, b) = (a.powi(2), b.powi(2));
     let below = a.powi(2) / a_degrees + b.powi(2) / b_degrees;
     let degrees = if below > 0.0 { (a + b).powi(2) / below } else { a_degrees };

@@ -1,12 +1,12 @@
 //! Results of one or several runs as a table: the values of a dimension are its columns, and the results that are equal in
 //! everything else are a row.
 //!
-//! Between systems, operations with different names are matched: those of [`cases::COUNTERPARTS`], and those that the user
+//! Between systems, operations with different names are matched: those of [`catalog::counterparts`], and those that the user
 //! has paired ([`Renaming`]).
 
 use std::collections::BTreeMap;
 
-use cases::COUNTERPARTS;
+use catalog::counterparts;
 use measure::Params;
 use results::{CaseResult, Direction, Document, Outcome, PointKey};
 use thiserror::Error;
@@ -464,7 +464,7 @@ fn identity(
         return (pair.new.clone(), params, usize::from(!is_preferred));
     }
     // Within a run, both would be found in the same column.
-    let mut pairs = COUNTERPARTS.iter().filter(|_| by.is_of_runs());
+    let mut pairs = counterparts().filter(|_| by.is_of_runs());
     if let Some(pair) = pairs.find(|pair| pair.windows.matches(&result.case, &params)) {
         params.retain(|key, _| !pair.windows.params.iter().any(|(name, _)| name == key));
         let named = pair.unix.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
@@ -478,7 +478,7 @@ fn identity(
 mod tests {
     use super::*;
     use crate::dimension::Condition;
-    use crate::simulated::{document, rounds_of, unsupported};
+    use simulated::{document, rounds_of, unsupported};
 
     fn by(name: &str) -> Dimension {
         Dimension::parse(name).unwrap()

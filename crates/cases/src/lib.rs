@@ -1,14 +1,10 @@
 //! What oscost measures: one small file per case, one folder per area.
 //!
-//! To add a case, add a file to its area's folder and a line to that folder's list; `CONTRIBUTING.md`
-//! shows it with a real one.
+//! To add a case, add a file to its area's folder and a line to that folder's list; `CONTRIBUTING.md` shows how with an example.
 
-mod area;
 pub mod atomic;
-mod case;
 pub mod clock;
 pub mod concurrency;
-mod counterparts;
 pub mod file;
 pub mod ipc;
 pub mod lock;
@@ -20,7 +16,6 @@ pub mod order;
 pub mod partner;
 pub mod place;
 pub mod process;
-mod registry;
 pub mod scale;
 pub mod signal;
 pub mod switch;
@@ -30,15 +25,42 @@ pub mod time;
 pub mod timer;
 mod together;
 
-pub use area::{Application, Area, Design, Finding, Layout, Need, Select, SummaryRow};
-pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
+pub(crate) use catalog::*;
 pub(crate) use platform::{on_linux, on_unix, on_windows, on_x86_64};
 
-pub use counterparts::{COUNTERPARTS, Counterpart};
-pub use registry::{
-    AREAS, all, area, find, includes, is_beyond, is_experiment, is_in_summary, matches_filter,
-    metric, needs_of, only_by, trials_of,
-};
+/// All areas, in the order they are listed and shown.
+pub const AREAS: &[&Area] = &[
+    &clock::AREA,
+    &syscall::AREA,
+    &memory::AREA,
+    &atomic::AREA,
+    &signal::AREA,
+    &timer::AREA,
+    &lock::AREA,
+    &process::AREA,
+    &thread::AREA,
+    &switch::AREA,
+    &ipc::AREA,
+    &concurrency::AREA,
+    &file::AREA,
+    &net::AREA,
+    &mail::AREA,
+    &scale::AREA,
+    &op::AREA,
+    &time::AREA,
+];
+
+/// Makes these the areas of this process.
+pub fn install() {
+    catalog::install(AREAS);
+}
+
+/// Tests have the areas of the program.
+#[cfg(test)]
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    crate::install();
+}
 
 #[cfg(test)]
 mod tests {
@@ -153,7 +175,7 @@ mod tests {
             assert!(labels.insert(label.clone()), "{label} twice");
             assert!(case.operation.ends_with('.') && case.operation.len() > 15, "{label}");
             assert!(!case.comparable_to.is_empty(), "{label}");
-            assert!(!std::ptr::fn_addr_eq(case.run, case::has_no_run as case::Run), "{label}");
+            assert!(!std::ptr::fn_addr_eq(case.run, has_no_run as Run), "{label}");
             for param in case.params {
                 assert!(!param.default.is_empty() && !param.full.is_empty(), "{label}");
             }

@@ -16,7 +16,7 @@ use servers::{Protocol, Task};
 /// The first argument of a worker; the second is its order as JSON.
 pub const WORKER: &str = "worker";
 
-/// What a worker prints that was started only to see whether that works.
+/// What a worker prints that was started only to check that workers can be started.
 pub const PROBED: &str = "started";
 
 /// The task of a worker.
@@ -28,13 +28,14 @@ pub enum WorkerOrder {
     /// Runs a server. Prints its address, then its resource usage whenever it reads a line from standard input, until
     /// the end of standard input.
     Serve(ServeOrder),
-    /// Runs an SMTP sink, in the same way.
+    /// Runs an SMTP sink. Prints its address, then its resource usage whenever it reads a line from standard input, until the end
+    /// of standard input.
     Sink(SinkOrder),
     /// Serves one client, whose connection is standard input and output.
     Stdio(StdioOrder),
-    /// Loads a library of the user and prints the name of its function.
+    /// Loads a library of the user and prints the name of the library's function.
     Name(NameOrder),
-    /// Prints [`PROBED`]: shows that workers can be started.
+    /// Prints [`PROBED`], which shows that workers can be started.
     Probe,
 }
 
@@ -43,46 +44,46 @@ pub enum WorkerOrder {
 pub struct NameOrder {
     /// The library.
     pub library: LibraryFile,
-    /// The pid of the process that asks: the worker ends with it.
+    /// Process id of the process that gave the order: the worker ends with it.
     pub parent: u32,
 }
 
 /// The server to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServeOrder {
-    /// Name of its architecture.
+    /// Name of the server's architecture.
     pub architecture: String,
-    /// The protocol that it speaks.
+    /// Protocol of the server.
     #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub protocol: Protocol,
-    /// The address to listen at; port 0 is any free one.
+    /// Address to listen at; port 0 is any free one.
     pub listen: SocketAddr,
     /// The time limit for a client, in ms.
     pub timeout_ms: u64,
     /// The number of threads or processes started in advance, for architectures that do so.
     pub workers: usize,
-    /// The CPUs that it may use.
+    /// CPUs that the server may use.
     pub cpus: Vec<usize>,
     /// The work for each request.
     pub task: Task,
-    /// Memory in bytes that it uses besides what it needs.
+    /// Memory in bytes that the server uses besides what it needs.
     pub memory: usize,
-    /// The most connections that wait to be accepted; the system's limit if `None`.
+    /// Maximum number of connections that wait to be accepted; the system's limit if `None`.
     pub backlog: Option<u16>,
-    /// The tracepoint that counts its system calls; `None` if they are not counted.
+    /// Tracepoint that counts the server's system calls; `None` if they are not counted.
     pub tracepoint: Option<u64>,
 }
 
 /// The sink to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SinkOrder {
-    /// The addresses to listen at; port 0 is any free one.
+    /// Addresses to listen at; port 0 is any free one.
     pub listen: Vec<SocketAddr>,
-    /// Delays of its replies.
+    /// Delays of the sink's replies.
     pub latencies: Vec<Latency>,
-    /// The CPUs that it may use.
+    /// CPUs that the sink may use.
     pub cpus: Vec<usize>,
-    /// The tracepoint that counts its system calls; `None` if they are not counted.
+    /// Tracepoint that counts the sink's system calls; `None` if they are not counted.
     pub tracepoint: Option<u64>,
 }
 
@@ -96,7 +97,7 @@ pub struct StdioOrder {
     pub timeout_ms: u64,
     /// The work for each request.
     pub task: Task,
-    /// The server's process id; the worker ends when the server does.
+    /// Process id of the server; the worker ends when the server does.
     pub server: u32,
 }
 

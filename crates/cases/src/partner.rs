@@ -1,9 +1,9 @@
 //! A measuring task and its partners, as threads of one process or as processes, on one CPU, on two, or unpinned.
 //!
-//! A mechanism makes one end for each task ([`Tasks::beside`]). The measuring task's end goes to the thread of the round,
-//! the others to the partners, which answer until they receive a message to stop. It is sent when the measuring task drops
-//! its end, also after an error or a panic. Processes end when the measuring task is killed, and it is killed
-//! when one of them is.
+//! A mechanism makes one end for each task ([`Tasks::beside`]). The measuring task's end goes to the thread of the round, the
+//! others to the partners, which answer until they receive a message to stop. The measuring task sends that message when it drops
+//! its end, also after an error or a panic. Partner processes end when the measuring task is killed, and the measuring task is
+//! killed when one of them is.
 
 use std::time::{Duration, Instant};
 
@@ -16,29 +16,29 @@ use platform::topology::Distance;
 use crate::place::{self, APART};
 use crate::{Param, Takes, value_of};
 
-/// A partner process that has not ended this long after the measuring task is killed.
+/// Maximum time for a partner process to end after the measuring task; then it is killed.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
-/// After an error of the measuring task, a partner that has ended is seen to have within this.
+/// Maximum time to wait, after an error of the measuring task, for the exit status of a partner that failed.
 const SHOWS_ITS_END_WITHIN: Duration = Duration::from_secs(1);
 
-/// Tasks as processes and as threads.
+/// The parameter `as`: tasks as processes and as threads.
 pub const AS: Param = Param::new("as", &["processes", "threads"])
     .meaning("whether the tasks are processes, or threads of one process");
 
-/// As [`AS`], but as threads only with `--full`.
+/// Like [`AS`], with threads only in a full run.
 pub const AS_PROCESSES: Param = Param { default: &["processes"], ..AS };
 
-/// As [`AS`], for cases that systems without fork have too: there as threads only.
+/// Like [`AS`], but with threads only on systems without fork.
 pub const AS_WHERE_POSSIBLE: Param = if CAN_FORK { AS } else { AS_THREADS };
 
-/// As [`AS_PROCESSES`], for cases that systems without fork have too: there as threads only.
+/// Like [`AS_PROCESSES`], but with threads only on systems without fork.
 pub const AS_PROCESSES_WHERE_POSSIBLE: Param = if CAN_FORK { AS_PROCESSES } else { AS_THREADS };
 
-/// For what only threads of one process can share.
+/// The parameter `as` of mechanisms that only threads of one process can share.
 pub const AS_THREADS: Param = Param { default: &["threads"], full: &["threads"], ..AS };
 
-/// On one CPU, on two, and where the scheduler puts them.
+/// The parameter `place`: tasks on one CPU, on two, and unpinned.
 pub const PLACE: Param = Param::new("place", &["same", "other", "unpinned"])
     .meaning(
         "tasks pinned to the same CPU, to another CPU than the measuring one, or \
@@ -48,32 +48,33 @@ pub const PLACE: Param = Param::new("place", &["same", "other", "unpinned"])
     )
     .takes(Takes::Words(APART));
 
-/// As [`PLACE`], by default on one CPU only.
+/// Like [`PLACE`], but on one CPU only by default.
 pub const PLACE_SAME: Param = Param { default: &["same"], ..PLACE };
 
-/// As [`PLACE`], by default on two CPUs only.
+/// Like [`PLACE`], but on two CPUs only by default.
 pub const PLACE_OTHER: Param = Param { default: &["other"], ..PLACE };
 
-/// Whether the tasks of a point with these parameters run on several CPUs, or may. The workers of a group are no partners.
+/// Whether the tasks of a point with these parameters run on several CPUs, or may do so. False for groups of workers, which have
+/// no partner tasks.
 pub fn spans_cpus(params: &Params) -> bool {
     let is_apart = params.get("place").is_some_and(|place| place != "same");
     is_apart && !params.contains_key("workers")
 }
 
-/// Where the tasks run.
+/// CPUs on which the tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskPlace {
-    /// All on the measuring CPU.
+    /// All tasks run on the measuring CPU.
     Same,
-    /// The partner on another CPU than the measuring task.
+    /// The partner runs on another CPU than the measuring task.
     Other,
-    /// Where the scheduler puts them.
+    /// The scheduler places the tasks.
     Unpinned,
-    /// The partner on a CPU this far from that of the measuring task.
+    /// The partner runs on a CPU at this distance from that of the measuring task.
     Apart(Distance),
 }
 
-/// What the tasks are, and where they run.
+/// The kind of the tasks, and the CPUs on which they run.
 #[derive(Debug, Clone)]
 pub struct Tasks {
     processes: bool,
@@ -82,7 +83,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Tasks as `params` (`as`, `place`) ask for; the calling thread is the measuring one, and is placed now.
+    /// The tasks that `params` (`as`, `place`) describe. The calling thread becomes the measuring task and is pinned at once.
     ///
     /// # Errors
     /// `Unsupported` if there is no such second CPU, or if threads cannot be pinned.
@@ -96,10 +97,10 @@ impl Tasks {
         Self::new(round.order(), value_of(params, "as")? == "processes", place)
     }
 
-    /// Tasks of this kind at this place; the calling thread is the measuring one, and is placed now.
+    /// Tasks of this kind at this place. The calling thread becomes the measuring task and is pinned at once.
     ///
     /// # Errors
-    /// As [`Tasks::of`].
+    /// `Unsupported` if there is no such second CPU, or if threads cannot be pinned.
     pub fn new(order: &RoundOrder, processes: bool, place: TaskPlace) -> Result<Self, CaseError> {
         let cpus = match place {
             TaskPlace::Apart(distance) => {
@@ -118,12 +119,12 @@ impl Tasks {
         Ok(tasks)
     }
 
-    /// Where they run.
+    /// The place of the tasks.
     pub fn place(&self) -> TaskPlace {
         self.place
     }
 
-    /// Which kind of tasks share memory.
+    /// How the tasks share memory: as processes or as threads.
     pub fn sharing(&self) -> Sharing {
         if self.processes { Sharing::Processes } else { Sharing::Threads }
     }
@@ -131,7 +132,7 @@ impl Tasks {
     /// Times `operation`, on the measuring CPU unless the tasks are unpinned.
     ///
     /// # Errors
-    /// As [`Round::time`].
+    /// Errors of [`Round::time`].
     pub fn time(&self, round: &mut Round, operation: impl FnMut()) -> Result<(), CaseError> {
         round.has_partners(matches!(self.place, TaskPlace::Same | TaskPlace::Unpinned));
         match self.place {
@@ -142,12 +143,12 @@ impl Tasks {
         }
     }
 
-    /// Runs `measure` with the first of `ends` on this thread, and `partner` with each other end and its number in a task
-    /// of its own. `measure` makes the partners return before or when it drops its end. An end that is dropped closes
-    /// nothing but its own descriptors, because each process drops its copies of the others' ends.
+    /// Runs `measure` with the first of `ends` on this thread, and `partner` with each other end and its number in a separate
+    /// task. `measure` makes the partners return at the latest when it drops its end. Dropping an end closes only the descriptors
+    /// of that end, because each process drops its copies of the others' ends.
     ///
     /// # Errors
-    /// Those of `measure`; those of a partner; if a process cannot be made.
+    /// Errors of `measure` and of the partners, and failure to create a process.
     pub fn beside<E: Send>(
         &self,
         ends: Vec<E>,
@@ -165,7 +166,7 @@ impl Tasks {
         }
     }
 
-    /// Places a partner.
+    /// Pins the calling partner to its CPUs.
     fn take_place(&self) -> Result<(), CaseError> {
         match (self.place, &self.cpus[..]) {
             (TaskPlace::Same, [.., last]) => pin_thread(*last),
@@ -174,7 +175,8 @@ impl Tasks {
         }
     }
 
-    /// Lets the calling thread run on all of `cpus`: where threads cannot be pinned, it does so anyway.
+    /// Lets the calling thread run on all of `cpus`. Succeeds where threads cannot be pinned, since a thread runs on all CPUs
+    /// there.
     fn stay(&self, cpus: &[usize]) -> Result<(), CaseError> {
         match pin_thread_to_any(cpus) {
             Err(CaseError::Unsupported(_)) => Ok(()),
@@ -211,8 +213,8 @@ fn beside_processes<E>(
 ) -> Result<(), CaseError> {
     let mut ends: Vec<Option<E>> = ends.into_iter().map(Some).collect();
     let mut children = Vec::new();
-    // A mechanism without an end of file would wait for a partner that was killed. Dropped before the children, which are
-    // killed when dropped.
+    // The watch kills this process when a partner is killed: a mechanism without an end of file would wait for that partner
+    // forever. It is dropped before the children, which are killed when dropped.
     let watch = EndWithChildren::begin();
     for number in 1..ends.len() {
         children.push(fork(|| {
@@ -231,12 +233,13 @@ fn beside_processes<E>(
     ends.clear();
     let measured = measure(own);
     drop(watch);
-    // After an error the children are killed: each is dropped.
+    // An error returns here and drops the children, which kills them.
     measured.map_err(|reason| with_end_of_child(reason, &mut children))?;
     children.iter_mut().try_for_each(await_end)
 }
 
-/// An end of file is seen before the partner that caused it has ended: how it did is the reason.
+/// The reason of the measuring task, with that of a partner that ended. The measuring task sees the end of file before its
+/// partner has ended, so this waits for the partner's exit status.
 fn with_end_of_child(reason: CaseError, children: &mut [Child]) -> CaseError {
     let CaseError::Failed(text) = &reason else { return reason };
     let began = Instant::now();
@@ -245,7 +248,7 @@ fn with_end_of_child(reason: CaseError, children: &mut [Child]) -> CaseError {
         running = 0;
         for child in children.iter_mut() {
             match child.try_wait() {
-                // It may be killed together with the worker, or instead of it.
+                // A signal may have killed the partner together with the worker, or instead of it.
                 Some(Err(how)) if how.contains("signal") => {
                     return CaseError::Interrupted(format!("a partner process: {how}"));
                 }
@@ -278,7 +281,7 @@ fn await_end(child: &mut Child) -> Result<(), CaseError> {
     }
 }
 
-/// A partner that fails makes the measuring task fail: both reasons.
+/// The outcome of the measuring task. If it and a partner failed, the error has both reasons.
 fn with_reason_of_partner(
     measured: Result<(), CaseError>,
     partner: Result<(), CaseError>,

@@ -6,10 +6,10 @@ use platform::topology::Distance;
 
 use crate::{Param, Takes, value_of};
 
-/// The places that depend on what the CPUs have in common, nearest first.
+/// Values of `place` that depend on what the CPUs have in common, nearest first.
 pub const APART: &[&str] = &["smt", "core", "cache", "socket"];
 
-/// On which CPUs workers run.
+/// The parameter `place` of workers.
 pub const PLACE: Param = Param::new("place", &["spread"])
     .meaning(
         "workers all on the same CPU, spread one to a CPU in turn, or unpinned; or in \
@@ -20,17 +20,17 @@ pub const PLACE: Param = Param::new("place", &["spread"])
     .full(&["same", "spread", "unpinned"])
     .takes(Takes::Words(APART));
 
-/// As [`PLACE`], where a run measures only the usual one unless another is asked for.
+/// Like [`PLACE`], but a run measures only `spread` unless another place is requested.
 pub const SPREAD: Param = Param {
     full: &["spread"],
     takes: Takes::Words(&["same", "unpinned", "smt", "core", "cache", "socket"]),
     ..PLACE
 };
 
-/// The place that the parameter `place` asks for; spread where a case has no such parameter.
+/// The place that the parameter `place` names; spread if a case has no such parameter.
 ///
 /// # Errors
-/// `Failed` if it has a value that is no place.
+/// `Failed` if the value is no place.
 pub fn place_of(params: &Params) -> Result<WorkerPlace, CaseError> {
     if !params.contains_key(PLACE.name) {
         return Ok(WorkerPlace::Spread);
@@ -43,10 +43,10 @@ pub fn place_of(params: &Params) -> Result<WorkerPlace, CaseError> {
     })
 }
 
-/// How far apart the CPUs of one of [`APART`] are.
+/// The distance between CPUs that one of [`APART`] names.
 ///
 /// # Errors
-/// `Failed` if it is none of them.
+/// `Failed` for any other word.
 pub fn distance_of(word: &str) -> Result<Distance, CaseError> {
     match word {
         "smt" => Ok(Distance::Thread),

@@ -1,4 +1,4 @@
-//! Threads that do the same at the same time: batches of operations, each on a CPU of its own, or a share of some items.
+//! Threads that work at the same time: batches of operations, each thread on its own CPU, or one item of a list each.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,37 +9,37 @@ use measure::trial::Timed;
 use measure::{CaseError, Round};
 use platform::cpu::pin_thread;
 
-/// How long a thread that is ready waits for the others.
+/// Time for which a thread that is ready waits for the others.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What one thread did.
+/// Result of one thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
     /// Number of operations.
     pub operations: u64,
-    /// Their time.
+    /// Time of these operations.
     pub took: Duration,
 }
 
-/// What one of the threads does.
+/// Work of one of the threads.
 pub trait Work {
-    /// Does a batch of operations, of 10 to 1,000 us; returns their number.
+    /// Carries out a batch of operations that takes 10 to 1,000 us; returns their number.
     ///
     /// # Errors
-    /// If it cannot be done.
+    /// The error of the operation that failed.
     fn batch(&mut self) -> Result<u64, CaseError>;
 
-    /// Checks, off the clock, that all batches did what they should.
+    /// Checks, off the clock, that all batches had the right effect.
     ///
     /// # Errors
-    /// `Implausible` if they did not.
+    /// `Implausible` if they had not.
     fn verify(&mut self) -> Result<(), CaseError>;
 }
 
-/// The CPUs of so many threads, from the last down, so that a single one has the CPU of all other single measurements.
+/// CPUs of `workers` threads, from the last down: a single worker has the CPU on which all single-threaded cases are measured.
 ///
 /// # Errors
-/// `Unsupported` if there are fewer.
+/// `Unsupported` if this process may use fewer CPUs.
 pub fn cpus_of(workers: usize, round: &Round) -> Result<Vec<usize>, CaseError> {
     let all = &round.order().cpus;
     if workers > all.len() {
@@ -49,11 +49,11 @@ pub fn cpus_of(workers: usize, round: &Round) -> Result<Vec<usize>, CaseError> {
     Ok(all.iter().rev().take(workers).copied().collect())
 }
 
-/// Prepares one thread for each of `cpus`, which start together and do batches for `span`; what each did. `prepare` is called
-/// in the thread, on its CPU, with its number.
+/// Starts one thread on each of `cpus`. All begin together, carry out batches for `span`, and give one share each. `prepare` is
+/// called in each thread, on its CPU, with its number.
 ///
 /// # Errors
-/// `Unsupported` if threads cannot be pinned; else that of the first thread that failed.
+/// `Unsupported` if threads cannot be pinned; otherwise the error of the first thread that failed.
 pub fn together<W: Work>(
     clock: Clock,
     cpus: &[usize],
@@ -80,7 +80,7 @@ pub fn together<W: Work>(
         let one = &one;
         let start = |(number, &cpu): (usize, &usize)| {
             let started = std::thread::Builder::new().spawn_scoped(scope, move || one(number, cpu));
-            // Those that did start must not wait for it.
+            // Counts as ready, so that the threads that did start do not wait for this one.
             started.inspect_err(|_| {
                 failed.store(true, Ordering::Release);
                 ready.fetch_add(1, Ordering::AcqRel);
@@ -105,10 +105,10 @@ pub fn together<W: Work>(
     })
 }
 
-/// Does `work` with each of the items in a thread of its own, which begin together; what each gave, in the order of the items.
+/// Calls `work` with each item in a separate thread; the threads begin together. Returns the results in the order of the items.
 ///
 /// # Errors
-/// That of the first item whose thread failed; `Failed` if it panicked.
+/// The error of the first item whose thread failed; `Failed` if the thread panicked.
 pub fn at_once<T: Send, R: Send>(
     items: impl ExactSizeIterator<Item = T>,
     work: impl Fn(T) -> Result<R, CaseError> + Sync,
@@ -124,12 +124,13 @@ pub fn at_once<T: Send, R: Send>(
         let threads: Vec<_> = items.map(start).collect();
         let panicked = |_| Err(CaseError::Failed("a thread of the trial panicked".into()));
         let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked));
-        // All are joined, also after an error.
+        // Collects twice: the first time joins all threads, also after an error.
         ended.collect::<Vec<_>>().into_iter().collect()
     })
 }
 
-/// The threads begin within a microsecond of each other: they wait actively, and give way to those still to come.
+/// Waits until all threads are ready. Threads spin, so that they begin within a microsecond of each other, and yield to those
+/// that still have to start.
 fn wait_for(ready: &AtomicUsize, all: usize) -> Result<(), CaseError> {
     let watch = Stopwatch::start();
     while ready.load(Ordering::Acquire) < all {
@@ -153,8 +154,8 @@ fn repeat(clock: Clock, span: Duration, work: &mut impl Work) -> Result<Share, C
     }
 }
 
-/// The operations of all threads and the time that they spent on them, so that the quotient is the time of one operation as a
-/// thread sees it; beside it the operations of all threads in a second.
+/// The number of operations of all threads and the sum of their times, whose quotient is the time of one operation in a thread;
+/// the value is the operations of all threads per second.
 pub fn in_sum(shares: &[Share]) -> Timed<f64> {
     let rates = shares.iter().map(|share| share.operations as f64 / share.took.as_secs_f64());
     Timed {

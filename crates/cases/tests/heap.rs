@@ -1,5 +1,5 @@
-//! The end of the heap in real rounds. Allocations of another thread would move it meanwhile: so this test runs on the main
-//! thread, which the usual test harness cannot do.
+//! Moves the end of the heap in real rounds. An allocation by another thread would move it too, so this test runs on the main
+//! thread without the usual test harness.
 
 use std::process::ExitCode;
 
@@ -8,6 +8,12 @@ use measure::record::{Line, parse_lines};
 use measure::round::Mode;
 use measure::survey::survey;
 use measure::{CaseError, Params, Round, RoundOrder};
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -39,7 +45,7 @@ fn round(size: &str, mode: Mode) -> (Vec<Line>, Result<(), CaseError>) {
         user: None,
     };
     let mut out = Vec::new();
-    let case = cases::find(&order.case).expect("the case");
+    let case = catalog::find(&order.case).expect("the case");
     let result = (case.run)(&params, &mut Round::new(&order, &mut out));
     (parse_lines(std::str::from_utf8(&out).expect("text")), result)
 }

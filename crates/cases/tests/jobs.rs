@@ -1,8 +1,8 @@
-//! Lists of jobs in real rounds, by every executor: no reported time is below the lower bound for the jobs,
-//! for any order and degree.
+//! Runs lists of jobs in real rounds with every executor: no reported time is below the lower bound for the jobs, for any order
+//! and degree.
 //!
-//! One executor forks, which a process with other threads must not do. So these tests run one after
-//! the other on the main thread, which the usual test harness cannot do.
+//! One executor forks, which a process with other threads must not do. So these tests run one after the other on the main thread,
+//! without the usual test harness.
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -13,6 +13,12 @@ use measure::record::{Line, MetricValue, Series, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -72,7 +78,7 @@ fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<
         user: None,
     };
     let mut out = Vec::new();
-    let case = cases::find(case).expect("there is such a case");
+    let case = catalog::find(case).expect("there is such a case");
     (case.run)(&params, &mut Round::new(&order, &mut out))?;
     let lines = parse_lines(std::str::from_utf8(&out).expect("JSON is UTF-8"));
     let series = lines.iter().filter_map(|line| match line {
@@ -111,7 +117,7 @@ fn no_executor_is_faster_than_the_jobs(clock: &ClockFacts) {
                 continue;
             }
             let outcome = outcome.unwrap_or_else(|e| panic!("{executor}, {kind}: {e}"));
-            // Waiting is never shorter than requested: all of 15 ms, or half of it.
+            // A wait is never shorter than requested: all of 15 ms, or half of it.
             let least = if kind == "wait" { 15.0 } else { 7.5 };
             assert!(outcome.elapsed_ms >= least, "{executor}: {} ms", outcome.elapsed_ms);
             let share = least / 15.0;
@@ -138,11 +144,11 @@ fn one_at_a_time_takes_the_sum(clock: &ClockFacts) {
 }
 
 fn the_order_decides_whose_turn_it_is(clock: &ClockFacts) {
-    // Longest first they end after 15, 25 and 30 ms: 1, 2.5 and 6 times their lengths.
+    // Longest first, the jobs end after 15, 25 and 30 ms: 1, 2.5 and 6 times their lengths.
     let outcome = jobs(clock, "serial", ["wait", "longest", "one", "25"]).unwrap();
     assert!(outcome.value("turnaround") >= 9.5 / 3.0 - 1e-3);
     assert!(outcome.value("turnaround-worst") >= 6.0 - 1e-3);
-    // Shortest first after 5, 15 and 30 ms: 1, 1.5 and 2.
+    // Shortest first, the jobs end after 5, 15 and 30 ms: 1, 1.5 and 2 times their lengths.
     let outcome = jobs(clock, "serial", ["wait", "shortest", "one", "25"]).unwrap();
     assert!(outcome.value("turnaround") >= 1.5 - 1e-3);
     assert!(outcome.value("turnaround-p25") >= 1.25 - 1e-3);
@@ -151,7 +157,7 @@ fn the_order_decides_whose_turn_it_is(clock: &ClockFacts) {
 fn work_takes_the_requested_cpu_time(clock: &ClockFacts) {
     let outcome = jobs(clock, "serial", ["cpu", "longest", "one", "25"]).unwrap();
     if cfg!(unix) {
-        // A neighbour makes it longer; only a wrong calibration could make it half as long.
+        // A neighbour on the core lengthens the work; only a wrong calibration could halve it.
         assert!(outcome.value("work-error") > -0.5, "{}", outcome.value("work-error"));
         assert!(outcome.value("voluntary-switches") >= 0.0);
     }
@@ -197,7 +203,7 @@ fn options_are_measured_with_every_executor(clock: &ClockFacts) {
         let delays = ["", "-p90", "-p99", "-max"]
             .map(|which| outcome.value(&format!("foreground-delay{which}")));
         assert!(delays[0] >= 1.0 && delays.is_sorted(), "{executor}: {delays:?}");
-        // The usual values are those of a list without options.
+        // The default values are those of a list without options.
         let usual = with_options(clock, executor, cases::concurrency::options::USUAL);
         let usual = usual.unwrap_or_else(|e| panic!("{executor}: {e}"));
         assert!(!usual.metrics.iter().any(|metric| metric.name.starts_with("foreground")));
@@ -208,7 +214,7 @@ fn options_are_measured_with_every_executor(clock: &ClockFacts) {
 }
 
 fn finishers_and_stamps_show(clock: &ClockFacts) {
-    // 20 ms of finishers, one at a time. A neighbour makes them longer; only a wrong calibration could make them half as long.
+    // The finishers take 20 ms, one at a time. A neighbour on the core lengthens them; only a wrong calibration could halve them.
     let finisher = ("finisher", "5ms");
     for executor in ["serial", "threads", "threads-finished-at-once", "pool", "tokio"] {
         let outcome = with_options(clock, executor, &[finisher]).unwrap();
@@ -238,7 +244,7 @@ fn every_executor_respects_dependencies(clock: &ClockFacts) {
         let outcome = outcome.unwrap_or_else(|e| panic!("{executor}: {e}"));
         let least = if executor == "serial" { 8.0 } else { 7.0 };
         assert!(outcome.elapsed_ms >= least, "{executor}: {} ms", outcome.elapsed_ms);
-        // The shortest possible time of each job is that of the chain that ends with it.
+        // The shortest possible time of each job is that of the chain that ends with the job.
         assert!(outcome.value("turnaround-p25") >= 1.0, "{executor}");
         assert!(outcome.value("overhead") >= 0.0, "{executor}");
     }
@@ -249,7 +255,7 @@ fn degrees_and_lengths_are_measured(clock: &ClockFacts) {
     let params = [("kind", "wait"), ("degree", "2"), ("executor", "threads"), ("jobs", "8")];
     let outcome =
         carry_out(clock, "concurrency/degree", &[&params[..], &[("length", "2ms")]].concat());
-    // Eight waits of 2 ms, two at a time.
+    // Eight jobs wait for 2 ms each, two at a time.
     let rate = outcome.unwrap().value("rate");
     assert!(rate > 0.0 && rate <= 1_000.0, "{rate} jobs/s");
     let params = [("executor", "pool"), ("length", "20us"), ("jobs", "16"), ("degree", "2")];

@@ -1,20 +1,26 @@
-//! Every lock in real rounds: it excludes other workers, a broken one is detected, and the number of its
-//! system calls is as expected.
+//! Runs every lock in real rounds: the lock excludes other workers, a broken lock is detected, and the number of system calls is
+//! as declared.
 //!
-//! A round of processes forks, which a process with other threads must not do. So these tests run
-//! one after the other on the main thread, which the usual test harness cannot do.
+//! A round of processes forks, which a process with other threads must not do. So these tests run one after the other on the main
+//! thread, without the usual test harness.
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cases::lock::{self, Lock};
-use cases::{Case, Only};
+use catalog::{Case, Only};
 use libtest_mimic::{Arguments, Completion, Trial};
 use measure::record::{Line, OperationCounts, Series, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -48,7 +54,7 @@ fn test(name: impl Into<String>, check: impl FnOnce(&Bench) + Send + 'static) ->
 static BENCH: LazyLock<Bench> =
     LazyLock::new(|| Bench { clock: survey().remove(0), cpus: platform::cpu::allowed() });
 
-/// The facts about this machine that a round needs.
+/// Facts about this machine that a round needs.
 struct Bench {
     clock: ClockFacts,
     cpus: Vec<usize>,
@@ -61,8 +67,8 @@ impl Bench {
         mode: Mode,
         run: impl Fn(&Params, &mut Round) -> Result<(), CaseError>,
     ) -> (Vec<Line>, Result<(), CaseError>) {
-        // If other programs use the CPUs, ten workers in line for a fair spin lock may all wait for
-        // one that is not running. The round is then given up, which is correct.
+        // If other programs use the CPUs, ten workers in line for a fair spin lock may all wait for one that is not running. The
+        // round then gives up, which is correct.
         let again = |tried: &(Vec<Line>, Result<(), CaseError>)| {
             matches!(tried.1, Err(CaseError::TimedOut(_)))
         };
@@ -110,7 +116,7 @@ fn params(workers: &str, workers_are: &str) -> Params {
     all.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-/// Threads, processes or both, as measured by `--full` and supported by this system.
+/// Kinds of workers that `--full` measures and this system supports: threads, processes or both.
 fn kinds_of_workers(case: &Case) -> impl Iterator<Item = &'static str> {
     let kinds = case.params.iter().find(|param| param.name == "as").expect("all locks have it");
     let only_processes = case.name == "fcntl";
@@ -125,20 +131,20 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
     assert_eq!(result, Ok(()));
     let series: Vec<&Series> =
         lines.iter().filter_map(|l| if let Line::Series(s) = l { Some(s) } else { None }).collect();
-    // One series of full batches per worker, and one of its other operations.
+    // Each worker reports one series of full batches, and one of its other operations.
     assert!((10..=20).contains(&series.len()), "{} series", series.len());
     for series in series {
         assert!(!series.samples.is_empty());
         assert!(series.contended);
         assert_eq!(series.readings.len(), 2, "the sentinel before and after the round");
-        // A single short batch may be too short for a coarse clock.
+        // A single short batch may take less time than a step of a coarse clock.
         assert!(series.samples.iter().all(|&ns| ns >= 0.0), "{:?}", series.samples);
     }
     let metrics: Vec<&str> = lines
         .iter()
         .filter_map(|l| if let Line::Metric(m) = l { Some(m.name.as_str()) } else { None })
         .collect();
-    // The others are derived from several points. If other programs use the CPUs, workers that spin may not hand over in time.
+    // Other metrics are derived from several points. If other programs use the CPUs, workers that spin may not hand over in time.
     assert!(metrics.starts_with(&["rate", "least-share", "greatest-share"]), "{metrics:?}");
     let hands_over = metrics[3..] == ["handover-to-waiter"];
     let has_doubt = lines.iter().any(|line| matches!(line, Line::Doubt(_)));
@@ -146,8 +152,8 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
     assert!(metrics.iter().all(|name| case.metrics.iter().any(|metric| metric.name == *name)));
 }
 
-/// Locks that enter the kernel twice for each pair, even if no worker waits. All others do not enter
-/// it with a single worker.
+/// Locks that enter the kernel twice for each pair, even if no worker waits. A single worker of any other lock does not enter the
+/// kernel.
 const TWO_CALLS: &[&str] =
     &["sysv-sem", "sysv-sem-no-undo", "fcntl", "flock", "pipe-token", "eventfd-token"];
 
@@ -190,10 +196,10 @@ fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) -
     Completion::Completed
 }
 
-/// The system calls of one worker by name.
+/// Names of the system calls of one worker.
 fn names_of_calls(case: &str) -> &'static [&'static str] {
     match case {
-        // What the semop() of this C library calls.
+        // glibc's semop() calls semtimedop.
         "sysv-sem" | "sysv-sem-no-undo" if cfg!(target_env = "gnu") => &["semtimedop"],
         "sysv-sem" | "sysv-sem-no-undo" => &["semop"],
         "fcntl" => &["fcntl"],
@@ -204,7 +210,7 @@ fn names_of_calls(case: &str) -> &'static [&'static str] {
 }
 
 fn fcntl_refuses_threads(bench: &Bench) {
-    let case = cases::find("lock/fcntl").expect("it is listed everywhere");
+    let case = catalog::find("lock/fcntl").expect("it is listed everywhere");
     if case.missing_here().is_some() {
         assert!(matches!(case.only, Only::Unix(_)));
         return;

@@ -1,8 +1,8 @@
-//! Every case of `switch` and `ipc` in real rounds: that the partner answered, that broken mechanisms are caught, how many
-//! system calls and switches there are, and that nothing is left, also when the measuring task is killed.
+//! Runs every case of `switch` and `ipc` in real rounds: the partner answers, broken mechanisms are detected, system calls and
+//! switches are as declared, and nothing is left over, also when the measuring task is killed.
 //!
-//! Rounds of processes fork, which a process with other threads must not do. So these tests run one after the other on
-//! the main thread, which the usual test harness cannot do.
+//! Rounds of processes fork, which a process with other threads must not do. So these tests run one after the other on the main
+//! thread, without the usual test harness.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,13 +13,19 @@ use std::sync::{Arc, LazyLock, Mutex};
 use cases::ipc::{self, Mechanism, MessageEnd, measure_round_trip, measure_transfer};
 use cases::partner::{TaskPlace, Tasks};
 use cases::switch::{self, TokenEnd, measure_ring};
-use cases::{Case, Only};
+use catalog::{Case, Only};
 use libtest_mimic::{Arguments, Completion, Trial};
 use measure::record::{Line, OperationCounts, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
 use platform::tree::ProcessTree;
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -96,8 +102,8 @@ fn run(case: &Case, params: &Params, mode: Mode) -> Outcome {
     round_of(&order(&case.label(), params, mode), |round| (case.run)(params, round))
 }
 
-/// All tasks at all places with the first default value of each other parameter, and every other value of these with the
-/// first of the others.
+/// Points with all values of `as` and `place` and the first default of each other parameter; and points with one other value of
+/// another parameter.
 fn points(case: &Case) -> Vec<Params> {
     let first: Params =
         case.params.iter().map(|p| (p.name.to_owned(), p.default[0].to_owned())).collect();
@@ -108,7 +114,7 @@ fn points(case: &Case) -> Vec<Params> {
             _ => vec![first.clone()],
         };
         for value in param.full.iter().filter(|&&value| value != param.default[0]) {
-            // Thousands of connections take long, and show no more.
+            // Thousands of connections take long, and test nothing more.
             if param.name == "connections" && value.len() > 3 {
                 continue;
             }
@@ -122,7 +128,7 @@ fn points(case: &Case) -> Vec<Params> {
     points
 }
 
-/// What other systems, sandboxes and small limits may lack.
+/// Whether other systems, sandboxes and small limits may lack the point.
 fn may_be_unsupported(case: &Case, params: &Params) -> bool {
     let queue = case.name.contains("queue");
     let one_cpu = platform::cpu::allowed().len() < 2;
@@ -185,7 +191,7 @@ fn every_point_is_measured(case: &Case) {
 
 fn counts_are_as_expected(case: &Case) -> Completion {
     let tracepoint = platform::counters::syscall_tracepoint();
-    // What a transfer does does not depend on where its tasks are.
+    // The calls of a transfer do not depend on the places of its tasks.
     let points = points(case)
         .into_iter()
         .filter(|params| !params.contains_key("block") || params["place"] == "other");
@@ -232,13 +238,13 @@ fn check_counts(name: &str, counts: &OperationCounts) {
     }
 }
 
-/// The number of open descriptors or handles; `None` where it is unknown. Under Wine it must not be what is in `/proc`: that
-/// has the descriptors that Wine keeps for itself, and lets go at any time.
+/// The number of open descriptors or handles; `None` where it is unknown. Under Wine, `/proc` is not read: it includes
+/// descriptors that Wine keeps for itself and closes at any time.
 fn descriptors() -> Option<usize> {
     ProcessTree::of(std::process::id()).ok().and_then(|tree| tree.descriptors)
 }
 
-/// Kinds of tasks: processes where there is fork.
+/// Kinds of tasks: processes are included on systems with fork.
 fn kinds() -> &'static [bool] {
     if platform::process::CAN_FORK { &[false, true] } else { &[false] }
 }
@@ -247,7 +253,7 @@ fn tasks(order: &RoundOrder, processes: bool) -> Tasks {
     Tasks::new(order, processes, TaskPlace::Unpinned).expect("unpinned tasks need nothing")
 }
 
-/// Passes the token to itself.
+/// An end that passes the token to itself.
 struct Lonely(Option<u32>);
 
 impl TokenEnd for Lonely {
@@ -285,7 +291,7 @@ struct Skipping {
 
 impl TokenEnd for Skipping {
     fn pass(&mut self, token: u32) -> io::Result<()> {
-        // The end is passed on to all.
+        // The token that ends tasks is passed on to all.
         if token == u32::MAX {
             self.all.iter().for_each(|word| word.store(token, Ordering::Release));
         }
@@ -335,7 +341,7 @@ fn a_ring_visits_all_tasks() {
     assert!(series.into_iter().all(|series| series.batch % 3 == 0));
 }
 
-/// Messages in memory that two threads share; `spoil` changes those that are received.
+/// Messages in memory that two threads share; `spoil` changes the received ones.
 struct InMemory {
     own: Arc<Mutex<VecDeque<Vec<u8>>>>,
     other: Arc<Mutex<VecDeque<Vec<u8>>>>,
@@ -387,7 +393,7 @@ fn a_damaged_message_is_caught() {
         round_of(&order, |round| measure_round_trip(&params, round, IN_MEMORY, in_memory(spoil)))
     };
     let spoil = |message: &mut Vec<u8>| {
-        // Not the message that ends the partner.
+        // The message that ends the partner is left intact.
         if message[0] != u8::MAX {
             message[50] ^= 1;
         }
@@ -411,7 +417,7 @@ fn a_damaged_or_lost_block_is_caught() {
     }
     let damaged = Err(CaseError::Failed("blocks arrived damaged or out of order".into()));
     assert_eq!(of(Mode::CountRest, |block| block[1_000] ^= 1), damaged);
-    // The number shows in every pass that a block is another than is due.
+    // The number of a wrong block is detected in every pass.
     let other_number = |block: &mut Vec<u8>| {
         if block[..8] == 3u64.to_le_bytes() {
             block[0] = 4;
@@ -420,7 +426,7 @@ fn a_damaged_or_lost_block_is_caught() {
     assert_eq!(of(Mode::Sample, other_number), damaged);
 }
 
-/// Fails in the partner.
+/// An end that fails in the partner.
 struct Failing(switch::WorkingSet, bool);
 
 impl TokenEnd for Failing {
@@ -459,7 +465,7 @@ fn a_second_cpu_is_needed() {
 }
 
 fn too_long_messages_are_unsupported() {
-    let udp = cases::find("ipc/udp-bandwidth").expect("it is listed everywhere");
+    let udp = catalog::find("ipc/udp-bandwidth").expect("it is listed everywhere");
     assert_eq!(udp.only, Only::Everywhere);
     for &processes in kinds() {
         let mut params = params("block", "1m");
@@ -472,7 +478,7 @@ fn too_long_messages_are_unsupported() {
 #[cfg(unix)]
 mod unix {
     pub fn no_child_is_left(name: &str) {
-        // SAFETY: no status is asked for.
+        // SAFETY: no status is requested.
         let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
         assert_eq!(child, -1, "{name} left a child");
     }
@@ -490,7 +496,7 @@ mod linux {
 
     use super::{order, params, round_of, tasks};
 
-    /// Closes its end as the system does when the process is killed, a while before it is.
+    /// An end that the partner closes a while before it is killed, as the system does with a killed process's descriptors.
     struct Dying {
         is_partner: bool,
     }
@@ -502,7 +508,8 @@ mod linux {
 
         fn take(&mut self) -> io::Result<u32> {
             if self.is_partner {
-                // As long as it watches its children, the process of this test would be killed too.
+                // Waits until the measuring process no longer watches its children: a watch would kill the process of this test
+                // too.
                 while handles_ends_of_children(std::os::unix::process::parent_id()) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -531,13 +538,13 @@ mod linux {
         );
     }
 
-    /// Cases whose partners would wait for ever, or that have objects with names.
+    /// Cases whose partners would wait forever, or that have objects with names.
     pub const KILLED: [&str; 6] =
         ["switch/pipe", "switch/futex", "ipc/fifo", "ipc/udp", "ipc/posix-queue", "ipc/sysv-queue"];
 
-    /// Kills a process that measures, and looks for its partner and its objects.
+    /// Kills a process that measures, and checks that no partner and no object remains.
     pub fn nothing_is_left(name: &str) {
-        let case = cases::find(name).expect("it is a case");
+        let case = catalog::find(name).expect("it is a case");
         let mut params = params("message", "1");
         params.insert("as".into(), "processes".into());
         let measuring = platform::process::fork(|| {
@@ -552,11 +559,11 @@ mod linux {
             let partners = children_of(pid as i32);
             (!partners.is_empty()).then_some(partners)
         });
-        // It measures for a while, or ends because the case is unsupported.
+        // The process measures for a while, or ends because the case is unsupported.
         std::thread::sleep(Duration::from_millis(50));
         let ended = measuring.try_wait().is_some();
         assert!(partners.is_some() || ended, "{name} has no partner");
-        drop(measuring); // by SIGKILL
+        drop(measuring); // kills it by SIGKILL
         for partner in partners.unwrap_or_default() {
             until(|| (!is_alive(partner)).then_some(())).expect("the partner ends");
         }

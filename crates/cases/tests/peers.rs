@@ -1,7 +1,13 @@
-//! The page that compares oscost with older suites names only cases that exist.
+//! The page that compares oscost with older suites names only existing cases.
 
 use std::collections::BTreeSet;
 use std::path::Path;
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 #[test]
 fn every_case_named_in_the_page_of_peers_exists() {
@@ -13,6 +19,6 @@ fn every_case_named_in_the_page_of_peers_exists() {
         .filter(|name| name.split_once('/').is_some_and(|(area, _)| areas.contains(area)))
         .collect();
     assert!(named.len() > 50, "the page names only {}", named.len());
-    let unknown: Vec<_> = named.iter().filter(|name| cases::find(name).is_none()).collect();
+    let unknown: Vec<_> = named.iter().filter(|name| catalog::find(name).is_none()).collect();
     assert!(unknown.is_empty(), "these do not exist: {unknown:?}");
 }

@@ -1,12 +1,13 @@
-//! Every case of processes in real rounds: that children are started, end as they should and are reaped, and that what does
-//! not is noticed.
+//! Runs every case of processes in real rounds: children start, end with the expected code and are reaped, and deviations are
+//! detected.
 //!
-//! These cases wait for any child, and have the one temporary file of a process. So these tests run one after the other,
-//! which the usual test harness cannot do.
+//! These cases wait for any child, and a process has one temporary file. So these tests run one after the other, without the
+//! usual test harness.
 
 use std::process::ExitCode;
 
-use cases::{Case, Extent, Param, Takes, process};
+use cases::process;
+use catalog::{Case, Extent, Param, Takes};
 use libtest_mimic::{Arguments, Trial};
 use measure::record::Line;
 use measure::round::Mode;
@@ -15,6 +16,12 @@ use measure::{CaseError, Params, Round};
 #[allow(dead_code, reason = "not all checks apply to processes")]
 #[path = "../src/syscall/rehearsal.rs"]
 mod rehearsal;
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -60,7 +67,7 @@ const TESTS: &[Test] = &[
     ("too_many_children_are_unsupported", unix::too_many_children_are_unsupported),
 ];
 
-/// There is no child, not even one that has ended.
+/// Asserts that there is no child, not even one that has ended.
 fn assert_no_children() {
     #[cfg(unix)]
     {
@@ -75,7 +82,7 @@ fn params(all: &[(&str, &str)]) -> Params {
 }
 
 fn case(name: &str) -> &'static Case {
-    cases::find(&format!("process/{name}")).expect("it is listed everywhere")
+    catalog::find(&format!("process/{name}")).expect("it is listed everywhere")
 }
 
 fn no_file_is_left() {
@@ -158,7 +165,7 @@ fn children_that_are_not_started_are_noticed() {
 fn a_quick_run_has_a_point_of_each_case() {
     for case in process::AREA.cases {
         let points = rehearsal::default_points(case);
-        let quick = points.iter().filter(|point| cases::includes(case, point, Extent::Quick));
+        let quick = points.iter().filter(|point| catalog::includes(case, point, Extent::Quick));
         assert!(quick.count() >= 1, "{}", case.name);
     }
 }
@@ -201,11 +208,12 @@ mod unix {
         assert_no_children();
     }
 
-    /// In a process of its own, which has the limit; root is not subject to it.
+    /// Runs in a separate process that has the limit; root is not subject to it.
     #[cfg(target_os = "linux")]
     pub fn too_many_children_are_unsupported() {
         let mut limited = platform::process::fork(|| {
-            // SAFETY: plain calls; the limit is valid. Another user than root, of whom no process is known here.
+            // SAFETY: the calls take numbers and a valid limit. The process becomes a user other than root, who has no other
+            // process here.
             unsafe {
                 let limit = libc::rlimit { rlim_cur: 3, rlim_max: 3 };
                 if libc::setrlimit(libc::RLIMIT_NPROC, &limit) != 0 {

@@ -1,20 +1,27 @@
-//! Every operation in real rounds of one and several workers: that all of them are measured, that the kernel is called as often
-//! as it should be, that objects are shared or not as asked for, and that an operation that fails is noticed.
+//! Runs every operation in real rounds of one and several workers: all workers are measured, the number of system calls is as
+//! declared, objects are shared or not as requested, and an operation that fails is detected.
 //!
-//! A round of processes forks, which a process with other threads must not do. So these tests run one after the other on the
-//! main thread, which the usual test harness cannot do.
+//! A round of processes forks, which a process with other threads must not do. So these tests run one after the other on the main
+//! thread, without the usual test harness.
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use cases::{Case, scale};
+use cases::scale;
+use catalog::Case;
 use libtest_mimic::{Arguments, Completion, Trial};
 use measure::record::{Line, OperationCounts, Series, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
 use platform::shared::Shared;
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -53,7 +60,7 @@ fn test(name: impl Into<String>, check: impl FnOnce() + Send + 'static) -> Trial
     })
 }
 
-/// All points of one and three workers that this system has.
+/// All points with one and three workers that this system supports.
 fn points(case: &Case) -> Vec<Params> {
     let mut points = vec![Params::new()];
     for param in case.params {
@@ -79,7 +86,7 @@ fn params(workers: &str, workers_are: &str, share: &str) -> Params {
         .into()
 }
 
-/// Threads, and processes where there is fork.
+/// Kinds of workers: threads, and processes on systems with fork.
 fn kinds() -> &'static [&'static str] {
     if cfg!(unix) { &["threads", "processes"] } else { &["threads"] }
 }
@@ -122,7 +129,7 @@ fn all_workers_are_measured(case: &Case, params: &Params) {
     let series: Vec<&Series> =
         lines.iter().filter_map(|l| if let Line::Series(s) = l { Some(s) } else { None }).collect();
     let several = params["workers"] != "1";
-    // One of full batches for each worker, and one of what it did beside them.
+    // Each worker reports one series of full batches, and one of its other operations.
     let expected = if several { 3..=6 } else { 1..=1 };
     assert!(expected.contains(&series.len()), "{} series", series.len());
     assert!(series.iter().all(|series| !series.samples.is_empty() && series.contended == several));
@@ -131,7 +138,7 @@ fn all_workers_are_measured(case: &Case, params: &Params) {
         .filter_map(|l| if let Line::Metric(m) = l { Some(m.name.as_str()) } else { None })
         .collect();
     let promised: Vec<&str> = case.metrics.iter().map(|metric| metric.name).collect();
-    // The scaling factor follows from several points, and a lone worker has no shares.
+    // The scaling factor is derived from several points, and a single worker has no shares.
     assert_eq!(metrics, promised[..if several { promised.len() - 1 } else { 2 }]);
 }
 
@@ -180,7 +187,7 @@ fn an_operation_that_fails_is_noticed() {
     for workers_are in kinds() {
         for workers in ["1", "3"] {
             let params = params(workers, workers_are, "own");
-            // It fails in one of the workers, long after the first operation.
+            // The operation fails in one of the workers, long after the first operation.
             let done = Shared::new(AtomicU64::new(0)).unwrap();
             let (_, result) = round(&params, Mode::CountRest, |params, round| {
                 scale::scale(
@@ -221,7 +228,7 @@ fn objects_are_shared_as_asked_for() {
     }
 }
 
-/// The operations that workers report are those that happened, but for a few to warm up.
+/// The workers report all operations, except for a few warm-up ones.
 fn every_worker_operates() {
     for workers_are in kinds() {
         let done = Shared::<[AtomicU64]>::list(4, AtomicU64::default).unwrap();
@@ -240,7 +247,7 @@ fn every_worker_operates() {
 }
 
 fn cpus_too_far_apart_are_unsupported() {
-    let case = cases::find("scale/malloc").expect("it is listed everywhere");
+    let case = catalog::find("scale/malloc").expect("it is listed everywhere");
     let allowed = platform::cpu::allowed();
     for (place, distance) in [
         ("smt", platform::topology::Distance::Thread),

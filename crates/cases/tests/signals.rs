@@ -1,18 +1,25 @@
-//! Every signal, exception and timer in real rounds: that each operation happens, how many system calls and switches it
-//! makes, and that handlers, masks and children are gone afterwards.
+//! Runs every signal, exception and timer in real rounds: each operation happens, the number of its system calls and switches is
+//! as declared, and no handler, mask or child is left afterwards.
 //!
-//! Signals to a process may be delivered to any of its threads, and its handlers are those of all threads. So these tests
-//! run one after the other on the main thread of a process without other threads, as in a worker.
+//! Signals to a process may be delivered to any of its threads, and its handlers are those of all threads. So these tests run one
+//! after the other on the main thread of a process without other threads, as in a worker.
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use cases::{Case, Extent, signal, timer};
+use cases::{signal, timer};
+use catalog::{Case, Extent};
 use libtest_mimic::{Arguments, Completion, Trial};
 use measure::record::{Line, OperationCounts, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -50,13 +57,13 @@ fn main() -> ExitCode {
 static BENCH: LazyLock<Bench> =
     LazyLock::new(|| Bench { clock: survey().remove(0), cpus: platform::cpu::allowed() });
 
-/// What a round needs to know of this machine.
+/// Facts about this machine that a round needs.
 struct Bench {
     clock: ClockFacts,
     cpus: Vec<usize>,
 }
 
-/// The points of an ordinary run.
+/// Points of a default run.
 fn points(case: &Case) -> Vec<Params> {
     let mut points = vec![Params::new()];
     for param in case.params {
@@ -67,7 +74,7 @@ fn points(case: &Case) -> Vec<Params> {
         let longer = |point: Params| param.default.iter().map(move |v| with(v, point.clone()));
         points = points.into_iter().flat_map(longer).collect();
     }
-    points.retain(|params| cases::includes(case, params, Extent::Ordinary));
+    points.retain(|params| catalog::includes(case, params, Extent::Ordinary));
     points
 }
 
@@ -103,7 +110,7 @@ fn round(case: &Case, params: &Params, mode: Mode) -> (Vec<Line>, Result<(), Cas
     (parse_lines(std::str::from_utf8(&out).expect("JSON is UTF-8")), result)
 }
 
-/// A case of another system gives the reason.
+/// Checks that a case of another system gives a reason.
 fn missing(case: &Case) {
     for params in points(case) {
         let (lines, result) = round(case, &params, Mode::Sample);
@@ -112,8 +119,8 @@ fn missing(case: &Case) {
     }
 }
 
-/// A round gives samples and all metrics that are declared, or says why the system lacks it; it changes no handler and no
-/// mask, and leaves no child.
+/// Checks that a round gives samples and all declared metrics, or the reason why the system lacks the case; that it changes no
+/// handler and no mask, and leaves no child.
 fn gives_samples(case: &Case, params: &Params) {
     #[cfg(unix)]
     let before = unix::State::now();
@@ -143,7 +150,7 @@ fn gives_samples(case: &Case, params: &Params) {
     assert!(promised.iter().filter(|name| **name != "timer-slack").eq(&metrics), "{metrics:?}");
 }
 
-/// One operation makes exactly the system calls and at least the switches that the case declares.
+/// Checks that one operation makes exactly the system calls and at least the switches that the case declares.
 fn counts_are_as_expected(case: &Case, params: &Params) -> Completion {
     let Some(tracepoint) = platform::counters::syscall_tracepoint() else {
         if std::env::consts::OS != "linux" {
@@ -184,7 +191,7 @@ mod unix {
     const SIGNALS: [libc::c_int; 5] =
         [libc::SIGUSR1, libc::SIGCHLD, libc::SIGALRM, libc::SIGSEGV, libc::SIGBUS];
 
-    /// What a round must leave as it was.
+    /// State that a round must restore.
     #[derive(Debug, PartialEq, Eq)]
     pub struct State {
         handlers: Vec<usize>,
@@ -194,7 +201,7 @@ mod unix {
 
     impl State {
         pub fn now() -> Self {
-            // SAFETY: all-zero values are valid; the calls only ask.
+            // SAFETY: all-zero values are valid; the calls change nothing.
             unsafe {
                 let handler = |signal| {
                     let mut action: libc::sigaction = std::mem::zeroed();
@@ -214,13 +221,13 @@ mod unix {
     }
 }
 
-/// A round whose partner process is killed ends with an error instead of waiting for an answer.
+/// Checks that a round whose partner process is killed ends with an error instead of waiting for an answer.
 #[cfg(target_os = "linux")]
 fn partner_killed(name: &str) -> Completion {
-    let case = cases::find(name).expect("it is listed everywhere");
+    let case = catalog::find(name).expect("it is listed everywhere");
     let params = points(case).remove(0);
     let tester = platform::process::fork(|| {
-        // Many more samples than are taken until the partner is killed.
+        // The number of samples is much larger than the round takes until the partner is killed.
         let samples = RoundOrder {
             quiet_samples: 1_000_000,
             limit_ms: 2_000,
@@ -243,7 +250,7 @@ fn partner_killed(name: &str) -> Completion {
         }
         assert_eq!(tester.try_wait(), None, "the round has no partner");
     };
-    // Once it has answered for a while.
+    // The partner is killed after it has answered for a while.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let killed = std::process::Command::new("kill").args(["-KILL", &partner]).status();
     assert!(killed.is_ok_and(|status| status.success()));

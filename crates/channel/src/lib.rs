@@ -58,7 +58,7 @@ impl Channel {
     /// see [`Channel::wants_write`] and [`Channel::flush`].
     ///
     /// # Errors
-    /// As [`Channel::receive`]; `WouldBlock` until a handshake is complete. Nothing was accepted then.
+    /// See [`Channel::receive`]; `WouldBlock` until a handshake is complete. Nothing was accepted then.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.tls {
             None => send(&self.socket, bytes),
@@ -80,7 +80,7 @@ impl Channel {
     /// Continues the handshake, until it is complete or must wait for the peer.
     ///
     /// # Errors
-    /// As [`Channel::receive`]; `UnexpectedEof` if the peer closes the connection.
+    /// See [`Channel::receive`]; `UnexpectedEof` if the peer closes the connection.
     pub fn handshake(&mut self) -> io::Result<()> {
         match &mut self.tls {
             None => Ok(()),

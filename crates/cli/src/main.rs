@@ -17,6 +17,7 @@ use args::Command;
 use ending::Ending;
 
 fn main() -> ExitCode {
+    cases::install();
     let outcome = match args::parse() {
         Err(ending) => return ending.into(),
         Ok(Command::Worker { order }) => commands::worker(&order),
@@ -41,4 +42,11 @@ fn main() -> ExitCode {
         Ok(Command::Man { dir }) => commands::man(&dir),
     };
     outcome.unwrap_or_else(|error| Ending::of_error(&error)).into()
+}
+
+/// Tests have the areas of the program.
+#[cfg(test)]
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
 }

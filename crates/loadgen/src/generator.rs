@@ -84,7 +84,7 @@ impl Generator {
     /// time: it returns the CPU time that the server has used so far, `None` if that is unknown.
     ///
     /// # Errors
-    /// As of [`step`](Self::step).
+    /// See [`step`](Self::step).
     pub fn step_watched(
         &mut self,
         concurrency: usize,
@@ -105,7 +105,7 @@ impl Generator {
     /// for one; its latency and its timeout still count from the scheduled time.
     ///
     /// # Errors
-    /// As of [`step`](Self::step), and if the rate is not positive or `most` is 0.
+    /// See [`step`](Self::step); also if the rate is not positive or `most` is 0.
     pub fn rate(
         &mut self,
         per_second: f64,
@@ -121,7 +121,7 @@ impl Generator {
     /// Open loop as described by `offer`. Calls `server_cpu` at the begin and at the end of the counted time.
     ///
     /// # Errors
-    /// As of [`rate`](Self::rate).
+    /// See [`rate`](Self::rate).
     pub fn offer(
         &mut self,
         offer: &Offer,
@@ -151,7 +151,7 @@ impl Generator {
     /// takes in [`step`](Self::step). They stay open until the next step.
     ///
     /// # Errors
-    /// As of [`step`](Self::step), and if the server closes after its first reply, so that none can be idle.
+    /// See [`step`](Self::step); also if the server closes after its first reply, so that none can be idle.
     pub fn hold(&mut self, count: usize) -> Result<Held, CaseError> {
         if self.load.protocol.requests == Some(1) {
             let protocol = self.load.protocol;

@@ -31,7 +31,7 @@ impl Generators {
     /// A generator of a thread for each element of `cpus`, on that CPU if it is one; of one thread if there are none.
     ///
     /// # Errors
-    /// As of [`Generator::new`].
+    /// See [`Generator::new`].
     pub fn new(load: &Load, cpus: &[Option<usize>]) -> Result<Self, CaseError> {
         let first = Generator::new(Load { cpu: cpus.first().copied().flatten(), ..load.clone() })?;
         let others =
@@ -48,7 +48,7 @@ impl Generators {
     /// As [`Generator::step_watched`]; with fewer connections than threads, some threads have none.
     ///
     /// # Errors
-    /// As of [`Generator::step_watched`].
+    /// See [`Generator::step_watched`].
     pub fn step_watched(
         &mut self,
         concurrency: usize,
@@ -65,7 +65,7 @@ impl Generators {
     /// As [`Generator::offer`].
     ///
     /// # Errors
-    /// As of [`Generator::offer`].
+    /// See [`Generator::offer`].
     pub fn offer(
         &mut self,
         offer: &Offer,

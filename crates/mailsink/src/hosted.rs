@@ -54,7 +54,7 @@ impl SinkReport {
 /// calls are counted at `tracepoint`, if one is given and may be used.
 ///
 /// # Errors
-/// Those of serving.
+/// Errors of serving.
 pub fn host(sink: Sink, tracepoint: Option<u64>) -> std::io::Result<Counts> {
     let (counting, stop) = (sink.counting(), sink.stop());
     let report = move |counter: Option<&ProcessCounter>| SinkReport::with(counting.read(), counter);

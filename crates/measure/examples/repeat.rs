@@ -1,8 +1,8 @@
-//! Times the sorting of numbers, with the timing of oscost and nothing else of it:
+//! Times the sorting of numbers with oscost's timing only:
 //!
-//!     cargo run --release -p measure --example repeat -- 10k 200ms
+//! cargo run --release -p measure --example repeat -- 10k 200ms
 //!
-//! The first argument is how many numbers are sorted, the second for how long this is repeated.
+//! The first argument is the count of numbers to sort, the second the time for which the sorting is repeated.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn main() -> Result<(), ParseUnitError> {
     Ok(())
 }
 
-/// Numbers in no order, the same ones each time (Knuth's multiplicative hash of 0, 1, 2, ...).
+/// Unsorted numbers, the same ones each time (Knuth's multiplicative hash of 0, 1, 2, ...).
 fn scrambled(numbers: u64) -> Vec<u64> {
     (0..numbers).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Why a text is not a count, duration or percentage.
+/// The reason why a text is not a count, duration or percentage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} {problem}")]
 pub struct ParseUnitError {
@@ -11,7 +11,7 @@ pub struct ParseUnitError {
 }
 
 impl ParseUnitError {
-    /// The problem, worded to follow "it": the text itself is left out.
+    /// The problem, worded to follow "it"; does not repeat the text.
     pub fn problem(&self) -> &'static str {
         self.problem
     }
@@ -24,7 +24,7 @@ fn wrong(text: &str, problem: &'static str) -> ParseUnitError {
 /// Parses a count: digits, then optionally `k`, `m` or `g` (either case) for 2^10, 2^20, 2^30.
 ///
 /// # Errors
-/// Anything else, and a count that does not fit 64 bits.
+/// If the text is anything else, or the count does not fit 64 bits.
 ///
 /// ```
 /// use measure::count::parse_count;
@@ -49,7 +49,7 @@ pub fn parse_count(text: &str) -> Result<u64, ParseUnitError> {
 /// Parses a duration: a decimal number with its unit, `ns`, `us`, `ms`, `s`, `m` or `h`.
 ///
 /// # Errors
-/// A missing or unknown unit, a sign, and anything over 100 years.
+/// If the unit is missing or unknown, there is a sign, or the duration exceeds 100 years.
 ///
 /// ```
 /// use std::time::Duration;
@@ -76,8 +76,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
     Ok(Duration::from_nanos((total * 1e9).round() as u64))
 }
 
-/// A duration as [`parse_duration`] accepts it, in the largest unit that represents it exactly with up to three
-/// decimals: `450us`, `4.05ms`, `2.43s`.
+/// Formats a duration for [`parse_duration`], in the largest unit that represents it exactly with up to three decimals:
+/// `450us`, `4.05ms`, `2.43s`.
 pub fn format_duration(duration: Duration) -> String {
     const UNITS: [(u128, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let ns = duration.as_nanos();
@@ -88,17 +88,17 @@ pub fn format_duration(duration: Duration) -> String {
     }
 }
 
-/// Parses a percentage such as `0.5%` (the sign may be left out) into a share, here 0.005.
+/// Parses a percentage such as `0.5%`, whose sign is optional, into a share, here 0.005.
 ///
 /// # Errors
-/// Anything that is not a decimal number, 0, and 100 or more.
+/// If the text is no decimal number, or the percentage is 0, or 100 or more.
 pub fn parse_percentage(text: &str) -> Result<f64, ParseUnitError> {
     const HELP: &str = "is not a percentage between 0 and 100, as in 0.5%";
     let share = decimal(text.strip_suffix('%').unwrap_or(text)).ok_or_else(|| wrong(text, HELP))?;
     if share > 0.0 && share < 100.0 { Ok(share / 100.0) } else { Err(wrong(text, HELP)) }
 }
 
-/// An unsigned decimal number without exponent.
+/// Parses an unsigned decimal number without exponent.
 fn decimal(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let begins = text.as_bytes().first().is_some_and(u8::is_ascii_digit);

@@ -1,8 +1,8 @@
-//! Counts core cycles without a counter: by the time of a chain of dependent multiplications.
+//! Counts core cycles without the processor's counters, by the time of a chain of dependent multiplications.
 //!
-//! If a cloud hides the processor's counters and its governor, the core's frequency still determines the time of
-//! instructions whose latency is a known number of cycles. That number is not assumed: it is measured as the ratio to
-//! chains of instructions that take one cycle each. `docs/measuring.md` has the evidence.
+//! Clouds hide the counters and the frequency, but the frequency determines the time of instructions of known latency. The
+//! latency in cycles is measured, as the ratio to chains of instructions that take one cycle each. `docs/measuring.md` has
+//! the evidence.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -14,18 +14,19 @@ use crate::stats::{median, quantile};
 use crate::survey::ClockFacts;
 use crate::time::{Clock, Stopwatch};
 
-/// Number of multiplications that a reading of the chain is scaled to.
+/// Number of multiplications to which a reading of the chain is scaled.
 pub const UNIT: f64 = 1_000.0;
-/// The clock's share of a reading of the chain, at most, unless the clock is too slow for that.
+/// Maximum share of the clock's cost in a reading of the chain, unless the clock is too slow for that.
 const CLOCK_SHARE: f64 = 0.004;
-/// Approximate time of a multiplication, used to choose the chain's length.
+/// Approximate time of a multiplication in ns, used to choose the chain's length.
 const ABOUT_ONE_NS: f64 = 1.0;
-/// Iterations of a chain, at least and at most: about 0.3 and 30 us.
+/// Minimum and maximum iterations of a chain: about 0.3 and 30 us.
 const TURNS_AT_LEAST: u32 = 19;
 const TURNS_AT_MOST: u32 = 1_900;
-/// The latency must be a whole number of cycles within this share.
+/// Tolerance for a latency that must be a whole number of cycles, as a share.
 const WHOLE_WITHIN: f64 = 0.01;
-/// Multiplications of 64 bits take 3 to 5 cycles on the processors in use; see Agner Fog, "Instruction tables".
+/// Accepted latencies in cycles. 64-bit multiplications take 3 to 5 cycles on current processors (Agner Fog, "Instruction
+/// tables").
 const LATENCIES: std::ops::RangeInclusive<u32> = 2..=8;
 
 /// A chain of dependent multiplications, long enough for its clock.
@@ -37,7 +38,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// For this clock.
+    /// A chain for readings of `clock`.
     pub fn new(clock: Clock, facts: &ClockFacts) -> Self {
         let wanted = facts.coarsest().get() / CLOCK_SHARE / ABOUT_ONE_NS / f64::from(TURN);
         let turns = (wanted as u32).clamp(TURNS_AT_LEAST, TURNS_AT_MOST);
@@ -51,8 +52,8 @@ impl Chain {
         self.time(multiply)
     }
 
-    /// Times `links` in two lengths, so that the clock's own cost cancels; once more before, untimed: after work in the
-    /// kernel the first run can take several times as long.
+    /// Times `links` in two lengths, so that the clock's own cost cancels. Runs once before, untimed, because the first run
+    /// after work in the kernel can take several times as long.
     #[inline(always)]
     fn time(&self, links: impl Fn(u64, u32) -> u64) -> f64 {
         let mut value = black_box(links(3, self.short));
@@ -73,16 +74,16 @@ impl Chain {
 pub enum Latency {
     /// Number of cycles.
     Cycles(u32),
-    /// Cycles cannot be counted here, for this reason.
+    /// The reason why cycles cannot be counted.
     Unknown(String),
 }
 
 impl Latency {
-    /// Measures it on the CPU that the calling thread is pinned to. Takes 1 ms, up to a second beside neighbours.
+    /// Measures the latency on the CPU that the calling thread is pinned to. Takes 1 ms, beside neighbours up to a second.
     /// `known` is the result of an earlier run on the same CPU model, used if neighbours disturb the measurement.
     pub fn calibrate(chain: &Chain, emulator: Option<&str>, known: Option<u32>) -> Self {
-        /// A neighbour slows the rotations more than the multiplications, so that the ratio is not a whole number: then
-        /// it is measured again a little later.
+        /// Maximum attempts. A neighbour slows the rotations more than the multiplications, so that the ratio is not a
+        /// whole number; a later attempt may succeed.
         const TRIES: usize = 100;
         const PAUSE: Duration = Duration::from_millis(3);
         if let Some(name) = emulator {
@@ -142,7 +143,7 @@ pub struct Timebase {
 }
 
 impl Timebase {
-    /// Calibrates the latency on `cpu`, in a separate thread, so that the caller is not moved. `known` is the latency
+    /// Calibrates the latency on `cpu`, in a separate thread, so that the caller stays on its CPU. `known` is the latency
     /// found earlier on the same CPU model.
     pub fn on(
         cpu: Option<usize>,
@@ -152,7 +153,7 @@ impl Timebase {
     ) -> Self {
         let latency = std::thread::scope(|scope| {
             let calibration = scope.spawn(|| {
-                // If threads cannot be pinned, it is calibrated on any CPU.
+                // Where threads cannot be pinned, any CPU is used.
                 let _ = cpu.map(platform::cpu::pin_thread);
                 match clock.clock() {
                     Some(timer) => Latency::calibrate(&Chain::new(timer, &clock), emulator, known),
@@ -165,10 +166,10 @@ impl Timebase {
         Self { clock, latency }
     }
 
-    /// The core's frequency in GHz, read for that time on the calling thread's CPU: the 5 % quantile, median and 95 %
-    /// quantile of its readings. `None` if cycles cannot be counted.
+    /// The 5 % quantile, median and 95 % quantile of the core's frequency in GHz, read for `length` on the calling thread's
+    /// CPU. `None` if cycles cannot be counted.
     pub fn watch_frequency(&self, length: Duration) -> Option<[f64; 3]> {
-        /// Time between two readings: a thousand per second are enough.
+        /// Time between two readings, for a thousand readings per second.
         const PAUSE: Duration = Duration::from_micros(900);
         let chain = Chain::new(self.clock.clock()?, &self.clock);
         let watch = Stopwatch::start();
@@ -185,14 +186,15 @@ impl Timebase {
     }
 }
 
-/// The time of a multiplication divided by that of an instruction of one cycle: by whichever of two chains of these is the
-/// faster one. Neither can be faster than a cycle for each, but on an AMD EPYC (Zen 5) the rotations of one process in forty
-/// took 1.1 cycles for as long as it was calibrated.
+/// The time of a multiplication in cycles, by the faster of two chains of one-cycle instructions. Neither chain can be
+/// faster than one cycle per instruction, but in one of forty processes on an AMD EPYC (Zen 5) rotations took 1.1 cycles
+/// throughout.
 fn ratio(chain: &Chain) -> f64 {
     ratio_to(chain, rotate_xor).max(ratio_to(chain, xor_add))
 }
 
-/// The same by this chain: the median over pairs read one after the other, so that the frequency is the same for both.
+/// The time of a multiplication divided by that of an instruction of the chain `of_one_cycle`: the median over pairs of
+/// readings, each taken in succession at the same frequency.
 fn ratio_to(chain: &Chain, of_one_cycle: fn(u64, u32) -> u64) -> f64 {
     const PAIRS: usize = 61;
     let mut ratios: Vec<f64> = (0..PAIRS)
@@ -218,7 +220,7 @@ mod tests {
             (5.0, Some(5)),
             (3.05, None),
             (3.5, None),
-            (1.0, None), // translated one to one
+            (1.0, None), // an emulator that translates each instruction into one
             (0.0, None),
             (f64::NAN, None),
             (f64::INFINITY, None),
@@ -262,7 +264,7 @@ mod tests {
         let (fine, long) = (Chain::new(clock, &facts), Chain::new(clock, &coarse));
         assert!(long.long > fine.long, "{fine:?} {long:?}");
         assert!(long.long - long.short <= TURNS_AT_MOST);
-        // A reading may be interrupted: of several, some are not.
+        // Some readings may be interrupted, but not all of several.
         assert!((0..20).any(|_| fine.read() > 0.0));
     }
 }

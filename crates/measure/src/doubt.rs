@@ -1,4 +1,4 @@
-//! Reasons to doubt a figure: the only place that has their wording.
+//! Reasons to doubt a figure, and the only place with their wording.
 //!
 //! A doubt is stored as a code and fields, and recognised by its variant, so that its sentence can be reworded.
 
@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// A reason to doubt a figure. Its `Display` is the sentence for people; its fields are what the sentence tells besides.
+/// A reason to doubt a figure. Its `Display` is a sentence for people, with the values of its fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Error)]
 #[serde(tag = "code", rename_all = "kebab-case")]
 pub enum Doubt {
@@ -29,7 +29,7 @@ pub enum Doubt {
     /// There are fewer rounds than an interval needs.
     #[error("from fewer rounds than an interval needs")]
     FewRounds,
-    /// Quiet samples lie far apart, and differently in each round.
+    /// Quiet samples form several levels, differently in each round.
     #[error("comes in several steady modes; which one prevails may change")]
     SeveralModes,
     /// The measured slope contradicts the declaration of the case.
@@ -40,10 +40,10 @@ pub enum Doubt {
     /// The agent cannot start processes, so that rounds are not independent.
     #[error("measured in the agent's own process: only starts of the system are independent")]
     OwnProcess,
-    /// The clock of the system is not that of the processor.
+    /// The system's clock does not run at the rate of the processor's clock.
     #[error("{reason}: its times are not this processor's")]
     Emulated {
-        /// The fact in the description of the machine.
+        /// The fact in the machine's description that shows it.
         reason: String,
     },
 
@@ -56,7 +56,7 @@ pub enum Doubt {
     /// Both sides of a mail transfer compete for the CPU.
     #[error("the sender and the sink share the only CPU")]
     SharedCpu,
-    /// The work for a request failed.
+    /// The requested work failed.
     #[error("the work for some requests failed")]
     WorkFailed,
     /// The server had too few processes or threads.
@@ -102,25 +102,25 @@ pub enum Doubt {
     /// The files are on a file system without a device.
     #[error("{file_system} stores files in memory only: there is nothing to sync")]
     NothingToSync {
-        /// Its type, such as `tmpfs`.
+        /// Type of the file system, such as `tmpfs`.
         file_system: String,
     },
     /// Sync was faster than devices are.
     #[error("sync took too little time for the data to have reached a device")]
     SyncTooFast,
-    /// Latency rises nowhere near the size of the cache.
+    /// Latency does not rise near the size of the cache.
     #[error("the sweep shows no end of {cache}")]
     NoEndOfCache {
-        /// Which cache.
+        /// The cache.
         cache: Cache,
     },
-    /// Latency rises elsewhere than at the reported size.
+    /// Latency rises at another size than the reported one.
     #[error("the sweep shows another size of {cache} than is reported")]
     OtherCacheSize {
-        /// Which cache.
+        /// The cache.
         cache: Cache,
     },
-    /// Wake-ups may be of threads that did not sleep.
+    /// Wake-ups may include threads that did not sleep.
     #[error("the system does not count whether the thread slept")]
     SleepNotCounted,
     /// The timed command exited with an error.
@@ -133,7 +133,7 @@ pub enum Doubt {
     /// The interval reaches the lower end of what was measured.
     #[error("it may lie below {lowest}, the {}", axis.lowest())]
     MayLieBelow {
-        /// What the values are.
+        /// The quantity of the axis.
         axis: Axis,
         /// The lowest value measured.
         lowest: String,
@@ -141,7 +141,7 @@ pub enum Doubt {
     /// The interval reaches the upper end of what was measured.
     #[error("it may lie above {highest}, the {}", axis.highest())]
     MayLieAbove {
-        /// What the values are.
+        /// The quantity of the axis.
         axis: Axis,
         /// The highest value measured.
         highest: String,
@@ -149,41 +149,41 @@ pub enum Doubt {
     /// A rate is only a lower bound, since the generator limited it.
     #[error("it may lie elsewhere: a rate at {} is a lower bound", listed(connections))]
     BoundedRates {
-        /// The levels with such a rate, in stretches of neighbouring levels.
+        /// Levels with such a rate, as ranges of neighbouring levels.
         connections: Vec<Vec<u32>>,
     },
-    /// Levels were left out.
+    /// Some levels of connections were not measured.
     #[error("without {}, not measured with both", listed(connections))]
     ConnectionsNotMeasured {
-        /// The levels, in stretches of neighbouring levels.
+        /// Levels not measured, as ranges of neighbouring levels.
         connections: Vec<Vec<u32>>,
     },
-    /// Levels were left out.
+    /// Some levels of connections were ignored, because the generator limited their rates.
     #[error("without {}, where the generator was the bottleneck", listed(connections))]
     ConnectionsSaturated {
-        /// The levels, in stretches of neighbouring levels.
+        /// Levels ignored, as ranges of neighbouring levels.
         connections: Vec<Vec<u32>>,
     },
-    /// Lengths of jobs were left out.
+    /// Some lengths of jobs were not measured.
     #[error("without {}, not measured", lengths.join(", "))]
     LengthsNotMeasured {
-        /// The values of the parameter.
+        /// Lengths not measured, as values of the parameter.
         lengths: Vec<String>,
     },
-    /// Degrees of concurrency were left out.
+    /// Some degrees of concurrency were not measured.
     #[error("without {}, not measured often enough", named_degrees(degrees))]
     DegreesNotMeasured {
-        /// The degrees.
+        /// Degrees not measured.
         degrees: Vec<f64>,
     },
     /// A fitted law does not describe the rates.
     #[error("{law} misses the rate at degree {degree} by {miss_percent} %")]
     PoorFit {
-        /// Which law.
+        /// The law.
         law: ScalingLaw,
-        /// The degree at which it misses most.
+        /// The degree of concurrency with the largest deviation.
         degree: f64,
-        /// How far its rate is from the measured one.
+        /// Deviation of the fitted rate from the measured one, in percent.
         miss_percent: u64,
     },
     /// The law has as many parameters as there are points.
@@ -195,29 +195,28 @@ pub enum Doubt {
     /// The interval of the knee is cut off.
     #[error("the knee may lie beyond {highest_degree}, the highest degree measured")]
     KneeBeyond {
-        /// The end of the sweep.
+        /// Highest degree of the sweep.
         highest_degree: f64,
     },
     /// The interval of the knee reaches the beginning of the sweep.
     #[error("the rate may fall from degree {lowest_degree} on")]
     FallsFrom {
-        /// The beginning of the sweep.
+        /// Lowest degree of the sweep.
         lowest_degree: f64,
     },
     /// The rate has not levelled off within the sweep.
     #[error("it may lie higher: the rate still rises at {connections}")]
     StillRises {
-        /// The end of the sweep.
+        /// Highest number of connections of the sweep.
         connections: u32,
     },
-    /// A single value does not vary.
+    /// A single value has no variance.
     #[error("one round has no interval")]
     OneRound,
 }
 
 impl Doubt {
-    /// The word at the row of a figure whose interval itself may be wrong, so that another run may lie beyond it; `None` of other
-    /// reasons, which are notes.
+    /// The mark at a figure whose interval itself may be wrong; `None` for reasons that are only notes.
     pub fn mark(&self) -> Option<&'static str> {
         match self {
             Doubt::SeveralModes => Some("modes"),
@@ -277,7 +276,7 @@ impl fmt::Display for Cache {
     }
 }
 
-/// What a derived figure is a value of.
+/// The quantity that a derived figure is a value of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Axis {
@@ -332,7 +331,7 @@ impl fmt::Display for ScalingLaw {
     }
 }
 
-/// Stretches of neighbouring levels in words: `1, 100 to 5000`.
+/// Lists ranges of neighbouring levels: `1, 100 to 5000`.
 pub fn listed(stretches: &[Vec<u32>]) -> String {
     let text_of = |stretch: &Vec<u32>| match stretch[..] {
         [first, _, .., last] => format!("{first} to {last}"),

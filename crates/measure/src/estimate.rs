@@ -1,4 +1,4 @@
-//! Computes a figure from the output of rounds: classifies samples as quiet or disturbed, and gives each round its value.
+//! Computes the values of rounds from their output, and classifies samples as quiet or disturbed.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use crate::record::Series;
 use crate::sentinel::{Ratios, Reading};
 use crate::stats::{RoundValue, median, quantile};
 
-/// The minimum number of quiet samples of a round; a round with fewer is discarded and repeated.
+/// Minimum number of quiet samples of a round; a round with fewer is discarded and repeated.
 pub const QUIET_SAMPLES_AT_LEAST: usize = 8;
-/// The relative width of a steady level.
+/// Upper end of a steady level, relative to its lowest ratio.
 const STEADY: f32 = 1.015;
 
-/// The sentinel's readings of a whole run: for each CPU and number of busy CPUs (oscost's own workers are no
-/// disturbance, but they may share a core, for which those that do have levels of their own) the quiet levels, which are the lowest ratios that held steadily; and the
-/// core's speed.
+/// Statistics of the sentinel's readings in a whole run: quiet levels, the lowest ratios that held steadily, for each CPU
+/// and number of busy CPUs; and the core's speed. Workers of the same round are no disturbance, but those that share a core
+/// have separate levels.
 #[derive(Debug, Clone, Default)]
 pub struct Levels {
     seen: BTreeMap<(Option<usize>, usize, bool), Lows>,
-    /// The chain's lower quartile in each sampled round, in ns, ascending; and in each trial.
+    /// The chain's lower quartile in ns, ascending: for each sampled round, and for each trial.
     sampled_chains: Vec<f32>,
     trial_chains: Vec<f32>,
     /// Times of an iteration of calibrated work, ascending.
@@ -29,15 +29,15 @@ pub struct Levels {
 /// The quiet ratios of earlier runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EarlierLevel {
-    /// Of the integer chains.
+    /// Ratio of the integer chains.
     pub alu: f32,
-    /// Of the loads.
+    /// Ratio of the loads.
     pub chase: f32,
 }
 
 impl EarlierLevel {
-    /// From the levels, `(alu, chase)`, of several runs: the second lowest of each, so that one outlier does not make
-    /// all later samples seem disturbed; `None` if there were no runs.
+    /// Combines the levels, `(alu, chase)`, of several runs by the second lowest of each, so that one outlier does not make
+    /// all later samples seem disturbed. `None` without runs.
     pub fn of_runs(levels: &[(f64, f64)]) -> Option<Self> {
         let low = |part: &dyn Fn(&(f64, f64)) -> f64| {
             let mut values: Vec<f64> = levels.iter().map(part).collect();
@@ -67,13 +67,14 @@ pub struct ChainTimes {
 }
 
 impl Levels {
-    /// With the quiet ratios of earlier runs, since a short run that is disturbed throughout has no quiet samples.
+    /// Statistics that also have the quiet ratios of earlier runs, since a short run that is disturbed throughout has no
+    /// quiet samples.
     pub fn with_earlier(earlier: Option<EarlierLevel>) -> Self {
         Self { earlier, ..Self::default() }
     }
 
-    /// The quiet level measured by this run on a single busy CPU, if it held steadily in enough rounds to be stored for
-    /// later runs: what they take from it, they cannot know to be a slip.
+    /// The quiet level measured by this run on a single busy CPU. `None` if too few rounds held it steadily: later runs use
+    /// a stored level and cannot recognise an outlier.
     pub fn own_level(&self, cpu: Option<usize>) -> Option<(f64, f64)> {
         const ROUNDS_AT_LEAST: usize = 6;
         let lows =
@@ -81,8 +82,8 @@ impl Levels {
         Some((lowest_steady(&lows.alu)?.into(), lowest_steady(&lows.chase)?.into()))
     }
 
-    /// Adds the lower quartile of each ratio in `series`, and its core's speed. A reading whose chain was interrupted, as the
-    /// chain beside it shows, has ratios far too low.
+    /// Adds the lower quartile of each ratio in `series`, and its core's speed. Readings whose chain differs from that of
+    /// their neighbours are left out: an interrupted chain makes ratios far too low.
     pub fn observe(&mut self, series: &Series) {
         if let Some(ns) = series.ns_per_iteration {
             insert(&mut self.turns, ns);
@@ -107,7 +108,7 @@ impl Levels {
         self.turns.get(self.turns.len() / 2).copied()
     }
 
-    /// The core's speed in the course of the run: in the sampled rounds, else in its trials; `None` without readings.
+    /// The chain's times during the run: in sampled rounds, else in trials; `None` without readings.
     pub fn chain_times(&self) -> Option<ChainTimes> {
         let seen =
             if self.sampled_chains.is_empty() { &self.trial_chains } else { &self.sampled_chains };
@@ -122,12 +123,12 @@ impl Levels {
         })
     }
 
-    /// The quiet level of a CPU while `busy` of them work; `None` without readings.
+    /// The quiet level of a CPU while `busy` CPUs work; `None` without readings.
     pub fn level(&self, cpu: Option<usize>, busy: usize) -> Option<Ratios> {
         self.level_of(&Series { cpu, busy, ..Series::default() })
     }
 
-    /// The quiet level of the CPU of a series, with as many others at work; `None` without readings.
+    /// The quiet level of the CPU and the number of busy CPUs of a series; `None` without readings.
     fn level_of(&self, series: &Series) -> Option<Ratios> {
         let busy = series.busy;
         let lows = self.seen.get(&(series.cpu, busy, series.shares_core))?;
@@ -140,8 +141,8 @@ impl Levels {
     }
 }
 
-/// The lower quartile of a series' readings of the chain, in ns: interrupts and a neighbour that multiplies make single
-/// readings longer.
+/// The lower quartile of a series' readings of the chain, in ns: interrupts and a multiplying neighbour prolong single
+/// readings.
 fn chain_of(series: &Series) -> Option<f32> {
     let chains = series.readings.iter().map(|reading| f64::from(reading.chain));
     let mut chains: Vec<f64> = chains.filter(|ns| *ns > 0.0 && ns.is_finite()).collect();
@@ -169,8 +170,8 @@ fn lowest(ascending: &[f32]) -> Option<f32> {
     lowest_steady(ascending).or(ascending.first().copied())
 }
 
-/// The lowest value around which at least a fiftieth of all (and three) lie, if there is one: a single low reading is an
-/// outlier, not a level.
+/// The lowest value followed by enough others within the width of a level (a fiftieth of all, at least three): a single low
+/// reading is an outlier. Returns the middle of that level.
 fn lowest_steady(ascending: &[f32]) -> Option<f32> {
     let enough = (ascending.len() / 50).max(3);
     let is_steady = |&(at, &low): &(usize, &f32)| {
@@ -178,31 +179,31 @@ fn lowest_steady(ascending: &[f32]) -> Option<f32> {
     };
     let (at, low) = ascending.iter().enumerate().find(is_steady)?;
     let end = ascending.partition_point(|&other| other <= low * STEADY);
-    // The middle of that level, so that half of its own variance does not count as disturbed.
+    // The middle leaves room for the level's own variance.
     Some(ascending[(at + end) / 2])
 }
 
 /// The time of one operation in one sample, in two units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// In ns.
+    /// Time in ns.
     pub ns: f64,
-    /// In dependent multiplications; `None` where the sentinel did not run on both sides.
+    /// Time in dependent multiplications; `None` where the sentinel did not run on both sides.
     pub multiplications: Option<f64>,
 }
 
-/// One round, its samples classified as quiet or disturbed.
+/// A round whose samples are classified as quiet or disturbed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JudgedRound {
     /// Quiet samples.
     pub quiet: Vec<Sample>,
     /// All samples.
     pub all: Vec<Sample>,
-    /// If workers contended: time of all samples divided by their operations, in ns.
+    /// Time of all samples divided by their operations, in ns, if workers contended.
     pub contended_mean: Option<f64>,
     /// The sentinel's readings after quiet samples.
     pub readings: Vec<Reading>,
-    /// The median of the chain beside the quiet samples, in ns; if none was quiet, its lower quartile beside all.
+    /// The median of the chain beside quiet samples, in ns; without quiet samples its lower quartile beside all samples.
     pub chain_ns: Option<f64>,
     /// Time spent on quiet samples, in ns.
     pub quiet_ns: f64,
@@ -229,7 +230,7 @@ impl Unit {
 }
 
 impl JudgedRound {
-    /// Classifies the samples of a round by the level of the CPU they were taken on.
+    /// Classifies the samples of a round by the quiet level of their CPU.
     pub fn of(series: &[Series], levels: &Levels) -> Self {
         let mut judged = Self::default();
         let contended = series.iter().filter(|series| series.contended);
@@ -251,7 +252,7 @@ impl JudgedRound {
     }
 
     fn add(&mut self, series: &Series, level: Option<&Ratios>) {
-        // If most operations give up the CPU, waiting for it is part of the operation.
+        // Where most operations give up the CPU, waiting for it is part of the operation.
         let own_doing = series.preempted.len() * 2 > series.samples.len();
         for (at, &sample) in series.samples.iter().enumerate() {
             let span = series.span(at);
@@ -269,8 +270,8 @@ impl JudgedRound {
         }
     }
 
-    /// The same if CPU time was taken away during the round: then no sample of a trial counts as quiet. In other rounds
-    /// a sample shows that itself, by an involuntary switch.
+    /// Discards the quiet samples of a trial, if CPU time was taken away during the round. Other rounds are unchanged:
+    /// their samples show it by involuntary switches.
     pub fn spoilt(mut self) -> Self {
         if self.contended_mean.is_some() {
             self.quiet.clear();
@@ -280,8 +281,8 @@ impl JudgedRound {
         self
     }
 
-    /// Whether it has enough quiet samples. With several workers all CPUs must have been quiet: a disturbed one slows
-    /// the others.
+    /// Whether the round has enough quiet samples. With several workers all samples must be quiet: a disturbed CPU slows
+    /// the other workers.
     pub fn is_enough(&self) -> bool {
         if self.contended_mean.is_some() {
             return self.quiet.len() == self.all.len();
@@ -289,12 +290,12 @@ impl JudgedRound {
         self.quiet.len() >= QUIET_SAMPLES_AT_LEAST.min(self.all.len().max(1))
     }
 
-    /// The value of its quiet samples, `None` if there are not enough of them.
+    /// The value of the quiet samples; `None` if there are too few of them.
     pub fn quiet_value(&self, unit: Unit, seed: u64) -> Option<RoundValue> {
         self.is_enough().then(|| self.value_of(&self.quiet, unit, seed)).flatten()
     }
 
-    /// The value of all its samples; `None` if it has none.
+    /// The value of all samples; `None` if there are none.
     pub fn plain_value(&self, unit: Unit, seed: u64) -> Option<RoundValue> {
         self.value_of(&self.all, unit, seed)
     }
@@ -308,8 +309,7 @@ impl JudgedRound {
     }
 }
 
-/// The distribution of samples: least, the 5, 25, 50, 75, 95 and 99 percent quantiles, and mean.
-/// `None` if there are no samples.
+/// The distribution of samples: minimum, the 5, 25, 50, 75, 95 and 99 percent quantiles, and mean. `None` without samples.
 pub fn distribution(samples: &mut [f64]) -> Option<[f64; 8]> {
     if samples.is_empty() {
         return None;
@@ -346,12 +346,12 @@ mod tests {
         for _ in 0..5 {
             levels.observe(&series(560.0, 165.0, 20));
         }
-        levels.observe(&series(300.0, 165.0, 20)); // a slip
+        levels.observe(&series(300.0, 165.0, 20)); // an outlier
         assert_eq!(levels.level(Some(1), 1).unwrap().alu, 560.0 / 800.0);
         assert_eq!(levels.level(Some(1), 2), None);
     }
 
-    /// Beside a neighbour that hardly ever pauses, its own level was taken for that of quiet.
+    /// The level of a neighbour that hardly ever pauses was taken for the quiet level.
     #[test]
     fn a_level_of_few_rounds_counts() {
         let mut levels = Levels::default();
@@ -372,8 +372,7 @@ mod tests {
         assert_eq!((judged.quiet.len(), judged.all.len()), (0, 20));
     }
 
-    /// Two hardware threads of one core slow each other down: that is no disturbance, and no reason to think that two cores
-    /// were disturbed.
+    /// Two hardware threads of one core slow each other down, which is no disturbance; two cores do not.
     #[test]
     fn workers_that_share_a_core_have_a_quiet_level_of_their_own() {
         let apart = Series { busy: 2, contended: true, ..series(560.0, 165.0, 20) };
@@ -423,8 +422,7 @@ mod tests {
         assert!((times.median - 848.0).abs() < 0.1, "{times:?}");
     }
 
-    /// A neighbour that multiplies too, and interrupts, lengthen some readings of the chain: the frequency did not
-    /// change.
+    /// Interrupts, and a neighbour that multiplies, prolong some readings of the chain at an unchanged frequency.
     #[test]
     fn disturbed_readings_of_the_chain_are_no_frequency() {
         let mut some_slow = series(560.0, 165.0, 20);
@@ -439,8 +437,7 @@ mod tests {
         assert_eq!(levels.chain_times().unwrap().high, 800.0);
     }
 
-    /// A run of a few seconds beside a neighbour that never pauses took its figures for quiet ones: 743 cycles instead
-    /// of 602.
+    /// A run of a few seconds beside a neighbour that never paused took its samples for quiet: 743 cycles instead of 602.
     #[test]
     fn a_run_that_is_disturbed_throughout_is_known_by_earlier_runs() {
         let disturbed = series(760.0, 220.0, 20);
@@ -468,8 +465,8 @@ mod tests {
         assert!((alu - 0.7).abs() < 1e-6 && (chase - 0.95).abs() < 1e-6, "{alu} {chase}");
     }
 
-    /// A run beside a busy neighbour stored the ratio of one reading whose chain had been interrupted, 0.17 instead of 0.76:
-    /// nothing in later runs of that build was ever quiet.
+    /// A run beside a busy neighbour stored the ratio of a reading with an interrupted chain, 0.17 instead of 0.76, so that
+    /// no later sample of that build was quiet.
     #[test]
     fn interrupts_within_the_chain_make_no_level() {
         let mut interrupted = series(560.0, 165.0, 3);
@@ -513,7 +510,7 @@ mod tests {
     #[test]
     fn time_lost_to_another_program_is_not_quiet() {
         let mut lost = series(560.0, 100.0, 10);
-        lost.samples[3] = 100.0 * 1001.0; // as long as all others a hundred times
+        lost.samples[3] = 100.0 * 1001.0; // a hundred times as long as all others
         lost.preempted = vec![3];
         let mut levels = Levels::default();
         levels.observe(&lost);

@@ -9,15 +9,15 @@ use crate::stats::quantile;
 /// those that wait for memory, other cores, devices or timers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slope {
-    /// The slope.
+    /// The slope's value.
     pub slope: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of its 95 % interval.
     pub high: f64,
 }
 
-/// One round: its time, and the time of the chain during it, in any units.
+/// A round's time and the chain's time during it, in any units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeAndChain {
     /// The round's median time of one operation.
@@ -26,24 +26,24 @@ pub struct TimeAndChain {
     pub chain: f64,
 }
 
-/// Two rounds are used for the slope if their frequencies differ by this share at least.
+/// Minimum relative difference of the frequencies of two rounds that are used for the slope.
 const DIFFERENT: f64 = 0.01;
-/// Pairs of rounds that a slope is fitted to, at least, beside those of the rounds that are in most pairs: a few rounds at
-/// another frequency are in many pairs, and show no more than their own disturbances.
+/// Minimum number of pairs that a slope is fitted to, without the pairs of the [`ROUNDS_BESIDE`] rounds that are in most of
+/// them: a few rounds at another frequency are in many pairs, but show only their own disturbances.
 const PAIRS_AT_LEAST: usize = 10;
 const ROUNDS_BESIDE: usize = 3;
-/// A slope with a wider interval than this is not used.
+/// Maximum half-width of the interval of a slope that is used.
 const HALF_WIDTH_AT_MOST: f64 = 0.4;
-/// Resampled fits behind the interval.
+/// Number of resampled fits for the interval.
 const DRAWS: usize = 200;
-/// The most rounds of one point that are used: the number of pairs grows with the square.
+/// Maximum number of rounds of a point that are used: the number of pairs grows with the square.
 const ROUNDS_AT_MOST: usize = 40;
 
 impl Slope {
-    /// Fits one slope to the rounds of several points of one case: the median of the slopes between all pairs of rounds
-    /// of the same point, weighted by how far apart their frequencies are (Theil 1950, Sen 1968; weights: Jaeckel
-    /// 1972), which a few rounds in another steady mode do not move. The interval is the bootstrap's over rounds.
-    /// `None` if the frequency varied too little.
+    /// Fits one slope to the rounds of several points of one case: the median of the slopes between all pairs of rounds of
+    /// a point, weighted by the distance of their frequencies (Theil 1950, Sen 1968; weights: Jaeckel 1972). A few rounds
+    /// in another steady state do not move it. The interval is a bootstrap over rounds. `None` if the frequency varied too
+    /// little, or the interval is too wide.
     pub fn fit(points: &[Vec<TimeAndChain>], seed: u64) -> Option<Self> {
         let logs: Vec<Vec<(f64, f64)>> = points.iter().map(|rounds| logarithms(rounds)).collect();
         let mut rng = StdRng::seed_from_u64(seed);
@@ -66,7 +66,7 @@ impl Slope {
         ((high - low) / 2.0 <= HALF_WIDTH_AT_MOST).then_some(Self { slope, low, high })
     }
 
-    /// Whether it does not differ significantly from 0: then the time does not follow the frequency.
+    /// Whether the slope does not differ significantly from 0, so that the time does not follow the frequency.
     pub fn may_be_zero(&self) -> bool {
         self.low <= 0.0
     }
@@ -102,7 +102,7 @@ fn slopes_of(points: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     slopes
 }
 
-/// The number of pairs of rounds at different frequencies, without the rounds that are in most of them.
+/// The number of pairs of rounds at different frequencies, without the [`ROUNDS_BESIDE`] rounds that are in most pairs.
 fn pairs_beside(points: &[Vec<(f64, f64)>]) -> usize {
     let mut left: Vec<Vec<f64>> =
         points.iter().map(|rounds| rounds.iter().map(|&(x, _)| x).collect()).collect();
@@ -136,7 +136,7 @@ fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Rounds at frequencies at most 10 % apart, with times of this slope and a relative scatter.
+    /// Rounds at frequencies that differ by up to `spread`, with times of this slope and relative scatter.
     fn rounds(slope: f64, scatter: f64, spread: f64, seed: u64) -> Vec<TimeAndChain> {
         let mut rng = StdRng::seed_from_u64(seed);
         (0..20)
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn the_slope_of_made_up_times_is_found() {
         for slope in [0.0, 0.85, 1.0] {
-            // Two points of one case, of different cost.
+            // Two points of one case have different cost.
             let mut cheap = rounds(slope, 0.004, 0.1, 1);
             cheap.iter_mut().for_each(|round| round.time /= 7.0);
             let found = Slope::fit(&[rounds(slope, 0.004, 0.1, 2), cheap], 3).unwrap();
@@ -179,7 +179,7 @@ mod tests {
         assert!((found.slope - 1.0).abs() < 0.1, "{found:?}");
     }
 
-    /// All of `clock/gettime` was marked for a slope of 12, with an interval of no width, from one round.
+    /// All of `clock/gettime` was marked for a slope of 12 from one round, with an interval of width 0.
     #[test]
     fn a_few_rounds_at_another_frequency_show_no_slope() {
         let odd = TimeAndChain { time: 112.0, chain: 808.5 };

@@ -1,19 +1,19 @@
 //! Clocks, calibration, sentinel, sampling and statistics.
 //!
 //! Read in this order: [`time`] (clocks), [`survey`] (which clock is used, and the length of a batch), [`cycles`] (the
-//! core's frequency), [`sentinel`] (disturbances), [`round`] (sampling), [`worker_group`] (sampling with several
-//! workers), [`trial`] (a whole list of jobs as one operation), [`work`] (CPU-bound work of a known length), [`doubt`]
-//! (reasons to doubt a figure), [`record`] (a worker's output), [`estimate`] (from rounds to a figure with its
-//! interval), [`stats`].
+//! core's frequency), [`sentinel`] (disturbances), [`round`] (sampling), [`worker_group`] (sampling with several workers),
+//! [`trial`] (a whole list of jobs as one operation), [`work`] (CPU-bound work of a known length), [`doubt`] (reasons to
+//! doubt a figure), [`record`] (a worker's output), [`estimate`] (from rounds to a figure with its interval), [`stats`].
 //!
-//! # As a crate of one's own programs
+//! # Use in other programs
 //!
-//! A program that times itself needs three things from here, which depend on nothing else in it:
+//! A program that times itself needs only these three modules:
 //!
 //! - [`time::Stopwatch`]: start, elapsed, stop. It uses the system's monotonic clock; [`time::Stopwatch::start_on`] takes
 //!   another [`time::Clock`], such as the cheapest one that [`survey::survey`] finds.
-//! - [`count::parse_count`], [`count::parse_duration`] and [`count::parse_percentage`]: the values of command lines, such as
-//!   `10k`, `2.5ms` and `0.5%`, with errors that say what is expected. [`count::format_duration`] is the inverse of the second.
+//! - [`count::parse_count`], [`count::parse_duration`] and [`count::parse_percentage`]: the values of command lines, such
+//!   as `10k`, `2.5ms` and `0.5%`, with errors that say what is expected. [`count::format_duration`] is the inverse of
+//!   [`count::parse_duration`].
 //! - [`stats`]: medians, quantiles and their intervals.
 //!
 //! ```
@@ -39,16 +39,16 @@
 //! let best = &survey()[0];
 //! let clock = best.clock().unwrap_or_else(Clock::monotonic);
 //! let mut times: Vec<f64> = (0..100)
-//!     .map(|_| {
-//!         let watch = Stopwatch::start_on(clock);
-//!         std::hint::black_box((0..repetitions).sum::<u64>());
-//!         watch.stop().get() - best.cost.get()
-//!     })
-//!     .collect();
+//! .map(|_| {
+//! let watch = Stopwatch::start_on(clock);
+//! std::hint::black_box((0..repetitions).sum::<u64>());
+//! watch.stop().get() - best.cost.get()
+//! })
+//! .collect();
 //! println!("{:.0} ns with {}", median(&mut times), best.name);
 //! ```
 //!
-//! `examples/repeat.rs` is a whole program. To measure a function with all of oscost, that is in fresh processes, beside the
+//! `examples/repeat.rs` is a whole program. To measure a function with all of oscost, in fresh processes, beside the
 //! sentinel and with an interval, write it as a library for `oscost run --op` (`docs/op.md`).
 
 pub mod count;

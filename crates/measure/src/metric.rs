@@ -5,39 +5,41 @@ use crate::record::{Combine, Direction};
 /// The definition of a metric. Each area lists its own; results include the name, the unit and the direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name within its case.
+    /// Name, unique within the case.
     pub name: &'static str,
-    /// The unit of its values, as in results: `ns`, `replies/s`, `share`.
+    /// Unit of the values, as in results: `ns`, `replies/s`, `share`.
     pub unit: &'static str,
     /// Which values are better.
     pub better: Direction,
     /// How the values of several rounds are combined.
     pub combine: Combine,
-    /// Its meaning, as shown in the definition of the case.
+    /// Meaning, as shown in the definition of the case.
     pub meaning: &'static str,
-    /// Its role in the comparison of two runs.
+    /// Role in the comparison of two runs.
     pub role: Role,
 }
 
-/// The role of a metric with a direction in the comparison of two runs.
+/// How a metric with a direction is compared between two runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It is compared, unless something other than the measured program limited it.
+    /// Compared, unless something other than the measured program limited it.
     Figure,
-    /// As [`Role::Figure`], but also compared if the load generator or the receiver was the bottleneck, since it is the
-    /// measured program's own cost of an operation.
+    /// Compared also if the load generator or the receiver was the bottleneck: it is the measured program's own cost of an
+    /// operation.
     OwnCost,
-    /// As [`Role::Figure`], but also compared if connections failed, since it is their share.
+    /// Compared also if connections failed: it is their share.
     Failures,
-    /// It is not compared if the point also has the metric of this name, whose reciprocal or fixed multiple it is.
+    /// Not compared if the point also has the metric of this name, whose reciprocal or fixed multiple it is.
     SameAs(&'static str),
-    /// It is not compared, since it is computed from several points of a run, which are compared.
+    /// Not compared: it is computed from several points of a run, which are compared.
     Derived,
+    /// It is the CPU time of a trial divided by its elapsed time: the share of the CPUs that a figure beside it had.
+    CpuShare,
 }
 
-/// Defines metrics, each by its name, unit, and meaning, which is also its documentation:
-/// `REPLY_WORST = lower("reply-worst", "ns"), "the longest time of any reply";`. What follows the unit are further calls, such
-/// as `.with(Role::OwnCost)`. With a name before them, as in `pub const LIST: [ … ]`, it also defines the list of them all.
+/// Defines metrics, each by its name, unit, and meaning, which is also its documentation: `REPLY_WORST =
+/// lower("reply-worst", "ns"), "the longest time of any reply";`. Further calls may follow the unit, such as
+/// `.with(Role::OwnCost)`. With `pub const LIST: [ … ]` around the metrics, the macro also defines the list of all of them.
 #[macro_export]
 macro_rules! metrics {
     ($(#[$attribute:meta])* $visibility:vis const $LIST:ident: [$(
@@ -58,7 +60,7 @@ macro_rules! metrics {
     )*};
 }
 
-/// The metrics of several lists, one after the other. Compilation fails unless there are `N`.
+/// The concatenation of several lists of metrics. Compilation fails unless there are `N`.
 pub const fn joined<const N: usize>(lists: &[&[Metric]]) -> [Metric; N] {
     let mut all = [TIME; N];
     let (mut filled, mut list) = (0, 0);
@@ -78,7 +80,7 @@ pub const fn joined<const N: usize>(lists: &[&[Metric]]) -> [Metric; N] {
 pub const TIME: Metric = Metric::lower("time", "ns/op", "the time of one operation");
 
 impl Metric {
-    /// A metric with better higher values.
+    /// A metric whose higher values are better.
     pub const fn higher(name: &'static str, unit: &'static str, meaning: &'static str) -> Self {
         Self {
             name,
@@ -90,7 +92,7 @@ impl Metric {
         }
     }
 
-    /// A metric with better lower values.
+    /// A metric whose lower values are better.
     pub const fn lower(name: &'static str, unit: &'static str, meaning: &'static str) -> Self {
         Self { better: Direction::Lower, ..Self::higher(name, unit, meaning) }
     }
@@ -100,12 +102,12 @@ impl Metric {
         Self { better: Direction::Neither, ..Self::higher(name, unit, meaning) }
     }
 
-    /// The same metric with another role.
+    /// Sets the role.
     pub const fn with(self, role: Role) -> Self {
         Self { role, ..self }
     }
 
-    /// The same metric, whose values are combined in another way than by the median over rounds.
+    /// Sets how the values of several rounds are combined, instead of by the median.
     pub const fn combined(self, combine: Combine) -> Self {
         Self { combine, ..self }
     }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::record::Repeated;
 use crate::work::turn;
 
-/// The time that operations which the coordinator counts on the host may take.
+/// Time limit for operations that the coordinator counts on the host.
 const REPEATING_LIMIT: Duration = Duration::from_millis(25);
-/// Turns between two clock readings of a round that is busy: about 0.5 ms. In some systems a reading is a system call.
+/// Turns between two clock readings of a busy round: about 0.5 ms, since a reading is a system call in some systems.
 const BUSY_TURNS: u64 = 800_000;
 
 /// What a round does.
@@ -25,12 +25,13 @@ pub enum Mode {
     CountForTracer,
     /// Count all but system calls.
     CountRest,
-    /// Carry out as many operations at most, while the coordinator counts on the host what the system does.
+    /// Carry out at most this many operations, while the coordinator counts on the host what the system does.
     Repeat(u64),
-    /// The same without operations: be busy for as many us. The difference is that of the operations.
+    /// Keep busy without operations for this time in us, while the coordinator counts on the host. The difference to
+    /// [`Mode::Repeat`] is the operations' count.
     Busy(u64),
-    /// Of a trial: carry it out, with operations for so many times as long, while the coordinator counts on the host. The
-    /// difference of two such rounds is that of the operations which one has more.
+    /// Carry out a trial whose operations take this many times as long, while the coordinator counts on the host. The
+    /// difference of two such rounds is the count of the additional operations.
     Lengthened(u32),
 }
 
@@ -48,12 +49,12 @@ impl Mode {
         }
     }
 
-    /// Whether the coordinator counts on the host meanwhile.
+    /// Whether the coordinator counts on the host during the round.
     pub fn is_counted_outside(self) -> bool {
         matches!(self, Self::Repeat(_) | Self::Busy(_) | Self::Lengthened(_))
     }
 
-    /// Carries out what such a mode asks for, as long as `goes_on`; `None` of another mode.
+    /// Carries out a [`Mode::Repeat`] or [`Mode::Busy`] round while `goes_on`; `None` for other modes.
     pub(crate) fn repeat(
         self,
         operations: &mut dyn FnMut(u64),
@@ -64,7 +65,7 @@ impl Mode {
         match self {
             Self::Repeat(most) => {
                 let mut done = 0;
-                // Batches double, so that the clock is read seldom.
+                // Batches double, so that the clock is rarely read.
                 while done < most && goes_on() && (done == 0 || began.elapsed() < REPEATING_LIMIT) {
                     let batch = done.clamp(1, most - done);
                     operations(batch);
@@ -92,7 +93,7 @@ mod tests {
         let mut done = 0;
         let repeated = Mode::Repeat(1_000).repeat(&mut |batch| done += batch, || true).unwrap();
         assert!(repeated.operations == done && done <= 1_000 && done > 0);
-        // A busy machine may leave little time for them, but not none.
+        // A busy machine may leave time for few operations, but at least one.
         let mut slow = |_| std::thread::sleep(REPEATING_LIMIT);
         assert_eq!(Mode::Repeat(1_000).repeat(&mut slow, || true).unwrap().operations, 1);
         assert_eq!(Mode::Repeat(1_000).repeat(&mut |_| (), || false).unwrap().operations, 0);

@@ -1,29 +1,29 @@
-//! Whether other programs took CPUs from what was measured.
+//! Detects other programs that took CPUs from a measurement.
 
 use std::time::Duration;
 
 use platform::cpu::{RunQueue, run_queue};
 
-/// Number of readings of the run queue, unless one before shows no other thread: the least counts, because some thread always
-/// wakes up briefly.
+/// Maximum number of readings of the run queue. The minimum counts, because some thread always wakes up briefly; a reading
+/// without other threads ends the search.
 const LOOKS: usize = 20;
-/// The share of a trial's time that other programs may use of its CPUs.
+/// Maximum share of a trial's time that other programs may use of its CPUs.
 const OTHERS_SHARE: f64 = 0.03;
-/// Busy time is counted in steps of 10 ms, too coarse for shorter trials.
+/// Minimum length of a trial for which busy time is used: it is counted in steps of 10 ms.
 const SEEN_FROM: Duration = Duration::from_millis(500);
 
 /// The observed load by other programs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct OtherPrograms {
-    /// The whole machine's run queue, before and after; `None` if the system does not report it.
+    /// The whole machine's run queue, the longer one of before and after; `None` if the system does not report it.
     pub queue: Option<RunQueue>,
-    /// The share of the time that other programs used of the busy CPUs; `None` if unknown.
+    /// The share of time that other programs used of the busy CPUs; `None` if unknown.
     pub taken: Option<f64>,
 }
 
 impl OtherPrograms {
-    /// The other runnable threads now. What the measurement itself started must have ended, or not have begun: its threads
-    /// that only poll for what is next would be taken for other programs.
+    /// Counts other runnable threads now. The measurement's own threads must have ended, or not have begun: polling threads
+    /// would be taken for other programs.
     pub fn now() -> Self {
         let looks = std::iter::from_fn(|| {
             std::thread::sleep(Duration::from_micros(100));
@@ -32,14 +32,14 @@ impl OtherPrograms {
         Self { queue: least_of(looks.take(LOOKS)), taken: None }
     }
 
-    /// The longer of both queues, and the known share of the time used by others.
+    /// Combines two observations: the longer of both queues, and the known share of time used by others.
     pub fn and(self, later: Self) -> Self {
         let fuller = self.queue.into_iter().chain(later.queue).max_by_key(|queue| queue.others);
         Self { queue: fuller, taken: self.taken.or(later.taken) }
     }
 }
 
-/// The look with the fewest other threads; none is taken after one without any.
+/// The reading with the fewest other threads; none is taken after one without any.
 fn least_of(mut looks: impl Iterator<Item = RunQueue>) -> Option<RunQueue> {
     let mut least = looks.next()?;
     while least.others > 0
@@ -50,10 +50,10 @@ fn least_of(mut looks: impl Iterator<Item = RunQueue>) -> Option<RunQueue> {
     Some(least)
 }
 
-/// Whether other programs must have taken CPUs from the measurement, which kept `busy` of them busy.
+/// Whether other programs must have taken CPUs from the measurement, which kept `busy` CPUs busy.
 ///
-/// The run queue is the whole machine's, so it is compared with all CPUs of the machine. If only a part of them was
-/// kept busy, the time that others used of that part decides, if known.
+/// The run queue is the whole machine's, so it is compared with all CPUs. If the measurement used only some of them, the
+/// time that others used of those decides, if known.
 pub(crate) fn is_oversubscribed(busy: usize, seen: OtherPrograms) -> bool {
     let taken = seen.taken.map(|share| share > OTHERS_SHARE);
     let queued = seen.queue.map(|queue| queue.others > queue.online.saturating_sub(busy));
@@ -64,8 +64,8 @@ pub(crate) fn is_oversubscribed(busy: usize, seen: OtherPrograms) -> bool {
     }
 }
 
-/// The share of the time that other programs used of CPUs that were `busy` for this time, `own` of it by this program;
-/// `None` if the time is too short.
+/// The share of `elapsed` that other programs used of CPUs that were `busy` in all and `own` by this program; `None` if
+/// `elapsed` is too short.
 pub(crate) fn taken_by_others(busy: Duration, own: Duration, elapsed: Duration) -> Option<f64> {
     let others = busy.saturating_sub(own);
     (elapsed >= SEEN_FROM).then(|| others.as_secs_f64() / elapsed.as_secs_f64())
@@ -83,11 +83,11 @@ mod tests {
     #[test]
     fn two_of_64_cpus_are_crowded_by_what_is_taken_of_them() {
         let two = 2;
-        // Ten threads have 62 other processors to run on; 63 have not.
+        // Ten other threads can run on 62 other CPUs; 63 cannot.
         assert!(!oversubscribed(two, Some((10, 64)), None));
         assert!(!oversubscribed(two, Some((62, 64)), None));
         assert!(oversubscribed(two, Some((63, 64)), None));
-        // What was taken of these two is known, and decides.
+        // The share taken from these two CPUs is known, and decides.
         assert!(!oversubscribed(two, Some((100, 64)), Some(0.0)));
         assert!(oversubscribed(two, Some((1, 64)), Some(0.5)));
     }
@@ -97,7 +97,7 @@ mod tests {
         assert!(!oversubscribed(2, Some((0, 2)), Some(0.01)));
         assert!(oversubscribed(2, Some((1, 2)), Some(0.0)));
         assert!(oversubscribed(2, Some((0, 2)), Some(0.2)));
-        // One of two kept busy leaves one for others.
+        // A measurement on one of two CPUs leaves the other one for other threads.
         assert!(!oversubscribed(1, Some((1, 2)), None));
         assert!(oversubscribed(1, Some((2, 2)), None));
         assert!(!oversubscribed(64, Some((0, 64)), None));
@@ -139,7 +139,7 @@ mod tests {
         for (busy, own, elapsed, taken) in [
             (1_000, 990, 1_000, Some(0.01)),
             (1_000, 900, 1_000, Some(0.1)),
-            (100, 50, 100, None), // too short to tell
+            (100, 50, 100, None), // too short
             (500, 1_500, 1_000, Some(0.0)),
         ] {
             assert_eq!(taken_by_others(ms(busy), ms(own), ms(elapsed)), taken, "{busy} {own}");

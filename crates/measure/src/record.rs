@@ -11,7 +11,7 @@ use crate::cycles::UNIT;
 use crate::doubt::Doubt;
 use crate::sentinel::{Ratios, Reading, TOLERANCE, TOLERANCE_BEYOND_CORE};
 
-/// The share of a trial's CPU time that may be stolen or throttled.
+/// Maximum share of a trial's CPU time that may be stolen or throttled.
 const TAKEN_SHARE: f64 = 0.03;
 
 /// A case's parameters by name.
@@ -29,24 +29,24 @@ pub enum Line {
     Counts(OperationCounts),
     /// The operations of a round during which the coordinator counted on the host.
     Repeated(Repeated),
-    /// What all processes of the system did on the host from its start to its end: added by the coordinator.
+    /// The host's counts of the system's processes during the round; added by the coordinator.
     Host(HostCounts),
     /// Possible disturbances counted by the system during the round.
     Environment(RoundEnvironment),
-    /// The start of the system that the round was made after, counted from 1: added by a coordinator that measures several.
+    /// Number of the system's start, from 1, that preceded the round; added by a coordinator that measures several starts.
     Boot(u32),
     /// A reason to doubt the figures of this round.
     Doubt(Doubt),
-    /// When each job of a trial began and ended, in ns from the beginning of the trial, in the order of their list.
+    /// Beginning and end of each job of a trial, in ns from the beginning of the trial, in the order of the list.
     Timeline(Vec<[u64; 2]>),
-    /// The round is over; absent if the worker died.
+    /// The outcome of the round; absent if the worker died.
     End(#[serde(with = "end")] Result<(), CaseError>),
 }
 
 /// Consecutive samples of one measuring thread.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// The CPU it was pinned to, if any.
+    /// The CPU that the thread was pinned to, if any.
     pub cpu: Option<usize>,
     /// The number of CPUs that the case kept busy.
     pub busy: usize,
@@ -54,24 +54,24 @@ pub struct Series {
     pub batch: u64,
     /// Time of one operation, in ns, without the clock's cost.
     pub samples: Vec<f32>,
-    /// The sentinel before the first sample, between each two, and after the last. With several workers only before the
-    /// first and after the last: in between it would detect the other workers.
+    /// The sentinel's readings before the first sample, between samples, and after the last; with several workers only
+    /// before the first and after the last, since in between it would detect the other workers.
     pub readings: Vec<Reading>,
-    /// Whether other workers contended at the same time. If so, the round is one trial: its value is the time of all
-    /// samples divided by their operations, not their median.
+    /// Whether other workers contended at the same time. Such a round is one trial, whose value is the time of all samples
+    /// divided by their operations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contended: bool,
-    /// Whether the operation depends on more than the core: its time is then not that precise, and the sentinel need not be.
+    /// Whether the operation depends on more than the core, so that its time is less precise and the sentinel is allowed
+    /// more tolerance.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beyond_core: bool,
-    /// Whether other workers ran on hardware threads of the same core: also what the sentinel read is then slower.
+    /// Whether other workers ran on hardware threads of the same core, which also slows the sentinel.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shares_core: bool,
-    /// Whether there were so many other runnable threads before or after that they must have taken CPUs from the
-    /// workers.
+    /// Whether so many other threads were runnable before or after that they must have taken CPUs from the workers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub oversubscribed: bool,
-    /// The time of an iteration of calibrated work just before, in ns, if the case does such work.
+    /// The time of an iteration of calibrated work, in ns, measured just before the series, if the case does such work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ns_per_iteration: Option<f32>,
     /// Indexes of the samples during which the thread was preempted.
@@ -85,8 +85,8 @@ impl Series {
         self.is_undisturbed(at, level) && !self.is_preempted(at)
     }
 
-    /// Whether the sentinel on both sides of sample `at` was quiet, at the same frequency, and the CPUs were not
-    /// oversubscribed. With several workers, and in trials, the frequency may change: they use wall-clock time.
+    /// Whether the sentinel was quiet on both sides of sample `at`, at the same frequency, and the CPUs were not
+    /// oversubscribed. The frequency may change with several workers and in trials, which use wall-clock time.
     pub fn is_undisturbed(&self, at: usize, level: &Ratios) -> bool {
         let Some([before, after]) = self.around(at) else { return false };
         let tolerance = if self.beyond_core { TOLERANCE_BEYOND_CORE } else { TOLERANCE };
@@ -96,8 +96,8 @@ impl Series {
             && (self.contended || before.has_frequency_of(after))
     }
 
-    /// Whether the core's frequency in reading `at` was that in the reading before or after it. Of trials, whose readings are
-    /// far apart, it is not asked.
+    /// Whether the core's frequency in reading `at` equals that of the reading before or after it. Always true for trials,
+    /// whose readings are far apart.
     pub fn has_steady_chain(&self, at: usize) -> bool {
         let agrees = |other: Option<usize>| {
             let other = other.and_then(|other| self.readings.get(other));
@@ -106,7 +106,7 @@ impl Series {
         self.contended || agrees(at.checked_sub(1)) || agrees(Some(at + 1))
     }
 
-    /// The sentinel on both sides of sample `at`.
+    /// The sentinel's readings on both sides of sample `at`.
     fn around(&self, at: usize) -> Option<[&Reading; 2]> {
         Some(match self.contended {
             true => [self.readings.first()?, self.readings.last()?],
@@ -131,18 +131,18 @@ impl Series {
     /// The time of sample `at` and the sentinel after it together, in ns.
     pub fn span(&self, at: usize) -> f64 {
         let after = self.readings.get(at + 1).filter(|_| !self.contended);
-        // The chain is the difference of two times, and negative where only the shorter one was interrupted.
+        // The chain is a difference of two times, negative if only the shorter one was interrupted.
         let sentinel = after.map_or(0.0, |reading| reading.total().get().max(0.0));
         f64::from(self.samples[at]) * self.batch as f64 + sentinel
     }
 }
 
-/// A named figure of one round.
+/// A metric's value in one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricValue {
-    /// Its name, as in the case's definition.
+    /// Name, as in the case's definition.
     pub name: String,
-    /// Its unit.
+    /// Unit.
     pub unit: String,
     /// Which direction is better.
     pub better: Direction,
@@ -166,7 +166,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The word for it in documents and exports.
+    /// The direction's word in documents and exports.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -180,7 +180,7 @@ pub enum Combine {
     Median,
     /// The minimum.
     Least,
-    /// The sum, of events that should never happen.
+    /// The sum, for events that should never happen.
     Sum,
 }
 
@@ -189,18 +189,18 @@ pub enum Combine {
 pub struct OperationCounts {
     /// Number of operations.
     pub operations: u64,
-    /// System calls that each must make, if the case declares it.
+    /// System calls that each operation must make, if the case declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_syscalls: Option<f64>,
-    /// Switches that each must make at least, if the case declares it.
+    /// Minimum context switches of each operation, if the case declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_switches: Option<f64>,
-    /// Page faults that each must take at least, if the case declares it.
+    /// Minimum page faults of each operation, if the case declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_faults: Option<f64>,
     /// System calls.
     pub syscalls: Option<u64>,
-    /// The same by name; empty where only their number is known.
+    /// System calls by name; empty where only their number is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<String, u64>,
     /// Voluntary context switches.
@@ -216,13 +216,13 @@ pub struct OperationCounts {
 }
 
 impl OperationCounts {
-    /// All context switches. When a task wakes another on its own CPU, the scheduler may switch to that one at once: a
-    /// switch that the operation causes, but that the system does not count as voluntary.
+    /// All context switches, including involuntary ones: when a task wakes another on its own CPU, the scheduler may switch
+    /// at once, which the operation causes but the system counts as involuntary.
     pub fn switches(&self) -> Option<u64> {
         self.voluntary_switches.map(|own| own + self.involuntary_switches.unwrap_or(0))
     }
 
-    /// These system calls with all that `other` counted besides, in proportion to the operations.
+    /// These system calls with the other counts of `other`, in proportion to the operations.
     pub fn with_all_but_calls_of(self, other: &Self) -> Self {
         let here = |count: Option<u64>| {
             let share = self.operations as f64 / other.operations.max(1) as f64;
@@ -259,29 +259,29 @@ impl OperationCounts {
 /// Operations that were carried out without being timed or counted one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Repeated {
-    /// Their number; 0 if the round was busy without them.
+    /// Number of operations; 0 for a round that was only busy.
     pub operations: u64,
-    /// How long they took, in us.
+    /// Their duration, in us.
     pub us: u64,
 }
 
-/// The system's counters from the beginning of a round to its end, in seconds; absent if not available.
+/// Differences of the system's counters over a round, with times in seconds; absent if not available.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct RoundEnvironment {
     /// Elapsed time of the round.
     pub elapsed: f64,
-    /// Number of CPUs that it may have used.
+    /// Number of CPUs that the round may have used.
     pub cpus: usize,
-    /// Time in which the hypervisor ran others while these CPUs had work to do.
+    /// Steal time: time in which the hypervisor ran others while these CPUs had work to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<f64>,
-    /// Time in which our control group waited because its CPU quota was used up.
+    /// Time in which this process's control group waited because its CPU quota was used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<f64>,
     /// Time in which some thread waited for a CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_pressure: Option<f64>,
-    /// Time in which some thread waited for input or output.
+    /// Time in which some thread waited for I/O.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_pressure: Option<f64>,
     /// Time in which some thread waited for memory.
@@ -296,7 +296,7 @@ impl RoundEnvironment {
     /// Whether steal time or throttling exceeds the share at which a trial is discarded. Pressure and interrupts are
     /// ignored, because the measured operation causes both itself.
     pub fn took_cpu_time(&self) -> bool {
-        /// Steal is counted in steps of 10 ms: a single step is no share of a shorter round.
+        /// Minimum steal time that counts, in s: a single step of 10 ms says little about a short round.
         const STEAL_STEPS: f64 = 0.02;
         let allowed = self.elapsed * self.cpus.max(1) as f64 * TAKEN_SHARE;
         self.steal.is_some_and(|taken| taken > allowed.max(STEAL_STEPS))
@@ -304,7 +304,7 @@ impl RoundEnvironment {
     }
 }
 
-/// How a round ended, as an object: its outcome, which is `measured` or that of the error, and the error's reason.
+/// Serializes the end of a round as an object: its outcome, `measured` or the error's, and the error's reason.
 pub mod end {
     use super::*;
 
@@ -321,10 +321,9 @@ pub mod end {
         Measured,
     }
 
-    /// For serde's `serialize_with`.
-    ///
+    /// Serializes the outcome.
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(
         end: &Result<(), CaseError>,
         serializer: S,
@@ -335,10 +334,9 @@ pub mod end {
         }
     }
 
-    /// For serde's `deserialize_with`.
-    ///
+    /// Deserializes the outcome.
     /// # Errors
-    /// If it is neither.
+    /// If the object is neither `measured` nor an error.
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Result<(), CaseError>, D::Error> {
@@ -349,8 +347,7 @@ pub mod end {
     }
 }
 
-/// Parses a worker's output. Damaged lines (truncated by a crash) are skipped; a round without its [`Line::End`] is not
-/// complete.
+/// Parses a worker's output. Damaged lines, truncated by a crash, are skipped; a round without [`Line::End`] is incomplete.
 pub fn parse_lines(text: &str) -> Vec<Line> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
@@ -459,7 +456,7 @@ mod tests {
             (stolen(0.07), true),
             (throttled(0.05), false),
             (throttled(0.07), true),
-            // One step of the steal counter in a round of 15 ms says little; waiting for a quota does.
+            // One step of the steal counter says little about a round of 15 ms; throttling says enough.
             (RoundEnvironment { elapsed: 0.015, ..stolen(0.01) }, false),
             (RoundEnvironment { elapsed: 0.015, ..throttled(0.01) }, true),
         ] {

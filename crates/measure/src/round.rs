@@ -19,11 +19,11 @@ use crate::work::{Work, align_code};
 pub use crate::mode::Mode;
 pub use crate::order::RoundOrder;
 
-/// How many times as long as others a round with partners may take.
+/// Maximum time of a round with partners, as a multiple of other rounds' limit.
 const ROUND_OF_PARTNERS: f64 = 2.0;
-/// Samples in one line of output.
+/// Number of samples in one line of output.
 const CHUNK: usize = 64;
-/// Operations of the untimed pass, and the time they may take at most.
+/// Number of operations of the untimed pass, and the maximum time they may take.
 const COUNTED_OPERATIONS: u64 = 200;
 const COUNTING_LIMIT: Nanoseconds = Nanoseconds::new(100e6);
 
@@ -33,22 +33,21 @@ pub struct Round<'a> {
     out: &'a mut dyn Write,
     expected: OperationCounts,
     operations_per_call: u64,
-    /// Whether being preempted is part of the operation.
+    /// Whether preemption is part of the operation.
     shares_cpu: bool,
     /// Whether other tasks take part in each operation.
     has_partners: bool,
-    /// Times of one operation, in ns, of the samples so far.
+    /// Times of one operation in ns, of all samples so far.
     samples: Vec<f64>,
-    /// The time of an iteration of calibrated work, in ns, as this round has found it; printed with the next series.
+    /// The time of an iteration of calibrated work in ns, as this round measured it; printed with the next series.
     calibrated: Option<f32>,
-    /// When the round began, and the system's counters at that time; only if samples are taken.
+    /// A watch from the round's beginning, and the system's counters at that time; only if samples are taken.
     began: Option<(Stopwatch, Environment)>,
 }
 
 impl<'a> Round<'a> {
-    /// A round as ordered, printing to `out`. The calling thread is on the CPU of single measurements from now on, where threads
-    /// can be pinned, until [`Round::end`]: what a case prepares is in the caches near that CPU, and not near the one where
-    /// the worker was started.
+    /// Begins a round as ordered, which prints to `out`. Pins the calling thread to the CPU of single measurements until
+    /// [`Round::end`], where possible, so that the case's data is in that CPU's caches.
     pub fn new(order: &'a RoundOrder, out: &'a mut dyn Write) -> Self {
         let _ = order.cpus.last().map(|&cpu| pin_thread(cpu));
         let samples = order.mode == Mode::Sample;
@@ -77,18 +76,18 @@ impl<'a> Round<'a> {
         self.expected.expected_syscalls = Some(per_operation);
     }
 
-    /// Declares how many context switches of this thread one operation makes at least; fewer make the figure implausible.
+    /// Declares the minimum number of context switches of this thread in one operation; fewer make the figure implausible.
     pub fn expect_switches(&mut self, per_operation: f64) {
         self.expected.expected_switches = Some(per_operation);
     }
 
-    /// Declares how many page faults of this thread one operation takes at least; fewer make the figure implausible.
+    /// Declares the minimum number of page faults of this thread in one operation; fewer make the figure implausible.
     pub fn expect_faults(&mut self, per_operation: f64) {
         self.expected.expected_faults = Some(per_operation);
     }
 
-    /// The median time of one operation in the samples taken so far, disturbed ones included; `None` before the first and
-    /// in the untimed pass. From it a case computes a bandwidth.
+    /// The median time of one operation in the samples taken so far, disturbed ones included; `None` before the first
+    /// sample and in the untimed pass. Cases compute a bandwidth from it.
     pub fn median_time(&self) -> Option<Nanoseconds> {
         let mut samples = self.samples.clone();
         (!samples.is_empty()).then(|| Nanoseconds::new(median(&mut samples)))
@@ -99,8 +98,8 @@ impl<'a> Round<'a> {
         self.operations_per_call = operations;
     }
 
-    /// Declares that other tasks take part in each operation: batches and warm-up are long enough for the scheduler to treat all
-    /// of them alike. If they may `share` this thread's CPU, that it is preempted by them is no disturbance.
+    /// Declares that other tasks take part in each operation, and makes batches and warm-up long enough for the scheduler
+    /// to treat all tasks alike. If they may `share` this thread's CPU, preemption is no disturbance.
     pub fn has_partners(&mut self, share: bool) {
         self.has_partners = true;
         self.shares_cpu = share;
@@ -110,7 +109,7 @@ impl<'a> Round<'a> {
         self.operations_per_call
     }
 
-    /// Measures `operation`, on one CPU: in batches, between readings of the sentinel.
+    /// Measures `operation` on one CPU, in batches between readings of the sentinel.
     ///
     /// # Errors
     /// `Implausible` if the time is too short for the operation to have happened.
@@ -118,10 +117,9 @@ impl<'a> Round<'a> {
         self.time_on(self.order.cpus.last().copied(), operation)
     }
 
-    /// As [`Round::time`], on a CPU of the case's choice; `None` where there is none to choose.
-    ///
+    /// Measures `operation` like [`Round::time`], on `cpu`; `None` for no particular CPU.
     /// # Errors
-    /// As [`Round::time`].
+    /// See [`Round::time`].
     pub fn time_on(
         &mut self,
         cpu: Option<usize>,
@@ -130,33 +128,32 @@ impl<'a> Round<'a> {
         self.sample(prepared_on(cpu), &mut repeated(operation))
     }
 
-    /// As [`Round::time`], of a closure that carries out the given number of operations: a call of a function that cannot be
-    /// inlined takes about 1 ns, which is then paid once a batch.
-    ///
+    /// Measures like [`Round::time`] a closure that carries out the given number of operations. An operation that is no
+    /// inlinable function costs about 1 ns for its call, which is here paid once a batch.
     /// # Errors
-    /// As [`Round::time`].
+    /// See [`Round::time`].
     pub fn time_batches(&mut self, mut operations: impl FnMut(u64)) -> Result<(), CaseError> {
         self.sample(prepared_on(self.order.cpus.last().copied()), &mut operations)
     }
 
-    /// As [`Round::time`], on whichever CPUs of the round the scheduler chooses.
-    ///
+    /// Measures `operation` like [`Round::time`], on the CPUs of the round that the scheduler chooses.
     /// # Errors
-    /// As [`Round::time`].
+    /// See [`Round::time`].
     pub fn time_unpinned(&mut self, operation: impl FnMut()) -> Result<(), CaseError> {
         use_all_cpus(self.order);
         self.sample(None, &mut repeated(operation))
     }
 
-    /// Tells the coordinator that the measurement begins, by an empty line: what kept its CPUs awake is to leave them.
+    /// Tells the coordinator by an empty line that the measurement begins, so that its threads leave the CPUs that they
+    /// kept awake.
     pub(crate) fn announce(&mut self) {
         if self.order.announces() {
-            // Whether it is still there shows when results are printed.
+            // Printing the results shows whether the coordinator is still there.
             let _ = self.out.write_all(b"\n").and_then(|()| self.out.flush());
         }
     }
 
-    /// The loop over the operations is the only code that is compiled for each of them: it is called once a batch.
+    /// Takes the samples. Only the loop over the operations is compiled for each operation: it is called once a batch.
     fn sample(
         &mut self,
         cpu: Option<usize>,
@@ -186,7 +183,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Reports a metric other than the time of one operation, if it has a value. Does nothing in the untimed pass.
+    /// Reports a metric other than the time of one operation, if `value` is given. Does nothing in the untimed pass.
     pub fn metric(&mut self, metric: &Metric, value: impl Into<Option<f64>>) {
         if let Some(value) = value.into()
             && self.order.mode == Mode::Sample
@@ -197,15 +194,15 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Adds a reason to doubt the figures of this round: it becomes a doubt of the point if most of its rounds have it. Does
-    /// nothing in the untimed pass.
+    /// Adds a reason to doubt the figures of this round, which becomes a doubt of the point if most of its rounds have it.
+    /// Does nothing in the untimed pass.
     pub fn doubt(&mut self, why: Doubt) {
         if self.order.mode == Mode::Sample {
             self.print(&Line::Doubt(why));
         }
     }
 
-    /// Prints the outcome of the round. The thread may use all its CPUs again.
+    /// Prints the outcome of the round, and lets the thread use all CPUs of the round again.
     pub fn end(mut self, result: Result<(), CaseError>) {
         if let Some((watch, before)) = self.began {
             let counted = Environment::now(&self.order.cpus).since(before);
@@ -221,7 +218,7 @@ impl<'a> Round<'a> {
     }
 
     fn count(&mut self, operations: &mut dyn FnMut(u64)) -> Result<(), CaseError> {
-        // The first few may include one-time work.
+        // The first few operations may include one-time work.
         operations(3);
         if let Some(repeated) = self.order.mode.repeat(operations, || true) {
             self.print_repeated(repeated);
@@ -245,7 +242,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Prints the operations of a round that is counted outside.
+    /// Prints the number of operations of a round that the coordinator counts.
     pub(crate) fn print_repeated(&mut self, repeated: Repeated) {
         let operations = repeated.operations * self.operations_per_call;
         self.print(&Line::Repeated(Repeated { operations, ..repeated }));
@@ -258,10 +255,10 @@ impl<'a> Round<'a> {
         self.print(&Line::Counts(sums));
     }
 
-    /// Work of a known length: at the speed determined by the run, else calibrated now, on the current CPU.
+    /// Work of a known length, at the speed determined by the run, else calibrated now on the current CPU.
     ///
     /// # Errors
-    /// As [`Work::calibrate`]; `Unsupported` without the clock of the run.
+    /// See [`Work::calibrate`]; `Unsupported` without the clock of the run.
     pub fn work(&mut self) -> Result<Work, CaseError> {
         let known = self.order.ns_per_iteration;
         if let (Some(ns), true) = (known, self.order.mode != Mode::Sample) {
@@ -290,14 +287,15 @@ impl<'a> Round<'a> {
 
     pub(crate) fn print(&mut self, line: &Line) {
         let text = serde_json::to_string(line).expect("a line has only plain values");
-        // The coordinator has closed the pipe: nothing is left to do.
+        // An error means that the coordinator has closed the pipe: nothing is left to do.
         if writeln!(self.out, "{text}").and_then(|()| self.out.flush()).is_err() {
             std::process::exit(1);
         }
     }
 }
 
-/// The CPU, if the calling thread can be pinned to it. Whatever was prepared for the measurement was prepared there.
+/// The CPU, if the calling thread can be pinned to it. In debug builds, asserts that the thread was already there when it
+/// prepared the measurement.
 fn prepared_on(cpu: Option<usize>) -> Option<usize> {
     let before = if cfg!(debug_assertions) { platform::cpu::allowed_to_thread() } else { None };
     let pinned = cpu.filter(|&cpu| pin_thread(cpu).is_ok());
@@ -307,7 +305,7 @@ fn prepared_on(cpu: Option<usize>) -> Option<usize> {
     pinned
 }
 
-/// The operation as a closure that carries it out the given number of times.
+/// A closure that carries out `operation` the given number of times.
 fn repeated(mut operation: impl FnMut()) -> impl FnMut(u64) {
     move |n| {
         align_code();
@@ -333,7 +331,7 @@ fn environment_of(elapsed: f64, cpus: usize, counted: &Environment) -> RoundEnvi
 
 /// Lets the calling thread use all CPUs of the round again.
 pub fn use_all_cpus(order: &RoundOrder) {
-    // If threads cannot be pinned there is nothing to undo.
+    // Where threads cannot be pinned, there is nothing to undo.
     let _ = pin_thread_to_any(&order.cpus);
 }
 
@@ -378,7 +376,7 @@ pub(crate) mod tests {
         (parse_lines(std::str::from_utf8(&out).unwrap()), result)
     }
 
-    /// The CPU was idle for the 3 ms in which a worker starts on another one, and came back beside a neighbour.
+    /// The worker's CPU was idle for the 3 ms that a worker needs to start on another one, and resumed beside a neighbour.
     #[test]
     fn a_worker_beside_its_coordinator_tells_when_it_begins_to_measure() {
         for (is_here, mode, announced) in [
@@ -415,11 +413,11 @@ pub(crate) mod tests {
         assert!(timed >= 10 && calls > timed, "{calls} calls, {timed} of them timed");
     }
 
-    /// Where the loop over an operation of a few cycles lay made up to 27 % between builds.
+    /// Times differed by up to 27 % between builds, by the place of an operation's loop within a cache line.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn the_loop_over_an_operation_lies_at_the_same_place_of_a_cache_line_whatever_is_before_it() {
-        /// Where the code of an operation lies in its line. For each `N` it is another function, of another length.
+        /// Position of an operation's code in its cache line. Each `N` makes another function, of another length.
         fn place<const N: usize>() -> usize {
             let place = Cell::new(0);
             let mut operations = repeated(|| {
@@ -438,8 +436,8 @@ pub(crate) mod tests {
         assert!(places.iter().all(|&place| place == places[0]), "{places:?}");
     }
 
-    /// The task that a message woke up preempted the sender in some rounds: these took 12 % less time and had no quiet sample, so that
-    /// they went on until their samples outnumbered those of the others.
+    /// In some rounds the woken task preempted the sender: these took 12 % less time and had no quiet sample, so that they
+    /// continued until their samples outnumbered those of the others.
     #[cfg(unix)]
     #[test]
     fn preemption_is_no_disturbance_where_tasks_share_the_cpu() {
@@ -458,7 +456,7 @@ pub(crate) mod tests {
                     if shares_cpu {
                         round.has_partners(true);
                     }
-                    // Longer than the scheduler lets one of two busy threads run.
+                    // The batch is longer than the time slice of one of two busy threads.
                     round.time(|| turn(20_000_000))
                 });
                 stop.store(true, Relaxed);
@@ -474,7 +472,7 @@ pub(crate) mod tests {
         assert_eq!(preempted(true), 0);
     }
 
-    /// A chain of loads through 4 MiB took 33 to 114 ns a load instead of 16 where another CPU's caches had it.
+    /// A chain of loads through 4 MiB took 33 to 114 ns a load instead of 16 where the data was in another CPU's caches.
     #[cfg(debug_assertions)]
     #[test]
     fn what_is_prepared_on_another_cpu_is_not_measured() {
@@ -518,7 +516,7 @@ pub(crate) mod tests {
                 Line::Series(series) => series.samples.len() * (series.batch as usize + 1),
                 _ => 0,
             };
-            // Each sample is a batch, and an operation off the clock before it.
+            // Each sample is a batch, preceded by an operation off the clock.
             let first = began.len() - lines.iter().map(sampled).sum::<usize>();
             assert!(began[first] - began[0] >= warm_up.get(), "{first} of {}", began.len());
         }

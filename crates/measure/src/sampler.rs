@@ -10,17 +10,17 @@ use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
 use crate::work::{finish_instructions, turn};
 
-/// No measured operation is shorter: less means that it did not happen.
+/// Minimum time of an operation: a shorter one did not happen.
 const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
-/// How long an operation is repeated before the first sample. In a fresh process the first ones take another time, until caches,
-/// predictors and the kernel's free lists have adapted: up to 0.6 ms on an AMD EPYC, and up to 2 ms where tasks answer each other.
-/// Rounds are the shorter, the quieter the machine is, so that without this a figure would depend on its neighbours.
+/// Duration of the warm-up. In a fresh process the first operations take another time until caches, predictors and the
+/// kernel's free lists have adapted: up to 0.6 ms on an AMD EPYC, and up to 2 ms where tasks answer each other. Rounds are
+/// shorter on a quieter machine, so without a warm-up a figure would depend on neighbours.
 pub(crate) const WARM_UP: Nanoseconds = Nanoseconds::new(1e6);
 pub(crate) const WARM_UP_BEYOND_CORE: Nanoseconds = Nanoseconds::new(3e6);
-/// How long tasks that answer each other are warmed up, and the least time of a batch of theirs. The scheduler preempts a task that
-/// has used more of the CPU than its partner as soon as it wakes the partner: that is what the sentinel makes of the measuring task
-/// if it runs between every two trips. Within batches of this length the tasks are scheduled as those of a program that does nothing
-/// else; and a pair of tasks that was made just now is not, for its first hundreds of trips.
+/// Duration of the warm-up of tasks that answer each other, and minimum time of their batches. The scheduler preempts a
+/// task that has used more CPU time than its partner as soon as it wakes the partner, and the sentinel between every two
+/// trips would make the measuring task such a one. In batches of this length the tasks are scheduled like those of a
+/// program that does nothing else, which holds for a new pair only after hundreds of trips.
 pub(crate) const WARM_UP_OF_PARTNERS: Nanoseconds = Nanoseconds::new(10e6);
 const BATCH_OF_PARTNERS: Nanoseconds = Nanoseconds::new(3e6);
 
@@ -52,8 +52,8 @@ impl Sampler {
         let cost = cost_of(clock);
         let facts = ClockFacts { cost, ..order.clock.clone() };
         let sentinel = Sentinel::new(clock, &order.clock);
-        // The first readings of a fresh process are its warm-up; low ones of the rest are the quiet level until the run
-        // has one.
+        // The first readings of a fresh process warm up the sentinel; low ones of the rest are the quiet level until the
+        // run has one.
         let readings: Vec<Reading> = (0..32).map(|_| sentinel.read()).skip(8).collect();
         let found = Reading::low_of(&readings).ratios();
         let level = order.level.filter(|_| busy == 1).unwrap_or(found);
@@ -87,7 +87,7 @@ impl Sampler {
         self.warm_up = times(WARM_UP_OF_PARTNERS);
     }
 
-    /// Makes batches take at least this long, and the sentinel run only before and after all of them.
+    /// Makes batches take at least `target`, and the sentinel run only before and after all of them.
     pub(crate) fn contend(&mut self, target: Nanoseconds) {
         self.target = Nanoseconds::new(target.get().max(self.target.get()));
         self.series.contended = true;
@@ -95,7 +95,7 @@ impl Sampler {
         self.before = self.sentinel.read_steadily();
     }
 
-    /// Determines the length of a batch at which the clock's share is small enough, and repeats the operation until it is steady.
+    /// Determines a batch length at which the clock's share is small enough, and warms up the operation.
     pub(crate) fn calibrate(&mut self, operations: &mut dyn FnMut(u64)) -> Result<(), CaseError> {
         let watch = Stopwatch::start();
         loop {
@@ -104,14 +104,14 @@ impl Sampler {
                 self.grow_batch(took)?;
                 continue;
             }
-            // The least of a few is the time of an undisturbed batch.
+            // The minimum of a few is the time of an undisturbed batch.
             let few = (0..4).map(|_| self.batch(operations).get());
             let least = Nanoseconds::new(few.fold(f64::INFINITY, f64::min));
             if least < self.target {
                 self.grow_batch(least)?;
                 continue;
             }
-            // Of the batch as it now is: growing it afterwards would make the injected share smaller.
+            // The share is of the final batch: growing it afterwards would make the share smaller.
             if self.slow_down > 0.0 {
                 self.extra_turns = self.turns_that_take(least.get() * self.slow_down);
             }
@@ -124,10 +124,10 @@ impl Sampler {
         Ok(())
     }
 
-    /// Makes the batch longer, after one that took less than the target.
+    /// Makes the batch longer, after one that took `took`, less than the target.
     pub(crate) fn grow_batch(&mut self, took: Nanoseconds) -> Result<(), CaseError> {
         let wanted = self.target.get() / took.get().max(1.0) * 1.05;
-        // In small steps while workers contend: the first operations may have been uncontended.
+        // Steps are small while workers contend: the first operations may have been uncontended.
         let factor = wanted.clamp(1.05, if self.series.contended { 2.0 } else { 10.0 });
         self.series.batch = (self.series.batch as f64 * factor).ceil() as u64;
         let least_time = self.series.batch as f64 / factor * CHEAPEST_OPERATION.get();
@@ -141,13 +141,13 @@ impl Sampler {
         Ok(())
     }
 
-    /// Runs one batch on the clock; the clock's cost is subtracted.
+    /// Runs one batch; returns its time without the clock's cost.
     pub(crate) fn batch(&self, operations: &mut dyn FnMut(u64)) -> Nanoseconds {
         let n = self.series.batch;
         let start = self.clock.now();
         operations(n);
         if self.extra_turns > 0 {
-            // Otherwise it would execute a part of them beside the last operations.
+            // Without this the processor would execute some extra turns beside the last operations.
             finish_instructions();
             turn(self.extra_turns);
         }
@@ -156,8 +156,8 @@ impl Sampler {
         Nanoseconds::new(took.max(0.0))
     }
 
-    /// Takes one sample: one operation off the clock to reload what the sentinel evicted, a batch, the sentinel.
-    /// Returns whether it was quiet.
+    /// Takes one sample: an operation off the clock to reload what the sentinel evicted from caches, a batch, and the
+    /// sentinel. Returns whether the sample was quiet.
     pub(crate) fn sample(&mut self, operations: &mut dyn FnMut(u64)) -> bool {
         if self.series.contended {
             let took = self.batch(operations);
@@ -179,15 +179,15 @@ impl Sampler {
         self.series.is_quiet(at, &self.level)
     }
 
-    /// The intended number of operations of the last batch, and its time.
+    /// The planned number of operations of the last batch, and its time.
     pub(crate) fn last_batch(&self) -> (u64, Nanoseconds) {
         let batch = self.series.batch;
         let sample = self.series.samples.last().copied().unwrap_or(0.0);
         (batch, Nanoseconds::new(f64::from(sample) * batch as f64))
     }
 
-    /// Discards the last sample, during which the workers were stopped; if it is the only one, it is kept for the
-    /// `done` operations of its time.
+    /// Discards the last sample, which was cut short when the workers were stopped; the only sample is kept instead, as a
+    /// batch of the `done` operations.
     pub(crate) fn end_with(&mut self, done: u64) {
         let series = &mut self.series;
         if series.samples.len() > 1 || done == 0 {
@@ -201,8 +201,8 @@ impl Sampler {
         }
     }
 
-    /// Whether batches among several workers must grow after one that took this time: batches differ, so only if it
-    /// took less than half of the target.
+    /// Whether batches among several workers must grow after one of `took`: only if it took less than half of the target,
+    /// since batches differ.
     pub(crate) fn falls_short(&self, took: Nanoseconds) -> bool {
         took.get() < self.target.get() * 0.5
     }
@@ -243,7 +243,7 @@ impl Sampler {
     }
 }
 
-/// A reading as stored.
+/// A reading, rounded for storage.
 fn rounded(reading: Reading) -> Reading {
     Reading {
         chain: to_hundredths(reading.chain),
@@ -252,7 +252,7 @@ fn rounded(reading: Reading) -> Reading {
     }
 }
 
-/// A time in ns as stored: to 0.01 ns, or seven digits.
+/// A time in ns, rounded for storage: to 0.01 ns, from 100,000 ns on to 1 ns.
 pub(crate) fn to_hundredths(ns: f32) -> f32 {
     if ns < 100_000.0 { (ns * 100.0).round() / 100.0 } else { ns.round() }
 }

@@ -1,12 +1,12 @@
 //! Reference computations that measure the core's speed and detect disturbances of the machine.
 //!
-//! A neighbour on the core's other hardware thread slows everything by a third or more, for a while, and no system call
+//! A neighbour on the core's other hardware thread slows everything by a third or more for some time, and no system call
 //! reports it. So three computations are timed before and after each batch: a chain of dependent multiplications
 //! ([`crate::cycles`]), integer chains that fill the core's ports, and dependent loads within the first-level cache. The
-//! time of the first follows the core's frequency and hardly anything else; the other two divided by it do not depend on
-//! the frequency, and rise with a disturbance. None of them enters the kernel: calls between the batches change the state
-//! of the core's branch prediction, and with it the time of system calls that are measured. `docs/measuring.md` has the
-//! evidence and the error rates.
+//! chain's time follows the core's frequency and hardly anything else. The other two times, divided by the chain's, do not
+//! depend on the frequency and rise with a disturbance. None of the computations enters the kernel, because system calls
+//! between the batches change the core's branch prediction, and with it the time of measured system calls.
+//! `docs/measuring.md` has the evidence and the error rates.
 
 use std::hint::black_box;
 
@@ -17,23 +17,23 @@ use crate::cycles::Chain;
 use crate::survey::ClockFacts;
 use crate::time::{Clock, Nanoseconds};
 
-/// Of 32 instructions each: 3,800 to 4,800 cycles on cores that execute four to five at a time. A time stamp counter may have
-/// steps of 10 ns, which are to be 1 % of it.
+/// Turns of the integer chains, of 32 instructions each: 3,800 to 4,800 cycles on cores that execute four to five at a
+/// time. The steps of a time stamp counter, up to 10 ns, must be at most 1 % of their time.
 const ALU_TURNS: u64 = 600;
-/// Untimed turns before those, after which the loop has its steady speed whatever ran before.
+/// Untimed turns before the timed ones, after which the loop has its steady speed.
 const ALU_WARM_UP: u64 = 20;
-/// 16 KiB: a third to half of the first-level cache, so that little data of the measured operation is evicted.
+/// Lines of the ring of loads, 16 KiB: a third to half of the first-level cache, so that little data of the measured
+/// operation is evicted.
 const LINES: usize = 256;
 const LAPS: usize = 3;
-/// The largest relative distance of a quiet ratio from its quiet level.
+/// Maximum relative distance of a quiet ratio above its quiet level.
 pub const TOLERANCE: f32 = 0.03;
-/// The same for operations that depend on more than the core.
+/// Maximum relative distance for operations that depend on more than the core.
 pub const TOLERANCE_BEYOND_CORE: f32 = 0.05;
-/// The largest relative difference of the chain before and after a batch; a larger one means that the frequency
-/// changed.
+/// Maximum relative difference of the chain before and after a batch; a larger one means that the frequency changed.
 pub const STEADY_CHAIN: f32 = 0.005;
 
-/// The times of the references, in ns. Stored as `[chain, alu, chase]`.
+/// The times of the reference computations, in ns. Stored as `[chain, alu, chase]`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(into = "[f32; 3]", from = "[f32; 3]")]
 pub struct Reading {
@@ -57,42 +57,42 @@ impl From<[f32; 3]> for Reading {
     }
 }
 
-/// The references divided by the chain, which makes them independent of the core's frequency.
+/// Times of the reference computations divided by the chain's, which are independent of the core's frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ratios {
-    /// Of the integer chains.
+    /// Ratio of the integer chains.
     pub alu: f32,
-    /// Of the loads.
+    /// Ratio of the loads.
     pub chase: f32,
 }
 
 impl Ratios {
-    /// Whether each is at most this share above its quiet `level`.
+    /// Whether both ratios are at most `tolerance` above the quiet `level`.
     pub fn are_within(&self, tolerance: f32, level: &Ratios) -> bool {
-        // An interrupt within the chain's shorter run makes its difference negative: then there is no ratio.
+        // An interrupt in the chain's shorter run makes the chain's time negative: such a reading is not quiet.
         let within = |ratio: f32, level: f32| ratio > 0.0 && ratio <= level * (1.0 + tolerance);
         within(self.alu, level.alu) && within(self.chase, level.chase)
     }
 }
 
 impl Reading {
-    /// The references divided by the chain.
+    /// The times of the other references divided by the chain's.
     pub fn ratios(&self) -> Ratios {
         Ratios { alu: self.alu / self.chain, chase: self.chase / self.chain }
     }
 
-    /// Whether the core's frequency was the same as at `other`.
+    /// Whether the core's frequency was the same as in the reading `other`.
     pub fn has_frequency_of(&self, other: &Reading) -> bool {
         let mean = (self.chain + other.chain) / 2.0;
         (self.chain - other.chain).abs() <= mean * STEADY_CHAIN
     }
 
-    /// The time of the references together.
+    /// The total time of the references.
     pub fn total(&self) -> Nanoseconds {
         Nanoseconds::new(f64::from(self.chain + self.alu + self.chase))
     }
 
-    /// Each part as a low quantile over several readings (at least one): the core's speed without interrupts.
+    /// A low quantile of each part over several readings (at least one): the core's speed without interrupts.
     pub fn low_of(readings: &[Reading]) -> Reading {
         let low = |part: &dyn Fn(&Reading) -> f32| {
             let mut times: Vec<f32> = readings.iter().map(part).collect();
@@ -103,12 +103,12 @@ impl Reading {
     }
 }
 
-/// One cache line that contains the index of the next.
+/// A cache line with the index of the next line.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct ChaseLine(usize);
 
-/// The references, ready to run on the calling thread's CPU.
+/// The reference computations, ready to run on the calling thread's CPU.
 pub struct Sentinel {
     clock: Clock,
     chain: Chain,
@@ -129,8 +129,8 @@ impl Sentinel {
         let start = self.clock.now();
         alu(ALU_TURNS);
         let alu_done = self.clock.now();
-        // Lines that the batch evicted from the cache are reloaded off the clock: otherwise the reading would depend on
-        // the measured operation.
+        // This lap reloads lines that the batch evicted from the cache: otherwise the reading would depend on the measured
+        // operation.
         chase(&self.ring, 1);
         let chase_begins = self.clock.now();
         chase(&self.ring, LAPS);
@@ -139,8 +139,8 @@ impl Sentinel {
         Reading { chain, alu: spent(start, alu_done), chase: spent(chase_begins, chase_done) }
     }
 
-    /// Keeps the core busy until it runs at its own frequency. A core that was idle for some tens of milliseconds begins at a
-    /// lower one (an AMD EPYC at 2.6 instead of 3.25 GHz, for 0.2 to 1.3 ms), so that readings before and after a
+    /// Keeps the core busy until its frequency is steady. A core that was idle for tens of milliseconds begins at a lower
+    /// frequency (an AMD EPYC at 2.6 instead of 3.25 GHz, for 0.2 to 1.3 ms), so that readings before and after a
     /// measurement would differ.
     pub fn settle(&self) {
         const SETTLING: Nanoseconds = Nanoseconds::new(2e6);
@@ -150,7 +150,7 @@ impl Sentinel {
         }
     }
 
-    /// The machine's current speed: a low quantile of each part over several readings.
+    /// Reads several times; returns a low quantile of each part, the machine's current speed.
     pub fn read_steadily(&self) -> Reading {
         const READINGS: usize = 12;
         let readings: Vec<Reading> = (0..READINGS).map(|_| self.read()).collect();
@@ -158,8 +158,8 @@ impl Sentinel {
     }
 }
 
-/// A ring through all lines in an order that no prefetcher predicts (a full-period congruential step, Knuth, TAOCP vol.
-/// 2, 3.2.1.2: increment odd, multiplier 1 modulo 4).
+/// A ring through all lines in an order that no prefetcher predicts (a full-period congruential step, Knuth, TAOCP vol. 2,
+/// 3.2.1.2: increment odd, multiplier 1 modulo 4).
 fn ring() -> Box<[ChaseLine; LINES]> {
     let mut ring = Box::new([ChaseLine(0); LINES]);
     for (at, line) in ring.iter_mut().enumerate() {
@@ -168,9 +168,9 @@ fn ring() -> Box<[ChaseLine; LINES]> {
     ring
 }
 
-/// Eight independent chains, of instructions that any integer unit executes: four to five per cycle on a core without neighbours.
-/// Of chains with rotations, which only some units execute, a Zen 5 core had two steady speeds 7 % apart, and which one held
-/// depended on the operation measured before.
+/// Runs eight independent chains of instructions that any integer unit executes: four to five per cycle on a core without
+/// neighbours. Rotations, which only some units execute, had two steady speeds on a Zen 5 core, 7 % apart, depending on the
+/// operation measured before.
 fn alu(turns: u64) {
     black_box(eight_streams(black_box(1), turns));
 }
@@ -217,7 +217,7 @@ mod tests {
         let sentinel = Sentinel::new(facts.clock().unwrap(), &facts);
         let start = std::time::Instant::now();
         sentinel.settle();
-        // By another clock, which may be a little faster.
+        // The test uses another clock, which may be a little faster.
         assert!(start.elapsed() >= std::time::Duration::from_micros(1_900));
     }
 

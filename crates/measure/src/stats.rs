@@ -7,24 +7,24 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// The confidence level of every interval.
 pub const LEVEL: f64 = 0.95;
-/// Bootstrap medians drawn for one round.
+/// Number of bootstrap medians drawn from the samples of a round.
 const DRAWS_WITHIN: usize = 16;
-/// The number of rounds from which a bootstrap alone gives an interval at [`LEVEL`]: the median of six values of one
-/// distribution is between the least and the greatest with a probability of 97 %, that of five with one of 94 %.
+/// Minimum number of rounds for which a bootstrap alone gives an interval at [`LEVEL`]: the median of a distribution is
+/// between the extremes of six values with a probability of 97 %, of five with 94 %.
 const ROUNDS_OF_BOOTSTRAP: usize = 6;
-/// The level of Student's t for fewer: at 95 %, that of three rounds of a skewed distribution would cover its median in 93 % of
+/// Level of Student's t for fewer rounds: at 95 %, three rounds of a skewed distribution would cover its median in 93 % of
 /// cases.
 const LEVEL_OF_FEW: f64 = 0.965;
-/// The number of values from which their order shows that they depend on each other. With eight, one in twenty figures would
-/// get a wider interval for nothing: the intervals of dependent ones contain the truth no more often.
+/// Minimum number of values whose order can show that they depend on each other. With eight, one in twenty figures would
+/// get a wider interval, but intervals of dependent values would not cover the truth more often.
 const VALUES_THAT_SHOW_DEPENDENCE: usize = 12;
-/// Bootstrap medians drawn over rounds.
+/// Number of bootstrap medians drawn over rounds.
 const DRAWS_OVER: usize = 2_000;
 
-/// The least number of rounds that are evidence for an interval.
+/// Minimum number of rounds for an interval.
 pub const ROUNDS_FOR_INTERVAL: usize = 3;
 
-/// A figure with its confidence interval, whose ends are infinite, and absent in a document, where there is no evidence for one.
+/// A figure with its confidence interval. Without evidence for an interval its ends are infinite, and absent in documents.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The figure.
@@ -58,18 +58,18 @@ impl Interval {
         Self { median, low: open_below(), high: open_above() }
     }
 
-    /// The same, at least `half` wide on each side.
+    /// The interval, widened to at least `half` on each side.
     pub fn at_least(self, half: f64) -> Self {
         let Self { median, low, high } = self;
         Self { median, low: low.min(median - half), high: high.max(median + half) }
     }
 
-    /// The same in another unit, of which one is `factor` (positive) of this.
+    /// The interval in another unit, of which one is `factor` (positive) of this.
     pub fn scaled(&self, factor: f64) -> Self {
         Self { median: self.median * factor, low: self.low * factor, high: self.high * factor }
     }
 
-    /// Half the width, of the wider side, as a share of the median.
+    /// The wider of the two half-widths, as a share of the median.
     pub fn half_width(&self) -> f64 {
         let widest = (self.high - self.median).max(self.median - self.low);
         if widest == 0.0 { 0.0 } else { widest / self.median.abs() }
@@ -96,8 +96,8 @@ pub fn median(values: &mut [f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The mean without the least and the greatest twentieth, of at least one value. Unlike the median it is not one of the values:
-/// those of a clock with coarse steps are that far apart.
+/// The mean without the least and the greatest twentieth, of at least one value. It resolves less than the step of a coarse
+/// clock, unlike the median, which is one of the values.
 pub fn trimmed_mean(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let cut = values.len() / 20;
@@ -105,18 +105,18 @@ pub fn trimmed_mean(values: &mut [f64]) -> f64 {
     kept.iter().sum::<f64>() / kept.len() as f64
 }
 
-/// One round in the bootstrap: the median of its samples, and the variation of that median over resampled samples of the round.
+/// A round's value for the bootstrap: the median of its samples, and medians of resampled samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundValue {
     /// The median.
     pub value: f64,
-    /// When the round began, in ms since 1970, if known; of two rounds, of which the faster counts, the first.
+    /// When the round began, in ms since 1970, if known; for the faster of a pair, when the first one began.
     pub began_ms: Option<i64>,
     resampled: Vec<f64>,
 }
 
 impl RoundValue {
-    /// From a round's samples (at least one).
+    /// Computes the value from a round's samples (at least one).
     pub fn of(samples: &[f64], seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut drawn = samples.to_vec();
@@ -130,13 +130,13 @@ impl RoundValue {
         Self { value, began_ms: None, resampled }
     }
 
-    /// The same in another unit, of which one is `factor` of this.
+    /// The value in another unit, of which one is `factor` of this.
     pub fn scaled(&self, factor: f64) -> Self {
         let resampled = self.resampled.iter().map(|value| value * factor).collect();
         Self { value: self.value * factor, resampled, ..*self }
     }
 
-    /// The same round, with the time at which it began.
+    /// Sets the time at which the round began.
     pub fn begun_at(self, unix_ms: i64) -> Self {
         Self { began_ms: Some(unix_ms), ..self }
     }
@@ -147,11 +147,12 @@ impl RoundValue {
     }
 }
 
-/// The faster round of each pair of successive ones; a last one without a partner is left out, unless it is the only one.
+/// The faster round of each pair of successive rounds. A last round without a partner is left out, unless it is the only
+/// one.
 ///
-/// Rounds of one core-bound operation differ, since a process may have it in a slower steady state for as long as it lives, and
-/// which state prevails differs from run to run. The pairs are as independent of each other as the rounds, so that all
-/// statistics of rounds apply to them; their median is the 29 % quantile of the rounds.
+/// Rounds of a core-bound operation differ, since a process may execute it in a slower steady state for as long as it
+/// lives, and the prevailing state differs from run to run. Pairs are as independent as rounds, so all statistics of rounds
+/// apply to them; their median is the 29 % quantile of the rounds.
 pub fn faster_of_pairs(rounds: Vec<RoundValue>) -> Vec<RoundValue> {
     let mut rounds = rounds.into_iter();
     let mut faster = Vec::new();
@@ -167,14 +168,13 @@ pub fn faster_of_pairs(rounds: Vec<RoundValue>) -> Vec<RoundValue> {
     faster
 }
 
-/// By what factor the variance of the median of `values`, in the order of their measurement, exceeds that of independent ones;
-/// 1 where there is no evidence for any.
+/// The factor by which the variance of the median of `values`, in the order of measurement, exceeds that of independent
+/// values; 1 without evidence of dependence.
 ///
-/// Successive rounds are alike where a machine keeps a state for seconds: system calls of an AMD EPYC (Zen 5) took 4 % more
-/// cycles from one moment on, within one process, for the next three seconds. Then a hundred rounds show less than their number
-/// promises. There is evidence if the values change from one side of their median to the other less often than independent ones
-/// do in 95 % of cases (Wald and Wolfowitz 1940). The factor is the sum of the autocorrelations of the sides, in twos for as
-/// long as two of them are positive (Geyer 1992, the initial positive sequence).
+/// Successive rounds are alike where a machine keeps a state for seconds: system calls of an AMD EPYC (Zen 5) suddenly took
+/// 4 % more cycles, within one process, for three seconds. Evidence of dependence: the values cross their median less often
+/// than independent values do in 95 % of cases (Wald and Wolfowitz 1940). The factor is the sum of the autocorrelations of
+/// the sides of the median, in pairs as long as their sums are positive (Geyer 1992, initial positive sequence).
 pub fn dependence(values: &[f64]) -> f64 {
     let middle = median(&mut values.to_vec());
     let sides: Vec<f64> = values
@@ -195,8 +195,7 @@ pub fn dependence(values: &[f64]) -> f64 {
     (1.0 + 2.0 * sum).clamp(1.0, count / 2.0)
 }
 
-/// Whether values on these sides (1 or -1) of their median change from one to the other less often than independent ones do in
-/// 95 % of cases.
+/// Whether values on these sides (1 or -1) of their median cross it less often than independent values do in 95 % of cases.
 fn change_sides_seldom(sides: &[f64]) -> bool {
     let above = sides.iter().filter(|&&side| side > 0.0).count() as f64;
     let below = sides.len() as f64 - above;
@@ -206,19 +205,17 @@ fn change_sides_seldom(sides: &[f64]) -> bool {
     changes < expected - Normal::standard().inverse_cdf(LEVEL) * variance.sqrt()
 }
 
-/// Median over rounds, in the order of their measurement, with its interval at [`LEVEL`]: a bootstrap over rounds, then over
-/// samples within each. Of rounds that depend on each other it draws as many as independent ones would say as much; see
-/// [`dependence`].
+/// The median over rounds, given in the order of measurement, with its interval at [`LEVEL`]: a bootstrap over rounds, then
+/// over samples within each. Each draw has the effective number of independent rounds; see [`dependence`].
 ///
-/// Rounds are few, and a plain percentile interval of few is too narrow, so the percentiles are
-/// moved out as far as Student's t lies beyond the normal distribution (Hesterberg 2015, "What
-/// teachers should know about the bootstrap", section 5.3: the expanded percentile interval).
+/// A plain percentile interval of few rounds is too narrow, so the percentiles are moved out as far as Student's t lies
+/// beyond the normal distribution (Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3: the
+/// expanded percentile interval).
 ///
-/// Fewer than [`ROUNDS_FOR_INTERVAL`] rounds have none.
+/// Fewer than [`ROUNDS_FOR_INTERVAL`] rounds have no interval.
 ///
-/// No bootstrap reaches beyond the least and the greatest round, between which the median is with a probability of
-/// 1 - 2^(1-n): 75 % for three rounds. The interval of three to five therefore also extends to where Student's t puts the
-/// middle of their logarithms.
+/// No bootstrap reaches beyond the extreme rounds, between which the median lies with a probability of 1 - 2^(1-n), 75 %
+/// for three rounds. The interval of three to five rounds therefore also covers Student's t interval of their logarithms.
 ///
 /// # Panics
 /// If there are no rounds.
@@ -250,7 +247,7 @@ pub fn interval_of(rounds: &[RoundValue], seed: u64) -> Interval {
     Interval { median: center, low: low.min(center), high: high.max(center) }
 }
 
-/// Where Student's t puts the middle of the logarithms of a few positive values; `None` for others.
+/// Student's t interval of the logarithms of a few rounds; `None` for many rounds, or if a value is not positive.
 fn interval_of_few(rounds: &[RoundValue]) -> Option<(f64, f64)> {
     let are_positive = rounds.iter().all(|round| round.value > 0.0);
     if rounds.len() >= ROUNDS_OF_BOOTSTRAP || !are_positive {
@@ -265,7 +262,7 @@ fn interval_of_few(rounds: &[RoundValue]) -> Option<(f64, f64)> {
     Some(((mean - half).exp(), (mean + half).exp()))
 }
 
-/// The median by selection, cheaper than sorting; reorders the values.
+/// The median by selection, which is cheaper than sorting; reorders the values.
 fn unsorted_median(values: &mut [f64]) -> f64 {
     let middle = values.len() / 2;
     let even = values.len().is_multiple_of(2);
@@ -277,8 +274,8 @@ fn unsorted_median(values: &mut [f64]) -> f64 {
     (lower + upper) / 2.0
 }
 
-/// Which percentile of `n` rounds' bootstrap (two or more) bounds an interval at [`LEVEL`] from below;
-/// see [`interval_of`].
+/// The percentile of the bootstrap of `n` rounds (two or more) that bounds an interval at [`LEVEL`] from below; see
+/// [`interval_of`].
 pub fn expanded_tail(n: usize) -> f64 {
     let t = t_quantile(1.0 - (1.0 - LEVEL) / 2.0, n as f64 - 1.0);
     let normal = Normal::standard();
@@ -296,8 +293,8 @@ mod tests {
 
     use super::*;
 
-    /// A clock with steps of 10 ns made medians of equal readings differ by 1.6 %, and comparisons took that for a difference of
-    /// the machines.
+    /// A clock with steps of 10 ns made medians of equal times differ by 1.6 %, which comparisons reported as a difference
+    /// of the machines.
     #[test]
     fn the_trimmed_mean_ignores_extremes_and_resolves_steps() {
         let readings = |time: f64| -> f64 {
@@ -314,7 +311,7 @@ mod tests {
 
     #[test]
     fn quantiles_agree_with_r() {
-        // R: quantile(c(1,2,4,8,16), c(0,.1,.25,.5,.9,1), type=7)
+        // R gives these: quantile(c(1,2,4,8,16), c(0,.1,.25,.5,.9,1), type=7)
         let values = [1.0, 2.0, 4.0, 8.0, 16.0];
         let expected = [(0.0, 1.0), (0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8), (1.0, 16.0)];
         for (p, value) in expected {
@@ -324,7 +321,7 @@ mod tests {
 
     #[test]
     fn students_t_agrees_with_tables() {
-        // Printed tables: t(0.975) with 5 and 30 degrees of freedom.
+        // Printed tables give t(0.975) with 5 and 30 degrees of freedom.
         assert!((t_quantile(0.975, 5.0) - 2.571).abs() < 5e-4);
         assert!((t_quantile(0.975, 30.0) - 2.042).abs() < 5e-4);
     }
@@ -361,7 +358,7 @@ mod tests {
         assert_eq!(values(&[]), [0.0; 0]);
     }
 
-    /// Lock operations took 41 cycles in some processes and 48 in others: medians of two runs beside each other were 19 % apart.
+    /// Lock operations took 41 cycles in some processes and 48 in others: medians of two simultaneous runs were 19 % apart.
     #[test]
     fn the_faster_of_pairs_repeats_where_rounds_have_two_steady_states() {
         const RUNS: usize = 400;
@@ -387,7 +384,7 @@ mod tests {
         assert!(medians > 0.4 && pairs < 0.1, "{medians} {pairs}");
     }
 
-    /// A sum of uniform numbers, close enough to normal for a simulation, with mean 0, variance 1.
+    /// A sum of uniform numbers with mean 0 and variance 1, close enough to normal for a simulation.
     fn noise(rng: &mut StdRng) -> f64 {
         (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
     }
@@ -414,7 +411,7 @@ mod tests {
     #[test]
     fn intervals_cover_the_truth_at_two_levels_of_variance() {
         let skewed = |rng: &mut StdRng| {
-            // Exponential, its median moved to 0.
+            // The exponential distribution, shifted to a median of 0.
             -(1.0 - rng.random::<f64>()).ln() - std::f64::consts::LN_2
         };
         for rounds in [3, 4, 5, 6, 8, 12, 25] {
@@ -425,15 +422,16 @@ mod tests {
                 ("skewed rounds", coverage(rounds, skewed, 0.1)),
             ] {
                 println!("{rounds} rounds, {name}: {:.1} %", share * 100.0);
-                // 1,500 trials at 95 %: two standard errors are 1.1 %.
+                // The standard error of 1,500 trials at 95 %, doubled, is 1.1 %.
                 assert!(share >= LEVEL - 0.011, "{rounds} rounds, {name}: {share}");
             }
         }
     }
 
-    /// The coverage of the interval if rounds are added until it is narrow enough, with one more too, or half as wide, as in a
-    /// run. A run that stops as soon as rounds happen to agree makes intervals too narrow more often. The frequency changes
-    /// between rounds and within rounds, and the readings of the chain that correct for it also scatter.
+    /// The coverage of the interval, and the mean number of rounds, if rounds are added until the interval is narrow enough
+    /// twice in succession, or half as wide, as in a run. Stopping as soon as rounds happen to agree makes intervals too
+    /// narrow more often. The frequency changes between rounds and within rounds, and the readings of the chain that
+    /// correct for it also scatter.
     fn coverage_with_early_stopping(scatter: f64, precision: f64) -> (f64, f64) {
         const TRIALS: usize = 1_200;
         const ROUNDS: std::ops::RangeInclusive<usize> = 8..=40;
@@ -473,7 +471,7 @@ mod tests {
         (covered.count() as f64 / TRIALS as f64, rounds_made as f64 / TRIALS as f64)
     }
 
-    /// The time of a round on a machine that keeps a state for `kept` rounds, in the mean.
+    /// Times of rounds on a machine that keeps a state for `kept` rounds on average.
     fn in_kept_states(rng: &mut StdRng, rounds: usize, kept: f64) -> Vec<f64> {
         let mut state = noise(rng);
         (0..rounds)
@@ -486,8 +484,8 @@ mod tests {
             .collect()
     }
 
-    /// System calls of an AMD EPYC (Zen 5), whose cost changes by several percent every few seconds: of 190 pairs of equal runs
-    /// of five seconds 31 had a verdict of a difference.
+    /// The cost of system calls of an AMD EPYC (Zen 5) changes by several percent every few seconds: 31 of 190 pairs of
+    /// equal runs of five seconds were judged different.
     #[test]
     fn rounds_that_depend_on_each_other_count_as_fewer() {
         const TRIALS: usize = 400;
@@ -509,7 +507,7 @@ mod tests {
             "covered, dependent: {independent:?}, of 33 in states of five {short:?}, of 100 {long:?}"
         );
         assert!(independent[0] >= LEVEL - 0.022 && independent[1] < 0.08, "{independent:?}");
-        // Taken for independent ones: 50 %.
+        // The coverage would be 50 % if the rounds were taken for independent.
         assert!(short[0] > 0.7 && long[0] > 0.88, "{short:?} {long:?}");
     }
 
@@ -535,7 +533,8 @@ mod tests {
                 precision * 100.0,
                 share * 100.0
             );
-            // Two standard errors of 1,200 trials are 1.3 %. With 10,000 trials it is 94.0 % where the rounds are 1.0 % apart.
+            // Two standard errors of 1,200 trials are 1.3 %. With 10,000 trials the coverage is 94.0 % for a scatter of 1.0
+            // %.
             assert!(share >= LEVEL - 0.01 - 0.013, "{scatter} {precision}: {share}");
         }
     }
@@ -545,7 +544,7 @@ mod tests {
         let mut rng = StdRng::seed_from_u64(1);
         let values: Vec<f64> = (0..40).map(|_| 100.0 + noise(&mut rng)).collect();
         let rounds: Vec<RoundValue> = values.iter().map(|&v| RoundValue::exact(v)).collect();
-        // Known: the standard error of a normal median is 1.2533 / sqrt(n).
+        // The standard error of a normal median is known: 1.2533 / sqrt(n).
         let ideal = 1.96 * 1.2533 / 40f64.sqrt();
         let interval = interval_of(&rounds, 1);
         let half = (interval.high - interval.low) / 2.0;

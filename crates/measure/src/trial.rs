@@ -1,5 +1,5 @@
-//! A round that is one whole trial: a list of jobs, a server under load. Its time and its other metrics are those of
-//! the trial, and the sentinel runs before and after it.
+//! Rounds that are trials: a trial carries out one whole thing, such as a list of jobs or a server under load. The sentinel
+//! runs before and after a trial.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use crate::sentinel::{Reading, Sentinel};
 use crate::time::Clock;
 use crate::work::Work;
 
-/// The most jobs of a trial whose times are recorded: a chart has no room for more.
+/// Maximum number of jobs of a trial whose times are recorded: a chart has no room for more.
 const TIMELINE_JOBS_AT_MOST: usize = 64;
 
-/// The operations of a trial during which the coordinator counts on the host.
+/// Number of operations of a trial while the coordinator counts on the host.
 const ON_HOST: usize = 1_000;
-/// How long a trial of one operation is repeated then.
+/// Time for which a trial of one operation is repeated while the coordinator counts on the host.
 const ON_HOST_FOR: Duration = Duration::from_millis(30);
 
 /// The CPUs of a trial, and a clock to time it with.
@@ -35,17 +35,17 @@ impl TrialContext {
     /// Pins this process to `cpus`, which must not be empty.
     ///
     /// # Errors
-    /// If it is to be pinned to one CPU and cannot be; if there is no such clock.
+    /// If the process cannot be pinned to the only CPU, or the order's clock does not exist.
     pub fn new(round: &Round, cpus: &[usize]) -> Result<Self, CaseError> {
         let facts = &round.order().clock;
         let clock = facts
             .clock()
             .ok_or_else(|| CaseError::Unsupported(format!("no clock named {} here", facts.name)))?;
-        // The first use may sleep, to find out what the system counts; a core that was idle is slower.
+        // The first call may sleep to find out what the system counts, and an idle core is slower.
         let _ = ProcessUsage::now();
         let kept = keep_process_to(cpus);
         if cpus.len() == 1 {
-            kept?; // with several CPUs, the process may already run on all of them
+            kept?; // with several CPUs an error is ignored: the process may already run on all of them
         }
         let sentinel = Sentinel::new(clock, facts);
         Ok(Self { clock, cpus: cpus.to_vec(), sentinel, work: None })
@@ -56,25 +56,25 @@ impl TrialContext {
         self.clock
     }
 
-    /// Its CPUs.
+    /// The CPUs of the trial.
     pub fn cpus(&self) -> &[usize] {
         &self.cpus
     }
 
-    /// Work of a known length: at the speed determined by the run, else calibrated now.
+    /// Work of a known length, at the speed determined by the run, else calibrated now.
     ///
     /// # Errors
-    /// As [`Work::calibrate`].
+    /// See [`Work::calibrate`].
     pub fn work(&mut self, round: &Round) -> Result<Work, CaseError> {
         let found = Work::calibrate(self.clock)?;
         self.work = Some(found);
         round.order().ns_per_iteration.map_or(Ok(found), |ns| Work::of_ns_per_iteration(ns.into()))
     }
 
-    /// Runs the sentinel on each of the CPUs.
+    /// Reads the sentinel on each of the CPUs.
     fn readings(&self) -> Vec<Reading> {
         let readings = self.cpus.iter().map(|&cpu| {
-            // If threads cannot be pinned, the readings are of the current CPU.
+            // Where threads cannot be pinned, the readings are of the current CPU.
             let _ = pin_thread(cpu);
             self.sentinel.settle();
             self.sentinel.read_steadily()
@@ -88,9 +88,9 @@ impl TrialContext {
 /// The measurements of one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial<T> {
-    /// Its result.
+    /// Result.
     pub value: T,
-    /// Its elapsed time.
+    /// Elapsed time.
     pub elapsed: Duration,
     /// Resource usage of this process during the trial.
     pub usage: ProcessUsage,
@@ -103,7 +103,7 @@ pub struct Timed<T> {
     pub value: T,
     /// Number of operations.
     pub operations: u64,
-    /// Their time, without the work between them.
+    /// Time of the operations, without the work between them.
     pub took: Duration,
 }
 
@@ -113,8 +113,7 @@ impl Round<'_> {
         self.order().mode != Mode::Sample
     }
 
-    /// How many times as long as usual the operations of this trial go on: once, but for some of the rounds during which the
-    /// coordinator counts on the host.
+    /// Factor for the length of the trial's operations: 1, except in some of the rounds that the coordinator counts.
     pub fn times_as_long(&self) -> u32 {
         match self.order().mode {
             Mode::Lengthened(times) => times,
@@ -122,8 +121,8 @@ impl Round<'_> {
         }
     }
 
-    /// How many operations of a trial are counted in the untimed pass, of `most` that it can carry out: `usual`; while the
-    /// coordinator counts on the host more of them, since the start of a worker is counted too.
+    /// The number of operations of a trial in the untimed pass, at most `most`: `usual`, but more while the coordinator
+    /// counts on the host, since it also counts the worker's start.
     pub fn operations_to_count(&self, usual: usize, most: usize) -> usize {
         match self.order().mode {
             Mode::Lengthened(times) => ON_HOST.min(most) * times as usize,
@@ -131,11 +130,10 @@ impl Round<'_> {
         }
     }
 
-    /// In the untimed pass: runs `work`, which is `operations` operations on this thread, and reports their system
-    /// calls, switches and faults.
-    ///
+    /// Runs `work`, which is `operations` operations on this thread, and reports their system calls, switches and faults.
+    /// For the untimed pass.
     /// # Errors
-    /// Those of the work.
+    /// Errors of the work.
     pub fn count_trial(
         &mut self,
         operations: u64,
@@ -148,11 +146,10 @@ impl Round<'_> {
         done.map(|()| self.report_counts(operations, &[counts]))
     }
 
-    /// In the untimed pass: runs `operation` as many times, with what `prepare` returns just before, and reports the system
-    /// calls, switches and faults of the operations alone.
-    ///
+    /// Runs `operation` `operations` times, each with a result of `prepare`, and reports the system calls, switches and
+    /// faults of the operations alone. For the untimed pass.
     /// # Errors
-    /// Those of the operation.
+    /// Errors of the operation.
     pub fn count_each<T>(
         &mut self,
         operations: u64,
@@ -162,7 +159,7 @@ impl Round<'_> {
         let mut counts = Vec::new();
         for _ in 0..operations {
             if self.order().mode.is_counted_outside() {
-                // The counters make system calls of their own.
+                // Counters would make system calls of their own.
                 operation(prepare())?;
                 continue;
             }
@@ -177,8 +174,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// In the untimed pass: reports what the threads or processes that shared the operations have counted; while the
-    /// coordinator counts on the host, only the number of operations.
+    /// Reports the counts of the threads or processes that shared the operations; while the coordinator counts on the host,
+    /// only the number of operations. For the untimed pass.
     pub fn report_counts(&mut self, operations: u64, counts: &[Counts]) {
         if self.order().mode.is_counted_outside() {
             return self.print_repeated(Repeated { operations, us: 0 });
@@ -191,12 +188,12 @@ impl Round<'_> {
         self.print_counts(sums);
     }
 
-    /// Runs one trial that measures the number and the time of its operations; reports the time of one, or while the
-    /// coordinator counts on the host, their number. It must end what it starts: threads and processes that still run
-    /// afterwards would be taken for other programs.
+    /// Runs one trial that measures the number and the time of its operations. Reports the time of one operation, or while
+    /// the coordinator counts on the host, their number. The trial must end its threads and processes, which would be taken
+    /// for other programs.
     ///
     /// # Errors
-    /// Those of the trial.
+    /// Errors of the trial.
     pub fn trial_of<T>(
         &mut self,
         context: &TrialContext,
@@ -225,12 +222,12 @@ impl Round<'_> {
         Ok(trial)
     }
 
-    /// Runs a trial of one operation `times` times (at least once), and reports the time of each; if more than once, after one
-    /// that is not timed. Returns all of them. While the coordinator counts on the host, it is repeated for about 30 ms; that
-    /// returns the first.
+    /// Runs a trial of one operation `times` times (at least once), and reports and returns all of them. Several trials are
+    /// preceded by an untimed one. While the coordinator counts on the host, the trial is repeated for about 30 ms, and
+    /// only the first one is returned.
     ///
     /// # Errors
-    /// Those of the trial.
+    /// Errors of the trial.
     pub fn trials<T>(
         &mut self,
         context: &TrialContext,
@@ -275,15 +272,15 @@ impl Round<'_> {
         Ok(all)
     }
 
-    /// Reports when each job of a trial began and ended, in ns from the beginning of the trial, in the order of their list; of
-    /// a long list only the first ones. Does nothing in the untimed pass.
+    /// Reports the beginning and end of each job of a trial, in ns from the beginning of the trial, in the order of the
+    /// list; only the first ones of a long list. Does nothing in the untimed pass.
     pub fn timeline(&mut self, jobs: impl Iterator<Item = [u64; 2]>) {
         if self.order().mode == Mode::Sample {
             self.print(&Line::Timeline(jobs.take(TIMELINE_JOBS_AT_MOST).collect()));
         }
     }
 
-    /// One series for each CPU: all must have been quiet.
+    /// Prints one series for each CPU: all must have been quiet.
     fn print_trials<T>(
         &mut self,
         context: &TrialContext,
@@ -339,7 +336,7 @@ mod tests {
                 Ok(carried_out)
             })
             .unwrap();
-        // One is not timed.
+        // The first trial, with the value 1, is not timed.
         assert_eq!(all.iter().map(|trial| trial.value).collect::<Vec<_>>(), [2, 3, 4]);
         assert!(all.iter().all(|trial| trial.elapsed >= nap));
         let lines = parse_lines(std::str::from_utf8(&out).unwrap());
@@ -405,7 +402,7 @@ mod tests {
             assert_eq!(lines, [Line::Repeated(Repeated { operations: carried_out, us: 0 })]);
             carried_out
         };
-        // On a busy machine fewer have time.
+        // A busy machine has time for fewer.
         assert!(repeated(1, Duration::from_millis(5)) <= 6);
         assert!(repeated(2, Duration::from_millis(1)) > 1);
         let long = ON_HOST_FOR + Duration::from_millis(1);

@@ -1,5 +1,5 @@
-//! The user's own code that a round measures, with what is no parameter of its case: it does not tell one measurement from
-//! another.
+//! The user's own code that a round measures, with settings that are no parameters of the case, since they do not
+//! distinguish points.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ pub enum UserCode {
 /// A shared library with a function to measure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LibraryFile {
-    /// Its absolute path.
+    /// Absolute path.
     pub path: String,
-    /// Checksum of its contents when the run was planned.
+    /// Checksum of the contents when the run was planned.
     pub checksum: u32,
-    /// How much memory it may use, in bytes.
+    /// Maximum memory that the function may use, in bytes.
     pub memory: u64,
 }
 
@@ -29,14 +29,14 @@ pub struct LibraryFile {
 pub struct CommandLine {
     /// The program and its arguments.
     pub words: Vec<String>,
-    /// The program and the arguments of a command to be run before it, off the clock; empty if there is none.
+    /// Program and arguments of a command that is run before, off the clock; empty if there is none.
     pub prepare: Vec<String>,
-    /// Time limit for both together, in ms.
+    /// Time limit for both commands together, in ms.
     pub limit_ms: u64,
-    /// Whether their output is passed on to standard error. Otherwise it is discarded.
+    /// Whether the commands' output is passed on to standard error instead of discarded.
     pub show_output: bool,
-    /// Whether an exit code other than 0 is no failure.
+    /// Whether exit codes other than 0 are accepted.
     pub ignore_failure: bool,
-    /// Whether it is run once more, untimed, to count its system calls.
+    /// Whether the command is run once more, untimed, to count its system calls.
     pub count: bool,
 }

@@ -1,4 +1,4 @@
-//! Watches a CPU between measurements: whether it is quiet at present, by the sentinel.
+//! Watches by the sentinel whether a CPU is quiet between measurements.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::sentinel::{Reading, Sentinel, TOLERANCE_BEYOND_CORE};
 use crate::survey::ClockFacts;
 
-/// Readings in a window, of which the medians count: about 0.2 ms.
+/// Number of readings in a window, whose median ratios count: about 0.2 ms.
 const WINDOW: usize = 16;
-/// A level is steady if this many windows lie within [`Lowest::BAND`] of it: a neighbour that never pauses for 10 ms in all leaves
-/// no quiet time to wait for.
+/// Number of windows within [`Lowest::BAND`] that make a level steady: a neighbour that pauses for less than 10 ms in all
+/// leaves no quiet time to wait for.
 const STEADY_WINDOWS: u32 = 50;
-/// Quiet windows in a row after which the CPU counts as quiet.
+/// Number of quiet windows in a row after which the CPU counts as quiet.
 const QUIET_WINDOWS: u32 = 3;
 
-/// What a watched CPU is like at present.
+/// The present state of a watched CPU, shared between threads.
 #[derive(Debug, Clone, Default)]
 pub struct Watch {
     quiet_in_a_row: Arc<AtomicU32>,
@@ -33,13 +33,13 @@ impl Watch {
         seen.store(in_a_row, Ordering::Relaxed);
     }
 
-    /// Forgets what was seen: the CPU was not watched for a while.
+    /// Forgets earlier windows, after a time in which the CPU was not watched.
     pub fn forget(&self) {
         self.quiet_in_a_row.store(0, Ordering::Relaxed);
     }
 }
 
-/// Watches the CPU that it runs on.
+/// Watches the CPU of the calling thread.
 pub struct Watcher {
     sentinel: Sentinel,
     alu: Lowest,
@@ -48,19 +48,19 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// With this clock; `None` if this system does not have it.
+    /// A watcher that reads the clock of `facts`; `None` if this system does not have it.
     pub fn new(facts: &ClockFacts) -> Option<Self> {
         let sentinel = Sentinel::new(facts.clock()?, facts);
         let (alu, chase) = (Lowest::default(), Lowest::default());
         Some(Self { sentinel, alu, chase, watch: Watch::default() })
     }
 
-    /// What it finds out.
+    /// The state that the watcher updates.
     pub fn watch(&self) -> Watch {
         self.watch.clone()
     }
 
-    /// Watches for about 0.2 ms.
+    /// Reads the sentinel for one window, about 0.2 ms.
     pub fn look(&mut self) {
         let readings: Vec<Reading> = (0..WINDOW).map(|_| self.sentinel.read()).collect();
         let middle = |part: &dyn Fn(&Reading) -> f32| {
@@ -74,9 +74,9 @@ impl Watcher {
     }
 }
 
-/// The lowest steady level of a ratio, in bounded memory: how often each size of it was seen.
+/// The lowest steady level of a ratio, in bounded memory: a histogram of the ratios.
 struct Lowest {
-    /// By the logarithm of the ratio, in steps of half a percent from 0.1 on.
+    /// Counts by the logarithm of the ratio, in steps of half a percent from 0.1 on.
     seen: [u32; Self::SIZES],
 }
 
@@ -90,7 +90,7 @@ impl Lowest {
     const SIZES: usize = 1_024;
     const STEP: f32 = 0.005;
     const LEAST: f32 = 0.1;
-    /// Sizes that are one level: 1.5 %.
+    /// Number of steps that are one level: 1.5 %.
     const BAND: usize = 3;
 
     /// Adds a ratio; returns whether it is near the lowest steady level, or there is none.
@@ -105,7 +105,7 @@ impl Lowest {
         self.level().is_none_or(|level| size <= level + tolerated)
     }
 
-    /// The lowest size around which enough others lie.
+    /// The lowest step at which a band has enough windows.
     fn level(&self) -> Option<usize> {
         let steady = |band: &[u32]| band.iter().sum::<u32>() >= STEADY_WINDOWS;
         self.seen.windows(Self::BAND).position(steady)
@@ -119,10 +119,10 @@ mod tests {
     #[test]
     fn the_lowest_level_that_held_counts_and_single_slips_do_not() {
         let mut lowest = Lowest::default();
-        // Nothing is known yet.
+        // The first ratio is near, as no level is known yet.
         assert!(lowest.is_near(1.40));
         (0..200).for_each(|_| assert!(lowest.is_near(1.40)));
-        // A slip, and then quiet moments, which become the level.
+        // A single low ratio is ignored; quiet moments then become the level.
         assert!(lowest.is_near(0.30));
         (0..STEADY_WINDOWS).for_each(|_| assert!(lowest.is_near(0.76)));
         for (ratio, near) in
@@ -160,7 +160,7 @@ mod tests {
         let facts = crate::survey::survey().remove(0);
         let mut watcher = Watcher::new(&facts).unwrap();
         let watch = watcher.watch();
-        // Whatever the machine does, its lowest level is met again.
+        // A machine in any state returns to its own lowest level.
         assert!((0..50_000).any(|_| {
             watcher.look();
             watch.is_quiet()

@@ -9,27 +9,28 @@ use platform::chain::eight_streams;
 use crate::stats::quantile;
 use crate::time::Clock;
 
-/// Iterations in one stretch of calibration: about 250 us.
+/// Number of iterations in one stretch of calibration: about 250 us.
 const STRETCH: u64 = 400_000;
-/// Stretches of one calibration: about 10 ms in all.
+/// Number of stretches of one calibration: about 10 ms in all.
 const STRETCHES: usize = 40;
 
-/// Iterations of either loop in one of the stretches that compare them: about 60 us.
+/// Number of iterations of each loop in a stretch that compares them: about 60 us.
 const COMPARED: [u64; 2] = [100_000, 25_000];
-/// The quantile of the stretches that counts: interrupts and a busy hardware thread only make them longer.
+/// The quantile of the stretches' times that is used: interrupts and a busy hardware thread only prolong stretches.
 const UNDISTURBED: f64 = 0.1;
 
 /// How the instructions of work depend on each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Instructions {
-    /// Each needs the result of the one before: the core's other hardware thread can do the same work at nearly full speed.
+    /// Each instruction needs the result of the one before it: the core's other hardware thread can do the same work at
+    /// nearly full speed.
     #[default]
     Dependent,
-    /// Eight chains that do not depend on each other: they need most of the core.
+    /// Eight chains do not depend on each other: they need most of the core.
     Independent,
 }
 
-/// Work of a known speed: a fixed loop with a calibrated time per iteration on a quiet CPU.
+/// Work of a known speed: a fixed loop whose time per iteration was calibrated on a quiet CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
     ns_per_iteration: f64,
@@ -37,8 +38,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Measures the time of an iteration of dependent instructions on the current CPU while nothing disturbs it: the lower
-    /// decile of 40 stretches. Takes about 10 ms.
+    /// Measures the undisturbed time of an iteration of dependent instructions on the current CPU: the lower decile of 40
+    /// stretches. Takes about 10 ms.
     ///
     /// # Errors
     /// `Implausible` if the loop takes no time.
@@ -57,7 +58,7 @@ impl Work {
     /// Work of dependent instructions with the given time per iteration, in ns.
     ///
     /// # Errors
-    /// `Implausible` if that is zero or not finite.
+    /// `Implausible` if the time is not positive or not finite.
     pub fn of_ns_per_iteration(ns_per_iteration: f64) -> Result<Self, CaseError> {
         if ns_per_iteration > 0.0 && ns_per_iteration.is_finite() {
             Ok(Self { ns_per_iteration, instructions: Instructions::Dependent })
@@ -68,8 +69,8 @@ impl Work {
         }
     }
 
-    /// The same work with these instructions. The ratio of the two loops' times is measured, since it does not depend on
-    /// the core's frequency; takes about 5 ms for other instructions.
+    /// Changes the instructions. Measures the ratio of the two loops' times, which does not depend on the core's frequency;
+    /// takes about 5 ms if the instructions differ.
     ///
     /// # Errors
     /// `Implausible` if either loop takes no time.
@@ -85,7 +86,7 @@ impl Work {
             clock.between(start, clock.now()).get() / iterations as f64
         };
         both.iter().for_each(|&one| _ = stretch(one)); // the CPU may have been asleep
-        // In turn, so that a change of the frequency affects both.
+        // The loops alternate, so that a change of the frequency affects both.
         let pairs: Vec<[f64; 2]> = (0..STRETCHES).map(|_| both.map(stretch)).collect();
         let [own, other] = [0, 1].map(|which| {
             let mut times: Vec<f64> = pairs.iter().map(|pair| pair[which]).collect();
@@ -106,14 +107,14 @@ impl Work {
         self.of_length(length).run();
     }
 
-    /// The work that takes this long at the calibrated speed.
+    /// The work that takes `length` at the calibrated speed.
     pub fn of_length(&self, length: Duration) -> FixedWork {
         let iterations = (length.as_nanos() as f64 / self.ns_per_iteration).round() as u64;
         FixedWork { iterations, instructions: self.instructions }
     }
 }
 
-/// A number of iterations.
+/// A number of iterations of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FixedWork {
     iterations: u64,
@@ -121,7 +122,7 @@ pub struct FixedWork {
 }
 
 impl FixedWork {
-    /// Carries it out.
+    /// Runs the iterations.
     #[inline(always)]
     pub fn run(self) {
         if self.iterations > 0 {
@@ -135,8 +136,8 @@ impl FixedWork {
     }
 }
 
-/// Begins the code that follows at a multiple of 64 bytes, as lines of instruction caches do: elsewhere in a line the loop over a
-/// short operation takes another time, and where it lies would change with any change of the program.
+/// Aligns the following code to 64 bytes, a line of the instruction cache: the time of a loop over a short operation
+/// depends on its place in the line, which any change of the program would change.
 #[inline(always)]
 pub(crate) fn align_code() {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -146,7 +147,7 @@ pub(crate) fn align_code() {
     }
 }
 
-/// Waits until the processor has executed all earlier instructions, where it has an instruction for that.
+/// Waits until the processor has executed all earlier instructions, if it has an instruction for that.
 pub(crate) fn finish_instructions() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has it, and it accesses no memory.
@@ -160,8 +161,8 @@ pub(crate) fn finish_instructions() {
     }
 }
 
-/// A chain of dependent exclusive ors and additions: a fixed time per iteration, and no memory. Rotations have two steady speeds on
-/// some processors (`docs/measuring.md`).
+/// Runs a chain of dependent exclusive ors and additions: a fixed time per iteration, without memory accesses. Rotations
+/// have two steady speeds on some processors (`docs/measuring.md`).
 #[inline(never)]
 pub(crate) fn turn(turns: u64) {
     let mut x = black_box(1u64);
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn work_takes_the_turns_of_its_length() {
-        // Not how long it takes, which is the machine's affair, but that it follows the calibration.
+        // The test asserts that the time follows the calibration, not how long it is, which depends on the machine.
         let work = Work::calibrate(Clock::monotonic()).unwrap();
         assert!(work.ns_per_iteration() > 0.01 && work.ns_per_iteration() < 1_000.0, "{work:?}");
         assert!(Work::of_ns_per_iteration(0.0).is_err());
@@ -194,7 +195,7 @@ mod tests {
             let before = platform::usage::thread_cpu_time().unwrap();
             work.run(Duration::from_millis(50));
             let spent = platform::usage::thread_cpu_time().unwrap() - before;
-            // A busy machine makes it longer, never shorter by much.
+            // A busy machine prolongs the work, and never shortens it by much.
             assert!(spent > Duration::from_millis(30), "{instructions:?}: {spent:?}");
         }
     }
@@ -205,7 +206,7 @@ mod tests {
         let work = Work::of_ns_per_iteration(0.5).unwrap();
         assert_eq!(work.of(Instructions::Dependent, clock), Ok(work));
         let independent = work.of(Instructions::Independent, clock).unwrap();
-        // The optimiser has removed neither loop.
+        // The ratio shows that the optimiser has removed neither loop.
         let ratio = independent.ns_per_iteration() / work.ns_per_iteration();
         assert!((0.01..100.0).contains(&ratio), "{independent:?}");
         let of_length = independent.of_length(Duration::from_millis(1));

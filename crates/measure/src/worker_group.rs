@@ -1,12 +1,12 @@
-//! A round with several workers at once, as threads or forked processes: they take turns with one shared object, such as a
+//! Rounds with several workers at once, threads or forked processes, which take turns with one shared object, such as a
 //! lock, or carry out the same operation in parallel.
 //!
-//! Each worker keeps to its CPU, runs the sentinel there, and times its own batches while the others continue. A batch
-//! that is in progress when the worker group is stopped ends early. The workers' results are in memory shared by all,
-//! so that processes and threads use the same code.
+//! Each worker stays on its CPU, runs the sentinel there, and times its own batches while the others continue. A batch that
+//! is in progress when the group is stopped ends early. The workers' results are in shared memory, so that processes and
+//! threads use the same code.
 //!
-//! `placement` defines the CPUs of the workers, `state` is the shared memory, `worker` what one worker does, `hand_over`
-//! times hand-overs from one worker to another, and `coordinator` takes all of them through the phases of the round.
+//! `placement` chooses the workers' CPUs, `state` is the shared memory, `worker` is the work of one worker, `hand_over`
+//! times hand-overs from one worker to another, and `coordinator` takes all workers through the phases of the round.
 
 mod coordinator;
 mod hand_over;
@@ -53,12 +53,13 @@ metrics! {
 }
 
 impl Round<'_> {
-    /// Measures `task` with several workers at once: the time of one operation as seen by a worker, operations per
-    /// second in all, each worker's share, the time of a hand-over if the task has it, and, where it must be so, that
+    /// Measures `task` with several workers at once: the time of one operation as seen by a worker, operations per second
+    /// of all workers, the workers' shares, and the time of a hand-over if the task has hand-overs. Verifies that exclusive
     /// operations exclude each other.
     ///
     /// # Errors
-    /// `Failed` if a worker dies, or if two were inside at once; `Unsupported` if there are no such CPUs.
+    /// `Interrupted` if a worker process dies; `Failed` if a worker fails, or if two were inside at once; `Unsupported` if
+    /// no CPUs are at the requested distance.
     pub fn contend<W, T: Task<W>>(
         &mut self,
         worker_group: &WorkerGroup,
@@ -72,9 +73,9 @@ impl Round<'_> {
         }
         use_all_cpus(&order);
         order.cpus = worker_group.place.cpus(&order.cpus)?;
-        // Some locks have a descriptor per worker.
+        // Some locks have a descriptor for each worker.
         platform::limits::raise_descriptors();
-        // Closing the last counter of a tracepoint takes Linux 50 ms: it must not be a worker's.
+        // Linux takes 50 ms to close the last counter of a tracepoint, which must not be a worker's.
         let _kept_open = ThreadCounters::open(order.mode.counting());
         let state = Shared::new(SharedState::of(worker_group.workers)?)?;
         let hands_over =
@@ -103,7 +104,7 @@ impl Round<'_> {
                     .collect();
                 let coordinated = coordinate(&order, &state, worker_group, &mut [], hands_over);
                 if coordinated.is_err() {
-                    // Release the workers that can still continue; the reason is returned below.
+                    // The workers that can still continue are released; the reason is returned below.
                     state.phase.store(phase::LEAVE, Ordering::Release);
                 }
                 for thread in threads {
@@ -168,8 +169,8 @@ impl Round<'_> {
         }
     }
 
-    /// The rate of a single worker: from the median of its samples, because CPU time used by another program is not part
-    /// of the operation.
+    /// Reports the rate of a single worker, from the median of its samples: CPU time used by another program is not part of
+    /// the operation.
     fn report_rate_alone(&mut self, series: &Series, operations: Operations) {
         if series.samples.is_empty() {
             return;
@@ -179,7 +180,7 @@ impl Round<'_> {
         self.report_rate(rate, 1, operations);
     }
 
-    /// The rate at which all workers together called the operation.
+    /// Reports the rate at which all workers together called the operation.
     fn report_rate(&mut self, calls: f64, workers: usize, operations: Operations) {
         let rate = calls * self.operations_in_a_call() as f64;
         match operations {
@@ -191,8 +192,8 @@ impl Round<'_> {
         }
     }
 
-    /// The rate of all workers together, and how fairly it was shared. The rate is the number of operations divided by
-    /// the mean time that a worker was busy, so it is the number of workers divided by the mean time of an operation.
+    /// Reports the rate of all workers together, and the least and greatest share. The rate is the number of operations
+    /// divided by the mean busy time of a worker, which is the number of workers divided by the mean time of an operation.
     fn report_shares(&mut self, slots: &[Slot], operations: Operations) {
         let calls: Vec<f64> =
             slots.iter().map(|s| s.operations.load(Ordering::Acquire) as f64).collect();
@@ -208,13 +209,13 @@ impl Round<'_> {
     }
 }
 
-/// The exit code of a worker process that failed; the reason goes to stderr, where the user sees it.
+/// Prints the reason of a worker process's failure to stderr; returns its exit code.
 fn exit_code(case_error: &CaseError) -> i32 {
     eprintln!("oscost worker: {case_error}");
     1
 }
 
-/// The runnable threads of other programs, if they matter: samples of a single worker are classified one by one.
+/// The runnable threads of other programs. Not read for a single worker, whose samples are classified one by one.
 fn other_threads(worker_group: &WorkerGroup, order: &RoundOrder) -> OtherPrograms {
     if worker_group.workers == 1 || order.mode != Mode::Sample {
         OtherPrograms::default()
@@ -233,7 +234,7 @@ mod tests {
     use crate::record::{Line, MetricValue, parse_lines};
     use crate::round::tests::order;
 
-    /// A lock under which an operation takes a time that depends on how many its worker has done.
+    /// A lock whose operations take a time that depends on the number of operations that the worker has done.
     struct Slowing {
         lock: Mutex<()>,
         takes: fn(u32) -> Duration,
@@ -282,7 +283,7 @@ mod tests {
 
     #[test]
     fn the_time_of_an_operation_by_the_rate_is_the_number_of_workers() {
-        // Some operations are still in progress when the workers are stopped, and take far longer than all before.
+        // Operations still in progress when the workers are stopped take far longer than all before.
         let takes: [fn(u32) -> Duration; 2] = [
             |done| Duration::from_micros(if done < 50 { 20 } else { 40_000 }),
             |done| Duration::from_micros(10 * u64::from(done)),
@@ -299,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Four operations in a call, which takes some time.
+    /// A call of four operations that takes some time.
     struct Naps;
 
     impl Task<usize> for Naps {
@@ -340,7 +341,7 @@ mod tests {
             };
             let (all, each) = (rate("rate"), rate("worker-rate"));
             assert!((all / each - workers as f64).abs() < 1e-9, "{all} {each}");
-            // Nobody naps for less than asked for.
+            // No nap is shorter than requested.
             assert!(each > 0.0 && each <= 4.0 / 100e-6, "{each}");
             let series = lines.iter().filter_map(|line| match line {
                 Line::Series(series) => Some(series),

@@ -1,4 +1,4 @@
-//! The gate and the estimate, on noise that was recorded on a real shared machine.
+//! Tests classification and estimate on noise recorded on a real shared machine.
 
 use std::io::Read;
 
@@ -7,9 +7,9 @@ use measure::record::Series;
 use measure::sentinel::Reading;
 use measure::stats::{RoundValue, interval_of, median};
 
-/// The recorded calls in a batch.
+/// Number of recorded calls in a batch.
 const BATCH: u64 = 60;
-/// What the call costs on that machine when nobody disturbs it.
+/// Undisturbed time of the call on that machine, in ns.
 const TRUTH: f64 = 164.9;
 
 fn recording(name: &str) -> String {
@@ -20,8 +20,8 @@ fn recording(name: &str) -> String {
     text
 }
 
-/// A recording as rounds of 100 samples each. The chain was not recorded then; its time is set to be the same
-/// throughout, as a chain of dependent instructions is at a steady frequency, whatever the neighbour does.
+/// A recording as rounds of 100 samples each. The chain was not recorded, and has the same time throughout, as it would at
+/// a steady frequency beside any neighbour.
 fn rounds(name: &str) -> Vec<Series> {
     let rows: Vec<Vec<f32>> = recording(name)
         .lines()
@@ -110,15 +110,15 @@ fn quiet_samples_are_classified_by_the_whole_run_not_by_a_disturbed_part() {
     assert!(quiet_ns / all_ns < 0.05, "{}", quiet_ns / all_ns);
 }
 
-/// One round of the recording `frequency-steps`: its case, its run, and what it gave.
+/// One round of a recording: its case, its run, and its series.
 struct RecordedRound {
     case: String,
     run: String,
     series: Series,
 }
 
-/// A recording whose rows have load, run, case, round and sample, then `parts` numbers of which `readings` makes the
-/// sentinel's readings before and after the sample, then whether the CPU was taken away.
+/// Reads a recording. Its rows have load, run, case, round, sample, `parts` numbers, which `readings` turns into the
+/// sentinel's readings before and after the sample, and whether the thread was preempted.
 fn recorded_rounds(
     name: &str,
     parts: usize,
@@ -150,8 +150,8 @@ fn recorded_rounds(
     rounds
 }
 
-/// The recording on a core whose clock wandered, with the loads in the place of the chain, which was not recorded, and the
-/// recorded calls in theirs: else the integer chains alone would tell a disturbance.
+/// The recording on a core whose clock wandered. The loads take the place of the chain, which was not recorded, and
+/// recorded calls the place of the loads, so that not only the integer chains show a disturbance.
 fn frequency_steps() -> Vec<RecordedRound> {
     recorded_rounds("frequency-steps", 6, |parts| {
         let reading =
@@ -190,13 +190,13 @@ fn twelve_runs_on_a_core_whose_clock_wandered_agree() {
         let (wall, counted) = (spread(Unit::Nanoseconds), spread(Unit::Multiplications));
         println!("{case}: {kept:.3} kept; spread {wall:.5} in ns, {counted:.5} by the chain");
         assert!(wall > 0.05, "{case}: the recording's clock wandered, by {wall}");
-        // Twelve rounds of each run, by loads, which are less steady than a chain of multiplications.
+        // Each run has twelve rounds, adjusted by the loads, which are less steady than a chain of multiplications.
         assert!(counted < 0.003, "{case}: {counted}");
         assert!(kept > 0.8, "{case}: {kept}");
     }
 }
 
-/// The recording `chains`: getppid with the chain of multiplications, beside a neighbour that came and went.
+/// The recording `chains`: getppid with the chain of multiplications, beside a neighbour that worked at times.
 fn chains() -> Vec<RecordedRound> {
     recorded_rounds("chains", 8, |parts| {
         let reading =

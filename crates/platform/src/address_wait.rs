@@ -15,7 +15,7 @@ pub enum Sharing {
 /// Blocks while `word` is `value`. May return earlier, so the caller checks the word again.
 ///
 /// # Errors
-/// Those of the system; `Unsupported` where there is no such call.
+/// Errors of the system; `Unsupported` where there is no such call.
 #[inline(always)]
 pub fn wait_while(word: &AtomicU32, value: u32, sharing: Sharing) -> io::Result<()> {
     os::wait_while(word, value, sharing)
@@ -24,7 +24,7 @@ pub fn wait_while(word: &AtomicU32, value: u32, sharing: Sharing) -> io::Result<
 /// Wakes one task that waits for a change of `word`, if there is one.
 ///
 /// # Errors
-/// Those of the system; `Unsupported` where there is no such call.
+/// Errors of the system; `Unsupported` where there is no such call.
 #[inline(always)]
 pub fn wake_one(word: &AtomicU32, sharing: Sharing) -> io::Result<()> {
     os::wake_one(word, sharing)
@@ -128,7 +128,7 @@ mod tests {
     fn a_waiter_returns_after_the_word_has_changed() {
         for sharing in [Sharing::Threads, Sharing::Processes] {
             let word = AtomicU32::new(1);
-            wait_while(&word, 2, sharing).unwrap(); // it is not 2: returns at once
+            wait_while(&word, 2, sharing).unwrap(); // returns at once: the word is 1, not 2
             std::thread::scope(|scope| {
                 let waiter = scope.spawn(|| {
                     while word.load(Ordering::Acquire) == 1 {

@@ -16,7 +16,7 @@ pub struct AlignedBuffer {
 struct Page([u8; ALIGNMENT]);
 
 impl AlignedBuffer {
-    /// One of `length` bytes.
+    /// A buffer of `length` bytes.
     pub fn new(length: usize) -> Self {
         Self { pages: vec![Page([0; ALIGNMENT]); length.div_ceil(ALIGNMENT)].into(), length }
     }

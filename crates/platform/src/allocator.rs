@@ -1,8 +1,8 @@
 //! Which memory allocator serves `malloc`, and with it Rust's `System` allocator.
 
-/// Its name, with the version where it has one: `glibc 2.36`, `jemalloc`; `None` where it is unknown.
+/// Name of the allocator, with its version where it reports one: `glibc 2.36`, `jemalloc`; `None` where it is unknown.
 ///
-/// One that was preloaded (`LD_PRELOAD`) is recognised by a function that only it has.
+/// A preloaded allocator (`LD_PRELOAD`) is recognised by a function that no other one has.
 pub fn name() -> Option<String> {
     os::name()
 }
@@ -54,7 +54,7 @@ mod os {
 
 #[cfg(target_os = "freebsd")]
 mod os {
-    /// FreeBSD's C library has it since version 7.
+    /// FreeBSD's C library has had jemalloc since version 7.
     pub fn name() -> Option<String> {
         Some("jemalloc".to_owned())
     }

@@ -8,12 +8,12 @@ use crate::system_calls::CallCounts;
 
 /// Pages of records, a power of two: about 800 calls.
 const PAGES: usize = 16;
-/// Where the first page has the position behind the last record.
+/// Offset in the first page of the position behind the last record.
 const DATA_HEAD_AT: usize = 1024;
-/// The kind of record that is an event.
+/// The type of record that holds one event.
 const PERF_RECORD_SAMPLE: u32 = 9;
-/// Where a record has the number of the call: after its header (8 bytes), the size of the raw data (4), and the fields that all
-/// tracepoints have (8).
+/// Offset of the call's number in a record: after the header (8 bytes), the size of the raw data (4), and the fields that
+/// all tracepoints have (8).
 const CALL_NUMBER_AT: usize = 20;
 
 /// The buffer of an event, which the kernel stops filling when it is full.
@@ -23,7 +23,7 @@ pub(crate) struct CallLog {
 }
 
 impl CallLog {
-    /// The buffer of that event; `None` if the system denies it.
+    /// Maps the buffer of `event`; `None` if the system denies it.
     pub fn of(event: &OwnedFd) -> Option<Self> {
         let page = crate::memory::page_size();
         let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, event.as_raw_fd());
@@ -34,7 +34,7 @@ impl CallLog {
         (memory != libc::MAP_FAILED).then_some(Self { memory, page })
     }
 
-    /// The calls in it.
+    /// Counts of the calls that the buffer holds.
     pub fn calls(&self) -> CallCounts {
         // SAFETY: the mapping is as long as this object, and the kernel writes this word atomically.
         let head = unsafe { &*self.memory.byte_add(DATA_HEAD_AT).cast::<AtomicU64>() };
@@ -57,7 +57,7 @@ fn size(page: usize) -> usize {
     (PAGES + 1) * page
 }
 
-/// The calls in a sequence of records; what follows a damaged one is ignored.
+/// Counts the calls in a sequence of records, up to the first damaged one.
 fn calls_in(mut records: &[u8]) -> CallCounts {
     let mut calls = CallCounts::default();
     let at = |bytes: &[u8], at: usize| -> Option<[u8; 4]> {

@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "reason")]
 pub enum CaseError {
-    /// This system does not support it, or does not permit it.
+    /// The system does not support the case, or does not permit it.
     #[error("{0}")]
     Unsupported(String),
-    /// It failed.
+    /// The case failed.
     #[error("{0}")]
     Failed(String),
-    /// It was interrupted, for instance by a signal to one of its processes: it can be retried.
+    /// The case was interrupted, for instance by a signal to one of its processes: it can be retried.
     #[error("{0}")]
     Interrupted(String),
-    /// There is a result, but it cannot be correct.
+    /// The case has a result that cannot be correct.
     #[error("{0}")]
     Implausible(String),
-    /// It did not end within its time limit.
+    /// The case did not end within its time limit.
     #[error("{0}")]
     TimedOut(String),
 }
 
 impl CaseError {
-    /// The [`CaseError`] that the last system call's error means, with what was tried.
+    /// The [`CaseError`] for the calling thread's last system error; `what` names what was tried.
     pub fn last_os_error(what: &str) -> Self {
         Self::from_io(what, &io::Error::last_os_error())
     }
 
-    /// The [`CaseError`] that `error` means: a call that the system does not have or does not
-    /// permit is `Unsupported`, anything else `Failed`.
+    /// The [`CaseError`] for `error`: `Unsupported` for a call that the system does not have or does not permit, else
+    /// `Failed`.
     pub fn from_io(what: &str, error: &io::Error) -> Self {
         let text = format!("{what}: {error}");
         match error.kind() {

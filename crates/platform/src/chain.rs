@@ -1,9 +1,9 @@
 //! Chains of dependent instructions, whose time is a fixed number of core cycles.
 //!
-//! Each instruction needs the result of the one before, so a chain takes its number of instructions times their
-//! latency, even if the core could execute other instructions at the same time: a program on the core's other hardware
-//! thread hardly slows it. They are written in assembly, since an optimiser folds multiplications by a constant into
-//! one. Additions of constants would not do: recent Intel cores fold those themselves when they rename registers.
+//! Each instruction needs the result of the one before it, so a chain takes its number of instructions times their latency,
+//! even if the core could execute other instructions at the same time: a program on the core's other hardware thread hardly
+//! slows it. They are written in assembly, since an optimiser folds multiplications by a constant into one. Additions of
+//! constants would not do: recent Intel cores fold those themselves when they rename registers.
 //!
 //! [`eight_streams`] is the opposite: eight chains that do not depend on each other, so that a core executes as many
 //! instructions at a time as it can, and a program on its other hardware thread slows it.
@@ -14,11 +14,11 @@ pub const TURN: u32 = 16;
 /// The constant factor, odd: no product of odd numbers is ever zero.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Whether the chains consist of exactly these instructions, so that cycles can be counted by them. Elsewhere they are
-/// still a fixed amount of work.
+/// Whether the chains consist of exactly the documented instructions, so that they count cycles. Other processors run
+/// compiled code: still a fixed amount of work.
 pub const IS_EXACT: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
-/// `turns` x [`TURN`] dependent 64-bit multiplications, beginning with `start`; the product.
+/// Makes `turns` x [`TURN`] dependent 64-bit multiplications, beginning with `start`; returns the product.
 ///
 /// # Panics
 /// If `turns` is 0.
@@ -28,7 +28,7 @@ pub fn multiply(start: u64, turns: u32) -> u64 {
     arch::multiply(start, FACTOR, turns)
 }
 
-/// `turns` x [`TURN`] dependent, alternating rotations and exclusive ors, which take one cycle each on all known cores.
+/// Makes `turns` x [`TURN`] dependent, alternating rotations and exclusive ors, one cycle each on all known cores.
 ///
 /// # Panics
 /// If `turns` is 0.
@@ -38,7 +38,8 @@ pub fn rotate_xor(start: u64, turns: u32) -> u64 {
     arch::rotate_xor(start, FACTOR, turns)
 }
 
-/// The same with exclusive ors and additions of a register, which more of a core's units execute.
+/// Makes `turns` x [`TURN`] dependent, alternating exclusive ors and additions of a register, which more units of a core
+/// execute than rotations.
 ///
 /// # Panics
 /// If `turns` is 0.
@@ -48,8 +49,8 @@ pub fn xor_add(start: u64, turns: u32) -> u64 {
     arch::xor_add(start, FACTOR, turns)
 }
 
-/// `turns` times, for each of eight values that begin with `start` to `start + 7`: an exclusive or with a constant and an
-/// addition of it, twice. The eight values combined by exclusive or.
+/// Runs eight independent chains, beginning with `start` to `start + 7`: each turn makes an exclusive or with a constant
+/// and an addition of it, twice. Returns the exclusive or of the eight results.
 ///
 /// # Panics
 /// If `turns` is 0.
@@ -90,8 +91,9 @@ macro_rules! chains {
     };
 }
 
-/// Eight chains of two alternating instructions. `of!` makes the text of one for a register. They are not of constants in
-/// the instruction, which some cores fold. The loop begins with a line of the instruction cache in every build.
+/// Eight chains of two alternating instructions; `of!` makes the text of one instruction for a register. The operand is a
+/// register, because some cores fold immediate constants. The loop begins with a line of the instruction cache in every
+/// build.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! streams {
     ($of:ident, $first:literal, $second:literal, $count:literal, $again:literal) => {
@@ -167,7 +169,7 @@ mod arch {
     chains! {
         "subs {turns:w}, {turns:w}, #1", "b.ne 2b",
         multiply: "mul {value}, {value}, {factor}", "mul {value}, {value}, {factor}";
-        // 64 - 9 to the right is 9 to the left.
+        // A rotation by 55 (64 - 9) to the right is one by 9 to the left.
         rotate_xor: "ror {value}, {value}, #55", "eor {value}, {value}, {factor}";
         xor_add: "eor {value}, {value}, {factor}", "add {value}, {value}, {factor}";
     }
@@ -185,7 +187,7 @@ mod arch {
 mod arch {
     use std::hint::black_box;
 
-    /// Opaque to the optimiser: a fixed amount of work, of unknown latency.
+    /// Each product is opaque to the optimiser: a fixed amount of work, of unknown latency.
     pub fn multiply(start: u64, factor: u64, turns: u32) -> u64 {
         (0..turns * super::TURN).fold(start, |value, _| black_box(value.wrapping_mul(factor)))
     }
@@ -234,7 +236,7 @@ mod tests {
         }
     }
 
-    /// No loop of the optimiser's could replace it.
+    /// The machine code must contain every instruction, not a loop that the optimiser put in their place.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_machine_code_has_all_instructions_of_the_streams() {

@@ -14,7 +14,7 @@ pub enum Fork {
 /// Installs a handler for SIGCHLD that reaps children as soon as they end. The signal also interrupts blocking calls.
 ///
 /// # Errors
-/// Those of sigaction(2).
+/// Errors of sigaction(2).
 pub fn reap_by_handler() -> io::Result<()> {
     os::reap_by_handler()
 }
@@ -25,7 +25,7 @@ pub fn reap_by_handler() -> io::Result<()> {
 /// data. The memory allocator is usable: the C library resets its locks.
 ///
 /// # Errors
-/// Those of fork(2), such as a shortage of processes or memory.
+/// Errors of fork(2), such as a shortage of processes or memory.
 pub fn fork() -> io::Result<Fork> {
     os::fork()
 }
@@ -56,7 +56,7 @@ mod os {
 
     use super::Fork;
 
-    /// Temporarily negative if a child ends before its start is counted.
+    /// Running children; temporarily negative if a child ends before its start is counted.
     static RUNNING: AtomicIsize = AtomicIsize::new(0);
 
     pub fn reap_by_handler() -> io::Result<()> {
@@ -131,7 +131,7 @@ mod os {
         // SAFETY: plain calls without memory.
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // It may have ended before the request was made.
+            // The parent may have ended before the request was made.
             if libc::getppid() as u32 != parent {
                 libc::_exit(1);
             }
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs in a separate process, since the handler applies to the whole process.
+    /// A separate process runs the test, since the handler applies to the whole process.
     #[test]
     fn children_are_counted_until_they_end_and_none_stays() {
         let mut tester = crate::process::fork(|| {

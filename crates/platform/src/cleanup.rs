@@ -1,7 +1,7 @@
 //! Removes what outlives a killed process: temporary files, named semaphores and message queues, System V objects.
 //!
-//! Their names contain the pid of the worker that created them. They are removed by the worker when it gets SIGTERM, by
-//! the coordinator when the worker was killed, or by the next coordinator when both were.
+//! Their names contain the pid of the worker that created them. The worker removes them when it gets SIGTERM, the
+//! coordinator when the worker was killed, or the next coordinator when both were killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ mod directory;
 
 pub use directory::{Directory, LONGEST_NAME};
 
-/// Nobody else names a file so: `oscost-2` may be a user's own.
+/// Prefix of the names of temporary files and directories. No other program uses it; `oscost-2` may be a user's own file.
 const PREFIX: &str = "oscost-worker-";
 
 /// The path of the one temporary file a worker may have.
@@ -46,23 +46,24 @@ fn ipc_key_of(pid: u32) -> i32 {
     0x5c00_0000 | (pid & 0x00ff_ffff) as i32
 }
 
-/// Directories, besides that for temporary files, in which workers create a [`Directory`].
+/// Directories, besides the one for temporary files, in which workers create a [`Directory`].
 static OTHERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Also sweeps `parent` for a [`Directory`] that a worker left behind.
+/// Adds `parent` to the directories that are swept for a worker's [`Directory`].
 pub fn look_also_in(parent: &Path) {
     OTHERS.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.to_owned());
 }
 
-/// Processes that this one started and that have ended, by their pids, and when.
+/// When each child of this process ended, by pid.
 static ENDED: Mutex<BTreeMap<u32, SystemTime>> = Mutex::new(BTreeMap::new());
 
-/// Notes that the process `pid`, which this one started, has ended: when what it left is swept, another one may have its pid.
+/// Records that the child `pid` of this process has ended: another process may have its pid when the child's files are
+/// swept.
 pub fn note_end(pid: u32) {
     ENDED.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, SystemTime::now());
 }
 
-/// Whether a directory was made before the process of that pid ended which this one started.
+/// Whether the directory `path` was created before this process's child `pid` ended.
 fn is_of_the_ended(pid: u32, path: &Path) -> bool {
     let ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner).get(&pid).copied();
     let made = fs::symlink_metadata(path).and_then(|facts| facts.created().or(facts.modified()));
@@ -77,7 +78,7 @@ fn parents() -> Vec<PathBuf> {
 
 /// Removes what the ended process `pid` left behind.
 pub fn sweep(pid: u32) {
-    // Most have left nothing, which is an error here.
+    // Most processes have left nothing, which is an error here.
     let _ = fs::remove_file(temp_path_of(pid));
     for parent in parents() {
         let _ = directory::remove(&directory::path_of(&parent, pid), directory::Held::No);
@@ -85,7 +86,7 @@ pub fn sweep(pid: u32) {
     os::sweep(pid);
 }
 
-/// Removes what workers of earlier runs, now dead, left behind.
+/// Removes what dead workers of earlier runs left behind.
 pub fn sweep_dead() {
     let mut pids = os::pids_with_objects();
     if let Ok(entries) = fs::read_dir(std::env::temp_dir()) {
@@ -127,7 +128,7 @@ mod os {
     use super::{PREFIX, ipc_key, ipc_key_of, pid_in, temp_path};
 
     const SEMAPHORES: &str = "/dev/shm";
-    /// Where the POSIX message queues are listed, if that file system is mounted.
+    /// The mount point of the file system that lists POSIX message queues.
     const QUEUES: &str = "/dev/mqueue";
 
     pub fn sweep(pid: u32) {
@@ -137,7 +138,8 @@ mod os {
         remove_message_queue(ipc_key_of(pid));
     }
 
-    /// Removes the POSIX message queue of that name, without its slash, by the plain system call: a signal handler may.
+    /// Removes the POSIX message queue `name`, given without its slash, by the plain system call, which is permitted in a
+    /// signal handler.
     fn remove_queue(name: &CStr) {
         // SAFETY: the name is a string that outlives the call.
         unsafe { libc::syscall(libc::SYS_mq_unlink, name.as_ptr()) };
@@ -190,7 +192,7 @@ mod os {
     static MINE: OnceLock<Mine> = OnceLock::new();
     static ENDS_GROUP: AtomicBool = AtomicBool::new(false);
 
-    /// Makes SIGTERM also kill all processes of this process's group, if it began that group.
+    /// Makes SIGTERM also kill the process group that this process leads, if any.
     pub fn end_group_on_termination() {
         ENDS_GROUP.store(true, Ordering::Relaxed);
     }
@@ -243,7 +245,7 @@ mod tests {
 
     use super::*;
 
-    /// A sweep removes what every dead process left, that of the other tests included: one test at a time.
+    /// Runs one test at a time: a sweep removes what every dead process left, other tests' included.
     fn alone() -> MutexGuard<'static, ()> {
         static ALONE: Mutex<()> = Mutex::new(());
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -253,7 +255,7 @@ mod tests {
     fn only_what_dead_processes_left_is_swept() {
         let _alone = alone();
         let mine = temp_path();
-        // The highest pid of Linux is 2^22: this one never exists.
+        // The highest pid of Linux is 2^22, so no process has this one.
         let theirs = temp_path_of(4_194_305);
         fs::write(&mine, "x").unwrap();
         fs::write(&theirs, "x").unwrap();
@@ -284,7 +286,7 @@ mod tests {
         fs::remove_dir(&parent).unwrap();
     }
 
-    /// Under Wine another test's worker had the pid of one that had ended: its directory stayed.
+    /// Under Wine a worker got the pid of an ended one, whose directory then stayed.
     #[test]
     fn what_an_ended_worker_left_is_swept_also_if_its_pid_is_in_use_again() {
         let _alone = alone();
@@ -345,7 +347,7 @@ mod tests {
         for name in ["oscost-17", "oscost-worker-17.txt", "other-17"] {
             assert_eq!(pid_in(name), None, "{name}");
         }
-        // A user's own program or output, whose number is no pid.
+        // Names of a user's own files, whose number is no pid.
         let _alone = alone();
         let path = std::env::temp_dir().join("oscost-4194308");
         fs::write(&path, "a user's").unwrap();

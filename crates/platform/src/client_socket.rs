@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, TcpKeepalive, Type};
 
-/// Whether a read that returns less than its buffer holds has read everything, so that an edge-triggered wait reports
-/// what arrives later. Elsewhere (Windows) only a read that would block rearms the wait.
+/// Whether a read that returns less than its buffer holds has read everything, so that an edge-triggered wait reports what
+/// arrives later. On Windows only a read that would block rearms the wait.
 pub const SHORT_READ_IS_ALL: bool = cfg!(unix);
 
 /// How long a connection is silent before [`keep_alive`] has the system probe it, and the time between two probes.
@@ -21,7 +21,7 @@ pub const WHOLE_LOOPBACK: bool = cfg!(any(target_os = "linux", windows));
 /// A non-blocking TCP socket, for IPv6 or IPv4.
 ///
 /// # Errors
-/// Those of socket(2), such as a shortage of descriptors: see [`crate::socket_io::is_shortage`].
+/// Errors of socket(2), such as a shortage of descriptors: see [`crate::socket_io::is_shortage`].
 pub fn stream_socket(ipv6: bool) -> io::Result<Socket> {
     let domain = if ipv6 { Domain::IPV6 } else { Domain::IPV4 };
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
@@ -35,11 +35,11 @@ pub fn stream_socket(ipv6: bool) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Binds a socket to a source address. The port is chosen when it connects, so that one port can be used towards
-/// several destinations (`IP_BIND_ADDRESS_NO_PORT`, ip(7); other systems choose the port now).
+/// Binds a socket to a source address. On Linux connect(2) chooses the port, so that one port serves several destinations
+/// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)); other systems choose it in bind(2).
 ///
 /// # Errors
-/// Those of bind(2), such as an address that is not local.
+/// Errors of bind(2), such as an address that is not local.
 pub fn bind_address(socket: &Socket, from: IpAddr) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -61,9 +61,9 @@ pub fn bind_address(socket: &Socket, from: IpAddr) -> io::Result<()> {
     socket.bind(&std::net::SocketAddr::new(from, 0).into())
 }
 
-/// Has the system probe the peer while the connection is silent (`SO_KEEPALIVE`). A server that was killed or restarted
-/// while the connection was being established may never say so: the client would wait for it until its own time-out.
-/// The host answers the first probe with a reset. Without support for this, the time-out remains.
+/// Has the system probe the peer of a silent connection (`SO_KEEPALIVE`). A server that is killed or restarted while the
+/// connection is being established may never tell the client, which would wait until its own timeout. The host answers the
+/// first probe with a reset. Systems without support leave the client its timeout.
 pub fn keep_alive(socket: &Socket) {
     let probes = TcpKeepalive::new().with_time(PROBE_AFTER).with_interval(PROBE_INTERVAL);
     let _ = socket.set_tcp_keepalive(&probes);
@@ -95,8 +95,8 @@ pub trait Waitable {}
 #[cfg(windows)]
 impl<T> Waitable for T {}
 
-/// Waits until `poll` has events or `time` has passed, with a resolution of microseconds where the system supports
-/// that (Linux, FreeBSD); elsewhere it only yields the CPU. It may return early.
+/// Waits until `poll` has events or `time` has passed, with a resolution of microseconds on Linux and FreeBSD; other
+/// systems only yield the CPU. May return early.
 pub fn wait_finely(poll: &impl Waitable, time: Duration) {
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     {

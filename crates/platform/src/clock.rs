@@ -5,9 +5,9 @@
 /// A monotonic clock of the operating system.
 #[derive(Debug, Clone, Copy)]
 pub struct OsClock {
-    /// Its name on this system.
+    /// The clock's name on this system.
     pub name: &'static str,
-    /// Reads it, in ns.
+    /// Reads the clock, in ns.
     pub read: fn() -> u64,
 }
 

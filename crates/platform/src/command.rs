@@ -1,4 +1,4 @@
-//! Running a command to its end, and what the system reports of it.
+//! Runs a command to its end, and reports its resource usage.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,16 +6,17 @@ use std::time::Duration;
 use crate::CaseError;
 use crate::counters::SyscallCounting;
 
-/// How a command ended, and what it and the children that it has waited for used. `None`: not reported by this system.
+/// The exit of a command and the resources that it and the children it waited for used. `None`: not reported by this
+/// system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
-    /// Its exit code; 128 and the signal's number if a signal ended it, as in shells.
+    /// Exit code; 128 + the signal's number if a signal ended the command, as in shells.
     pub code: i32,
     /// CPU time in user mode.
     pub user: Option<Duration>,
     /// CPU time in the kernel.
     pub system: Option<Duration>,
-    /// Largest resident memory of any of its processes, in bytes. On Linux no less than this process has now: a child
+    /// Maximum resident set size of any of the processes, in bytes. On Linux at least that of this process now: a child
     /// begins as its copy.
     pub max_resident: Option<u64>,
     /// Voluntary context switches.
@@ -24,25 +25,24 @@ pub struct Finished {
     pub involuntary_switches: Option<u64>,
     /// Page faults, minor and major.
     pub page_faults: Option<u64>,
-    /// System calls of all its threads and processes after the execve(2) that started it, if counted here. A tracer counts
-    /// them elsewhere.
+    /// System calls of all threads and processes after the execve(2) that started the command, if this process counts them
+    /// itself; a tracer counts them elsewhere.
     pub syscalls: Option<u64>,
 }
 
-/// Runs `command` to its end, with its system calls counted in this way.
-///
+/// Runs `command` to its end and counts its system calls by `counting`.
 /// # Errors
-/// If it cannot be started.
+/// If the command cannot be started.
 pub fn run(command: &mut Command, counting: SyscallCounting) -> Result<Finished, CaseError> {
     os::run(command, counting)
 }
 
-/// The system's command interpreter, which runs the text that follows these words: sh(1), or cmd.exe on Windows.
+/// The command interpreter, sh(1) or cmd.exe on Windows, with the option that makes it run the text that follows.
 pub fn shell() -> [&'static str; 2] {
     if cfg!(windows) { ["cmd.exe", "/C"] } else { ["/bin/sh", "-c"] }
 }
 
-/// The command of these words: a program and its arguments; `None` if there are none. What follows those of [`shell`] is
+/// The command for a program and its arguments; `None` if `words` is empty. The text that follows [`shell`]'s words is
 /// passed on as it is.
 pub fn of_words(words: &[String]) -> Option<Command> {
     let (program, arguments) = words.split_first()?;
@@ -83,7 +83,7 @@ mod os {
             true => 128 + libc::WTERMSIG(status),
             false => libc::WEXITSTATUS(status),
         };
-        // macOS reports bytes, the others units of 1024.
+        // macOS reports bytes, other systems KiB.
         let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
         Ok(Finished {
             code,
@@ -97,14 +97,14 @@ mod os {
         })
     }
 
-    /// Makes the kernel forget the largest resident memory of this process (proc_pid_clear_refs(5)): its children begin with
-    /// that. Where this is denied, their figures are no smaller than it.
+    /// Resets the maximum resident set size of this process (proc_pid_clear_refs(5)), from which its children's begins.
+    /// Where this is denied, the children's is at least this process's.
     fn forget_peak() {
         #[cfg(target_os = "linux")]
         let _ = std::fs::write("/proc/self/clear_refs", "5");
     }
 
-    /// Has the tracer count all calls of the child from its execve(2) on, and of the processes that it starts.
+    /// Makes the tracer count all calls of the child from its execve(2) on, and of the processes that it starts.
     fn mark_children(command: &mut Command) {
         #[cfg(target_os = "linux")]
         {
@@ -149,7 +149,7 @@ mod os {
     use crate::counters::SyscallCounting;
     use crate::windows_process::{cpu_times, memory};
 
-    /// cmd.exe does not unquote as other programs do.
+    /// Appends arguments without quotes for cmd.exe, which does not unquote as other programs do.
     pub fn add_arguments(command: &mut Command, arguments: &[String]) {
         let is_shell = command.get_program() == shell()[0];
         match arguments {
@@ -177,7 +177,7 @@ mod os {
             page_faults: None,
             syscalls: None,
         };
-        // The system reports each process alone: of a shell that would not be what it has started.
+        // Windows reports each process separately: a shell's report would exclude the program that it started.
         if name == shell()[0] {
             return Ok(finished);
         }
@@ -232,7 +232,7 @@ mod tests {
             let finished = run(Command::new(shell).args([option, &script]), counting).unwrap();
             finished.syscalls.unwrap()
         };
-        // A read and a write for each byte.
+        // dd makes one read and one write for each byte.
         assert_eq!(calls(2_000) - calls(1_000), 2_000);
     }
 }

@@ -2,25 +2,24 @@
 
 use crate::CaseError;
 
-/// The second context. It counts each time it is entered, and returns to the first.
+/// The second context. It counts its entries, and each time returns to the first context.
 pub struct SecondContext(os::SecondContext);
 
 impl SecondContext {
-    /// Makes it, for the calling thread only.
-    ///
+    /// Creates a context for the calling thread only.
     /// # Errors
     /// `Unsupported` where there is none; else if its stack cannot be allocated.
     pub fn new() -> Result<Self, CaseError> {
         os::SecondContext::new().map(Self)
     }
 
-    /// Switches to the second context, which switches back: two switches. Returns whether they succeeded.
+    /// Switches to the second context, which switches back: two switches. Returns whether both succeeded.
     #[inline(always)]
     pub fn enter(&mut self) -> bool {
         self.0.enter()
     }
 
-    /// How many times it was entered.
+    /// The number of entries so far.
     pub fn entered(&self) -> u64 {
         self.0.entered()
     }
@@ -45,7 +44,7 @@ mod os {
         _stack: Vec<u8>,
     }
 
-    /// makecontext(3) passes integers only: the address comes as two halves.
+    /// The function of the second context. makecontext(3) passes integers only: the address comes in two halves.
     extern "C" fn second(low: c_int, high: c_int) {
         let address = (high as u32 as usize) << 32 | low as u32 as usize;
         let contexts = std::ptr::with_exposed_provenance_mut::<Contexts>(address);
@@ -228,7 +227,7 @@ mod tests {
             assert!(second.enter());
             assert_eq!(second.entered(), turn);
         }
-        // Several can exist in turn, also with the stack of the one before.
+        // Contexts can be created in turn, also with the stack of a dropped one.
         drop(second);
         let mut again = SecondContext::new().unwrap();
         assert!(again.enter() && again.enter());

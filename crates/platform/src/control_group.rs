@@ -1,8 +1,8 @@
-//! A control group for a system under test, and what its processes do on this kernel: also processes that leave the process
-//! tree, such as the servers of a sandbox.
+//! A control group for a system under test, with counters of what its processes do on this kernel, including processes that
+//! leave the process tree, such as a sandbox's servers.
 //!
-//! The group is a sibling of this process's own, so that processes in it have as many groups above them as without it. Being in
-//! a group of its own still changes accounting; [`ControlGroup::release`] returns the processes to that of this process.
+//! The group is a sibling of this process's own group, so that its processes are at the same depth of the hierarchy. A
+//! separate group still changes accounting; [`ControlGroup::release`] returns the processes to this process's group.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,13 @@ pub struct HostCounts {
     pub syscalls: u64,
     /// Context switches from one of the processes to another one, or to none.
     pub switches: u64,
-    /// Of these, the stops of a process that another one traces (ptrace(2)); `None` if the kernel cannot count them.
+    /// Context switches that stopped a process for its tracer (ptrace(2)); `None` if the kernel cannot count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ptrace_stops: Option<u64>,
 }
 
 impl HostCounts {
-    /// What has been done since `before`.
+    /// The counts since `before`.
     pub fn since(self, before: Self) -> Self {
         let stops = self.ptrace_stops.zip(before.ptrace_stops);
         Self {
@@ -47,36 +47,35 @@ mod os {
 
     /// The file with the pids of a group's processes; a process whose pid is written into it joins.
     const MEMBERS: &str = "cgroup.procs";
-    /// The kernel removes a group only after its last process has ended for good.
+    /// Time limit for the removal of a group: the kernel removes it only when its last process is gone.
     const REMOVED_WITHIN: Duration = Duration::from_secs(2);
-    /// The state of a process that is stopped for its tracer, as the tracepoint of switches has it since Linux 4.14.
+    /// Filter for a process stopped by its tracer, in the terms of the tracepoint `sched_switch` since Linux 4.14.
     const TRACED: &std::ffi::CStr = c"prev_state == 8";
 
     /// A control group (version 2). Dropping it kills its processes and removes it.
     #[derive(Debug)]
     pub struct ControlGroup {
         path: PathBuf,
-        /// That of this process.
+        /// The directory of this process's group.
         own: PathBuf,
     }
 
-    /// Counts what the processes of a group do, until it is dropped.
+    /// Counters of a group's processes, which count until they are dropped.
     #[derive(Debug)]
     pub struct GroupCounters {
-        /// One of each for each CPU.
+        /// Counters of system calls, one for each CPU.
         syscalls: Vec<OwnedFd>,
         switches: Vec<OwnedFd>,
         ptrace_stops: Vec<OwnedFd>,
     }
 
     impl ControlGroup {
-        /// Where a group of that name would be.
-        ///
+        /// The directory of a group of that name.
         /// # Errors
         /// `Unsupported` without a hierarchy of version 2.
         pub fn path_of(name: &str) -> Result<PathBuf, CaseError> {
             let own = own_group()?;
-            // The group at the top of the hierarchy has no siblings.
+            // The group at the root of the hierarchy has no siblings.
             let parent = match own == hierarchy()? {
                 true => own.as_path(),
                 false => own.parent().unwrap_or(&own),
@@ -84,7 +83,7 @@ mod os {
             Ok(parent.join(name))
         }
 
-        /// Creates the group, without processes. `path` is of [`ControlGroup::path_of`].
+        /// Creates a group without processes at a `path` from [`ControlGroup::path_of`].
         ///
         /// # Errors
         /// `Unsupported` without the permission to create it, or to count what it does.
@@ -97,22 +96,22 @@ mod os {
                 ))
             })?;
             let group = Self { path, own };
-            // Permissions are known only by trying.
+            // Only an attempt shows whether this process may count.
             group.counters(&crate::cpu::allowed()[..1])?;
             Ok(group)
         }
 
-        /// The file that a process joins the group by; `None` if it cannot be written.
+        /// The file through which a process joins the group; `None` if it cannot be written.
         pub(crate) fn members(&self) -> Option<File> {
             File::options().write(true).open(self.path.join(MEMBERS)).ok()
         }
 
-        /// Whether this process is a member.
+        /// Whether the process `pid` is a member.
         pub fn has(&self, pid: u32) -> bool {
             pids(&self.path).contains(&pid)
         }
 
-        /// Begins to count what its processes do on these CPUs.
+        /// Begins to count what the group's processes do on `cpus`.
         ///
         /// # Errors
         /// `Unsupported` if the kernel does not permit it.
@@ -140,13 +139,12 @@ mod os {
             })
         }
 
-        /// Moves its processes to the group of this process.
-        ///
+        /// Moves the group's processes to the group of this process.
         /// # Errors
-        /// If one cannot be moved. The group is removed when it is dropped.
+        /// If a process cannot be moved. The group is removed when it is dropped.
         pub fn release(&self) -> io::Result<()> {
             const PASSES: usize = 100;
-            // Processes that start meanwhile are found by the next pass.
+            // The next pass finds processes that start meanwhile.
             for _ in 0..PASSES {
                 let pids = pids(&self.path);
                 if pids.is_empty() {
@@ -154,7 +152,7 @@ mod os {
                 }
                 for pid in pids {
                     match fs::write(self.own.join(MEMBERS), pid.to_string()) {
-                        // It has ended.
+                        // The process has ended.
                         Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
                         moved => moved?,
                     }
@@ -171,7 +169,7 @@ mod os {
     }
 
     impl GroupCounters {
-        /// What has been done so far.
+        /// The counts since the counters were opened.
         pub fn counts(&self) -> HostCounts {
             let sum = |counters: &[OwnedFd]| counters.iter().filter_map(read_one).sum();
             HostCounts {
@@ -182,7 +180,7 @@ mod os {
         }
     }
 
-    /// Removes a group, with all processes that are still in it.
+    /// Removes a group, and kills all processes that are still in it.
     pub fn remove(path: &Path) {
         let until = Instant::now() + REMOVED_WITHIN;
         while fs::remove_dir(path).is_err_and(|e| e.kind() == io::ErrorKind::ResourceBusy)
@@ -216,15 +214,15 @@ mod os {
         own.ok_or_else(unseen)
     }
 
-    /// The path of the group of version 2 in the text of /proc/PID/cgroup (cgroups(7)), relative to the top of the hierarchy;
-    /// `None` if there is none, or if it is outside of the namespace.
+    /// The path of the group of version 2 in the text of /proc/PID/cgroup (cgroups(7)), relative to the root of the
+    /// hierarchy; `None` without version 2, or if the group is outside the namespace.
     fn group_in(text: &str) -> Option<&str> {
         let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
         let is_inside = path.split('/').all(|part| part != "..");
         is_inside.then_some(path)
     }
 
-    /// Where the hierarchy of version 2 is mounted.
+    /// The mount point of the hierarchy of version 2.
     fn hierarchy() -> Result<PathBuf, CaseError> {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let none = || CaseError::Unsupported("no control groups of version 2".to_owned());
@@ -245,7 +243,7 @@ mod os {
 
         use super::*;
 
-        /// A group of this test; `None` where there can be none, which is reported.
+        /// A group for a test; `None`, with a message, where this process may not create one.
         fn group(name: &str) -> Option<ControlGroup> {
             let name = format!("oscost-test-{name}-{}", std::process::id());
             let made = ControlGroup::path_of(&name).and_then(ControlGroup::create);
@@ -261,13 +259,13 @@ mod os {
             crate::hosted::spawn(command, &crate::cpu::allowed(), Some(group)).unwrap()
         }
 
-        /// Waits until the counts satisfy a condition.
+        /// Waits until the counts satisfy `enough`.
         fn counted(counters: &GroupCounters, enough: impl Fn(&HostCounts) -> bool) -> HostCounts {
             wait_until(|| enough(&counters.counts()));
             counters.counts()
         }
 
-        /// Waits for a condition, a minute at most.
+        /// Waits until a condition holds, for at most a minute.
         fn wait_until(holds: impl Fn() -> bool) {
             let until = Instant::now() + Duration::from_secs(60);
             while !holds() && Instant::now() < until {
@@ -296,12 +294,12 @@ mod os {
             let script = "setsid dd if=/dev/zero of=/dev/null bs=1 count=20000 & sleep 60 &";
             let mut child = start(&group, script);
             child.wait().unwrap();
-            // One read and one write for each byte, and the calls of starting three programs.
+            // dd makes one read and one write for each byte; the start of three programs adds a few calls.
             let counts = counted(&counters, |counts| counts.syscalls > 40_000);
             assert!((40_000..42_000).contains(&counts.syscalls), "{counts:?}");
             assert!(counts.switches > 0 && counts.ptrace_stops.unwrap_or(0) == 0, "{counts:?}");
             let path = group.path.clone();
-            // The other has made its last call, but may not have ended yet.
+            // The other process has made its last call, but may not have ended yet.
             wait_until(|| pids(&path).len() <= 1);
             assert_eq!(pids(&path).len(), 1, "the one that sleeps");
             drop(group);
@@ -387,51 +385,47 @@ mod os {
     pub struct GroupCounters(std::convert::Infallible);
 
     impl ControlGroup {
-        /// There is no such place.
-        ///
+        /// Fails: this system has no control groups.
         /// # Errors
         /// Always `Unsupported`.
         pub fn path_of(_name: &str) -> Result<PathBuf, CaseError> {
             none()
         }
 
-        /// Creates none.
-        ///
+        /// Fails: this system has no control groups.
         /// # Errors
         /// Always `Unsupported`.
         pub fn create(_path: PathBuf) -> Result<Self, CaseError> {
             none()
         }
 
-        /// There is no group.
+        /// Never called: no group can be created.
         pub fn has(&self, _pid: u32) -> bool {
             match self.0 {}
         }
 
-        /// There is no group.
-        ///
+        /// Never called: no group can be created.
         /// # Errors
-        /// Never, since there is no group.
+        /// Never.
         pub fn counters(&self, _cpus: &[usize]) -> Result<GroupCounters, CaseError> {
             match self.0 {}
         }
 
-        /// There is no group.
-        ///
+        /// Never called: no group can be created.
         /// # Errors
-        /// Never, since there is no group.
+        /// Never.
         pub fn release(&self) -> io::Result<()> {
             match self.0 {}
         }
     }
 
     impl GroupCounters {
-        /// There is no group.
+        /// Never called: no group can be created.
         pub fn counts(&self) -> HostCounts {
             match self.0 {}
         }
     }
 
-    /// There is nothing to remove.
+    /// Does nothing: this system has no control groups.
     pub fn remove(_path: &Path) {}
 }

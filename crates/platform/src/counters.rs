@@ -12,7 +12,7 @@ use crate::system_calls::CallCounts;
 pub struct Counts {
     /// System calls entered.
     pub syscalls: Option<u64>,
-    /// The same by name; empty where only their number is known.
+    /// Calls by name; empty where only their number is known.
     pub calls: CallCounts,
     /// Voluntary context switches.
     pub voluntary_switches: Option<u64>,
@@ -31,9 +31,9 @@ pub struct Counts {
 pub enum SyscallCounting {
     /// The kernel, at the tracepoint with this id.
     Tracepoint(u64),
-    /// An external tracer, for which marks are left.
+    /// An external tracer, which counts between marks.
     Marks,
-    /// Nothing.
+    /// System calls are not counted.
     None,
 }
 
@@ -62,7 +62,8 @@ pub(crate) const MARK: u64 = 0x6f73_6374;
 pub(crate) const MARK_START: u64 = 1;
 #[cfg(target_os = "linux")]
 pub(crate) const MARK_STOP: u64 = 2;
-/// Counts the calls of this thread after its next successful execve(2), and of all threads and processes that begin later.
+/// Mark: count the calls of this thread after its next successful execve(2), and of all threads and processes that begin
+/// later.
 #[cfg(target_os = "linux")]
 pub(crate) const MARK_COMMAND: u64 = 3;
 #[cfg(target_os = "linux")]
@@ -76,20 +77,21 @@ pub(crate) mod usage {
 
     use super::Counts;
 
-    /// What the system counts of the fields of an rusage; gVisor leaves all of these at 0.
+    /// Which fields of an rusage the system counts: gVisor leaves all of these at 0.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct Counted {
         pub(crate) switches: bool,
         pub(crate) faults: bool,
     }
 
-    /// Found out once. That may take a millisecond.
+    /// Determined once, since the sleep may take a millisecond.
     pub(crate) static COUNTED: LazyLock<Counted> = LazyLock::new(|| {
         Counted::by(|| read_of(libc::RUSAGE_SELF), || std::thread::sleep(Duration::from_millis(1)))
     });
 
     impl Counted {
-        /// A process has had page faults when its first line is executed; and switches at the latest after it has slept.
+        /// Determines which fields are counted: a process has had page faults when its first line is executed, and switches
+        /// at the latest after it has slept.
         fn by(usage: impl Fn() -> Option<libc::rusage>, sleep: impl FnOnce()) -> Self {
             let switches =
                 || usage().is_some_and(|usage| usage.ru_nvcsw > 0 || usage.ru_nivcsw > 0);
@@ -103,12 +105,12 @@ pub(crate) mod usage {
             }
         }
 
-        /// A number of switches, if they are counted.
+        /// `count`, if switches are counted; else `None`.
         pub(crate) fn switches(self, count: libc::c_long) -> Option<u64> {
             self.switches.then_some(count.max(0) as u64)
         }
 
-        /// A number of page faults, if they are counted.
+        /// `count`, if page faults are counted; else `None`.
         pub(crate) fn faults(self, count: libc::c_long) -> Option<u64> {
             self.faults.then_some(count.max(0) as u64)
         }
@@ -119,12 +121,12 @@ pub(crate) mod usage {
     #[cfg(target_os = "macos")]
     const WHO: libc::c_int = libc::RUSAGE_SELF;
 
-    /// Of the calling thread, where the system tells it apart.
+    /// Usage of the calling thread; of the process where threads are not counted separately.
     pub fn read() -> Option<libc::rusage> {
         read_of(WHO)
     }
 
-    /// Of a process, its children or a thread.
+    /// Usage of a process, its children or a thread; `who` is as in getrusage(2).
     pub(crate) fn read_of(who: libc::c_int) -> Option<libc::rusage> {
         // SAFETY: an all-zero rusage is valid, and the call fills it.
         unsafe {
@@ -160,7 +162,7 @@ pub(crate) mod usage {
 
         use super::*;
 
-        /// In gVisor every sleep and every switch between two threads was reported as one without a switch.
+        /// gVisor leaves the switches at zero, so every sleep and every hand-over was reported as made without one.
         #[test]
         fn what_a_system_leaves_at_zero_is_not_counted() {
             let counted = |faults, switches, after_sleep| {
@@ -189,11 +191,11 @@ pub(crate) mod usage {
     }
 }
 
-/// What is counted of a control group.
+/// What a counter of a control group counts.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum GroupEvent {
-    /// Passes of the tracepoint with this id, those that the filter accepts if there is one (an expression of the kernel's
+    /// Passes of the tracepoint with this id that the filter accepts, if there is one (an expression of the kernel's
     /// Documentation/trace/events.rst).
     Tracepoint(u64, Option<&'static std::ffi::CStr>),
     /// Context switches.
@@ -214,7 +216,7 @@ mod os {
     /// Counters of the thread that opened them.
     pub struct ThreadCounters {
         syscalls: Option<OwnedFd>,
-        /// The first of these calls; `None` where the system does not record them.
+        /// A log of the first calls; `None` where the system does not record them.
         log: Option<CallLog>,
         instructions: Option<OwnedFd>,
         cycles: Option<OwnedFd>,
@@ -239,7 +241,7 @@ mod os {
             }
         }
 
-        /// Begins to count. The counter of system calls starts last, so that those of this function are not counted.
+        /// Begins to count. The counter of system calls starts last, so that it does not count this function's own calls.
         pub fn start(&mut self) {
             self.before = usage::read();
             for counter in [&self.instructions, &self.cycles, &self.syscalls] {
@@ -250,7 +252,7 @@ mod os {
             }
         }
 
-        /// Ends counting; system calls first.
+        /// Ends counting, of system calls first.
         pub fn stop(&mut self) -> Counts {
             if self.marks {
                 mark(MARK_STOP);
@@ -259,7 +261,7 @@ mod os {
                 control(counter, PERF_EVENT_IOC_DISABLE);
             }
             let usage = usage::between(self.before, usage::read());
-            // The call that disabled the counter was itself counted on entry.
+            // The kernel counted the entry of the call that disables the counter.
             let syscalls = read(&self.syscalls).map(|count| count.saturating_sub(1));
             Counts {
                 syscalls,
@@ -272,18 +274,18 @@ mod os {
     }
 
     impl ThreadCounters {
-        /// The calls by name: those of the log, which has room for the first ones only, as shares of all.
+        /// All calls by name: the log has room for the first ones only, and these are scaled to `all`.
         fn calls(&self, all: Option<u64>) -> CallCounts {
             let (Some(log), Some(all)) = (&self.log, all) else { return CallCounts::default() };
             let mut calls = log.calls();
             if calls.total() > all {
-                calls.remove_one(libc::SYS_ioctl as u32); // the one that disabled the counter
+                calls.remove_one(libc::SYS_ioctl as u32); // the call that disabled the counter
             }
             calls.scaled_to(all)
         }
     }
 
-    /// A counter of the calls at the tracepoint, with a log of the first ones where the system permits it.
+    /// Opens a counter of calls at the tracepoint, with a log of the first ones where the system permits it.
     fn logged_event(tracepoint: u64) -> (Option<OwnedFd>, Option<CallLog>) {
         let sampled = recording_event(PERF_TYPE_TRACEPOINT, tracepoint, PERF_SAMPLE_RAW);
         match sampled.map(|fd| (CallLog::of(&fd), fd)) {
@@ -296,33 +298,34 @@ mod os {
     pub struct ProcessCounter(OwnedFd);
 
     impl ProcessCounter {
-        /// Begins to count those of the calling thread at the tracepoint. `None` where this is not permitted.
+        /// Begins to count the calls of the calling thread at the tracepoint. `None` where this is not permitted.
         pub fn start(tracepoint: u64) -> Option<Self> {
             let counter = perf_event_of(PERF_TYPE_TRACEPOINT, tracepoint, FLAG_INHERIT)?;
             Some(Self(counter))
         }
 
-        /// Counts those of the processes that the calling thread starts from now on, each after its execve(2). `None` where
+        /// Counts the calls of processes that the calling thread starts from now on, each after its execve(2). `None` where
         /// this is not permitted.
         pub fn from_exec(tracepoint: u64) -> Option<Self> {
             let flags = FLAG_DISABLED | FLAG_INHERIT | FLAG_ENABLE_ON_EXEC;
             perf_event_of(PERF_TYPE_TRACEPOINT, tracepoint, flags).map(Self)
         }
 
-        /// System calls so far.
+        /// System calls counted so far.
         pub fn syscalls(&self) -> Option<u64> {
             read_one(&self.0)
         }
     }
 
-    /// Keeps the kernel's tracepoint of system calls prepared. The first to open it has its code changed, and the last to
-    /// close it waits until no CPU executes that: 36 ms here for each process that counts, with this held 0.1 ms.
+    /// Keeps the kernel's tracepoint of system calls enabled. The first process to open it patches kernel code, and the
+    /// last to close it waits until no CPU executes that code: 36 ms for each process that counts, or 0.1 ms with this held
+    /// (measured).
     pub struct HeldTracepoint {
         _event: OwnedFd,
     }
 
     impl HeldTracepoint {
-        /// Holds it, without counting, until dropped. `None` where this is not permitted.
+        /// Enables the tracepoint, without counting, until dropped. `None` where this is not permitted.
         pub fn hold() -> Option<Self> {
             let event = perf_event(PERF_TYPE_TRACEPOINT, syscall_tracepoint()?)?;
             Some(Self { _event: event })
@@ -348,8 +351,8 @@ mod os {
         text.trim().parse().ok()
     }
 
-    /// Where tracefs is not mounted: a thread creates its own mount namespace, mounts it there, and
-    /// reads the id; namespace and mount end with the thread.
+    /// Reads the id where tracefs is not mounted: a thread creates its own mount namespace and mounts tracefs there;
+    /// namespace and mount end with the thread.
     fn read_id_from_private_mount(event: &'static str) -> Option<u64> {
         let reader = std::thread::Builder::new().spawn(move || {
             // SAFETY: all strings are NUL-terminated literals; the namespace is this thread's own.
@@ -380,7 +383,7 @@ mod os {
         unsafe { libc::prctl(MARK as libc::c_int, which, 0, 0, 0) };
     }
 
-    /// Leaves the mark that a command begins. To be called between fork and execve(2).
+    /// Marks that a command begins, for the tracer; called between fork and execve(2).
     pub(crate) fn mark_command() {
         mark(super::MARK_COMMAND);
     }
@@ -393,7 +396,7 @@ mod os {
     const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
     const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
     const PERF_EVENT_IOC_DISABLE: libc::c_ulong = 0x2401;
-    /// Of architectures whose requests have two bits of direction (x86, ARM, RISC-V).
+    /// The ioctl's number on architectures with two bits of direction (x86, ARM, RISC-V).
     const PERF_EVENT_IOC_SET_FILTER: libc::c_ulong = 0x4008_2406;
     const PERF_SAMPLE_RAW: u64 = 1 << 10;
     const FLAG_DISABLED: u64 = 1;
@@ -424,18 +427,19 @@ mod os {
         open_perf_event(kind, config, (flags, 0))
     }
 
-    /// A counter of this thread, which also records each event in this form.
+    /// Opens a counter of this thread that also records each event with the fields of `sample_type`.
     fn recording_event(kind: u32, config: u64, sample_type: u64) -> Option<OwnedFd> {
         open_perf_event(kind, config, (FLAG_DISABLED, sample_type))
     }
 
-    /// A counter of this thread. `form` is the flags, and the form in which each event is recorded if it is not 0.
+    /// Opens a counter of this thread. `form` is the attribute's flags and sample type, 0 if events are not recorded.
     fn open_perf_event(kind: u32, config: u64, form: (u64, u64)) -> Option<OwnedFd> {
         let (this_thread, any_cpu) = (0, -1);
         perf_event_open(&attributes(kind, config, form), (this_thread, any_cpu), 0).ok()
     }
 
-    /// A counter of the processes of a control group, whose directory this is, while they run on `cpu`. It counts already.
+    /// Opens a counter of the processes of a control group while they run on `cpu`; it counts at once. `group` is the open
+    /// directory of the group.
     pub(crate) fn counter_of_group(
         event: GroupEvent,
         group: &File,
@@ -467,7 +471,7 @@ mod os {
         }
     }
 
-    /// `form` is as that of [`open_perf_event`].
+    /// The attributes of an event. The last argument is as `form` of [`open_perf_event`].
     fn attributes(kind: u32, config: u64, (flags, sample_type): (u64, u64)) -> PerfEventAttr {
         PerfEventAttr {
             kind,
@@ -483,7 +487,7 @@ mod os {
         }
     }
 
-    /// `scope` is the process or group, and the CPU.
+    /// Calls perf_event_open(2). `scope` is the process or group, and the CPU.
     fn perf_event_open(
         attributes: &PerfEventAttr,
         scope: (i32, i32),
@@ -537,7 +541,7 @@ mod os {
     }
 
     impl ThreadCounters {
-        /// Only `getrusage` is available here: system calls are not counted.
+        /// Opens counters by `getrusage`; system calls are not counted here.
         pub fn open(_counting: SyscallCounting) -> Self {
             Self { before: None }
         }

@@ -2,13 +2,14 @@
 
 use crate::CaseError;
 
-/// The CPUs that the calling thread may use, where they can differ from those of its process and the system tells them.
+/// The CPUs that the calling thread may use; `None` where they cannot differ from the process's, or the system does not
+/// report them.
 pub fn allowed_to_thread() -> Option<Vec<usize>> {
     cfg!(target_os = "linux").then(allowed)
 }
 
-/// The CPUs this process may run on, ascending. Never empty: where the system does not report them, it is the reported
-/// number of CPUs, counted from 0.
+/// The CPUs this process may run on, ascending. Never empty: where the system does not report them, CPUs 0 to the reported
+/// number of CPUs.
 pub fn allowed() -> Vec<usize> {
     let known = os::allowed();
     if !known.is_empty() {
@@ -21,19 +22,19 @@ pub fn allowed() -> Vec<usize> {
 /// The runnable threads of the whole machine, and all its CPUs, including those that this process may not use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunQueue {
-    /// Runnable threads, without the caller.
+    /// Runnable threads, without the calling one.
     pub others: usize,
     /// Online CPUs.
     pub online: usize,
 }
 
-/// As [`allowed`]; empty where the system does not report them.
+/// The CPUs of [`allowed`]; empty where the system does not report them.
 #[cfg(windows)]
 pub(crate) fn affinity() -> Vec<usize> {
     os::allowed()
 }
 
-/// The machine's present run queue; `None` where the system does not report both values.
+/// The machine's current run queue; `None` where the system does not report both values.
 pub fn run_queue() -> Option<RunQueue> {
     #[cfg(target_os = "linux")]
     return os::run_queue();
@@ -41,12 +42,12 @@ pub fn run_queue() -> Option<RunQueue> {
     None
 }
 
-/// Pins the calling thread to `cpu` (and threads that it starts later, on Linux).
+/// Pins the calling thread to `cpu`; on Linux also threads that it starts later.
 pub fn pin_thread(cpu: usize) -> Result<(), CaseError> {
     os::pin_to(&[cpu])
 }
 
-/// Pins the thread of this process that has this id.
+/// Pins the thread of this process that has the id `thread`.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin_other(thread: libc::pid_t, cpu: usize) -> Result<(), CaseError> {
     os::pin(thread, &[cpu])
@@ -59,7 +60,7 @@ pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), CaseError> {
 
 /// Restricts this process to `cpus`: the calling thread and all that it starts from now on.
 pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
-    // A thread passes its CPUs on to those that it starts; on Windows a process does.
+    // Threads inherit the CPUs of the thread that starts them; on Windows all have the process's.
     #[cfg(windows)]
     os::keep_process(cpus)?;
     os::pin_to(cpus)
@@ -71,15 +72,16 @@ pub fn emulator() -> Option<String> {
     crate::machine::emulator()
 }
 
-/// The CPU that the calling thread runs on now; `None` where the system does not report it. Takes a few ns, unless that is a
+/// The CPU that the calling thread runs on now; `None` where the system does not report it. Takes a few ns, unless it is a
 /// [system call](current_is_system_call).
 #[inline(always)]
 pub fn current() -> Option<usize> {
     os::current()
 }
 
-/// Whether [`current`] is a system call on Linux, as in gVisor, judged by its time. Elsewhere that is not asked: Windows has no
-/// counts of system calls that it would falsify, and in Wine it takes 0.3 % of a hand-over between threads.
+/// Whether [`current`] is a system call on Linux, as in gVisor, judged by its time. Other systems return `false`
+/// unmeasured: on Windows there are no counts of system calls to falsify, and in Wine [`current`] takes 0.3 % of a
+/// hand-over between threads.
 pub fn current_is_system_call() -> bool {
     let ask = || {
         std::hint::black_box(current());
@@ -87,8 +89,8 @@ pub fn current_is_system_call() -> bool {
     cfg!(target_os = "linux") && takes_as_long(ask, null_call)
 }
 
-/// Whether calls of one take about as long as calls of the other, or longer, and not a small part of that. They are made in
-/// turn, and the shortest times count.
+/// Whether `one` takes at least about as long as `other`, not a small part of that time. The calls alternate, and the
+/// shortest times count.
 fn takes_as_long(one: impl Fn(), other: impl Fn()) -> bool {
     let time = |call: &dyn Fn()| {
         let begin = std::time::Instant::now();
@@ -135,7 +137,7 @@ mod os {
         let text = std::fs::read_to_string("/proc/loadavg").ok()?;
         let running = text.split_whitespace().nth(3)?.split('/').next()?;
         let others = running.parse::<usize>().ok()?.checked_sub(1)?;
-        // Not sysconf: with musl it counts only the CPUs that this process may use.
+        // Not sysconf(3): in musl it counts only the CPUs that this process may use.
         let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
         Some(RunQueue { others, online: cpus_in(list.trim())?.len() })
     }
@@ -144,7 +146,7 @@ mod os {
         pin(0, cpus)
     }
 
-    /// Pins the thread with this id, or the calling one if that is 0.
+    /// Pins the thread with the id `thread`, or the calling one if it is 0.
     pub fn pin(thread: libc::pid_t, cpus: &[usize]) -> Result<(), CaseError> {
         let mut mask: Mask = [0; 128];
         for &cpu in cpus {
@@ -295,8 +297,8 @@ mod os {
 
     #[link(name = "ntdll")]
     unsafe extern "system" {
-        /// Unlike the function of kernel32 that asks the same, it enters the kernel; unlike
-        /// SwitchToThread, it never gives up the CPU.
+        /// Enters the kernel, unlike kernel32's GetCurrentProcessorNumber, and never gives up the CPU, unlike
+        /// SwitchToThread.
         safe fn NtGetCurrentProcessorNumber() -> u32;
     }
 }
@@ -322,7 +324,7 @@ mod tests {
             pin_thread(last).unwrap();
             #[cfg(not(windows))]
             assert_eq!(allowed(), vec![last]);
-            // On Windows `allowed` is about the process.
+            // On Windows `allowed` reports the process's CPUs.
             assert!(current().is_none_or(|cpu| cpu == last));
         })
         .join()

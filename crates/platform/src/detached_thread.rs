@@ -3,11 +3,11 @@
 
 use std::io;
 
-/// Starts a thread with a stack of this size in bytes that runs `run`. It is detached: nobody can wait for its end. On
-/// Windows it is one of Rust's threads, which adds less there.
+/// Starts a detached thread that runs `run` on a stack of `stack` bytes. On Windows it is one of Rust's threads, which adds
+/// less there.
 ///
 /// # Errors
-/// Those of pthread_create(3), with `run`, which was not called.
+/// Errors of pthread_create(3), with `run`, which was not called.
 pub fn start<F: FnOnce() + Send + 'static>(stack: usize, run: F) -> Result<(), (io::Error, F)> {
     os::start(stack, run)
 }
@@ -41,7 +41,7 @@ mod os {
     }
 
     /// # Safety
-    /// The attributes are initialised, and `run` is a box of `F` that nothing else uses.
+    /// The attributes must be initialised, and `run` a box of `F` that nothing else uses.
     unsafe fn create<F: FnOnce() + Send + 'static>(
         attributes: *mut libc::pthread_attr_t,
         stack: usize,
@@ -63,7 +63,7 @@ mod os {
         }
     }
 
-    /// A panic ends the process: it must not unwind out of this function.
+    /// Runs the box `run`. A panic ends the process: it must not unwind out of this function.
     extern "C" fn main_of<F: FnOnce()>(run: *mut libc::c_void) -> *mut libc::c_void {
         // SAFETY: it is the box that `start` has given to this thread alone.
         let run = unsafe { Box::from_raw(run.cast::<F>()) };
@@ -78,7 +78,7 @@ mod os {
     use std::sync::{Arc, Mutex, PoisonError};
 
     pub fn start<F: FnOnce() + Send + 'static>(stack: usize, run: F) -> Result<(), (io::Error, F)> {
-        // If the thread cannot be started, its closure is dropped: `run` must outlive it.
+        // The closure is dropped if the thread cannot be started: the slot keeps `run`.
         let slot = Arc::new(Mutex::new(Some(run)));
         let take =
             |slot: &Mutex<Option<F>>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -11,10 +11,10 @@ use linux as os;
 pub use readings::Environment;
 
 impl Environment {
-    /// The present reading; steal is that of `cpus`.
+    /// The present reading, with the steal time of `cpus`.
     ///
-    /// Costs 70 us in a virtual machine with 2 CPUs, 20 us of it for `/proc/stat`, which takes longer the more CPUs
-    /// and interrupts a machine has. The first call of a process looks for its control group as well (0.3 ms).
+    /// Costs 70 us in a virtual machine with 2 CPUs, 20 us of it for `/proc/stat`, which takes longer the more CPUs and
+    /// interrupts a machine has. The first call of a process looks for its control group as well (0.3 ms).
     pub fn now(cpus: &[usize]) -> Self {
         os::now(cpus)
     }
@@ -33,7 +33,7 @@ pub fn unfit(cpus: &[usize], over: Duration) -> Option<String> {
     machine.objection()
 }
 
-/// Whether the CPU time of this process is limited, so that what it does while it waits may be missing later.
+/// Whether the CPU time of this process is limited, so that time spent waiting busily may be missing later.
 pub fn has_cpu_quota() -> bool {
     os::cpu_quota().is_some()
 }
@@ -73,7 +73,7 @@ impl Fitness {
     }
 }
 
-/// Not implemented on this system.
+/// Nothing is read on this system.
 #[cfg(not(target_os = "linux"))]
 mod os {
     use super::Environment;

@@ -35,7 +35,7 @@ pub fn open_direct(path: &Path, access: Access) -> Result<File, CaseError> {
     os::open_direct(path, &access.options())
 }
 
-/// Says that `file` will be read in no order, so that nothing is read ahead, where the system takes such advice.
+/// Advises the system that `file` will be read in random order, so that it reads nothing ahead, where it takes such advice.
 pub fn expect_random_reads(file: &File) {
     os::expect_random_reads(file);
 }
@@ -44,7 +44,7 @@ pub fn expect_random_reads(file: &File) {
 /// size.
 ///
 /// # Errors
-/// Those of the call; of the kind `Unsupported` where there is none.
+/// Errors of the call; `Unsupported` where there is none.
 #[inline]
 pub fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     os::allocate(file, bytes)
@@ -53,7 +53,7 @@ pub fn allocate(file: &File, bytes: u64) -> io::Result<()> {
 /// Makes the allocated `file` empty: ftruncate(2), on Windows `SetFileInformationByHandle` with no allocated bytes.
 ///
 /// # Errors
-/// Those of the call.
+/// Errors of the call.
 #[inline]
 pub fn free_all(file: &File) -> io::Result<()> {
     os::free_all(file)
@@ -62,24 +62,25 @@ pub fn free_all(file: &File) -> io::Result<()> {
 /// The number of bytes that the file system has allocated for `file`; `None` where the system does not say.
 ///
 /// # Errors
-/// Those of asking for a file's metadata.
+/// Errors of reading a file's metadata.
 pub fn allocated(file: &File) -> io::Result<Option<u64>> {
     os::allocated(file)
 }
 
-/// Copies at most `length` bytes between the positions of two files by copy_file_range(2). Returns the number copied; 0
-/// at the end.
+/// Copies at most `length` bytes by copy_file_range(2), from and to the files' positions. Returns the number of bytes
+/// copied; 0 at the end.
 ///
 /// # Errors
-/// Those of the call; of the kind `Unsupported` where there is none.
+/// Errors of the call; `Unsupported` where there is none.
 pub fn copy_range(from: &File, to: &File, length: usize) -> io::Result<usize> {
     os::copy_range(from, to, length)
 }
 
-/// The same by sendfile(2), as Linux has it: to any file.
+/// Copies at most `length` bytes by sendfile(2), from and to the files' positions, as Linux permits. Returns the number of
+/// bytes copied; 0 at the end.
 ///
 /// # Errors
-/// Those of the call; of the kind `Unsupported` where there is none.
+/// Errors of the call; `Unsupported` where there is none.
 pub fn send_file(from: &File, to: &File, length: usize) -> io::Result<usize> {
     os::send_file(from, to, length)
 }
@@ -87,7 +88,7 @@ pub fn send_file(from: &File, to: &File, length: usize) -> io::Result<usize> {
 /// Makes `to` share all blocks of `from` until one of them is written to (reflink: FICLONE).
 ///
 /// # Errors
-/// Those of the call; of the kind `Unsupported` where the system or the file system has no shared blocks.
+/// Errors of the call; `Unsupported` where the system or the file system has no shared blocks.
 pub fn reflink(from: &File, to: &File) -> io::Result<()> {
     os::reflink(from, to)
 }
@@ -95,7 +96,7 @@ pub fn reflink(from: &File, to: &File) -> io::Result<()> {
 /// Copies a file to a new one by `CopyFileExW`.
 ///
 /// # Errors
-/// Those of the call; of the kind `Unsupported` where there is none.
+/// Errors of the call; `Unsupported` where there is none.
 pub fn copy_file_ex(from: &Path, to: &Path) -> io::Result<()> {
     os::copy_file_ex(from, to)
 }
@@ -117,7 +118,7 @@ mod unix {
     }
 
     pub fn allocated(file: &File) -> io::Result<Option<u64>> {
-        const BLOCK: u64 = 512; // of st_blocks, whatever the file system's is
+        const BLOCK: u64 = 512; // unit of st_blocks, whatever the file system's block size
         file.metadata().map(|facts| Some(facts.blocks() * BLOCK))
     }
 }
@@ -203,7 +204,7 @@ mod os {
         match unsafe { libc::ioctl(to.as_raw_fd(), libc::FICLONE, from.as_raw_fd()) } {
             0 => Ok(()),
             _ => Err(match io::Error::last_os_error() {
-                // A file system that knows no such request.
+                // The file system does not know the request.
                 e if matches!(e.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL)) => {
                     let why = "this file system has no shared blocks (FICLONE)";
                     io::Error::new(io::ErrorKind::Unsupported, why)

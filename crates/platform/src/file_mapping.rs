@@ -14,13 +14,13 @@ pub struct FileMapping {
 unsafe impl Send for FileMapping {}
 
 impl FileMapping {
-    /// The first `length` bytes of `file`, by mmap(2), or by `CreateFileMappingW` and `MapViewOfFile`.
+    /// Maps the first `length` bytes of `file`, by mmap(2), or by `CreateFileMappingW` and `MapViewOfFile`.
     ///
     /// # Safety
-    /// While it exists, the file has at least that length and nobody writes to it.
+    /// While the mapping exists, the file must have at least that length, and nobody may write to it.
     ///
     /// # Errors
-    /// Those of the calls; a `length` of 0 is one.
+    /// Errors of the calls; `InvalidInput` for a `length` of 0.
     #[inline]
     pub unsafe fn new(file: &File, length: usize) -> io::Result<Self> {
         if length == 0 {
@@ -30,7 +30,7 @@ impl FileMapping {
         Ok(Self { place: os::map(file, length)?, length })
     }
 
-    /// Says that pages will be read in no order, so that none are read ahead, where the system takes such advice.
+    /// Advises the system that pages will be read in random order, so that it reads none ahead, where it takes such advice.
     pub fn expect_random_reads(&self) {
         os::expect_random_reads(self.place, self.length);
     }

@@ -9,24 +9,24 @@ use crate::CaseError;
 /// A file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
-    /// Its type, such as `ext4`, `tmpfs`, `NTFS`.
+    /// Type, such as `ext4`, `tmpfs`, `NTFS`.
     pub kind: Option<String>,
-    /// Its device, such as `/dev/vda1`, or what is named instead of one.
+    /// Device, such as `/dev/vda1`, or the name that the system shows instead.
     pub device: Option<String>,
-    /// Its mount point.
+    /// Mount point.
     pub mounted_on: Option<PathBuf>,
     /// Mount options, as the system writes them.
     pub options: Option<String>,
-    /// Its free space.
+    /// Free space.
     pub room: Room,
 }
 
 /// The free space of a file system for this user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// The block size, in bytes: files occupy whole blocks.
+    /// Block size, in bytes: files occupy whole blocks.
     pub block_bytes: u64,
-    /// Bytes free for this user.
+    /// Free bytes for this user.
     pub free_bytes: u64,
     /// Number of files that can still be created; `None` if the file system has no fixed number.
     pub free_files: Option<u64>,
@@ -43,7 +43,7 @@ pub fn of(directory: &Path) -> io::Result<FileSystem> {
 /// Checks whether this user may create files in `directory`, without creating one.
 ///
 /// # Errors
-/// If not, as far as the system reports it.
+/// If this user may not, as far as the system reports it.
 pub fn may_write_to(directory: &Path) -> io::Result<()> {
     os::may_write_to(directory)
 }
@@ -51,7 +51,7 @@ pub fn may_write_to(directory: &Path) -> io::Result<()> {
 /// The free space in `directory`.
 ///
 /// # Errors
-/// As [`of`].
+/// See [`of`].
 pub fn room_in(directory: &Path) -> io::Result<Room> {
     os::room_in(directory)
 }
@@ -67,7 +67,7 @@ pub fn directory_to_sync(directory: &Path) -> Result<File, CaseError> {
 /// The number of entries of `directory`, read by the most direct call.
 ///
 /// # Errors
-/// Those of reading a directory.
+/// Errors of reading a directory.
 pub fn count_entries(directory: &Path) -> io::Result<usize> {
     os::count_entries(directory)
 }
@@ -76,16 +76,16 @@ pub fn count_entries(directory: &Path) -> io::Result<usize> {
 /// its position.
 ///
 /// # Errors
-/// Those of reading a file.
+/// Errors of reading a file.
 pub fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
     os::read_at(file, into, offset)
 }
 
-/// Drops the contents of `file`, which must have been written to the device, from the system's cache, and verifies
-/// that.
+/// Drops the contents of `file` from the system's cache, and verifies that. They must have been written to the device
+/// before.
 ///
 /// # Errors
-/// `Unsupported` where the system cannot do that, or kept them.
+/// `Unsupported` where the system cannot drop the contents, or kept them.
 pub fn drop_contents(file: &File) -> Result<(), CaseError> {
     os::drop_contents(file)
 }
@@ -93,16 +93,16 @@ pub fn drop_contents(file: &File) -> Result<(), CaseError> {
 /// Drops all clean entries from the system's caches: contents, names and inodes, of all programs.
 ///
 /// # Errors
-/// `Unsupported` where the system cannot do that, or not for this user.
+/// `Unsupported` where the system cannot, or does not permit it to this user.
 pub fn drop_everything() -> Result<(), CaseError> {
     os::drop_everything()
 }
 
-/// Makes the file system place directories that will be created in `directory` apart from one another, where it has such
-/// a flag (`chattr +T`: ext2 to ext4).
+/// Makes the file system place directories that will be created in `directory` apart from one another, where it has such a
+/// flag (`chattr +T`: ext2 to ext4).
 ///
-/// ext4 does not reuse an inode within minutes of its deletion, and skips each of them when a file is created in that
-/// block group: after the deletion of thousands of files, that is 20 times as slow.
+/// ext4 does not reuse an inode within minutes of its deletion, and skips each deleted one when it creates a file in that
+/// block group: 20 times as slow after the deletion of thousands of files.
 pub fn spread_directories_of(directory: &Path) {
     os::spread_directories_of(directory);
 }
@@ -112,8 +112,7 @@ pub fn is_in_memory(kind: &str) -> bool {
     matches!(kind, "tmpfs" | "ramfs" | "devtmpfs" | "mfs")
 }
 
-/// Whether a file system of that type has a cache that no program can reliably empty: its own, or that of another
-/// machine.
+/// Whether a file system of that type has a cache that no program can reliably empty: its own, or another machine's.
 pub fn keeps_own_cache(kind: &str) -> bool {
     const KINDS: [&str; 12] = [
         "zfs",
@@ -244,7 +243,7 @@ mod os {
         }
     }
 
-    /// The mount that `path` is on: the deepest; of several on one mount point the last; preferably of that device (some
+    /// The mount that `path` is on: the deepest mount point, and the last mount on it; preferably one of that device (some
     /// file systems give files a device number that no mount has).
     pub(super) fn mount_of<'a>(
         mounts: &'a [Mount],
@@ -260,8 +259,8 @@ mod os {
     }
 
     pub fn count_entries(directory: &Path) -> io::Result<usize> {
-        const BYTES: usize = 32 << 10; // as the C library has it
-        // Of words, for the alignment of the entries.
+        const BYTES: usize = 32 << 10; // size of the C library's buffer
+        // An array of words, for the alignment of the entries.
         let mut buffer = [0u64; BYTES / 8];
         let opened = File::open(directory)?;
         let mut count = 0;
@@ -307,7 +306,7 @@ mod os {
         unsafe {
             if libc::ioctl(opened.as_raw_fd(), libc::FS_IOC_GETFLAGS, &mut flags) == 0 {
                 flags |= TOP_DIRECTORY;
-                // It fails on file systems without the flag, which do not need it.
+                // The call fails on file systems without the flag, which do not need it.
                 libc::ioctl(opened.as_raw_fd(), libc::FS_IOC_SETFLAGS, &flags);
             }
         }
@@ -500,7 +499,8 @@ mod os {
         })
     }
 
-    /// Only creating a file would show it: access control lists depend on many conditions.
+    /// Checks only that the directory exists: access control lists depend on many conditions, which only creating a file
+    /// would show.
     pub fn may_write_to(directory: &Path) -> io::Result<()> {
         directory.metadata().map(drop)
     }
@@ -594,7 +594,7 @@ mod tests {
         assert_eq!(of("/a b/c", "0:31").kind, "xfs");
         assert_eq!(of("/a b/c", "0:30").kind, "tmpfs");
         assert_eq!(of("/a bc", "8:1").device, "/dev/sda1");
-        // As in btrfs, whose subvolumes have numbers that no mount has.
+        // Subvolumes of btrfs have device numbers that no mount has.
         assert_eq!(of("/a b/c", "0:99").point, Path::new("/a b"));
     }
 

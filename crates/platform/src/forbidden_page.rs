@@ -7,21 +7,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::CaseError;
 use crate::pages::{self, Access, Pages};
 
-/// What the handler does about an access.
+/// What the handler does after an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
-    /// It makes the program continue after the instruction that faulted.
+    /// Continue after the instruction that faulted.
     Skip,
-    /// It permits access to the page, and the instruction is repeated.
+    /// Permit access to the page, and repeat the instruction.
     Permit,
 }
 
-/// A page that no access is permitted to, and the handler of accesses to it. One exists in a process at a time: a second
-/// waits.
+/// A page that no access is permitted to, and the handler of accesses to it. A process has one at a time: the creation of a
+/// second waits.
 pub struct ForbiddenPage {
     page: Pages,
     remedy: Remedy,
-    /// Dropped before the lock is released.
+    /// The handler, dropped before the lock is released.
     _handler: os::Installed,
     _only: MutexGuard<'static, ()>,
 }
@@ -59,8 +59,8 @@ impl ForbiddenPage {
         Ok(Self { page, remedy, _handler: handler, _only: only })
     }
 
-    /// Accesses the page, as `remedy` wants it: by a load that is skipped, or by a store of `value` that succeeds when it is
-    /// repeated, after which access is forbidden again. Returns whether that is what happened.
+    /// Accesses the page: for [`Remedy::Skip`] by a load that is skipped, for [`Remedy::Permit`] by a store of `value` that
+    /// succeeds when repeated, after which access is forbidden again. Returns whether the handler did so.
     #[inline(always)]
     pub fn access(&self, value: u8) -> bool {
         match self.remedy {
@@ -78,7 +78,7 @@ impl ForbiddenPage {
         }
     }
 
-    /// How many accesses handlers have handled in this process.
+    /// The number of accesses that handlers have handled in this process.
     pub fn handled() -> u64 {
         HANDLED.load(Ordering::Relaxed)
     }
@@ -90,12 +90,12 @@ impl Drop for ForbiddenPage {
     }
 }
 
-/// Changes the access to the page; whether that succeeded.
+/// Changes the access to the page; returns whether that succeeded.
 fn protect(page: *mut u8, access: Access) -> bool {
     pages::protect(page, os::page_size(), access)
 }
 
-/// What the handler is to do about an access to `address`; `None` if that is not in the page.
+/// What the handler must do about an access to `address`; `None` if the address is outside the page.
 fn remedy_for(address: usize) -> Option<Remedy> {
     let page = ADDRESS.load(Ordering::Relaxed);
     if page == 0 || !(page..page + PAGE_SIZE_AT_LEAST).contains(&address) {
@@ -109,7 +109,7 @@ fn remedy_for(address: usize) -> Option<Remedy> {
 /// [`NOT_LOADED`].
 ///
 /// # Safety
-/// The byte can be read, or there is such a handler.
+/// The byte must be readable, or such a handler installed.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn load(address: usize) -> u64 {
@@ -129,10 +129,9 @@ unsafe fn load(address: usize) -> u64 {
     value
 }
 
-/// As on x86-64, with the address in `x1`.
-///
+/// Loads the byte at `address`, like the function for x86-64, but with the address in `x1`.
 /// # Safety
-/// The byte can be read, or there is such a handler.
+/// The byte must be readable, or such a handler installed.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 unsafe fn load(address: usize) -> u64 {
@@ -155,7 +154,7 @@ unsafe fn load(address: usize) -> u64 {
 /// Loads the byte at `address`: no handler can skip that here.
 ///
 /// # Safety
-/// The byte can be read.
+/// The byte must be readable.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn load(address: usize) -> u64 {
     // SAFETY: as the caller promises.
@@ -200,7 +199,7 @@ mod os {
                         libc::abort();
                     }
                 }
-                // A real fault: it is repeated, and ends the process.
+                // A real fault: the instruction is repeated, and ends the process.
                 None => {
                     libc::signal(signal, libc::SIG_DFL);
                 }
@@ -229,7 +228,7 @@ mod os {
         machine.mc_rip = machine.mc_rdx;
     }
 
-    /// Never needed where it is not implemented.
+    /// Skipping is never needed where it is not implemented.
     #[cfg(not(any(
         all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")),
         all(target_os = "freebsd", target_arch = "x86_64"),
@@ -255,7 +254,7 @@ mod os {
     /// Whether [`skip`] is implemented.
     pub const CAN_SKIP: bool = cfg!(target_arch = "x86_64");
 
-    /// Known without asking: the handler is measured.
+    /// The usual size: the handler is measured, not the page.
     pub fn page_size() -> usize {
         PAGE_SIZE_AT_LEAST
     }
@@ -304,7 +303,7 @@ mod os {
         true
     }
 
-    /// Never needed: it is not implemented for this processor.
+    /// Never needed: skipping is not implemented for this processor.
     #[cfg(not(target_arch = "x86_64"))]
     fn skip(_context: &mut CONTEXT) -> bool {
         false

@@ -1,6 +1,6 @@
-//! Processes that run for long beside this one, on given CPUs, and end with it: sandboxes and virtual machines.
+//! Long-running processes beside this one, on given CPUs, that end with it: sandboxes and virtual machines.
 //!
-//! They are found again, when the process that started them was killed, by a text in their command line or environment.
+//! After a kill of the process that started them, a text in their command line or environment finds them.
 
 use std::io;
 use std::path::Path;
@@ -8,17 +8,17 @@ use std::process::{Child, Command};
 
 use crate::control_group::ControlGroup;
 
-/// Starts `command` in a process group of its own. It and all that it starts run on `cpus` only, where the system supports
-/// that (all but macOS), and the system kills it when this process ends (Linux). It begins as a member of `group`, if there is
-/// one; where that is refused it begins without, which [`ControlGroup::has`] shows.
+/// Starts `command` in a process group of its own. It and the processes it starts run on `cpus` only (all systems but
+/// macOS), and it is killed when this process ends (Linux). It joins `group` first, if given; if the kernel refuses, it
+/// starts outside the group, which [`ControlGroup::has`] shows.
 ///
 /// # Errors
-/// If it cannot be started, or there is no such CPU.
+/// If the command cannot be started, or there is no such CPU.
 pub fn spawn(command: Command, cpus: &[usize], group: Option<&ControlGroup>) -> io::Result<Child> {
     os::spawn(command, cpus, group)
 }
 
-/// Asks the processes of the group that `leader` began to end (SIGTERM). On Windows it does nothing.
+/// Sends SIGTERM to the process group of `leader`. Does nothing on Windows.
 pub fn ask_group_to_end(leader: u32) {
     os::ask_group_to_end(leader);
 }
@@ -29,7 +29,8 @@ pub fn mentioning(text: &str) -> Vec<u32> {
     os::mentioning(text)
 }
 
-/// Processes, other than this one, of the group that `leader` began; none where the system does not report them.
+/// Processes, other than this one, in the process group of `leader`; none where the system does not report them (all but
+/// Linux).
 pub fn in_group(leader: u32) -> Vec<u32> {
     os::in_group(leader)
 }
@@ -39,13 +40,13 @@ pub fn kill(pid: u32) {
     os::kill(pid);
 }
 
-/// What distinguishes a process from others that have its pid before or after it, also after a restart of the machine;
-/// `None` if it has ended or the system does not report it.
+/// An identity that no other process with the same pid has, also after a restart of the machine; `None` if the process has
+/// ended or the system does not report it.
 pub fn identity(pid: u32) -> Option<String> {
     os::identity(pid)
 }
 
-/// Unmounts all that is mounted below a directory; does nothing where there are no mounts (all but Linux).
+/// Unmounts everything mounted below `directory`; does nothing on systems other than Linux.
 ///
 /// # Errors
 /// If something remains mounted.
@@ -56,7 +57,7 @@ pub fn unmount_below(directory: &Path) -> io::Result<()> {
 /// Creates a directory that only this user can enter.
 ///
 /// # Errors
-/// Those of mkdir(2).
+/// Errors of mkdir(2).
 pub fn private_directory(path: &Path) -> io::Result<()> {
     os::private_directory(path)
 }
@@ -69,7 +70,7 @@ pub fn is_own_directory(path: &Path) -> bool {
 /// Lets this user execute a file.
 ///
 /// # Errors
-/// Those of chmod(2).
+/// Errors of chmod(2).
 pub fn make_executable(path: &Path) -> io::Result<()> {
     os::make_executable(path)
 }
@@ -88,7 +89,7 @@ mod os {
     pub use super::without_proc::{identity, in_group, mentioning, unmount_below};
     use crate::control_group::ControlGroup;
 
-    /// More CPUs than a set of them has on some systems.
+    /// More CPUs than the CPU set of some systems has.
     const MOST_CPUS: usize = 8_192;
 
     pub fn spawn(
@@ -165,17 +166,17 @@ pub(crate) mod linux {
     use std::time::{Duration, Instant};
 
     type Started = io::Result<Child>;
-    /// The file is that with the members of a control group.
+    /// A command, its CPUs, the file of a control group's members, and where to send the result.
     type Order = (Command, Vec<usize>, Option<File>, Sender<Started>);
 
-    /// The thread that starts all of them: the kernel sends a child its parent's death signal when the thread that started
-    /// it ends.
+    /// The thread that starts all such processes: the kernel sends a child its parent's death signal when the thread that
+    /// started it ends.
     static STARTER: OnceLock<Sender<Order>> = OnceLock::new();
 
     pub fn spawn(command: Command, cpus: Vec<usize>, members: Option<File>) -> Started {
         let starter = STARTER.get_or_init(|| {
             let (orders, received) = channel::<Order>();
-            // If there can be no such thread, the channel is closed, which is the error below.
+            // Without the thread the channel is closed, which is the error below.
             let _ = std::thread::Builder::new().name("starter".to_owned()).spawn(move || {
                 for (command, cpus, members, answer) in received {
                     let _ = answer.send(spawn_here(command, cpus, members));
@@ -199,11 +200,11 @@ pub(crate) mod linux {
                     return Err(io::Error::last_os_error());
                 }
                 if let Some(members) = &members {
-                    // 0 is the calling process. Where it is refused, the caller finds that it is no member.
+                    // The pid 0 means the calling process. If the kernel refuses, the caller finds that it is no member.
                     libc::write(members.as_raw_fd(), c"0".as_ptr().cast(), 1);
                 }
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                // It may have died before the request was made.
+                // The parent may have died before the request was made.
                 if libc::getppid() as u32 != parent {
                     libc::_exit(1);
                 }
@@ -222,8 +223,8 @@ pub(crate) mod linux {
     }
 
     pub fn mentioning(text: &str) -> Vec<u32> {
-        /// A bound on the time that a process takes to execute another program. It has no command line and no environment for
-        /// a moment then, and a busy machine may let it wait in that moment.
+        /// Time limit for execve(2): meanwhile a process has no command line and no environment, and a busy machine may not
+        /// run it for seconds.
         const BETWEEN_PROGRAMS: Duration = Duration::from_secs(5);
         let has =
             |bytes: &Vec<u8>| bytes.windows(text.len()).any(|window| window == text.as_bytes());
@@ -236,7 +237,7 @@ pub(crate) mod linux {
                 if read.iter().flatten().any(has) {
                     return true;
                 }
-                // Of another user's process the environment cannot be read.
+                // The environment of another user's process cannot be read.
                 let [Ok(arguments), Ok(environment)] = &read else { return false };
                 let is_complete = !arguments.is_empty() && !environment.is_empty();
                 let is_one_program = before == program_addresses(*pid);
@@ -250,21 +251,21 @@ pub(crate) mod linux {
         if text.is_empty() { Vec::new() } else { pids().filter(contains).collect() }
     }
 
-    /// Where the arguments and the environment of a program are; `None` while a process executes another program, and where the
-    /// system does not say. Two programs hardly have the same, as a program is loaded at a random address.
+    /// Addresses of a program's arguments and environment; `None` during execve(2), and where the system does not report
+    /// them. Programs are loaded at random addresses, so two of them hardly ever have the same.
     fn program_addresses(pid: u32) -> Option<[String; 4]> {
         let addresses = stat(pid, [48, 49, 50, 51])?;
         addresses.iter().all(|address| address != "0").then_some(addresses)
     }
 
-    /// Whether it is neither a thread of the kernel nor a process that has ended.
+    /// Whether the process is neither a kernel thread nor a zombie.
     fn is_program(pid: u32) -> bool {
         const OF_KERNEL: u32 = 0x0020_0000;
         let of_kernel = stat(pid, [9]).and_then(|[flags]| flags.parse::<u32>().ok());
         of_kernel.is_some_and(|flags| flags & OF_KERNEL == 0) && is_alive(pid)
     }
 
-    /// Whether it has not ended; one that has remains until its parent waits for it.
+    /// Whether the process exists and is no zombie.
     fn is_alive(pid: u32) -> bool {
         stat(pid, [3]).is_some_and(|[state]| state != "Z" && state != "X")
     }
@@ -286,7 +287,7 @@ pub(crate) mod linux {
         pids().filter(is_in).collect()
     }
 
-    /// The boot, and the time of the start since then.
+    /// The boot's id, and the start time of the process since then.
     pub fn identity(pid: u32) -> Option<String> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let [begun] = stat(pid, [22])?;
@@ -295,7 +296,7 @@ pub(crate) mod linux {
 
     pub fn unmount_below(directory: &Path) -> io::Result<()> {
         let table = fs::read("/proc/self/mountinfo")?;
-        // The last mounted first.
+        // The latest mounts are unmounted first.
         let points = mount_points(&table);
         let below = points.iter().rev().filter(|point| point.starts_with(directory));
         let mut failed = None;
@@ -320,7 +321,7 @@ pub(crate) mod linux {
         lines.filter_map(fifth).filter(|path| path.is_absolute()).collect()
     }
 
-    /// Blanks, tabs, newlines and backslashes are written as a backslash and three octal digits.
+    /// Decodes blanks, tabs, newlines and backslashes, which are written as a backslash and three octal digits.
     pub fn unescaped(field: &[u8]) -> PathBuf {
         let mut bytes = Vec::with_capacity(field.len());
         let mut rest = field;
@@ -337,7 +338,7 @@ pub(crate) mod linux {
     }
 }
 
-/// Where processes cannot be found again.
+/// Systems on which processes cannot be found again.
 #[cfg(not(target_os = "linux"))]
 mod without_proc {
     use std::io;
@@ -398,7 +399,7 @@ mod os {
 
     pub fn kill(_pid: u32) {}
 
-    /// A user's directory of temporary files is private.
+    /// Creates the directory as it is: a user's directory of temporary files is private on Windows.
     pub fn private_directory(path: &Path) -> io::Result<()> {
         fs::create_dir(path)
     }
@@ -456,7 +457,7 @@ mod tests {
         }
         child.wait().unwrap();
         assert_eq!(super::identity(pid), None);
-        // The other one, with the same text until it has executed its own program, may take a moment to end.
+        // The second process may take a moment to end; it has the same text until it has executed its own program.
         while !mentioning(&text).is_empty() {
             assert!(began.elapsed().as_secs() < 60, "{:?}", mentioning(&text));
             std::thread::yield_now();
@@ -464,11 +465,11 @@ mod tests {
         assert!(mentioning("").is_empty());
     }
 
-    /// A sandbox's process that left its group was in the midst of execve(2), and was not found.
+    /// A sandbox's process that had left its group was missed in the midst of execve(2).
     #[test]
     fn it_is_found_by_text_while_it_executes_another_program() {
-        /// It executes itself again and again. Beside a busy thread, at the lowest priority, some of its many instances stop
-        /// for seconds between two programs.
+        /// A script that executes itself again and again. At the lowest priority beside a busy thread, some of its
+        /// instances stop for seconds within execve(2).
         const AGAIN: &str = "exec chrt --idle 0 sh -c \"$0\" \"$0\"";
         const INSTANCES: usize = 40;
         let text = format!("oscost-test-exec-{}", std::process::id());

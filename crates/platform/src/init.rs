@@ -1,31 +1,31 @@
-//! What the first process of a system does: a kernel that has started this program as `init` offers nothing but a console.
+//! Duties of a system's first process: a kernel that starts this program as `init` offers nothing but a console.
 
 /// Whether this is the first process of a system or container.
 pub fn is_first_process() -> bool {
     std::process::id() == 1
 }
 
-/// Whether the kernel has started this program as the `/init` of an initramfs. A container has a first process too, which
-/// has the name that the user gave.
+/// Whether the kernel has started this program as the `/init` of an initramfs. A container's first process has the name
+/// that the user gave.
 pub fn is_init_of_kernel() -> bool {
     is_first_process() && std::env::args_os().next().is_some_and(|name| name == "/init")
 }
 
-/// Mounts /proc, /sys, /dev, and memory on /tmp and /dev/shm, and sets the loopback interface up. What cannot be done is
-/// returned in words; everything else is done.
+/// Mounts /proc, /sys, /dev, and tmpfs on /tmp and /dev/shm, and sets the loopback interface up. Returns a message for each
+/// step that failed, and carries out all others.
 pub fn set_up() -> Vec<String> {
     os::set_up()
 }
 
-/// Opens what connects an agent with its coordinator: the terminal or port at `path`; else a virtio port named `oscost`.
-/// `None` if that is neither given nor there, or cannot be opened: standard input and output remain, which are the console.
-/// Terminals are put into raw mode, the console too.
+/// Opens the agent's connection with its coordinator: the terminal or port at `path`, else a virtio port named `oscost`.
+/// `None` if neither exists or can be opened: then standard input and output, the console, serve. Sets terminals, also the
+/// console, to raw mode.
 pub fn open_port(path: Option<&std::path::Path>) -> Option<std::fs::File> {
     os::open_port(path)
 }
 
-/// Takes the exit status of every ended child: for the first process of a system, also of processes whose parent has ended.
-/// Does nothing in other processes. To be called while no child is waited for elsewhere.
+/// Reaps all ended children; for the first process of a system also processes whose parent has ended. Does nothing in other
+/// processes. Must not be called while another call waits for a child.
 pub fn reap() {
     if is_first_process() {
         os::reap();
@@ -50,7 +50,7 @@ mod os {
     /// Name that the host gives to the virtio port for the agent.
     const PORT_NAME: &str = "oscost";
 
-    /// What is mounted where, with its options; the directories are made if they are missing.
+    /// Source, target, type and options of each mount; the directories are made if they are missing.
     const MOUNTS: [(&CStr, &CStr, &CStr); 5] = [
         (c"proc", c"/proc", c""),
         (c"sysfs", c"/sys", c""),
@@ -80,7 +80,7 @@ mod os {
         };
         match (done, Error::last_os_error()) {
             (0, _) => Ok(()),
-            // Mounted by the kernel already.
+            // The kernel has mounted it already.
             (_, error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(()),
             (_, error) => Err(error),
         }
@@ -122,8 +122,8 @@ mod os {
         named.map(|port| Path::new("/dev").join(port.file_name())).next()
     }
 
-    /// Neither echo, nor line editing with its limit of 4,095 characters, nor changed line breaks. Of anything but a terminal
-    /// nothing is changed.
+    /// Sets a terminal to raw mode: no echo, no line editing with its limit of 4,095 characters, no changed line breaks.
+    /// Does nothing for other files.
     fn make_raw(descriptor: libc::c_int) {
         // SAFETY: an all-zero termios is a valid place; the calls only read or write it.
         unsafe {
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn an_ordinary_process_is_not_the_first_one() {
         assert!(!is_first_process() && !is_init_of_kernel());
-        // Neither does anything in an ordinary process.
+        // Both calls do nothing in an ordinary process.
         reap();
         power_off();
     }

@@ -1,23 +1,22 @@
 //! Non-local jumps of the C library: sigsetjmp(3) and siglongjmp(3).
 //!
-//! Rust cannot call sigsetjmp: a function that returns twice is unknown to its compiler, which would keep values in
-//! registers and stack slots that the second return finds changed. So the loop around both calls is in assembly, and keeps
-//! all its state in registers that the calls preserve. Assembly and not C, because this crate is also built and checked
-//! for systems without a C compiler for them at hand.
+//! Rust cannot call sigsetjmp: its compiler does not support functions that return twice, and may keep values in registers
+//! and stack slots that the second return finds changed. So the loop around both calls is in assembly, and keeps all its
+//! state in registers that the calls preserve. C would need a cross compiler for each system that this crate is built for.
 
 use crate::CaseError;
 
-/// Whether sigsetjmp stores the signal mask, which siglongjmp then restores: each makes one system call for it.
+/// Whether sigsetjmp saves the signal mask, which siglongjmp then restores: one system call in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalMask {
-    /// Stored and restored.
+    /// Saved and restored.
     Saved,
-    /// Left alone.
+    /// Neither saved nor restored.
     NotSaved,
 }
 
-/// Calls sigsetjmp `times` times, and after each time siglongjmp, which returns to it. Returns how many jumps arrived
-/// with the value that they were made with.
+/// Calls sigsetjmp and then siglongjmp, which returns to it, `times` times. Returns the number of jumps that arrived with
+/// their value.
 ///
 /// # Errors
 /// `Unsupported` on Windows, whose threads have no signal mask, and on processors for which there is no loop.
@@ -38,8 +37,8 @@ mod os {
     use super::SignalMask;
     use crate::CaseError;
 
-    /// More than the `sigjmp_buf` of any supported C library, of which the largest has about 400 bytes. Aligned to a cache
-    /// line, because how many lines the registers are stored to must not depend on where the stack begins.
+    /// A buffer larger than the `sigjmp_buf` of any supported C library, the largest of which has about 400 bytes. It is
+    /// aligned to a cache line, so that the number of lines that registers are stored to does not depend on the stack.
     #[repr(C, align(64))]
     pub(super) struct JumpBuffer([MaybeUninit<u8>; 1024]);
 
@@ -121,7 +120,7 @@ mod os {
         )
     }
 
-    /// As on x86-64.
+    /// Like the function for x86-64: sets the buffer and jumps `times` times.
     #[cfg(target_arch = "aarch64")]
     #[unsafe(naked)]
     unsafe extern "C" fn set_and_jump(

@@ -1,8 +1,8 @@
-//! Keeps a CPU from idling, by a thread that runs there only while nothing else does.
+//! Keeps a CPU from idling with a thread of idle priority, which runs only while no other thread does.
 //!
-//! A virtual CPU that idles gives its core back to the host, and begins again wherever the host has room: beside another
-//! virtual machine on the same core, as often as not. A physical one lowers its frequency. A CPU that is always busy keeps
-//! what it has, and the host moves others away from it.
+//! An idle virtual CPU gives its core back to the host, which resumes it wherever there is room, often beside another
+//! virtual machine on the same core. An idle physical CPU lowers its frequency. A busy CPU keeps its core and frequency,
+//! and the host moves other virtual machines away from it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, mpsc};
@@ -18,7 +18,7 @@ const ENDING: u8 = 3;
 /// A CPU that is kept busy on request.
 pub struct KeptAwake {
     cpu: usize,
-    /// Where its thread rests.
+    /// The CPU to which the thread is moved to rest.
     rest: usize,
     wanted: Arc<AtomicU8>,
     thread: Thread,
@@ -26,9 +26,9 @@ pub struct KeptAwake {
 }
 
 impl KeptAwake {
-    /// Prepares to keep `cpu` busy with `work`, which is called again and again and should take less than a millisecond;
-    /// `rest` is the CPU on which its thread rests, another one if there is one. `None` where no thread can be pinned and given
-    /// the idle priority, which leaves the CPU to any other thread.
+    /// Prepares to keep `cpu` busy with `work`, which is called repeatedly and should take less than a millisecond. The
+    /// thread rests on the CPU `rest`, which should be another one. `None` where no thread can be pinned and given the idle
+    /// priority.
     pub fn new(cpu: usize, rest: usize, work: impl FnMut() + Send + 'static) -> Option<Self> {
         let wanted = Arc::new(AtomicU8::new(RESTS));
         let (ready, is_ready) = mpsc::sync_channel(1);
@@ -47,30 +47,30 @@ impl KeptAwake {
 
     /// Keeps the CPU busy from now on.
     pub fn keep_busy(&self) {
-        // It was moved away, and on a busy machine may not have run since.
+        // The thread was moved away, and on a busy machine may not have run since.
         os::pin(&self.id, self.cpu);
         self.wanted.store(BUSY, Ordering::Release);
         self.thread.unpark();
     }
 
-    /// Leaves the CPU alone from now on. If it is to rest elsewhere, the thread is moved away at once, since it may not run
-    /// there again for long: while another one does, it would be found waiting in the run queue.
+    /// Leaves the CPU alone from now on. If `rest` is another CPU, moves the thread there at once: it may not run for long
+    /// while another thread does, and would be found waiting in the run queue.
     pub fn leave_alone(&self) {
-        // A thread that rests already is not told to.
+        // A resting thread needs no request.
         let _ = self.wanted.compare_exchange(BUSY, TO_REST, Ordering::AcqRel, Ordering::Relaxed);
         if self.rest != self.cpu {
             os::pin(&self.id, self.rest);
         }
     }
 
-    /// Whether it has finished what it was working on when it was to leave the CPU alone.
+    /// Whether the thread has finished its last call of `work` since it was to leave the CPU alone.
     pub fn is_resting(&self) -> bool {
         self.wanted.load(Ordering::Acquire) == RESTS
     }
 }
 
 impl Drop for KeptAwake {
-    /// Its thread ends by itself, and is not waited for: on a busy machine it seldom runs.
+    /// Tells the thread to end, without waiting for it: on a busy machine it seldom runs.
     fn drop(&mut self) {
         self.wanted.store(ENDING, Ordering::Release);
         self.thread.unpark();
@@ -109,7 +109,7 @@ mod os {
         }
     }
 
-    /// Moves another thread, whether it runs or not.
+    /// Pins another thread, whether it runs or not.
     pub fn pin(thread: &ThreadId, cpu: usize) {
         // A thread that cannot be moved rests where it is.
         let _ = crate::cpu::pin_other(*thread, cpu);
@@ -129,14 +129,14 @@ mod os {
         unsafe { GetCurrentThreadId() }
     }
 
-    /// Wine accepts priorities, and ignores them.
+    /// Returns false on Wine, which accepts priorities and ignores them.
     pub fn take_idle_priority() -> bool {
         // SAFETY: the pseudo handle is that of the calling thread and needs no closing.
         let taken = unsafe { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE) != 0 };
         taken && !crate::machine::is_wine()
     }
 
-    /// Windows reports no run queue in which the thread would be found waiting: it stays.
+    /// Does nothing: Windows reports no run queue in which the thread would be found waiting.
     pub fn pin(_thread: &ThreadId, _cpu: usize) {}
 }
 
@@ -146,7 +146,7 @@ mod os {
 
     pub fn current_thread() -> ThreadId {}
 
-    /// FreeBSD wants privileges for it, and macOS pins no threads.
+    /// Returns false: FreeBSD requires privileges for the idle priority, and macOS pins no threads.
     pub fn take_idle_priority() -> bool {
         false
     }
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits until it is so, for half a minute.
+    /// Waits until `is_so` holds, for at most half a minute.
     fn wait_until(is_so: impl Fn() -> bool) {
         let began = Instant::now();
         while !is_so() {
@@ -197,7 +197,7 @@ mod tests {
             wait_until(|| calls.load(Ordering::Relaxed) > before + 2);
             awake.leave_alone();
             wait_until(|| awake.is_resting());
-            awake.leave_alone(); // once more changes nothing
+            awake.leave_alone(); // a second call changes nothing
             assert!(awake.is_resting());
             let before = calls.load(Ordering::Relaxed);
             std::thread::sleep(Duration::from_millis(20));
@@ -205,10 +205,10 @@ mod tests {
         }
         awake.keep_busy();
         drop(awake);
-        wait_until(|| Arc::strong_count(&calls) == 1); // its thread has ended
+        wait_until(|| Arc::strong_count(&calls) == 1); // the thread has ended
     }
 
-    /// Its thread had not run since it was left alone, and went on where it was to rest.
+    /// A thread that had not run since it was told to rest went on working on the CPU where it was to rest.
     #[test]
     #[cfg(target_os = "linux")]
     fn it_returns_to_its_cpu_even_if_it_has_not_rested() {
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(elsewhere.load(Ordering::Relaxed), 0);
     }
 
-    /// Beside it, another thread on the same CPU gets nearly all of it.
+    /// Another thread on the same CPU must get nearly all of its time.
     #[test]
     #[cfg(target_os = "linux")]
     fn it_leaves_the_cpu_to_others() {

@@ -1,10 +1,10 @@
-//! Everything of oscost that differs between operating systems.
+//! The code of oscost that differs between operating systems.
 //!
-//! This is the only crate with `cfg(target_os)`. It offers the same functions on every system;
-//! what a system cannot do is a [`CaseError`] with the reason, never a missing function.
+//! This is the only crate with `cfg(target_os)`. Every function exists on every system; if a system cannot do something,
+//! the function returns a [`CaseError`] with the reason.
 //!
-//! A case that exists on one system only is written inside `on_linux!`, `on_unix!` or
-//! `on_windows!`, which turn into that error elsewhere.
+//! A case for one system only is written inside `on_linux!`, `on_unix!` or `on_windows!`, which evaluate to that error
+//! elsewhere.
 
 pub mod address_wait;
 pub mod aligned;
@@ -78,33 +78,33 @@ pub use case_error::CaseError;
 
 /// Evaluates the block on Linux; elsewhere evaluates to `Err(CaseError::Unsupported(..))`.
 ///
-/// Variables that only the block uses are named before it, so that they are not called unused
-/// elsewhere: `on_linux!(round, { .. })`. A closure of two arguments, such as a case's `run`, is written as one:
-/// `on_linux!(|params, round| { .. })`.
+/// Variables that only the block uses are named before it, so that they are not reported as unused elsewhere:
+/// `on_linux!(round, { .. })`. A closure of two arguments, such as a case's `run`, is written as one: `on_linux!(|params,
+/// round| { .. })`.
 #[macro_export]
 macro_rules! on_linux {
     ($($given:tt)*) => { $crate::only_where!(target_os = "linux", "Linux", $($given)*) };
 }
 
-/// As [`on_linux!`], on Unix-like systems.
+/// Evaluates the block on Unix-like systems, like [`on_linux!`] on Linux.
 #[macro_export]
 macro_rules! on_unix {
     ($($given:tt)*) => { $crate::only_where!(unix, "Unix-like systems", $($given)*) };
 }
 
-/// As [`on_linux!`], on Windows.
+/// Evaluates the block on Windows, like [`on_linux!`] on Linux.
 #[macro_export]
 macro_rules! on_windows {
     ($($given:tt)*) => { $crate::only_where!(windows, "Windows", $($given)*) };
 }
 
-/// As [`on_linux!`], on x86-64.
+/// Evaluates the block on x86-64 processors, like [`on_linux!`] on Linux.
 #[macro_export]
 macro_rules! on_x86_64 {
     ($($given:tt)*) => { $crate::only_where!(target_arch = "x86_64", "x86-64", $($given)*) };
 }
 
-/// What the macros above have in common.
+/// The common part of the macros above.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! only_where {

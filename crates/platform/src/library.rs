@@ -15,10 +15,10 @@ pub fn unsupported() -> Option<&'static str> {
 /// Loads the library at `path` and runs its constructors. It stays loaded until the process ends.
 ///
 /// # Safety
-/// Its constructors and destructors are code that the caller wants to run.
+/// The library's constructors and destructors must be safe to run.
 ///
 /// # Errors
-/// Unsupported in a static build; else if it cannot be loaded, with the system's reason.
+/// `Unsupported` in a static build; else if the library cannot be loaded, with the system's reason.
 pub unsafe fn load(path: &Path) -> Result<Library, CaseError> {
     match unsupported() {
         Some(reason) => Err(CaseError::Unsupported(reason.to_owned())),
@@ -39,14 +39,13 @@ mod os {
 
     use crate::CaseError;
 
-    /// A loaded library. It is never unloaded: its threads may still run.
+    /// A loaded library, which is never unloaded: its threads may still run.
     pub struct Library(ManuallyDrop<Loaded>);
 
     impl Library {
         /// See [`super::load`].
         pub(super) unsafe fn load(path: &Path) -> Result<Self, CaseError> {
-            // All symbols are resolved now, so that one that is missing is an error and no crash.
-            // SAFETY: as the caller promises.
+            // All symbols are resolved now, so that a missing one is an error, not a crash. SAFETY: as the caller promises.
             #[cfg(unix)]
             let loaded = unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
             // SAFETY: as the caller promises.
@@ -59,7 +58,7 @@ mod os {
         /// The function of that name; `None` if the library does not export it.
         ///
         /// # Safety
-        /// `F` is the type of a pointer to that function.
+        /// `F` must be the type of a pointer to that function.
         pub unsafe fn function<F: Copy>(&self, name: &str) -> Option<F> {
             // SAFETY: as the caller promises.
             unsafe { self.0.get::<F>(name.as_bytes()) }.ok().map(|symbol| *symbol)
@@ -90,8 +89,7 @@ mod os {
             Err(CaseError::Unsupported("static".to_owned()))
         }
 
-        /// Never called: there is no such library.
-        ///
+        /// Never called: a static build has no library.
         /// # Safety
         /// None is needed.
         pub unsafe fn function<F: Copy>(&self, _name: &str) -> Option<F> {

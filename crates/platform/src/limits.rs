@@ -1,12 +1,12 @@
 //! Resource limits of processes and of the system, and raising them.
 
-/// The limit of open descriptors of this process; `None` where the system has none.
+/// The soft limit of open descriptors of this process; `None` where there is none (Windows) or it is unknown.
 pub fn descriptors() -> Option<u64> {
     os::descriptors().map(|(now, _)| now)
 }
 
-/// Raises the soft limit of open descriptors to the hard one. Returns the limit; `None` where there is none (Windows) or
-/// it is unknown.
+/// Raises the soft limit of open descriptors to the hard one. Returns the soft limit; `None` where there is none (Windows)
+/// or it is unknown.
 pub fn raise_descriptors() -> Option<u64> {
     os::raise_descriptors()
 }
@@ -14,15 +14,15 @@ pub fn raise_descriptors() -> Option<u64> {
 /// A limit of this system on the number of connections of a server or a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// Its name.
+    /// Name of the limit.
     pub name: &'static str,
-    /// Its value.
+    /// Current value.
     pub now: u64,
-    /// Whether it also covers other things than connections.
+    /// Whether the limit also counts other things than connections.
     pub beside: bool,
-    /// What happens beyond it.
+    /// What happens beyond the limit.
     pub otherwise: &'static str,
-    /// The command that raises it to `{}`.
+    /// The command that raises the limit to `{}`.
     pub raise: &'static str,
 }
 
@@ -31,7 +31,7 @@ pub fn waiting_connections() -> Option<u64> {
     os::waiting_connections()
 }
 
-/// All such limits that are known on this system.
+/// All known limits on connections; none on systems other than Linux.
 pub fn of_connections() -> Vec<Limit> {
     #[cfg(target_os = "linux")]
     return os::of_connections();
@@ -44,13 +44,13 @@ mod os {
     #[cfg(target_os = "linux")]
     use super::Limit;
 
-    /// The numbers of a setting of the kernel.
+    /// The numbers in a file below /proc/sys.
     fn sysctl(path: &str) -> Option<Vec<u64>> {
         let text = std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?;
         text.split_whitespace().map(|word| word.parse::<u64>().ok()).collect()
     }
 
-    /// There are no such files elsewhere.
+    /// Returns `None` on systems without /proc/sys.
     pub fn waiting_connections() -> Option<u64> {
         sysctl("net/core/somaxconn")?.first().copied()
     }
@@ -95,7 +95,7 @@ mod os {
             ),
             (
                 "fs.file-max",
-                one("fs/file-max").map(|all| all / 2), // each has two ends
+                one("fs/file-max").map(|all| all / 2), // each connection has two ends
                 true,
                 "the machine runs out of open files",
                 "sysctl -w fs.file-max={}",
@@ -122,7 +122,7 @@ mod os {
         known.collect()
     }
 
-    /// The minimum over this process's control groups, version 2; `None` if none limits it (cgroups(7)).
+    /// The minimum of pids.max over this process's control groups, version 2; `None` if none has a limit (cgroups(7)).
     #[cfg(target_os = "linux")]
     fn pids_max() -> Option<u64> {
         let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;

@@ -1,7 +1,7 @@
 //! The description of this machine: the facts that results depend on, to compare two runs.
 //!
-//! All operating systems have the same list of keys, in the same order. What cannot be read is [`Value::Unknown`];
-//! nothing is guessed, because a wrong fact misleads more than a missing one.
+//! All operating systems have the same list of keys, in the same order. A fact that cannot be read is [`Value::Unknown`],
+//! never a guess: a wrong fact misleads more than a missing one.
 
 mod cpuid;
 mod facts;
@@ -23,7 +23,7 @@ use windows as system;
 
 pub use facts::{Fact, Group, MITIGATION_SEPARATOR, Value};
 
-/// Adds the sizes of the first CPU's caches, which `bytes` tells by their name.
+/// Adds the sizes of the first CPU's caches; `bytes` returns a cache's size by its name.
 fn find_caches(findings: &mut facts::Findings, bytes: impl Fn(&str) -> Option<u64>) {
     for (key, name) in
         [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
@@ -43,7 +43,7 @@ pub(crate) fn is_wine() -> bool {
     windows::wine_version().is_some()
 }
 
-/// Whether a hypervisor decides where its CPUs run.
+/// Whether a hypervisor schedules this machine's CPUs.
 pub fn is_virtual() -> bool {
     cpuid::here().is_virtual()
 }
@@ -54,8 +54,8 @@ pub fn core_type(cpu: usize) -> Option<String> {
     system::core_type(cpu)
 }
 
-/// What this machine reports of the caches and translation lookaside buffers of a CPU; `None` for each that it does not
-/// report, or does not have.
+/// Sizes of a CPU's caches and translation lookaside buffers (TLB); `None` for each that the machine does not have or
+/// report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportedCaches {
     /// Bytes of the first-level data cache.
@@ -66,12 +66,12 @@ pub struct ReportedCaches {
     pub l3: Option<u64>,
     /// Entries of the first-level TLB for data pages of the usual size.
     pub tlb_l1: Option<u64>,
-    /// The same of the second level.
+    /// Entries of the second-level TLB for data pages of the usual size.
     pub tlb_l2: Option<u64>,
 }
 
 impl ReportedCaches {
-    /// Bytes of the last level.
+    /// Bytes of the last-level cache.
     pub fn last_level(&self) -> Option<u64> {
         self.l3.or(self.l2)
     }
@@ -85,7 +85,7 @@ pub fn reported_caches(cpu: usize) -> ReportedCaches {
     ReportedCaches { l1d, l2, l3, tlb_l1: entries(1), tlb_l2: entries(2) }
 }
 
-/// As [`crate::cpu::emulator`].
+/// See [`crate::cpu::emulator`].
 pub(crate) fn emulator() -> Option<String> {
     cpuid::here().emulator().or_else(system::emulator)
 }

@@ -11,8 +11,8 @@ mod os {
     use crate::CaseError;
     use crate::memory::map_anonymous;
 
-    /// Several private mappings of the beginning of one file, one behind the other, readable and writable; unmapped when
-    /// dropped. None of their pages is mapped at first. What is written is not written to the file.
+    /// Several private mappings of the beginning of one file at consecutive addresses, readable and writable; unmapped when
+    /// dropped. No page is mapped at first. Writes do not reach the file.
     #[derive(Debug)]
     pub struct FileMappings {
         start: NonNull<u8>,
@@ -21,7 +21,8 @@ mod os {
     }
 
     impl FileMappings {
-        /// Maps the first `each` bytes, a multiple of the page size and no more than the file has, `count` times.
+        /// Maps the first `each` bytes of `file` `count` times. `each` must be a multiple of the page size, and at most the
+        /// file's size.
         ///
         /// # Errors
         /// If the system refuses.
@@ -32,7 +33,7 @@ mod os {
             mappings.reset(file).map(|()| mappings)
         }
 
-        /// Maps the file anew: no page is mapped any more, and what was written is gone.
+        /// Maps the file anew, so that no page is mapped and earlier writes are discarded.
         ///
         /// # Errors
         /// If the system refuses.
@@ -82,13 +83,12 @@ mod os {
 
     use crate::CaseError;
 
-    /// Mappings of a file: not made on Windows.
+    /// Mappings of a file, which are not made on Windows.
     #[derive(Debug)]
     pub enum FileMappings {}
 
     impl FileMappings {
-        /// Refuses.
-        ///
+        /// Fails: no mappings are made on Windows.
         /// # Errors
         /// `Unsupported`.
         pub fn new(_file: &File, _each: usize, _count: usize) -> Result<Self, CaseError> {

@@ -7,13 +7,13 @@ use crate::CaseError;
 /// The usual size of a huge page, and the alignment of every [`Region`].
 pub const HUGE_PAGE: usize = 2 << 20;
 
-/// What remains for everything else when a measurement takes memory, in bytes.
+/// Memory that a measurement must leave free, in bytes.
 const RESERVE: u64 = 64 << 20;
 
 /// The pages that back a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
-    /// Pages of the usual size: also where the system would choose huge ones by itself, if it can be asked not to.
+    /// Pages of the usual size, also where the system prefers huge ones, if it can be asked not to.
     Base,
     /// Huge pages.
     Huge,
@@ -49,8 +49,8 @@ pub fn require(bytes: u64) -> Result<(), CaseError> {
     }
 }
 
-/// Private memory, readable and writable, aligned to a huge page; given back when dropped. Its pages come into being when
-/// they are used.
+/// Private memory, readable and writable, aligned to a huge page; given back when dropped. A page is provided at the first
+/// access to it.
 #[derive(Debug)]
 pub struct Region {
     mapping: NonNull<[u8]>,
@@ -67,8 +67,8 @@ impl Region {
     /// Reserves `bytes`, rounded up to whole pages.
     ///
     /// # Errors
-    /// If the system refuses; `Unsupported` if it has no huge pages for a region of those: on Windows they need a privilege
-    /// that few accounts have.
+    /// If the system refuses; `Unsupported` if it has no huge pages, which on Windows need a privilege that few accounts
+    /// have.
     pub fn new(bytes: usize, pages: Pages) -> Result<Self, CaseError> {
         let (unit, alignment) = match pages {
             Pages::Base => (page_size(), HUGE_PAGE),
@@ -86,18 +86,18 @@ impl Region {
         Ok(region)
     }
 
-    /// Its first byte.
+    /// Address of the first byte.
     pub fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// Its size in bytes.
+    /// Size in bytes.
     #[allow(clippy::len_without_is_empty, reason = "it never is")]
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Gives all its pages back: the next access to each is a page fault, and finds zeros.
+    /// Gives all pages back: the next access to each is a page fault, and finds zeros.
     ///
     /// # Errors
     /// If the system refuses.
@@ -105,12 +105,12 @@ impl Region {
         os::discard(self)
     }
 
-    /// How many of its bytes are in huge pages; `None` where the system does not report it.
+    /// Number of bytes in huge pages; `None` where the system does not report it.
     pub fn huge_bytes(&self) -> Option<u64> {
         os::huge_bytes(self.start())
     }
 
-    /// Writes to each page of the usual size, so that all memory is there.
+    /// Writes to each page of the usual size, so that the system provides all of them.
     pub fn populate(&self) {
         for at in (0..self.len()).step_by(page_size()) {
             // SAFETY: `at` is within the region, which is writable.
@@ -118,10 +118,10 @@ impl Region {
         }
     }
 
-    /// Checks, after [`Region::populate`], that huge pages back nearly all of it.
+    /// Checks, after [`Region::populate`], that huge pages back nearly all of the region.
     ///
     /// # Errors
-    /// `Unsupported` if they do not, or if it is unknown.
+    /// `Unsupported` if they do not, or if the system does not report it.
     pub fn require_huge_pages(&self) -> Result<(), CaseError> {
         let huge = self.huge_bytes().unwrap_or(0);
         if huge >= self.len() as u64 / 20 * 19 {
@@ -142,7 +142,7 @@ impl Drop for Region {
     }
 }
 
-/// A new mapping that no file backs; `call` is what an error names.
+/// Maps anonymous memory; an error names `call`.
 #[cfg(unix)]
 pub(crate) fn map_anonymous(
     bytes: usize,
@@ -198,7 +198,7 @@ mod os {
         }
     }
 
-    /// Advice is only a hint: new memory is mapped over the old.
+    /// Gives the pages back by mapping new memory over them: advice is only a hint.
     #[cfg(not(target_os = "linux"))]
     pub fn discard(region: &Region) -> Result<(), CaseError> {
         let kind = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_FIXED;
@@ -210,7 +210,7 @@ mod os {
     }
 }
 
-/// What only Linux tells.
+/// Systems that do not report the backing pages.
 #[cfg(not(target_os = "linux"))]
 mod unknown {
     #[cfg(unix)]
@@ -241,7 +241,7 @@ mod linux {
     use crate::machine::linux::tree::{Tree, field};
     use crate::smaps::Resident;
 
-    /// The kernel's own size where it has another one, as with base pages of 16 or 64 KiB.
+    /// The kernel's size of huge pages: not 2 MiB where base pages have 16 or 64 KiB.
     pub fn huge_page() -> usize {
         const SIZE: &str = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
         let size = std::fs::read_to_string(SIZE).ok().and_then(|text| text.trim().parse().ok());

@@ -2,8 +2,8 @@
 
 use crate::CaseError;
 
-/// Lets this process use at most this many bytes more than it uses now, in units of address space where the system has them.
-/// Beyond that, allocations fail. If the process then crashes, it first prints a line that names the limit to standard error.
+/// Limits this process to `bytes` more memory than it uses now; on Unix the limit is on address space. Allocations beyond
+/// it fail. A process that crashes then first prints a line that names the limit to standard error.
 ///
 /// # Errors
 /// If the system refuses the limit.
@@ -17,9 +17,9 @@ mod os {
 
     use crate::CaseError;
 
-    /// Signals by which a process ends that has run out of memory: of a null pointer, and of abort(3).
+    /// Signals that end a process out of memory: of a null pointer, and of abort(3).
     const CRASHES: [libc::c_int; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT];
-    /// The address space of this process where it is unknown, in bytes.
+    /// The assumed address space of this process where it is unknown, in bytes.
     const USUAL_SIZE: u64 = 1 << 30;
 
     pub fn limit_growth(bytes: u64) -> Result<(), CaseError> {
@@ -50,7 +50,7 @@ mod os {
         pages.checked_mul(crate::memory::page_size() as u64)
     }
 
-    /// What each signal did before.
+    /// The signals' earlier actions.
     static EARLIER: OnceLock<[libc::sigaction; CRASHES.len()]> = OnceLock::new();
 
     fn report_crashes() {
@@ -71,8 +71,8 @@ mod os {
         }
     }
 
-    /// Prints the line if the last call that failed in this thread lacked memory. Then the signal does what it did before: a
-    /// fault happens again when the handler returns, and abort(3) is finished by raising the signal.
+    /// Prints the line if the last failed call of this thread lacked memory, and restores the signal's earlier action: a
+    /// fault recurs when the handler returns, and abort(3) raises the signal again.
     extern "C" fn on_crash(signal: libc::c_int) {
         const LINE: &[u8] = b"an allocation failed: the limit of memory was reached\n";
         let lacked_memory = std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOMEM);

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::CaseError;
 
-/// A pair of network namespaces: one for the calling thread, the other for processes that it starts there. The kernel
-/// removes each with the last process in it, also if that is killed.
+/// A pair of network namespaces: the near one for the calling thread, the far one for processes started there. The kernel
+/// removes each with the last process in it, also after a kill.
 #[derive(Debug)]
 pub struct NamespacePair {
     #[cfg(target_os = "linux")]
@@ -14,23 +14,23 @@ pub struct NamespacePair {
 }
 
 impl NamespacePair {
-    /// Creates both namespaces and moves the calling thread into the near one. Threads and processes that it starts
-    /// later inherit it.
+    /// Creates both namespaces and moves the calling thread into the near one. Threads and processes that it starts later
+    /// inherit it.
     ///
     /// # Errors
-    /// Unsupported if this is not Linux, it is not permitted, or there is no `ip` command (iproute2).
+    /// `Unsupported` on other systems than Linux, without permission, and without the `ip` command (iproute2).
     pub fn enter() -> Result<Self, CaseError> {
         os::enter()
     }
 
-    /// Makes `command` run in the far namespace; returns that namespace's address.
+    /// Makes `command` run in the far namespace; returns the namespace's address.
     pub fn run_far(&self, command: &mut Command) -> Ipv4Addr {
         os::run_far(self, command)
     }
 }
 
-/// Connections dropped because an accept queue was full, in the network namespace of process `pid`, since the namespace
-/// was created; `None` where the system does not report it.
+/// Number of connections dropped because an accept queue was full, in the network namespace of process `pid` since its
+/// creation; `None` where the system does not report it.
 pub fn listen_overflows(pid: u32) -> Option<u64> {
     os::listen_overflows(pid)
 }
@@ -47,7 +47,7 @@ mod os {
     use super::NamespacePair;
     use crate::CaseError;
 
-    /// In a block reserved for documentation (RFC 5737), which no host uses.
+    /// The near address, from a block reserved for documentation (RFC 5737), which no host uses.
     const NEAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
     const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
@@ -106,7 +106,8 @@ mod os {
         FAR
     }
 
-    /// Each group of counters has two lines: their names and their values (proc_pid_net(5)).
+    /// Parses /proc/PID/net/netstat, where two lines for each group of counters have their names and values
+    /// (proc_pid_net(5)).
     pub fn listen_overflows(pid: u32) -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/net/netstat")).ok()?;
         let mut groups = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
@@ -143,7 +144,7 @@ mod tests {
 
     #[test]
     fn each_namespace_has_its_own_devices() {
-        // In a separate thread, because the calling thread stays in the new namespace.
+        // The test runs in a thread, because the calling thread stays in the new namespace.
         let result = std::thread::spawn(|| {
             let pair = NamespacePair::enter()?;
             let devices = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();

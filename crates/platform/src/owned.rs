@@ -1,4 +1,4 @@
-//! What a system call has just opened: closed when dropped.
+//! Owned results of system calls: closed when dropped.
 
 #[cfg(unix)]
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -13,13 +13,12 @@ use windows_sys::Win32::{Foundation::HANDLE, System::Threading::CreateEventW};
 
 use crate::CaseError;
 
-/// The descriptor that `call` has returned.
-///
+/// Takes ownership of the descriptor that `call` has returned.
 /// # Errors
 /// The last error of the system if the call failed.
 ///
 /// # Safety
-/// The descriptor is new, so that nothing else owns it.
+/// The descriptor must be new, so that nothing else owns it.
 #[cfg(unix)]
 pub unsafe fn descriptor(fd: libc::c_int, call: &str) -> Result<OwnedFd, CaseError> {
     if fd < 0 {
@@ -29,13 +28,12 @@ pub unsafe fn descriptor(fd: libc::c_int, call: &str) -> Result<OwnedFd, CaseErr
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The handle that `call` has returned.
-///
+/// Takes ownership of the handle that `call` has returned.
 /// # Errors
 /// The last error of the system if the call failed.
 ///
 /// # Safety
-/// The handle is new, so that nothing else owns it.
+/// The handle must be new, so that nothing else owns it.
 #[cfg(windows)]
 pub unsafe fn handle(handle: HANDLE, call: &str) -> Result<OwnedHandle, CaseError> {
     if handle.is_null() {
@@ -45,10 +43,10 @@ pub unsafe fn handle(handle: HANDLE, call: &str) -> Result<OwnedHandle, CaseErro
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
 
-/// A new eventfd of this value; CLOEXEC is set.
+/// A new eventfd with the initial `value`; CLOEXEC is set.
 ///
 /// # Errors
-/// Those of eventfd(2).
+/// Errors of eventfd(2).
 #[cfg(target_os = "linux")]
 pub fn eventfd(value: libc::c_uint, flags: libc::c_int) -> Result<OwnedFd, CaseError> {
     // SAFETY: takes two numbers; the descriptor is new.
@@ -58,17 +56,17 @@ pub fn eventfd(value: libc::c_uint, flags: libc::c_int) -> Result<OwnedFd, CaseE
 /// A new epoll instance; CLOEXEC is set.
 ///
 /// # Errors
-/// Those of epoll_create1(2).
+/// Errors of epoll_create1(2).
 #[cfg(target_os = "linux")]
 pub fn epoll() -> Result<OwnedFd, CaseError> {
     // SAFETY: takes a number; the descriptor is new.
     unsafe { descriptor(libc::epoll_create1(libc::EPOLL_CLOEXEC), "epoll_create1") }
 }
 
-/// A new auto-reset event without a name, which is not set.
+/// A new unnamed auto-reset event, not signalled.
 ///
 /// # Errors
-/// That of CreateEventW.
+/// The error of CreateEventW.
 #[cfg(windows)]
 pub fn event() -> Result<OwnedHandle, CaseError> {
     // SAFETY: no attributes and no name are given; the handle is new.

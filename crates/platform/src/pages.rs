@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::CaseError;
 
-/// Mapped pages of one's own, removed when dropped.
+/// Private mapped pages, unmapped when dropped.
 #[derive(Debug)]
 pub struct Pages {
     first: *mut u8,
@@ -20,41 +20,41 @@ unsafe impl Sync for Pages {}
 /// What a page may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Nothing.
+    /// No access.
     Forbidden,
-    /// Reading.
+    /// Read access.
     Read,
-    /// Reading and writing.
+    /// Read and write access.
     Write,
 }
 
 pub(crate) use os::protect;
 
 impl Pages {
-    /// `bytes` of new memory, all of it zero; `None` if the system refuses.
+    /// Maps `bytes` of new memory, all of it zero; `None` if the system refuses.
     #[inline(always)]
     pub fn new(bytes: usize) -> Option<Self> {
         let first = os::map(bytes)?;
         Some(Self { first, bytes })
     }
 
-    /// The first `bytes` of a file, shared with all others who map it.
+    /// Maps the first `bytes` of a file, shared with all processes that map it.
     ///
     /// # Errors
-    /// That of mmap(2); `Unsupported` on Windows.
+    /// The error of mmap(2); `Unsupported` on Windows.
     #[inline(always)]
     pub fn of_file(file: &File, bytes: usize) -> Result<Self, CaseError> {
         let first = os::map_file(file, bytes)?;
         Ok(Self { first, bytes })
     }
 
-    /// Its first byte.
+    /// Address of the first byte.
     #[inline(always)]
     pub(crate) fn first(&self) -> *mut u8 {
         self.first
     }
 
-    /// Writes to the first byte of each page of this size.
+    /// Writes to the first byte of each page of `page` bytes.
     #[inline(always)]
     pub fn touch(&self, page: usize) {
         for at in (0..self.bytes).step_by(page.max(1)) {
@@ -62,7 +62,7 @@ impl Pages {
         }
     }
 
-    /// Makes all of it read-only, then writable again, and writes to its first byte; whether that succeeded.
+    /// Makes all pages read-only, then writable again, and writes to the first byte; returns whether that succeeded.
     #[inline(always)]
     pub fn protect_and_write(&mut self) -> bool {
         let done = protect(self.first, self.bytes, Access::Read)
@@ -79,7 +79,7 @@ impl Pages {
         unsafe { AtomicU8::from_ptr(self.first.add(at)) }.store(value, Ordering::Relaxed);
     }
 
-    /// Removes the mapping; whether that succeeded.
+    /// Unmaps the pages; returns whether that succeeded.
     #[inline(always)]
     pub fn free(self) -> bool {
         let pages = std::mem::ManuallyDrop::new(self);

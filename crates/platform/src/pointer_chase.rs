@@ -1,10 +1,10 @@
-//! Dependent loads: each loads the address of the next. They are written in assembly, so that nothing but the loads is
-//! between two of them in any build.
+//! Dependent loads, each of which loads the address of the next. They are in assembly, so that no build adds instructions
+//! between two of them.
 
 /// Loads in one turn of the loop, whose own two instructions run in parallel.
 pub const TURN: usize = 16;
 
-/// Makes `turns` times [`TURN`] loads, of which the first is from `at`; the address that the last one gave.
+/// Makes `turns` x [`TURN`] loads, the first of them from `at`; returns the address that the last one loaded.
 ///
 /// # Safety
 /// `at`, and every address that is loaded, must be that of a readable and aligned address.

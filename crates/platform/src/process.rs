@@ -7,8 +7,8 @@ use std::process::Command;
 use crate::CaseError;
 
 /// Makes the system end this worker when the coordinator that started it dies; the worker first removes its files and
-/// objects. `parent` is the coordinator's pid, if it is known to be the direct parent. On systems without this feature
-/// (the BSDs, macOS) it does nothing: the worker then ends by its own time limit.
+/// objects. `parent` is the coordinator's pid, if it is known to be the direct parent. Does nothing on the BSDs and macOS,
+/// where the worker ends by its own time limit.
 pub fn end_with_parent(parent: Option<u32>) {
     os::end_with_parent(parent);
 }
@@ -19,14 +19,14 @@ pub fn children_end_with_parent() -> bool {
 }
 
 /// Gives the calling thread its own table of descriptors, a copy of the present one, where the system supports that
-/// (Linux). If only one thread of a process uses the original table, each call on a descriptor is cheaper. Descriptors
+/// (Linux). A call on a descriptor is cheaper in a process whose original table is used by one thread only. Descriptors
 /// that are open now stay open in this thread when other threads close them.
 pub fn keep_own_descriptors() {
     os::keep_own_descriptors();
 }
 
-/// Starts a thread that [keeps its own table of descriptors](keep_own_descriptors), and returns when it has it: what is
-/// opened from then on, that thread does not hold open. The thread ends with the process.
+/// Starts a thread that [has its own table of descriptors](keep_own_descriptors), and returns when it has it: the thread
+/// does not hold open what other threads open later. The thread ends with the process.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -41,17 +41,17 @@ pub fn spawn_with_own_descriptors(act: impl FnOnce() + Send + 'static) -> std::i
     Ok(())
 }
 
-/// Calls `act` for each termination signal (SIGTERM, SIGINT, SIGHUP), in a thread with its own table of descriptors. To
+/// Calls `act` for each termination signal (SIGTERM, SIGINT, SIGHUP), in a thread with its own table of descriptors. Must
 /// be called while the process has one thread.
 ///
 /// # Errors
-/// Unsupported on Windows; else if no thread can be started.
+/// `Unsupported` on Windows; else if no thread can be started.
 pub fn on_termination(act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
     os::on_termination(act)
 }
 
-/// Makes Ctrl-C at the terminal reach this process but not the one that `command` starts: this process decides whether to
-/// end it.
+/// Makes Ctrl-C at the terminal reach this process but not the one that `command` starts, so that this process decides
+/// whether to end the other.
 pub fn keep_interrupts_from(command: &mut Command) {
     os::keep_interrupts_from(command);
 }
@@ -59,42 +59,42 @@ pub fn keep_interrupts_from(command: &mut Command) {
 /// Whether the system can fork a process.
 pub const CAN_FORK: bool = cfg!(unix);
 
-/// Makes the end of this process, which began a process group (see [`keep_interrupts_from`]), that of all its children, as
-/// far as the system supports it: when its coordinator dies on Linux, in any case on Windows.
+/// Makes all children end with this process, which must lead a process group (see [`keep_interrupts_from`]): on Linux when
+/// its coordinator dies, on Windows in any case.
 pub fn end_children_with_me() {
     os::end_children_with_me();
 }
 
-/// Kills what is left of the process group that the ended process `leader` began. On Windows see
-/// [`end_children_with_me`].
+/// Kills the remaining processes of the group that the ended process `leader` led. Does nothing on Windows, where
+/// [`end_children_with_me`] suffices.
 pub fn end_group(leader: u32) {
     os::end_group(leader);
 }
 
-/// Returns this process's standard output, which from now on is discarded when code in other languages writes to it.
+/// Returns this process's standard output; what code in other languages writes to it from now on is discarded.
 ///
 /// # Errors
-/// If there is none, or no null device.
+/// If there is no standard output, or no null device.
 pub fn divert_standard_output() -> std::io::Result<File> {
     os::divert_standard_output()
 }
 
-/// Runs `work` in a forked copy of this process, which must have only one thread. The child ends
-/// with the code `work` returns, and is killed if this process ends first or drops the [`Child`].
+/// Runs `work` in a forked child of this process, which must have only one thread. The child exits with the code that
+/// `work` returns, and is killed if this process ends first or drops the [`Child`].
 pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
     os::fork(work)
 }
 
 pub use os::Child;
 
-/// While it exists, this process is killed when the system kills one of its children, where that can be arranged (Linux):
-/// a task that would wait for such a child for ever ends with it.
+/// While this exists, a signal that kills a child of this process kills this process too (Linux), which might otherwise
+/// wait for that child for ever.
 #[derive(Debug)]
 #[must_use = "it acts until it is dropped"]
 pub struct EndWithChildren(());
 
 impl EndWithChildren {
-    /// Begins. There must be one at a time.
+    /// Begins to watch children. Only one such watch may exist at a time.
     pub fn begin() -> Self {
         os::end_with_children(true);
         Self(())
@@ -107,13 +107,13 @@ impl Drop for EndWithChildren {
     }
 }
 
-/// Waits until at least one of `pipes` is readable or was closed at its other end; returns for each whether it is.
+/// Waits until at least one of `pipes` is readable or was closed at its other end; returns for each pipe whether it is.
 pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, CaseError> {
     os::wait_readable(pipes)
 }
 
-/// Makes every process that this one starts end when this one does, where the system supports that for all at once
-/// (Windows job objects); elsewhere each child requests it for itself.
+/// Makes every child end with this process, where the system supports that for all at once (Windows job objects); on other
+/// systems each child requests it for itself.
 pub fn adopt_children() {
     os::adopt_children();
 }
@@ -137,7 +137,7 @@ mod os {
         // SAFETY: plain calls without memory.
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-            // It may have died before the request was made.
+            // The parent may have died before the request was made.
             if parent.is_some_and(|pid| libc::getppid() as u32 != pid) {
                 libc::raise(libc::SIGTERM);
             }
@@ -227,17 +227,17 @@ mod os {
     #[derive(Debug)]
     pub struct Child {
         pid: libc::pid_t,
-        /// Stored, since the system reports it only once.
+        /// The result, stored because the system reports it only once.
         ended: Option<Result<(), String>>,
     }
 
     impl Child {
-        /// Its process id, which is not used again before it is waited for.
+        /// The child's pid, which is not used again before the child is waited for.
         pub fn pid(&self) -> u32 {
             self.pid as u32
         }
 
-        /// `None` while it runs; then `Ok` for exit code 0, else how it ended.
+        /// Returns `None` while the child runs; then `Ok` for exit code 0, else how the child ended.
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
             if self.ended.is_none() {
                 self.ended = self.waitpid(libc::WNOHANG);
@@ -245,7 +245,7 @@ mod os {
             self.ended.clone()
         }
 
-        /// Waits for its end: `Ok` for exit code 0, else how it ended.
+        /// Waits for the child's end: `Ok` for exit code 0, else how the child ended.
         pub fn wait(&mut self) -> Result<(), String> {
             loop {
                 if let Some(ended) = &self.ended {
@@ -312,7 +312,7 @@ mod os {
                     if libc::getppid() != parent {
                         libc::_exit(1);
                     }
-                    // The files and objects to be removed at termination belong to the parent.
+                    // The parent removes its files and objects at termination; the child must not.
                     libc::signal(libc::SIGTERM, libc::SIG_DFL);
                     let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
                     libc::_exit(code.unwrap_or(101))
@@ -350,7 +350,7 @@ mod os {
 
     pub fn end_with_children(_begin: bool) {}
 
-    /// In a job of this process's own, which ends with it.
+    /// Puts this process in a job of its own, which ends with it.
     pub fn end_children_with_me() {
         adopt_children();
     }

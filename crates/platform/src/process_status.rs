@@ -1,12 +1,11 @@
 //! Whether a process is running.
 
-/// Whether a process with that id is running, as far as the system lets this one find out. Zombies are not.
+/// Whether the process `pid` is running, as far as this process may find out. A zombie is not.
 pub fn is_alive(pid: u32) -> bool {
     os::is_alive(pid)
 }
 
-/// Whether a process with that id is running and, as far as the system reports it, executes this program: ids are
-/// reused.
+/// Whether the process `pid` is running and, as far as the system reports it, executes this program: pids are reused.
 pub fn is_alive_and_ours(pid: u32) -> bool {
     is_alive(pid) && os::runs_our_program(pid)
 }
@@ -21,14 +20,14 @@ mod os {
         exists && !has_ended(pid)
     }
 
-    /// Whether it is a zombie: the state in /proc/PID/stat, after the name.
+    /// Whether the process is a zombie, by the state in /proc/PID/stat, which follows the name.
     fn has_ended(pid: u32) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let state = stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next());
         matches!(state, Some('Z' | 'X'))
     }
 
-    /// Compares names in /proc; true on systems without it.
+    /// Whether the process has this one's name in /proc; true on systems without it.
     pub fn runs_our_program(pid: u32) -> bool {
         let name = |who: &str| std::fs::read_to_string(format!("/proc/{who}/comm")).ok();
         match (name("self"), name(&pid.to_string())) {

@@ -1,4 +1,4 @@
-//! Programs that a measurement executes in child processes, and the ends of those.
+//! Programs that a measurement executes in child processes, and their exit status.
 
 mod tiny;
 
@@ -14,17 +14,17 @@ use crate::cleanup::temp_path;
 
 use tiny::TinyFile;
 
-/// The exit code of a child that could not execute its program, as a shell has it.
+/// The exit code of a child that could not execute its program, as in shells.
 pub const NOT_EXECUTED: c_int = 127;
 
 /// A program with its arguments, in the form that execve(2) takes. Its environment is empty, so that a figure does not
-/// depend on that of the user.
+/// depend on the user's.
 pub struct Program {
     arguments: Vec<CString>,
-    /// Those of `arguments`, and null.
+    /// Pointers to `arguments`, ending with null.
     pointers: Vec<*mut c_char>,
     exit_code: c_int,
-    /// Removes the file when this is dropped.
+    /// The program's temporary file, if it has one.
     _file: Option<TinyFile>,
 }
 
@@ -37,8 +37,8 @@ unsafe impl Sync for NoVariables {}
 static NO_VARIABLES: NoVariables = NoVariables([std::ptr::null_mut()]);
 
 impl Program {
-    /// The least program: a static ELF file whose only system call ends it, with an exit code of its own. It is the one
-    /// temporary file of this process: there is one such program at a time, and a second call waits until it is dropped.
+    /// The smallest program: a static ELF file whose only system call exits, with an unusual exit code. It is this
+    /// process's one temporary file, so a second call waits until the first program is dropped.
     ///
     /// # Errors
     /// `Unsupported` on systems and processors for which there is no such file, and where temporary files cannot be
@@ -55,8 +55,8 @@ impl Program {
         Ok(program)
     }
 
-    /// Executes it once. A child that another thread has just forked may have the file open for writing until it executes
-    /// its own program: meanwhile this one cannot be executed.
+    /// Executes the program once. A child that another thread has just forked may have the file open for writing until it
+    /// executes its own program, and meanwhile execve(2) fails.
     fn try_it(&self) -> Result<(), CaseError> {
         const TIMES: u32 = 1_000;
         let mut started = self.spawn();
@@ -76,10 +76,10 @@ impl Program {
         Err(CaseError::Failed(format!("{what}: exit code {code} instead of {expected}")))
     }
 
-    /// The first of these files that exists, with further arguments; its exit code is 0.
+    /// The first of `paths` that exists, with `further` arguments; its exit code must be 0.
     ///
     /// # Errors
-    /// `Unsupported` if there is none of them.
+    /// `Unsupported` if none of the files exists.
     pub fn installed(paths: &[&CStr], further: &[&CStr]) -> Result<Self, CaseError> {
         // SAFETY: the paths end with a null byte.
         let is_executable = |path: &&&CStr| unsafe { libc::access(path.as_ptr(), libc::X_OK) == 0 };
@@ -91,10 +91,9 @@ impl Program {
         Ok(Self::new(arguments.collect(), 0, None))
     }
 
-    /// The `true` that is installed.
-    ///
+    /// The installed `true`.
     /// # Errors
-    /// As [`Program::installed`].
+    /// See [`Program::installed`].
     pub fn installed_true() -> Result<Self, CaseError> {
         Self::installed(&[c"/bin/true", c"/usr/bin/true"], &[])
     }
@@ -105,27 +104,27 @@ impl Program {
         Self { arguments, pointers, exit_code, _file: file }
     }
 
-    /// Its path.
+    /// Path of the program.
     pub fn path(&self) -> *const c_char {
         self.arguments[0].as_ptr()
     }
 
-    /// Its arguments, the path first, null last.
+    /// Arguments: the path first, null last.
     pub fn arguments(&self) -> *const *mut c_char {
         self.pointers.as_ptr()
     }
 
-    /// Its environment, which is empty.
+    /// The environment, which is empty.
     pub fn environment(&self) -> *const *mut c_char {
         NO_VARIABLES.0.as_ptr()
     }
 
-    /// The exit code that it ends with.
+    /// The exit code of a successful run.
     pub fn exit_code(&self) -> c_int {
         self.exit_code
     }
 
-    /// Becomes this program. To be called in a child process, which ends with [`NOT_EXECUTED`] if it cannot.
+    /// Executes this program in the calling process, a child, which exits with [`NOT_EXECUTED`] if that fails.
     ///
     /// # Safety
     /// In a child that shares memory with its parent (vfork(2)), the parent must not run meanwhile.
@@ -137,10 +136,10 @@ impl Program {
         }
     }
 
-    /// Starts it with posix_spawn(3), without attributes; returns the child's pid.
+    /// Starts the program with posix_spawn(3), without attributes; returns the child's pid.
     ///
     /// # Errors
-    /// Those of posix_spawn.
+    /// Errors of posix_spawn.
     pub fn spawn(&self) -> io::Result<pid_t> {
         let mut pid = 0;
         // SAFETY: path, arguments and environment end as posix_spawn expects; no actions, no attributes.
@@ -161,7 +160,7 @@ impl Program {
 /// Waits for the child `pid`; returns its exit code.
 ///
 /// # Errors
-/// Those of waitpid(2), and the end by a signal.
+/// Errors of waitpid(2), and the death of the child by a signal.
 #[inline]
 pub fn reap(pid: pid_t) -> io::Result<c_int> {
     let mut status = 0;
@@ -198,7 +197,7 @@ mod vfork {
 
     use super::Program;
 
-    /// More than execve(2) needs in the C library.
+    /// Size of the stack, more than the C library's execve(2) needs.
     const STACK_UNITS: usize = 32 << 10 >> 4;
 
     /// The stack of a child that shares its parent's memory until it executes a program. A Rust function must not return
@@ -212,11 +211,11 @@ mod vfork {
             Self(vec![0; STACK_UNITS].into_boxed_slice())
         }
 
-        /// Starts `program` as vfork(2) and execve(2) do: the child shares all memory, and this thread does not run until
-        /// the program is executed. Returns the child's pid.
+        /// Starts `program` like vfork(2) and execve(2): the child shares all memory, and this thread waits until the
+        /// program is executed. Returns the child's pid.
         ///
         /// # Errors
-        /// Those of clone(2).
+        /// Errors of clone(2).
         pub fn start(&mut self, program: &Program) -> io::Result<pid_t> {
             extern "C" fn child(program: *mut c_void) -> c_int {
                 // SAFETY: the parent, which waits meanwhile, keeps the program.
@@ -241,7 +240,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn the_tiny_program_runs_and_its_file_goes() {
-        // Another path than that of a worker: other tests use and sweep that one.
+        // Other tests use and sweep a worker's path, so this file has another one.
         let path = std::env::temp_dir().join(format!("oscost-test-tiny-{}", std::process::id()));
         let program = match Program::tiny_at(&path) {
             Ok(program) => program,

@@ -21,7 +21,7 @@ pub enum Interest {
     Read,
     /// Writable, or the connection is established.
     Write,
-    /// Either.
+    /// Read and write.
     Both,
     /// Only hang-ups, which some systems do not report in this case.
     Nothing,
@@ -40,25 +40,25 @@ impl Interest {
 /// A socket that is ready. After a hang-up or an error it is ready for both: the next call returns the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
-    /// The number it is watched under.
+    /// The number under which the socket is watched.
     pub number: usize,
-    /// A read returns data, the end of the stream or an error.
+    /// Whether a read returns data, the end of the stream or an error.
     pub readable: bool,
-    /// A write is possible, or returns an error.
+    /// Whether a write is possible, or returns an error.
     pub writable: bool,
 }
 
 /// The system call that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PollBackend {
-    /// epoll, on Linux.
+    /// epoll(7), on Linux.
     Epoll,
-    /// poll, or WSAPoll on Windows.
+    /// poll(2), or WSAPoll on Windows.
     Poll,
 }
 
 impl PollBackend {
-    /// The best one of this system for many sockets.
+    /// The best call of this system for many sockets.
     pub const BEST: Self = if cfg!(target_os = "linux") { Self::Epoll } else { Self::Poll };
 }
 
@@ -76,7 +76,7 @@ enum Watched {
     Poll(poll::Table),
 }
 
-/// The number of the wake pipe, among those of sockets.
+/// The number of the wake pipe, which no socket has.
 const WAKE: usize = usize::MAX;
 
 impl Readiness {
@@ -88,10 +88,9 @@ impl Readiness {
         Self::by(PollBackend::BEST)
     }
 
-    /// As [`Readiness::new`], with a backend.
-    ///
+    /// Watches no sockets yet; uses `backend`.
     /// # Errors
-    /// `Unsupported` if the system does not have it.
+    /// `Unsupported` if the system does not have the call.
     pub fn by(backend: PollBackend) -> io::Result<Self> {
         let mut watched = match backend {
             #[cfg(target_os = "linux")]
@@ -105,10 +104,10 @@ impl Readiness {
         Ok(Self { watched, wake_pipe })
     }
 
-    /// Watches `socket` under a free number. It must be forgotten before it is closed.
+    /// Watches `socket` under a free number. The socket must be forgotten before it is closed.
     ///
     /// # Errors
-    /// If there is no memory, or it is watched already.
+    /// If there is no memory, or the socket is watched already.
     pub fn watch(
         &mut self,
         socket: &impl Socket,
@@ -119,10 +118,10 @@ impl Readiness {
         self.watched.watch(socket, number, interest)
     }
 
-    /// Changes the readiness for which it is watched.
+    /// Changes the readiness for which a socket is watched.
     ///
     /// # Errors
-    /// If it is not watched.
+    /// If the socket is not watched.
     pub fn change(
         &mut self,
         socket: &impl Socket,
@@ -136,7 +135,7 @@ impl Readiness {
         }
     }
 
-    /// Stops watching it.
+    /// Stops watching a socket.
     pub fn forget(&mut self, socket: &impl Socket, number: usize) {
         match &mut self.watched {
             #[cfg(target_os = "linux")]
@@ -145,8 +144,8 @@ impl Readiness {
         }
     }
 
-    /// As [`Readiness::forget`], for a socket that is closed next, of which no other process has a copy. Saves a call
-    /// where closing is enough.
+    /// Stops watching a socket that is closed next, and of which no other process has a copy: saves a call where closing is
+    /// enough.
     pub fn forget_closed(&mut self, number: usize) {
         match &mut self.watched {
             #[cfg(target_os = "linux")]
@@ -156,7 +155,7 @@ impl Readiness {
     }
 
     /// Waits until a socket is ready, the wake pipe is written to, or the timeout passes. Replaces the contents of `ready`
-    /// by the ready sockets, some hundreds at most. Spurious wake-ups are possible.
+    /// with the ready sockets, at most some hundreds. Spurious wake-ups are possible.
     ///
     /// # Errors
     /// If waiting fails.
@@ -179,8 +178,7 @@ impl Readiness {
         Ok(())
     }
 
-    /// Wakes the loop from another thread.
-    ///
+    /// A handle by which another thread wakes the loop.
     /// # Errors
     /// If there are no descriptors.
     pub fn waker(&self) -> io::Result<Waker> {
@@ -216,12 +214,12 @@ pub struct Waker {
 impl Waker {
     /// Ends the loop's present or next wait at once.
     pub fn wake(&self) {
-        // If the buffer is full, it will wake anyway.
+        // A full buffer wakes the loop anyway.
         let _ = io::Write::write(&mut &self.tx, &[0]);
     }
 }
 
-/// Two ends of a stream: a byte in it wakes the loop.
+/// The two ends of a stream: a byte in it wakes the loop.
 #[derive(Debug)]
 struct WakePipe {
     rx: wake_pipe::Stream,
@@ -348,7 +346,7 @@ mod epoll {
         flags
     }
 
-    /// Rounded up: a loop that wakes too early would do an iteration in vain.
+    /// The timeout in whole ms, rounded up: a loop that wakes too early would do an iteration in vain.
     fn in_whole_ms(timeout: Duration) -> Timespec {
         let ms = i64::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX);
         Timespec { tv_sec: ms / 1_000, tv_nsec: ms % 1_000 * 1_000_000 }
@@ -367,7 +365,7 @@ mod poll {
     pub struct Table {
         entries: Vec<Entry>,
         numbers: Vec<usize>,
-        /// The index of each number's entry, except that of the wake pipe.
+        /// The index of each number's entry, except the wake pipe's.
         indexes: Vec<Option<usize>>,
     }
 
@@ -447,7 +445,7 @@ pub(crate) mod os {
             | if interest.writes() { libc::POLLOUT } else { 0 };
     }
 
-    /// Whether it is reported as readable, and as writable.
+    /// Whether the entry is reported as readable, and as writable.
     pub fn readiness(entry: &Entry) -> (bool, bool) {
         let over = entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
         (over || entry.revents & libc::POLLIN != 0, over || entry.revents & libc::POLLOUT != 0)
@@ -471,7 +469,7 @@ mod os {
 
     use super::{Interest, Socket};
 
-    /// An entry with `Debug`, which that of the system lacks.
+    /// An entry with `Debug`, which the system's type lacks.
     #[derive(Clone, Copy)]
     #[repr(transparent)]
     pub struct Entry(WSAPOLLFD);
@@ -494,7 +492,7 @@ mod os {
             | if interest.writes() { POLLWRNORM } else { 0 };
     }
 
-    /// Whether it is reported as readable, and as writable.
+    /// Whether the entry is reported as readable, and as writable.
     pub fn readiness(entry: &Entry) -> (bool, bool) {
         let revents = entry.0.revents;
         let over = revents & (POLLERR | POLLHUP | POLLNVAL) != 0;
@@ -527,7 +525,7 @@ mod tests {
         (ours, listener.accept().unwrap().0)
     }
 
-    /// Waits until something is ready, for a minute.
+    /// Waits until a socket is ready, for at most a minute.
     fn next(readiness: &mut Readiness) -> Vec<Ready> {
         let mut ready = Vec::new();
         for _ in 0..60 {
@@ -601,9 +599,9 @@ mod tests {
             let waker = readiness.waker().unwrap();
             let woken = std::thread::spawn(move || {
                 let mut ready = Vec::new();
-                readiness.wait(None, &mut ready).unwrap(); // for ever, unless woken
+                readiness.wait(None, &mut ready).unwrap(); // no timeout: waits until woken
                 assert_eq!(ready, []);
-                readiness.wait(Some(Duration::ZERO), &mut ready).unwrap(); // drained
+                readiness.wait(Some(Duration::ZERO), &mut ready).unwrap(); // the byte in the pipe was read
                 ready.is_empty()
             });
             waker.wake();

@@ -1,18 +1,18 @@
-//! Memory that is resident: each of its pages was written.
+//! Resident memory: each of its pages was written.
 
 use crate::CaseError;
 use crate::memory::{Pages, Region};
 
-/// What stays free beside the memory that a measurement takes.
+/// Memory that a measurement must leave free, in bytes.
 const MARGIN: u64 = 256 << 20;
-/// No system has smaller pages.
+/// The smallest page size of any system.
 const LEAST_PAGE: usize = 4096;
 
-/// Maps and writes `bytes` of memory, in pages of this size, and verifies that they are resident in such pages where the
-/// system reports it.
+/// Maps and writes `bytes` of memory in the given kind of pages, and verifies their residency and kind where the system
+/// reports it.
 ///
 /// # Errors
-/// `Unsupported` if the memory is not free, or the system does not give huge pages for nearly all of it.
+/// `Unsupported` if the memory is not free, not resident, or not in the requested kind of pages.
 pub fn allocate(bytes: usize, pages: Pages) -> Result<Region, CaseError> {
     require_free(bytes as u64, crate::memory::available())?;
     let memory = Region::new(bytes, pages)?;
@@ -27,7 +27,7 @@ pub fn allocate(bytes: usize, pages: Pages) -> Result<Region, CaseError> {
     Ok(memory)
 }
 
-/// An eighth more than `bytes` must be free, and the margin; where the system reports what is free.
+/// Checks that 9/8 of `bytes` and the margin are free, where the system reports it.
 fn require_free(bytes: u64, free: Option<u64>) -> Result<(), CaseError> {
     let needed = bytes.saturating_add(bytes / 8).saturating_add(MARGIN);
     match free {
@@ -46,7 +46,7 @@ mod os {
     use crate::CaseError;
     pub use crate::smaps::Resident;
 
-    /// Has the kernel move base pages into huge pages, for which it makes room: a page fault may give up sooner. Kernels
+    /// Has the kernel move base pages into huge pages and make room for them, where a page fault may give up sooner. Linux
     /// before 6.1 cannot.
     pub fn collapse(start: *mut u8, bytes: usize, pages: Pages) {
         const MADV_COLLAPSE: libc::c_int = 25;
@@ -74,7 +74,7 @@ mod os {
                 let reason = format!("{all} of {wanted} MiB are resident");
                 return Err(CaseError::Unsupported(reason));
             }
-            // The kernel may lack a few huge pages at the edges; the rest are base pages, and few.
+            // The kernel may lack a few huge pages at the edges, so a few base pages are accepted.
             match pages {
                 Pages::Huge if self.huge < bytes - bytes / 16 => Err(CaseError::Unsupported(
                     format!("{huge} of {wanted} MiB are in huge pages: the kernel gave no more"),
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(at(0x7f00_005f_ffff), Some(resident));
         assert_eq!(at(0x7f00_0000_0010), Some(os::Resident { all: 2 << 20, huge: 0 }));
         assert_eq!((at(0x7f00_0060_0000), at(0x7f00_0070_0000)), (None, None));
-        // Half in huge pages is neither; all in base pages would do.
+        // Memory half in huge pages is of neither kind; base pages only would be accepted.
         let verify = |resident: os::Resident, pages| resident.verify(4 << 20, pages).is_ok();
         assert!(!verify(resident, Pages::Huge) && !verify(resident, Pages::Base));
         assert!(verify(os::Resident { huge: 0, ..resident }, Pages::Base));

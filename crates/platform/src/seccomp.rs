@@ -2,13 +2,12 @@
 
 use crate::CaseError;
 
-/// The most rules of a filter: each is two of at most 4,096 instructions.
+/// Maximum number of rules of a filter: each has two of at most 4,096 instructions.
 pub const RULES_AT_MOST: usize = 2_000;
 
-/// Makes the kernel compare the number of each system call that the calling thread makes from now on with those of `rules`
-/// calls that no kernel has, and allow it if it is none of them; they fail with EACCES. The filter cannot be removed, and
-/// threads and processes that this one starts inherit it. If it `reads_argument`, the kernel cannot know the answer by the
-/// number alone and runs it for each call.
+/// Installs a filter that compares the number of each system call of the calling thread with those of `rules` calls that no
+/// kernel has, which fail with EACCES; all others are allowed. The filter cannot be removed, and new threads and processes
+/// inherit it. With `reads_argument`, the kernel cannot decide by the number alone and runs the filter for each call.
 ///
 /// # Errors
 /// `Unsupported` if the system has no such filters or does not permit them; `Failed` if the filter has no effect.
@@ -20,8 +19,8 @@ pub fn install(rules: usize, reads_argument: bool) -> Result<(), CaseError> {
 mod os {
     use crate::CaseError;
 
-    /// The first number of the refused calls: Linux has given out numbers below 600, and none above 1,024 outside of the
-    /// x32 ABI.
+    /// The first number of the refused calls: Linux has assigned numbers below 600, and none above 1,024 outside of the x32
+    /// ABI.
     const FIRST_REFUSED: u32 = 50_000;
 
     pub fn install(rules: usize, reads_argument: bool) -> Result<(), CaseError> {
@@ -36,7 +35,7 @@ mod os {
         if !done {
             let error = std::io::Error::last_os_error();
             return Err(match error.raw_os_error() {
-                // A kernel built without filters.
+                // The kernel was built without filters.
                 Some(libc::EINVAL) => CaseError::Unsupported(format!("seccomp: {error}")),
                 _ => CaseError::from_io("seccomp", &error),
             });
@@ -50,7 +49,7 @@ mod os {
         }
     }
 
-    /// The instructions (Linux, Documentation/userspace-api/seccomp_filter.rst), of which each rule has two.
+    /// The filter's instructions, two for each rule (Linux, Documentation/userspace-api/seccomp_filter.rst).
     fn program(rules: usize, reads_argument: bool) -> Vec<libc::sock_filter> {
         const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
         const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -88,7 +87,7 @@ mod os {
 mod tests {
     use super::*;
 
-    /// In threads of their own, which the filters end with.
+    /// Each filter is installed in a thread of its own, with which it ends.
     #[test]
     fn only_the_calls_with_rules_are_refused() {
         for (rules, reads_argument) in [(1, false), (300, true), (RULES_AT_MOST, false)] {

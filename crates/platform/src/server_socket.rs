@@ -9,13 +9,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// Options of a listening socket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Listening {
-    /// Other sockets of this process may listen on the same port, and the system distributes connections among them
+    /// Whether other sockets of this process may listen on the same port; the system distributes connections among them
     /// (`SO_REUSEPORT`).
     pub shared_port: bool,
-    /// Clients send first: the system may defer accepting a connection until data arrives, for at most a second
-    /// (`TCP_DEFER_ACCEPT`, where it exists).
+    /// Whether clients send first, so that the system may defer accepting a connection until data arrives, for at most a
+    /// second (`TCP_DEFER_ACCEPT`, where it exists).
     pub client_sends_first: bool,
-    /// The most established connections that wait to be accepted, which the system's own limit may reduce; that limit if `None`.
+    /// Maximum length of the accept queue, which the system may reduce; `None` for the system's own limit.
     pub backlog: Option<u16>,
 }
 
@@ -47,14 +47,14 @@ pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
 }
 
 /// Makes the system drop connection requests to `listener`, as if they had been lost in the network; established
-/// connections can still be accepted. Without this, connections made while a server stops are reset. Returns whether
-/// the system supports it.
+/// connections can still be accepted. Without it, connections made while a server stops are reset. Returns whether the
+/// system supports it.
 pub fn ignore_new(listener: &TcpListener) -> bool {
     os::ignore_new(listener)
 }
 
-/// Whether connections to `listener` are deferred because their clients have not sent anything yet. Also true if there
-/// is no descriptor to find out with. This reads the table of all connections of the system.
+/// Whether connections to `listener` are deferred because their clients have not sent anything yet; reads the system's
+/// table of all connections. Also true if no descriptor is left to read it.
 pub fn has_deferred(listener: &TcpListener) -> bool {
     os::has_deferred(listener)
 }
@@ -64,8 +64,8 @@ pub fn has_pending(listener: &TcpListener) -> bool {
     crate::readiness::is_readable(listener)
 }
 
-/// Shuts `listener` down for all processes that share it: new connections are refused. Where the system only does that
-/// once all processes have closed it, clients wait instead.
+/// Shuts `listener` down for all processes that share it: new connections are refused. Where the system refuses them only
+/// once all processes have closed the listener, clients wait instead.
 pub fn stop_listening(listener: &TcpListener) {
     let _ = socket2::SockRef::from(listener).shutdown(std::net::Shutdown::Both);
 }
@@ -126,8 +126,8 @@ mod os {
         }
     }
 
-    /// A socket filter that drops segments with SYN and without ACK, and passes all others
-    /// (Linux: Documentation/networking/filter.rst; a TCP socket's filter sees the TCP header).
+    /// Attaches a socket filter that drops segments with SYN and without ACK, and passes all others (Linux:
+    /// Documentation/networking/filter.rst; a TCP socket's filter sees the TCP header).
     #[cfg(target_os = "linux")]
     pub fn ignore_new(listener: &TcpListener) -> bool {
         use libc::{BPF_ABS, BPF_ALU, BPF_AND, BPF_B, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET};
@@ -145,7 +145,8 @@ mod os {
         socket2::SockRef::from(listener).attach_filter(&filter).is_ok()
     }
 
-    /// Deferred connections are listed in the state SYN_RECV, by local and remote address (proc(5), /proc/net/tcp).
+    /// Looks for deferred connections, which are listed in the state SYN_RECV by local and remote address (proc(5),
+    /// /proc/net/tcp).
     #[cfg(target_os = "linux")]
     pub fn has_deferred(listener: &TcpListener) -> bool {
         use std::io::{BufRead, BufReader};
@@ -162,7 +163,7 @@ mod os {
     }
 }
 
-/// What systems do that have no calls of their own for it.
+/// Replacements on systems that have no such calls.
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use std::io;
@@ -198,11 +199,11 @@ mod os {
 
     pub use super::elsewhere::{accept, defer_accept, has_deferred, ignore_new};
 
-    /// The accept queue's length. Windows silently reduces a positive number to its own default; a negative one
-    /// (`SOMAXCONN_HINT`) it accepts, up to this.
+    /// The accept queue's length. Windows silently reduces a positive number to its own default, but accepts a negative one
+    /// (`SOMAXCONN_HINT`) down to this.
     pub const BACKLOG: i32 = -65_535;
 
-    /// On Windows `SO_REUSEADDR` would let another program take the port; ports are free at once anyway.
+    /// Does nothing: on Windows `SO_REUSEADDR` would let another program take the port, and ports are free at once anyway.
     pub fn reuse_address(_socket: &Socket) -> io::Result<()> {
         Ok(())
     }
@@ -252,7 +253,7 @@ mod tests {
         let listener = listen(any_port(), options).unwrap();
         assert!(!has_deferred(&listener) && !has_pending(&listener));
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        // The system stops deferring it after a second, or does not defer at all.
+        // The system stops deferring the connection after a second, or does not defer at all.
         assert!(has_deferred(&listener) || has_pending(&listener));
         client.write_all(b"x").unwrap();
         let began = std::time::Instant::now();

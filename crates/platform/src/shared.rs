@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 use crate::CaseError;
 
-/// A value in memory that a forked child shares with its parent. It is never freed: a child may still use it, and
-/// processes with such values are short or have few of them.
+/// A value in memory that a forked child shares with its parent. It is never freed: a child may still use it, and a process
+/// has few such values or ends soon.
 #[derive(Debug)]
 pub struct Shared<T: ?Sized + 'static>(&'static T);
 
@@ -81,7 +81,7 @@ mod os {
 
     use crate::CaseError;
 
-    /// Windows has no fork: workers are threads, which share all memory.
+    /// Allocates memory of this process: Windows has no fork, so workers are threads, which share all memory.
     pub fn map(bytes: usize) -> Result<*mut u8, CaseError> {
         // SAFETY: a new allocation touches nothing that exists.
         let place = unsafe {

@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Signal numbers are below this on all systems.
+/// A number above those of all signals, on all systems.
 const SIGNALS: usize = 128;
 
-/// How often [`count`] was called for each signal.
+/// Number of calls of [`count`] for each signal.
 static HANDLED: [AtomicU64; SIGNALS] = [const { AtomicU64::new(0) }; SIGNALS];
 
 /// A handler of signals, as sigaction(2) takes it.
@@ -19,13 +19,13 @@ pub extern "C" fn count(signal: libc::c_int) {
     }
 }
 
-/// How often [`count`] has handled this signal in this process.
+/// The number of times that [`count`] has handled `signal` in this process.
 pub fn handled(signal: libc::c_int) -> u64 {
     let count = usize::try_from(signal).ok().and_then(|at| HANDLED.get(at));
     count.map_or(0, |count| count.load(Ordering::Relaxed))
 }
 
-/// An action that runs the function at `handler`, which `flags` describe, and blocks no other signal meanwhile.
+/// A signal action that runs the function at `handler`, as `flags` say, and blocks no other signal meanwhile.
 pub fn action(handler: libc::sighandler_t, flags: libc::c_int) -> libc::sigaction {
     // SAFETY: an all-zero sigaction is valid, and sigemptyset initialises its mask.
     unsafe {
@@ -37,7 +37,7 @@ pub fn action(handler: libc::sighandler_t, flags: libc::c_int) -> libc::sigactio
     }
 }
 
-/// The action of a signal, which is restored when this is dropped. Actions are those of the whole process.
+/// An installed signal action; dropping it restores the previous one. Actions apply to the whole process.
 pub struct Installed {
     signal: libc::c_int,
     before: libc::sigaction,
@@ -47,7 +47,7 @@ impl Installed {
     /// Makes `action` the action of `signal`.
     ///
     /// # Errors
-    /// Those of sigaction(2).
+    /// Errors of sigaction(2).
     pub fn new(signal: libc::c_int, action: &libc::sigaction) -> io::Result<Self> {
         // SAFETY: an all-zero sigaction is a valid place for the old one; the new one is valid.
         unsafe {
@@ -62,7 +62,7 @@ impl Installed {
     /// Makes `handler` the handler of `signal`; interrupted calls are restarted.
     ///
     /// # Errors
-    /// Those of sigaction(2).
+    /// Errors of sigaction(2).
     pub fn handler(signal: libc::c_int, handler: Handler) -> io::Result<Self> {
         let handler = handler as *const () as libc::sighandler_t;
         Self::new(signal, &action(handler, libc::SA_RESTART))
@@ -89,7 +89,7 @@ pub fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     }
 }
 
-/// Signals that the calling thread blocks until this is dropped. Those that are pending then are discarded: one without a
+/// Signals that the calling thread blocks until this is dropped. Signals pending then are discarded, as one without a
 /// handler would end the process.
 pub struct Blocked {
     signals: libc::sigset_t,
@@ -98,7 +98,7 @@ pub struct Blocked {
 }
 
 impl Blocked {
-    /// Blocks these signals in the calling thread, and in those that it starts from now on.
+    /// Blocks `signals` in the calling thread, and in threads that it starts from now on.
     pub fn new(signals: &[libc::c_int]) -> Self {
         let set = set_of(signals);
         // SAFETY: both sets are valid; blocking cannot fail.
@@ -113,7 +113,7 @@ impl Blocked {
         }
     }
 
-    /// Takes what is pending of the signals that were not blocked before.
+    /// Takes pending signals that were not blocked before.
     fn discard_pending(&self) {
         let is_pending = |signal: libc::c_int| {
             let mut pending = set_of(&[]);
@@ -134,7 +134,7 @@ impl Blocked {
         }
     }
 
-    /// Waits, with these signals unblocked, until a handler has run.
+    /// Waits, with the signals unblocked, until a handler has run.
     #[inline(always)]
     pub fn wait(&self) {
         // SAFETY: the mask is valid. The call always returns with EINTR.
@@ -159,7 +159,8 @@ impl OwnThread {
         Self(os::OwnThread::new())
     }
 
-    /// Sends `signal` to it; whether that succeeded. On Linux by tgkill(2) alone: raise(3) makes further calls.
+    /// Sends `signal` to the thread; returns whether that succeeded. On Linux by tgkill(2) alone: raise(3) makes further
+    /// calls.
     #[inline(always)]
     pub fn send(&self, signal: libc::c_int) -> bool {
         self.0.send(signal)

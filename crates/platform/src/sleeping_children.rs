@@ -1,11 +1,11 @@
-//! Child processes that only exist.
+//! Child processes that only sleep.
 
 use libc::pid_t;
 
 use crate::CaseError;
 
-/// Forked children that sleep until this is dropped, which kills and reaps them. They are killed too when the thread that
-/// started them ends, where the system supports that.
+/// Forked children that sleep until this is dropped, which kills and reaps them. Where the system supports it, they are
+/// also killed when the thread that started them ends.
 pub struct SleepingChildren {
     pids: Vec<pid_t>,
 }
@@ -29,12 +29,12 @@ impl SleepingChildren {
         Ok(children)
     }
 
-    /// Ends all children; returns how many of them had lived until then.
+    /// Ends all children; returns the number of them that had lived until then.
     pub fn end(mut self) -> usize {
         self.end_all()
     }
 
-    /// Kills all before it waits for the first, so that they end side by side.
+    /// Ends all children; kills all before it waits for the first, so that they end concurrently.
     fn end_all(&mut self) -> usize {
         for &pid in &self.pids {
             // SAFETY: no child was waited for, so that each pid is still its child's.
@@ -69,7 +69,8 @@ fn refused(number: usize, count: usize) -> CaseError {
     }
 }
 
-/// In the child. SIGTERM gets its default action: the files that the parent removes at SIGTERM are not the child's.
+/// The child's main function. SIGTERM gets its default action: the files that the parent removes at SIGTERM are not the
+/// child's.
 fn sleep(parent: u32) -> ! {
     crate::children::end_with(parent);
     // SAFETY: plain calls that are async-signal-safe.

@@ -1,6 +1,6 @@
-//! What Linux says of a process's mappings.
+//! Parses Linux's description of a process's mappings.
 
-/// What /proc/PID/smaps says of the mapping that contains an address, in bytes.
+/// Fields of /proc/PID/smaps for the mapping that contains an address, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resident {
     pub all: u64,
@@ -33,7 +33,7 @@ fn contains(line: &str, address: u64) -> bool {
     range(line).is_some_and(|range| range.contains(&address))
 }
 
-/// The addresses at the start of a mapping's first line.
+/// The address range at the start of a mapping's first line.
 fn range(line: &str) -> Option<std::ops::Range<u64>> {
     let (start, end) = line.split(' ').next()?.split_once('-')?;
     Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)

@@ -3,19 +3,19 @@
 use std::io;
 use std::net::TcpStream;
 
-/// Receives up to `buffer.len()` bytes; 0 bytes mean the end of the stream. On Unix this calls recv(2) directly: the
+/// Receives up to `buffer.len()` bytes; 0 bytes mean the end of the stream. On Unix it makes the system call directly: the
 /// wrapper of the C library costs a server some percent of its CPU time.
 ///
 /// # Errors
-/// Those of recv(2).
+/// Errors of recv(2).
 pub fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     os::receive(stream, buffer)
 }
 
-/// Sends as many of the bytes as the send buffer has room for; on Unix by calling send(2) directly.
+/// Sends as many of the bytes as the send buffer has room for, on Unix by the system call itself. Returns their number.
 ///
 /// # Errors
-/// Those of send(2).
+/// Errors of send(2).
 pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     os::send(stream, bytes)
 }
@@ -44,7 +44,8 @@ mod os {
     pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
         #[cfg(not(target_vendor = "apple"))]
         let no_signal = rustix::net::SendFlags::NOSIGNAL;
-        #[cfg(target_vendor = "apple")] // there the standard library has set SO_NOSIGPIPE
+        #[cfg(target_vendor = "apple")]
+        // the standard library has set SO_NOSIGPIPE on Apple's systems
         let no_signal = rustix::net::SendFlags::empty();
         Ok(rustix::net::send(stream, bytes, no_signal)?)
     }

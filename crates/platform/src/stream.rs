@@ -2,10 +2,10 @@
 //!
 //! The accesses are volatile: each is carried out, in this width, and the loop is not replaced by a call of the C library.
 
-/// The unit of the loops: sizes are multiples of it.
+/// Bytes in one turn of the loops: sizes are multiples of it.
 pub const BLOCK: usize = 64;
 
-/// The exclusive or of all 64-bit words.
+/// Reads all of `from`; returns the exclusive or of its 64-bit words.
 ///
 /// # Panics
 /// If `from` is no whole number of blocks, or not aligned to one.
@@ -26,7 +26,7 @@ pub fn read(from: &[u8]) -> u64 {
 /// Sets all 64-bit words to `value`.
 ///
 /// # Panics
-/// As [`read`].
+/// See [`read`].
 #[inline(never)]
 pub fn write(to: &mut [u8], value: u64) {
     let value = word::splat(value);
@@ -41,7 +41,7 @@ pub fn write(to: &mut [u8], value: u64) {
 /// Copies all of `from` to `to`.
 ///
 /// # Panics
-/// As [`read`], and if the lengths differ.
+/// See [`read`]; also if the lengths differ.
 #[inline(never)]
 pub fn copy(from: &[u8], to: &mut [u8]) {
     assert_eq!(from.len(), to.len(), "a copy is as long as the original");

@@ -8,15 +8,15 @@ const SUSPENDED: u8 = 0;
 const RESUMED: u8 = 1;
 const CANCELLED: u8 = 2;
 
-/// A thread that does nothing until it is resumed. Windows creates it suspended; elsewhere it waits at its beginning. When this
-/// is dropped, a thread that was not resumed ends without doing its work, and any other is waited for.
+/// A thread that does nothing until it is resumed. Windows creates it suspended; on other systems it waits at its
+/// beginning. Dropping this ends a thread that was not resumed, and waits for any other.
 pub struct SuspendedThread {
     state: Arc<AtomicU8>,
     thread: os::Thread,
 }
 
 impl SuspendedThread {
-    /// Creates the thread, with a stack of that size in bytes or of the usual size. `work` must not panic.
+    /// Creates the thread, with a stack of `stack` bytes or of the usual size. `work` must not panic.
     ///
     /// # Errors
     /// If the system refuses another thread.
@@ -76,7 +76,7 @@ mod os {
 
         pub fn join(&mut self) {
             if let Some(handle) = self.0.take() {
-                // A panic of its work was reported when it happened.
+                // The panic of a thread's work was reported when it happened.
                 let _ = handle.join();
             }
         }
@@ -148,7 +148,7 @@ mod os {
         }
     }
 
-    /// The system does not run the thread before it is resumed.
+    /// Does nothing: the system does not run the thread before it is resumed.
     pub fn wait_while(_is_suspended: impl Fn() -> bool) {}
 }
 
@@ -173,7 +173,7 @@ mod tests {
         first.resume();
         drop(first);
         assert_eq!(runs.load(Ordering::SeqCst), 1);
-        // One that is never resumed ends, and what it owns is dropped.
+        // A thread that is never resumed ends, and what it owns is dropped.
         drop(second);
         assert_eq!((runs.load(Ordering::SeqCst), Arc::strong_count(&runs)), (1, 1));
     }

@@ -1,17 +1,17 @@
-//! System calls by name, with the number of times that each was entered.
+//! System calls by name, with the number of entries of each.
 
-/// The number of different system calls that are counted; further ones are left out.
+/// Maximum number of different system calls that are counted; further ones are ignored.
 const NAMES_AT_MOST: usize = 16;
 
-/// Counts of system calls by their number. It has no pointers, so that it can be in memory shared with other processes.
+/// Counts of system calls by number. Has no pointers, so that it can be in memory shared with other processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallCounts {
-    /// Numbers of calls with their counts. The places from the first count of 0 on are free.
+    /// Numbers of calls with their counts; entries from the first count of 0 on are free.
     calls: [(u32, u64); NAMES_AT_MOST],
 }
 
 impl CallCounts {
-    /// Adds `count` calls of that number.
+    /// Adds `count` calls of `number`.
     pub fn add(&mut self, number: u32, count: u64) {
         let fits = |place: &&mut (u32, u64)| place.1 == 0 || place.0 == number;
         if let Some(place) = self.calls.iter_mut().find(fits) {
@@ -19,14 +19,14 @@ impl CallCounts {
         }
     }
 
-    /// Subtracts one call of that number, if there is one.
+    /// Subtracts one call of `number`, if there is one.
     #[cfg(target_os = "linux")]
     pub(crate) fn remove_one(&mut self, number: u32) {
         let is_it = |place: &&mut (u32, u64)| place.1 > 0 && place.0 == number;
         if let Some(at) = self.calls.iter_mut().find(is_it) {
             at.1 -= 1;
         }
-        // The free places stay at the end.
+        // Free entries stay at the end.
         self.calls.sort_by_key(|&(_, count)| count == 0);
     }
 
@@ -40,7 +40,7 @@ impl CallCounts {
         self.calls.iter().map(|(_, count)| count).sum()
     }
 
-    /// The same shares of `total` calls.
+    /// Scales the counts to a sum of `total`.
     pub fn scaled_to(&self, total: u64) -> Self {
         let own = self.total().max(1) as f64;
         let scaled = |(number, count): (u32, u64)| {
@@ -57,7 +57,7 @@ impl CallCounts {
         counted.map(|(number, count)| (name_of(number), count))
     }
 
-    /// As plain numbers, for memory that is shared.
+    /// The counts as plain numbers, for shared memory.
     pub fn pairs(&self) -> [(u32, u64); NAMES_AT_MOST] {
         self.calls
     }

@@ -1,4 +1,4 @@
-//! A path as the system's calls take it, converted once: what is on the clock is the call alone.
+//! Paths in the form of the system's calls, converted once, so that only the call is on the clock.
 
 use std::io;
 use std::path::Path;
@@ -7,36 +7,32 @@ use std::path::Path;
 pub struct SystemPath(os::Form);
 
 impl SystemPath {
-    /// That of `path`.
-    ///
+    /// Converts `path`.
     /// # Errors
-    /// If it contains a NUL.
+    /// If the path contains a NUL.
     pub fn new(path: &Path) -> io::Result<Self> {
         os::form_of(path).map(Self)
     }
 
-    /// mkdir(2), on Windows `CreateDirectoryW`.
-    ///
+    /// Makes the directory: mkdir(2), on Windows `CreateDirectoryW`.
     /// # Errors
-    /// Those of the call.
+    /// Errors of the call.
     #[inline]
     pub fn make_directory(&self) -> io::Result<()> {
         os::make_directory(&self.0)
     }
 
-    /// rmdir(2), on Windows `RemoveDirectoryW`.
-    ///
+    /// Removes the directory: rmdir(2), on Windows `RemoveDirectoryW`.
     /// # Errors
-    /// Those of the call.
+    /// Errors of the call.
     #[inline]
     pub fn remove_directory(&self) -> io::Result<()> {
         os::remove_directory(&self.0)
     }
 
-    /// stat(2), on Windows `GetFileAttributesW`; whether there is a file of that name.
-    ///
+    /// Whether there is a file of that name: stat(2), on Windows `GetFileAttributesW`.
     /// # Errors
-    /// Those of the call, except that there is no such file.
+    /// Errors of the call, except that there is no such file.
     #[inline]
     pub fn exists(&self) -> io::Result<bool> {
         match os::look_up(&self.0) {

@@ -2,8 +2,8 @@
 
 use crate::CaseError;
 
-/// A key under which each thread has a value of its own, at first 0: pthread_key_create(3), TlsAlloc on Windows.
-/// Deleted when dropped.
+/// A key under which each thread has its own value, initially 0: pthread_key_create(3), TlsAlloc on Windows. Deleted when
+/// dropped.
 #[derive(Debug)]
 pub struct ThreadKey(os::Key);
 

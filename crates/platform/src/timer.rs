@@ -1,26 +1,26 @@
-//! How exactly the system times sleeps.
+//! Precision of the system's sleeps.
 
 use std::time::Duration;
 
-/// By how much the system may delay the end of the calling thread's sleeps, to serve several timers at once: on Linux the
-/// thread's timer slack (PR_GET_TIMERSLACK), which not all timers have; on Windows the present resolution of the system's
-/// timer. `None` where it is unknown.
+/// Maximum delay of the end of the calling thread's sleeps, by which the system coalesces timers: on Linux the thread's
+/// timer slack (PR_GET_TIMERSLACK), which not all timers have; on Windows the current resolution of the system's timer.
+/// `None` where it is unknown.
 pub fn slack() -> Option<Duration> {
     os::slack()
 }
 
-/// Requests the least slack for the calling thread's sleeps, where threads have one each (Linux).
+/// Requests the minimum timer slack for the calling thread, where threads have one each (Linux).
 pub fn request_least_slack() {
     os::request_least_slack();
 }
 
-/// Sleeps until the system's monotonic clock, the first of [`crate::clock::os_clocks`], shows this number of ns. Returns
-/// at once if that time has passed.
+/// Sleeps until the system's monotonic clock, the first of [`crate::clock::os_clocks`], reads `clock_ns`. Returns at once
+/// if that time has passed.
 pub fn sleep_until(clock_ns: u64) {
     os::sleep_until(clock_ns);
 }
 
-/// By sleeps of the time that is left.
+/// Sleeps for the remaining time, again until the clock reads `clock_ns`.
 #[cfg(not(target_os = "linux"))]
 fn sleep_the_rest(clock_ns: u64) {
     loop {
@@ -73,14 +73,14 @@ mod os {
         (status == 0).then(|| Duration::from_nanos(u64::from(present) * 100))
     }
 
-    /// The resolution is the system's, not a thread's.
+    /// Does nothing: the timer's resolution is the system's, not a thread's.
     pub fn request_least_slack() {}
 
     pub(super) use super::sleep_the_rest as sleep_until;
 
     #[link(name = "ntdll")]
     unsafe extern "system" {
-        /// The resolutions of the system's timer, in units of 100 ns.
+        /// Returns the resolutions of the system's timer, in units of 100 ns.
         fn NtQueryTimerResolution(coarsest: *mut u32, finest: *mut u32, present: *mut u32) -> i32;
     }
 }
@@ -93,7 +93,7 @@ mod os {
         None
     }
 
-    /// It is not known how.
+    /// Does nothing: no call for it is known on this system.
     pub fn request_least_slack() {}
 
     pub(super) use super::sleep_the_rest as sleep_until;

@@ -1,4 +1,4 @@
-//! Which CPUs are hardware threads of one core, share a cache, or are in one socket, and the choice of CPUs by that.
+//! Topology of CPUs, by hardware threads, caches and sockets, and the choice of CPUs by it.
 
 mod choice;
 #[cfg(target_os = "linux")]
@@ -13,12 +13,12 @@ use linux as os;
 #[cfg(windows)]
 use windows as os;
 
-/// Where these CPUs are, as the system reports it.
+/// The topology of `cpus`, as the system reports it.
 pub fn here(cpus: &[usize]) -> Topology {
     Topology::of(os::locations(cpus))
 }
 
-/// The BSDs and macOS report counts of cores, but not which CPUs they have.
+/// No topology: the BSDs and macOS report counts of cores, but not which CPUs belong to each.
 #[cfg(not(any(target_os = "linux", windows)))]
 mod os {
     use super::CpuLocation;

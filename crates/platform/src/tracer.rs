@@ -1,8 +1,8 @@
-//! Counting another process's system calls from outside, where the kernel's own counter is denied.
+//! Counts another process's system calls by ptrace(2), where the kernel's own counter is denied.
 //!
-//! Needs no privileges beyond tracing a child, and works in gVisor and User-Mode Linux too. It makes each call 20 to
-//! 100 us slower, so it is used for counting, never for timing; and at each call the traced thread stops twice, which the
-//! system counts as context switches.
+//! Needs no privileges beyond tracing a child, and works in gVisor and User-Mode Linux too. Tracing makes each call 20 to
+//! 100 us slower, so it serves counting, never timing; at each call the traced thread stops twice, which the system counts
+//! as context switches.
 
 use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;
@@ -11,18 +11,18 @@ use std::time::Duration;
 use crate::CaseError;
 use crate::system_calls::CallCounts;
 
-/// What a traced command did.
+/// The output and the system calls of a traced command.
 #[derive(Debug)]
 pub struct Traced {
-    /// What it printed, and how it ended.
+    /// Output and exit status.
     pub output: Output,
-    /// The system calls between marks, in all and by name; `None` if it made no mark.
+    /// System calls between marks, in all and by name; `None` without a mark.
     pub calls: Option<(u64, CallCounts)>,
 }
 
-/// Runs `command`, which begins a process group, to its end under a tracer, and counts the system calls, in all and by name, that its threads
-/// and children make between their marks (see [`crate::counters::ThreadCounters`]), and those of a command that it runs
-/// (see [`crate::command`]). The group is killed after `limit`, or `last_chance` after `stop` is set.
+/// Runs `command`, which must begin a process group, to its end under a tracer. Counts the system calls, in all and by
+/// name, that its threads and children make between their marks (see [`crate::counters::ThreadCounters`]), and those of a
+/// command that it runs (see [`crate::command`]). The group is killed after `limit`, or `last_chance` after `stop` is set.
 pub fn count_system_calls(
     command: &mut Command,
     limit: Duration,
@@ -46,7 +46,7 @@ mod os {
     use crate::counters::{MARK, MARK_COMMAND, MARK_START, MARK_STOP};
     use crate::system_calls::CallCounts;
 
-    /// How often requests to stop are checked.
+    /// Interval of checks for requests to stop.
     const LOOK_EVERY: Duration = Duration::from_millis(50);
 
     pub fn count_system_calls(
@@ -78,9 +78,9 @@ mod os {
             drop(ended);
             traced
         });
-        // Processes that it left behind are traced too: they would wait for this process.
+        // Processes that the command left behind are traced too, and would wait for this process.
         kill_group(pid);
-        // The tracer has reaped it; what it wrote is still in the pipes.
+        // The tracer has reaped the command; its output is still in the pipes.
         let (calls, status) = traced?;
         let mut output = Output { status, stdout: Vec::new(), stderr: Vec::new() };
         if let Some(mut pipe) = child.stdout.take() {
@@ -121,18 +121,18 @@ mod os {
         unsafe { libc::kill(-leader, libc::SIGKILL) };
     }
 
-    /// What we know of one traced thread.
+    /// State of a traced thread.
     #[derive(Default)]
     struct Thread {
         inside_call: bool,
         counting: bool,
-        /// Whether its next execve(2) begins a command: attempts at it are not counted.
+        /// Whether the next successful execve(2) begins a command: failed attempts are not counted.
         begins_command: bool,
-        /// The call that it left interrupted, which the system will repeat.
+        /// The interrupted call that the system will repeat.
         interrupted: Option<u64>,
     }
 
-    /// What is known of all traced threads.
+    /// State of all traced threads.
     #[derive(Default)]
     struct Tracer {
         threads: HashMap<libc::pid_t, Thread>,
@@ -176,7 +176,7 @@ mod os {
                         self.at_call(pid);
                         0
                     }
-                    // Stops requested by this tracer: exec, new threads and children.
+                    // This tracer requested these stops: exec, new threads and children.
                     libc::SIGTRAP | libc::SIGSTOP => {
                         self.thread(pid);
                         0
@@ -194,7 +194,7 @@ mod os {
             self.threads.entry(pid).or_insert_with(|| Thread { counting, ..Thread::default() })
         }
 
-        /// A thread enters or leaves a call.
+        /// Handles a thread's entry into a call, or its exit from it.
         fn at_call(&mut self, pid: libc::pid_t) {
             let thread = self.thread(pid);
             thread.inside_call = !thread.inside_call;
@@ -258,21 +258,21 @@ mod os {
         }
     }
 
-    /// The call that a thread enters or leaves.
+    /// A call that a thread enters or leaves.
     #[derive(Debug, Clone, Copy)]
     struct Call {
         number: u64,
         first: u64,
         second: u64,
-        /// What it returns, when it is left.
+        /// The return value, when the thread leaves the call.
         result: i64,
     }
 
     impl Call {
-        /// Whether a signal interrupted it and the system will repeat it: the program has made one call, and sees one. In gVisor
-        /// the end of a child interrupts each wait for it so.
+        /// Whether a signal interrupted the call and the system will repeat it: the program makes one call. In gVisor the
+        /// end of a child interrupts each wait for it in this way.
         fn is_interrupted(self) -> bool {
-            /// ERESTARTSYS to ERESTART_RESTARTBLOCK, of Linux' include/linux/errno.h, which only tracers see.
+            /// ERESTARTSYS to ERESTART_RESTARTBLOCK of Linux's include/linux/errno.h, which only tracers see.
             const REPEATED: std::ops::RangeInclusive<i64> = -516..=-512;
             REPEATED.contains(&self.result)
         }
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
     use crate::counters::{SyscallCounting, ThreadCounters};
 
-    /// Set for the process that is traced.
+    /// Environment variable that is set for the traced process.
     const TRACED: &str = "OSCOST_TEST_IS_TRACED";
 
     extern "C" fn ignore(_signal: libc::c_int) {}
@@ -378,7 +378,7 @@ mod tests {
         let _ = child.try_wait();
     }
 
-    /// In gVisor processes had three calls instead of two: the wait for a child was counted twice.
+    /// In gVisor the wait for a child was counted twice: three calls instead of two.
     #[test]
     fn a_call_that_is_interrupted_and_repeated_counts_once() {
         use std::os::unix::process::CommandExt;
@@ -397,7 +397,7 @@ mod tests {
         assert!(traced.output.status.success(), "{traced:?}");
         let (_, names) = traced.calls.expect("marks");
         let counts: std::collections::BTreeMap<_, _> = names.named().collect();
-        // Leaving a handler is a call too.
+        // A return from a handler is a call too.
         assert_eq!(
             (counts.get("wait4"), counts.get("getppid")),
             (Some(&1), Some(&1)),

@@ -4,28 +4,28 @@ use std::time::Duration;
 
 use crate::CaseError;
 
-/// Resource usage of a process and all its descendants at one time.
+/// Resource usage of a process and all its descendants at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessTree {
-    /// CPU time since the start of each, including ended threads and (in steps of 10 ms) children that ended and were
-    /// waited for. On Linux it is exact to the nanosecond for running processes.
+    /// CPU time since the start of each process, including ended threads and, in steps of 10 ms, children that ended and
+    /// were waited for. On Linux it is exact to the nanosecond for running processes.
     pub cpu: Duration,
     /// Memory in bytes: private pages, a share of shared pages, and page tables (Linux); private bytes (Windows). `None`
     /// if this process may not read it.
     pub memory: Option<u64>,
     /// Number of processes.
     pub processes: usize,
-    /// Number of their threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Number of their open descriptors or handles; `None` if this process may not read it.
+    /// Number of open descriptors or handles; `None` if this process may not read it.
     pub descriptors: Option<usize>,
 }
 
-/// Maximum number of processes that are read: otherwise reading a tree that grows at the same time may not end.
+/// Maximum number of processes that are read, so that reading a growing tree ends.
 pub const PROCESSES_AT_MOST: usize = 100_000;
 
 impl ProcessTree {
-    /// Reads the present usage of the process `pid` and its descendants; on Windows of the process itself. Memory and
+    /// Reads the current usage of the process `pid` and its descendants; on Windows of the process itself. Memory and
     /// descriptors take the longest.
     ///
     /// # Errors
@@ -34,10 +34,9 @@ impl ProcessTree {
         os::read(pid, true)
     }
 
-    /// As [`of`](Self::of) without memory and descriptors, which is much faster.
-    ///
+    /// Reads the usage without memory and descriptors, which is much faster than [`of`](Self::of).
     /// # Errors
-    /// As of [`of`](Self::of).
+    /// See [`of`](Self::of).
     pub fn cpu_of(pid: u32) -> Result<Self, CaseError> {
         os::read(pid, false)
     }
@@ -59,7 +58,7 @@ mod os {
             if tree.processes >= PROCESSES_AT_MOST {
                 break;
             }
-            // The CPU time of a process that has ended is counted for its parent from now on.
+            // If the child has ended, its CPU time counts for its parent.
             if let Some(read) = one(child, with_memory) {
                 tree = sum(tree, read);
                 waiting.extend(children(child));
@@ -71,7 +70,7 @@ mod os {
     fn sum(a: ProcessTree, b: ProcessTree) -> ProcessTree {
         ProcessTree {
             cpu: a.cpu + b.cpu,
-            // A process that is ending has none any more.
+            // A process that is ending has no memory any more.
             memory: a.memory.map(|a| a + b.memory.unwrap_or(0)),
             processes: a.processes + b.processes,
             threads: a.threads + b.threads,
@@ -91,7 +90,7 @@ mod os {
         })
     }
 
-    /// Of `/proc/PID/stat` (proc_pid_stat(5)).
+    /// Fields of `/proc/PID/stat` (proc_pid_stat(5)).
     struct Stat {
         own: Duration,
         waited_for: Duration,
@@ -114,7 +113,7 @@ mod os {
         }
     }
 
-    /// The clock of all its threads, including ended ones. Any process may read it.
+    /// The CPU-time clock of a process, including ended threads. Any process may read it.
     fn cpu_clock(pid: u32) -> Option<Duration> {
         let mut clock = 0;
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -126,7 +125,7 @@ mod os {
         done.then(|| Duration::new(now.tv_sec as u64, now.tv_nsec as u32))
     }
 
-    /// Its proportional share of its pages, and its page tables.
+    /// The process's proportional share of its pages, and its page tables, in bytes.
     fn memory(pid: u32) -> Option<u64> {
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -138,7 +137,7 @@ mod os {
         line.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
     }
 
-    /// Since Linux 6.2 the folder's size is their number.
+    /// The number of open descriptors: since Linux 6.2 the folder's size.
     fn descriptors(pid: u32) -> Option<usize> {
         let folder = format!("/proc/{pid}/fd");
         match fs::metadata(&folder).ok()?.len() {
@@ -147,7 +146,7 @@ mod os {
         }
     }
 
-    /// Children that any of its threads started.
+    /// Children of all threads of a process.
     fn children(pid: u32) -> Vec<u32> {
         let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
         let lists = threads.flatten().filter_map(|thread| {

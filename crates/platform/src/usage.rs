@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// Resource usage of this process since its start, and of the children it has waited for.
+/// Resource usage of this process since its start, including children it has waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessUsage {
-    /// CPU time of all its threads, in user mode and in the kernel.
+    /// CPU time of all threads, in user mode and in the kernel.
     pub cpu: Duration,
     /// Voluntary context switches; `None` where the system does not count them.
     pub voluntary_switches: Option<u64>,
@@ -14,7 +14,7 @@ pub struct ProcessUsage {
 }
 
 impl ProcessUsage {
-    /// The present values; zero where the system does not report them.
+    /// The current values; zero where the system does not report them.
     pub fn now() -> Self {
         os::process_usage().unwrap_or_default()
     }
@@ -25,7 +25,7 @@ impl ProcessUsage {
         os::of_running_children()
     }
 
-    /// The sum.
+    /// The sum of both usages.
     pub fn plus(self, others: Self) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (Some(a), Some(b)) => Some(a + b),
@@ -61,8 +61,8 @@ pub fn thread_cpu_time() -> Option<Duration> {
     os::thread_cpu_time()
 }
 
-/// Busy time of all `cpus` together since boot, with any program, in steps of about 10 ms; `None` where the system does
-/// not report it.
+/// Time since boot in which `cpus` ran any program, summed, in steps of about 10 ms; `None` where the system does not
+/// report it.
 pub fn busy_time(cpus: &[usize]) -> Option<Duration> {
     os::busy_time(cpus)
 }
@@ -88,7 +88,7 @@ pub(crate) mod os {
         })
     }
 
-    /// From /proc (proc_tid_children(5), proc_pid_status(5)); of a child with several threads, the values of the first.
+    /// Reads /proc (proc_tid_children(5), proc_pid_status(5)); for a child with several threads, the values of the first.
     #[cfg(target_os = "linux")]
     pub fn of_running_children() -> ProcessUsage {
         let mut sum = ProcessUsage::default();
@@ -129,8 +129,8 @@ pub(crate) mod os {
         (done == 0).then(|| Duration::new(now.tv_sec as u64, now.tv_nsec as u32))
     }
 
-    /// Of `/proc/stat`, in ticks (proc_stat(5)): all but idle and iowait. Time that guests used is
-    /// part of user time.
+    /// Reads `/proc/stat`, in ticks (proc_stat(5)): all times but idle and iowait. Time that guests used is part of user
+    /// time.
     #[cfg(target_os = "linux")]
     pub fn busy_time(cpus: &[usize]) -> Option<Duration> {
         // SAFETY: the call has no pointers.
@@ -167,13 +167,13 @@ mod os {
         Some(ProcessUsage { cpu: times.kernel + times.user, ..ProcessUsage::default() })
     }
 
-    /// Windows counts it in ticks of the clock.
+    /// Returns `None`: Windows counts a thread's time in ticks of the clock.
     pub fn thread_cpu_time() -> Option<Duration> {
         None
     }
 }
 
-/// What is read on Linux only.
+/// Values that only Linux reports.
 #[cfg(not(target_os = "linux"))]
 mod unknown {
     use std::time::Duration;
@@ -193,8 +193,8 @@ mod unknown {
 mod tests {
     use super::*;
 
-    /// Keeps this thread busy for about this CPU time. Where that is unknown, for four times as long: other programs may have
-    /// the CPU meanwhile.
+    /// Keeps this thread busy for about `length` of CPU time; where that is unknown, for four times `length`, as other
+    /// programs may have the CPU meanwhile.
     fn work(length: Duration) {
         let (began, spent) = (std::time::Instant::now(), thread_cpu_time());
         loop {
@@ -217,7 +217,7 @@ mod tests {
             }
         });
         let spent = ProcessUsage::now().since(before);
-        // Coarse clocks may miss a step of 16 ms at each end.
+        // A coarse clock may miss a step of 16 ms at each end.
         assert!(spent.cpu >= Duration::from_millis(70), "{spent:?}");
         assert_eq!(spent.voluntary_switches.is_some(), cfg!(unix));
     }

@@ -1,4 +1,4 @@
-//! Page faults that a thread of the program itself resolves (userfaultfd(2)).
+//! Page faults that a thread of the same program resolves (userfaultfd(2)).
 
 use crate::CaseError;
 use crate::memory::Region;
@@ -22,7 +22,7 @@ mod os {
     use crate::CaseError;
     use crate::memory::{Region, page_size};
 
-    /// Only faults in user mode: permitted without privileges (linux/userfaultfd.h).
+    /// Flag for faults in user mode only, which is permitted without privileges (linux/userfaultfd.h).
     const UFFD_USER_MODE_ONLY: libc::c_int = 1;
     const UFFD_API: u64 = 0xaa;
     const UFFDIO_API: libc::c_ulong = 0xc018_aa3f;
@@ -66,8 +66,7 @@ mod os {
         // SAFETY: the call has no pointers.
         let mut fd = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };
         if fd < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
-            // Before Linux 5.11 there is no such flag.
-            // SAFETY: as above.
+            // Linux before 5.11 has no such flag. SAFETY: as above.
             fd = unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC) };
         }
         if fd < 0 {
@@ -96,10 +95,10 @@ mod os {
         /// If the system refuses.
         ///
         /// # Panics
-        /// If `page` has not the size of a page.
+        /// If `page` does not have the size of a page.
         pub fn supply(&self, page: &[u8]) -> Result<usize, CaseError> {
             assert_eq!(page.len(), page_size(), "a fault is resolved with a whole page");
-            let mut event = [0u8; 32]; // struct uffd_msg
+            let mut event = [0u8; 32]; // size of struct uffd_msg
             let read = (&self.events).read(&mut event);
             match read {
                 Ok(32) if event[0] == EVENT_PAGEFAULT => {}
@@ -125,7 +124,7 @@ mod os {
     use crate::CaseError;
     use crate::memory::Region;
 
-    /// Faults of a region: there are none here.
+    /// Faults of a region, which this system does not offer.
     #[derive(Debug)]
     pub enum Userfaults {}
 
@@ -134,7 +133,7 @@ mod os {
     }
 
     impl Userfaults {
-        /// Never called: there are no such faults.
+        /// Never called: this system offers no such faults.
         pub fn supply(&self, _page: &[u8]) -> Result<usize, CaseError> {
             match *self {}
         }

@@ -1,4 +1,4 @@
-//! What Windows reports of a process, and limits on this one.
+//! Resource usage that Windows reports of a process, and limits on this one.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use windows_sys::Win32::System::JobObjects::{
 use windows_sys::Win32::System::ProcessStatus::{GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};
 
-/// The CPU time that a process has taken.
+/// The CPU time that a process has used.
 pub struct CpuTimes {
-    /// In the kernel.
+    /// In kernel mode.
     pub kernel: Duration,
-    /// In the program.
+    /// In user mode.
     pub user: Duration,
 }
 
@@ -40,8 +40,8 @@ pub fn memory(process: HANDLE) -> Option<PROCESS_MEMORY_COUNTERS> {
     (done != 0).then_some(counters)
 }
 
-/// Puts this process in a new job with these limits; whether that succeeded. The job's handle is left open: the system
-/// closes it with the process.
+/// Puts this process in a new job with these limits; returns whether that succeeded. The job's handle stays open until the
+/// system closes it at the end of the process.
 pub fn join_job(limits: &JOBOBJECT_EXTENDED_LIMIT_INFORMATION) -> bool {
     let (class, size) = (JobObjectExtendedLimitInformation, size_of_val(limits) as u32);
     // SAFETY: no attributes and no name are given, and the limits have the stated size.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Answer, Candidate, Choice, Goal, Ratio, SettledBy, Within};
+use analysis::Ratio;
+use cases::concurrency::choice::{Answer, Candidate, Choice, Goal, SettledBy, Within};
 use results::Estimate;
 
 use crate::footnotes::{Footnotes, Reason};
@@ -12,17 +13,16 @@ use crate::quantity::{FEW_PERCENT, Figure, figure, half_width, interval_figure, 
 use crate::rows::word;
 use crate::text;
 
-/// The maximum number of names in a sentence; others are counted.
+/// Maximum number of names in a sentence; further ones are only counted.
 const MOST_NAMES: usize = 4;
 
-/// The minimum width of names; on narrower pages columns are left out.
+/// Minimum width of the column of names; on narrower pages figure columns are left out.
 const LEAST_NAMES: usize = 16;
 
-/// Ratios from here on are shown as `over 1000`.
+/// Ratio from which on `over 1000` is shown.
 const LARGEST_RATIO: f64 = 1_000.0;
 
-/// The answer to `choice` and a table of all candidates; `jobs` describes their jobs, such as
-/// `these 40 jobs`.
+/// The answer to `choice` in sentences, and a table of all candidates; `jobs` describes their jobs, such as `these 40 jobs`.
 pub fn answer_text(choice: &Choice, jobs: &str, page: &Page) -> String {
     let names = names(&choice.candidates);
     let shown = sentences(choice, &names, jobs).join(" ");
@@ -34,8 +34,8 @@ pub fn answer_text(choice: &Choice, jobs: &str, page: &Page) -> String {
     text + &table(choice, &names, page)
 }
 
-/// Which candidates keep the delay of the foreground task within `limit`, in sentences; `limit` is a duration such as `1ms`
-/// of `limit_ns`.
+/// The candidates that keep the delay of the foreground task within a limit, in sentences; `limit` is the limit as text, such as
+/// `1ms`, and `limit_ns` its value.
 pub fn within_text(choice: &Choice, limit: &str, limit_ns: f64, page: &Page) -> String {
     let names = names(&choice.candidates);
     let all = |at: &[usize]| listed(at, &names);
@@ -64,7 +64,7 @@ fn goal_name(goal: Goal) -> &'static str {
     }
 }
 
-/// The name of each candidate; names differ wherever parameters differ.
+/// Names of the candidates; names differ wherever parameters differ.
 fn names(candidates: &[Candidate]) -> Vec<String> {
     let short: Vec<String> = candidates.iter().map(|c| name(&c.params)).collect();
     let is_shared = |name: &String| short.iter().filter(|other| *other == name).count() > 1;
@@ -91,7 +91,7 @@ fn name(params: &BTreeMap<String, String>) -> String {
     if param("order") == "shortest" { name + ", shortest first" } else { name }
 }
 
-/// The name within a sentence, with the part after its first comma in brackets.
+/// A name within a sentence, with the part after its first comma in brackets.
 fn in_words(name: &str) -> String {
     let article = if name.starts_with("pool ") { "the " } else { "" };
     match name.split_once(", ") {
@@ -100,7 +100,7 @@ fn in_words(name: &str) -> String {
     }
 }
 
-/// The names at these positions, within a sentence.
+/// The names at the positions `at`, within a sentence.
 fn listed(at: &[usize], names: &[String]) -> String {
     text::listed(at.iter().map(|at| in_words(&names[*at])).collect(), MOST_NAMES)
 }
@@ -165,7 +165,7 @@ fn rivals_sentences(
     }
 }
 
-/// By how much the other candidates are worse.
+/// A sentence that says by how much the other candidates are worse.
 fn rest_sentence(choice: &Choice, among: &[usize], names: &[String]) -> Option<String> {
     let rest = choice.candidates.iter().enumerate().filter(|(at, _)| !among.contains(at));
     let lows = rest.filter_map(|(_, candidate)| candidate.against_best).map(|ratio| ratio.low);
@@ -177,16 +177,16 @@ fn rest_sentence(choice: &Choice, among: &[usize], names: &[String]) -> Option<S
     Some(format!("All others are at least {least} worse than {}.", in_words(&names[among[0]])))
 }
 
-/// The columns of a table of candidates.
+/// Columns of a table of candidates.
 struct Setting<'a> {
     figures: &'a [Goal],
-    /// The figures that are shown with intervals.
+    /// Figures that are shown with intervals.
     intervals: &'a [Goal],
-    /// The minimum width of names.
+    /// Minimum width of the column of names.
     names: usize,
 }
 
-/// A row per candidate, with as many columns as fit the page.
+/// A table with a row per candidate, and as many columns as fit the page.
 fn table(choice: &Choice, names: &[String], page: &Page) -> String {
     let reasons: Vec<Vec<Reason>> = choice.candidates.iter().map(reasons).collect();
     let notes = Footnotes::lettered(&reasons);
@@ -224,7 +224,7 @@ fn table(choice: &Choice, names: &[String], page: &Page) -> String {
     text + &page.prose(Ink::Faint, &legend(choice, setting))
 }
 
-/// The meaning of the headings.
+/// Explanations of the headings.
 fn legend(choice: &Choice, setting: &Setting) -> String {
     let shown = |goal: Goal| setting.figures.contains(&goal);
     let turnaround = "turnaround: time from the start until a job is complete, divided by its length, mean over the jobs";
@@ -292,7 +292,7 @@ fn interval(Estimate { median, low, high, .. }: Estimate, page: &Page) -> Option
     Some(Cell::figure(Figure { number: page.signs(&number), unit }))
 }
 
-/// `1.81 (1.72 … 1.93)`; `best`, or the reason why it is not compared.
+/// Ratio to the best candidate, such as `1.81 (1.72 … 1.93)`; `best`, or the reason why the candidate is not compared.
 fn against_best(choice: &Choice, at: usize, page: &Page) -> Cell {
     let candidate = &choice.candidates[at];
     if let Some((outcome, _)) = &candidate.ending {
@@ -315,7 +315,7 @@ fn against_best(choice: &Choice, at: usize, page: &Page) -> Cell {
     Cell::figure(Figure { number: format!("{mid:.places$}"), unit })
 }
 
-/// The remark on a candidate if no candidate is certainly the best.
+/// Remark on a candidate if no candidate is certainly the best.
 fn standing(choice: &Choice, at: usize) -> Cell {
     match &choice.answer {
         Answer::CannotTell { among, settled_by } if among.contains(&at) => match settled_by {
@@ -329,7 +329,7 @@ fn standing(choice: &Choice, at: usize) -> Cell {
     }
 }
 
-/// The reasons why a candidate has no figure, or why its figure is doubtful.
+/// Reasons why a candidate has no figure, or why its figure is doubtful.
 fn reasons(candidate: &Candidate) -> Vec<Reason> {
     let ending = candidate.ending.iter().map(|(_, reason)| Reason::Missing(reason.clone()));
     ending.chain(candidate.doubts.iter().cloned().map(Reason::Doubt)).collect()

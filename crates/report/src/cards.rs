@@ -9,45 +9,45 @@ use crate::text;
 /// The definition of a case as `oscost list` shows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Card {
-    /// `area/name`.
+    /// Full name of the case: `area/name`.
     pub case: String,
-    /// What one operation is, in a sentence.
+    /// Description of one operation, in a sentence.
     pub operation: String,
-    /// The unit of the cost, or of the main metric.
+    /// Unit of the cost, or of the main metric.
     pub unit: String,
-    /// The better direction of the cost.
+    /// Better direction of the cost.
     pub better: Direction,
     /// Similar measurements of other tools, and how they differ; may be empty.
     pub comparable_to: String,
-    /// Its parameters.
+    /// Parameters of the case.
     pub params: Vec<CardParam>,
-    /// Privileges, limits and settings that it needs.
+    /// Privileges, limits and settings that the case needs.
     pub needs: Vec<String>,
-    /// Its metrics besides the cost.
+    /// Metrics besides the cost.
     pub metrics: Vec<CardMetric>,
-    /// Why this system does not support it; `None` if it does.
+    /// Reason why this system does not support the case; `None` if it does.
     pub unsupported: Option<String>,
 }
 
 /// A metric of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CardMetric {
-    /// Such as `rate`.
+    /// Name, such as `rate`.
     pub name: String,
-    /// What it means.
+    /// Meaning of the metric.
     pub meaning: String,
 }
 
 /// A parameter of a case and the values it takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CardParam {
-    /// Such as `workers`.
+    /// Name, such as `workers`.
     pub name: String,
-    /// What it means.
+    /// Meaning of the parameter.
     pub meaning: String,
-    /// The values that `oscost run` measures.
+    /// Values that `oscost run` measures.
     pub default: Vec<String>,
-    /// The values that `oscost run --full` measures.
+    /// Values that `oscost run --full` measures.
     pub full: Vec<String>,
 }
 

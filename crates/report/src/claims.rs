@@ -1,4 +1,4 @@
-//! Claims with their verdicts, as text; `markdown` and `junit` are other forms of the same.
+//! Claims with their verdicts, as text; `markdown` and `junit` write them in other formats.
 
 mod junit;
 mod markdown;
@@ -14,13 +14,13 @@ use wording::{figure_of, left_out, most_telling, name_of_side, names, quantity, 
 use crate::page::{Ink, Page};
 use crate::text;
 
-/// The most combinations of parameters that are shown for a claim; JSON has all of them.
+/// Maximum number of combinations of parameters that are shown for a claim; JSON has all of them.
 const COMBINATIONS: usize = 4;
 
-/// The indentation of what belongs to a claim.
+/// Indentation of the lines below a claim.
 pub(crate) const INDENT: &str = "    ";
 
-/// How many claims hold; then each claim with its verdict, its figures and what would decide it.
+/// The number of claims that hold; then each claim with its verdict, its figures and what would decide it.
 pub fn claims_text(title: Option<&str>, claims: &[JudgedClaim], page: &Page) -> String {
     let mut text = String::new();
     if let Some(title) = title {
@@ -61,8 +61,8 @@ pub(crate) fn claim_text(judged: &JudgedClaim, page: &Page) -> String {
     text
 }
 
-/// What is claimed, the figures, and what would decide the verdict; where a figure and its name do not fit in `width` together,
-/// they are two lines.
+/// The claimed relation, the figures, and what would decide the verdict. A figure and its name take two lines if `width` is too
+/// small for both.
 pub(crate) fn figure_lines(judged: &JudgedClaim, width: usize) -> Vec<String> {
     let claim = &judged.claim;
     let mut lines = Vec::new();
@@ -87,7 +87,7 @@ pub(crate) fn figure_lines(judged: &JudgedClaim, width: usize) -> Vec<String> {
     lines
 }
 
-/// The figures of a combination, one per line where there is room; its own verdict if there are several.
+/// Figures of a combination, one per line where there is room; the combination's own verdict if there are several.
 fn comparison_lines(
     comparison: &JudgedComparison,
     is_one_of_several: bool,

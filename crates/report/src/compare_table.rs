@@ -14,13 +14,13 @@ use crate::rows::COST;
 use crate::text;
 use crate::undecided::{is_undecided, undecided_text};
 
-/// The maximum width of the column of keys under `also differs`.
+/// Maximum width of the column of keys under `also differs`.
 const WIDEST_KEY: usize = 24;
 
-/// The heading of the column with the host's system calls.
+/// Heading of the column with the host's system calls.
 const HOST_CALLS: &str = "host calls";
 
-/// The minimum width of row names; on narrower pages figures are left out.
+/// Minimum width of row names; on narrower pages figures are left out.
 const LEAST_NAMES: usize = 14;
 
 pub(crate) fn ink(verdict: Verdict) -> Ink {
@@ -33,16 +33,17 @@ pub(crate) fn ink(verdict: Verdict) -> Ink {
     }
 }
 
-/// The word for a verdict in its colour.
+/// The verdict's word in its colour.
 pub(crate) fn verdict_cell(verdict: Verdict) -> grid::Cell {
     grid::Cell::inked(verdict.word(), ink(verdict))
 }
 
-/// The maximum number of undecided rows in the tables; if there are more, they are summarised by case.
+/// Maximum number of undecided rows in the tables; if there are more, they are summarised by case.
 const MOST_UNDECIDED: usize = 20;
 
-/// The names of the runs, a table per area with changed and undecided rows, the counts of verdicts, the noise floor, and in
-/// what else the runs differ: that is long between different systems. With `all`, the tables have all rows.
+/// A comparison as text: the names of the runs, a table per area with changed and undecided rows, the numbers of verdicts, the
+/// noise floor, and other differences between the runs, of which different systems have many. With `all`, the tables have all
+/// rows.
 pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
     let mut text = runs_text(comparison, page);
     text.push_str(&facts_text(comparison, page));
@@ -69,7 +70,7 @@ pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
             base => format!("the figure divided by that of {base}"),
         };
         let mut legend = format!("ratio: {of_base}, with its interval");
-        // A narrow page has no room for the column.
+        // The legend explains the column only if the page had room for it.
         if text.contains(HOST_CALLS) {
             legend.push_str(&format!("; {HOST_CALLS}: system calls on the host per operation"));
         }
@@ -93,7 +94,7 @@ fn facts_text(comparison: &Comparison, page: &Page) -> String {
 }
 
 fn runs_text(comparison: &Comparison, page: &Page) -> String {
-    /// The width of the shortest names that are in use.
+    /// Minimum width of names.
     const NAME: usize = 6;
     let longest = comparison.runs.iter().map(|(name, _)| text::width(name)).max().unwrap_or(0);
     let column = longest.clamp(NAME, WIDEST_KEY);
@@ -123,7 +124,7 @@ fn differences_text(comparison: &Comparison, page: &Page) -> String {
     text
 }
 
-/// The values of several runs, each once: `a, b: on; c: off`.
+/// The values of several runs, each value once: `a, b: on; c: off`.
 fn of_runs(names: &[&String], values: &[String]) -> String {
     let said = grouped(values.iter().zip(names.iter().map(|name| name.as_str())));
     let parts = said.iter().map(|(value, names)| format!("{}: {value}", names.join(", ")));
@@ -135,11 +136,11 @@ struct Group<'a> {
     title: String,
     shared: Vec<Param>,
     rows: Vec<&'a CompareRow>,
-    /// The labels of the rows, without the `shared` parameters.
+    /// Labels of the rows, without the `shared` parameters.
     labels: Vec<Label>,
 }
 
-/// A group per area and metric, the metrics of an area after one another.
+/// The groups of rows, one per area and metric; the metrics of an area follow one another.
 fn groups<'a>(rows: &[&'a CompareRow]) -> Vec<Group<'a>> {
     let areas = grouped(rows.iter().map(|row| (row.point.area(), (row.metric.as_str(), *row))));
     let of_area = |(area, rows): (&'a str, Vec<(&'a str, &'a CompareRow)>)| {
@@ -174,20 +175,20 @@ fn group_text(group: &Group, comparison: &Comparison, page: &Page) -> String {
 }
 
 impl Group<'_> {
-    /// Whether a title above the table names the shared parameters, in addition to the area; or the area alone, if rows are
-    /// named by their parameters.
+    /// Whether a title above the table names the shared parameters in addition to the area, or the area alone if rows are named
+    /// by their parameters.
     fn is_titled(&self) -> bool {
         let is_of_any_case = self.labels.iter().all(Label::is_of_any_case);
         !self.shared.is_empty() || self.rows[0].metric != COST || is_of_any_case
     }
 
-    /// The heading of the first column, which is empty below a title.
+    /// Heading of the first column; empty if the table has a title.
     fn heading(&self) -> &str {
         if self.is_titled() { "" } else { &self.title }
     }
 }
 
-/// A line per row; `None` if the page is too narrow.
+/// The table with one line per row; `None` if the page is too narrow.
 fn side_by_side(
     group: &Group,
     comparison: &Comparison,
@@ -197,7 +198,7 @@ fn side_by_side(
     let room = |columns: &[Column]| page.table_width().saturating_sub(grid::total_width(columns));
     let names = |columns: &[Column]| names::columns(group.heading(), &group.labels, room(columns));
     let fits = |columns: &[Column]| grid::total_width(&names(columns)) <= room(columns);
-    // A column of counts explains the ratio, but is less than it.
+    // The column of counts is left out before the ratio, which it only explains.
     let with_counts = figure_columns(group, comparison, notes, Some(page));
     let mut columns = match fits(&with_counts) {
         true => with_counts,
@@ -207,7 +208,7 @@ fn side_by_side(
         return None;
     }
     if !fits(&columns) {
-        // The new figure is redundant beside the base and the ratio, so that it is left out first.
+        // The new figure is left out first, since the base and the ratio imply it.
         columns.remove(1);
     }
     // A narrow page shows only the ratio, so that each row fits one line.
@@ -218,7 +219,8 @@ fn side_by_side(
     Some(names(&columns).into_iter().chain(columns).collect())
 }
 
-/// The base's figures, and the figures, ratios and verdicts of each other column; with the host's system calls for a page.
+/// Columns of the base's figures, and of the figures, ratios and verdicts of each other column; with the host's system calls if a
+/// page is given.
 fn figure_columns(
     group: &Group,
     comparison: &Comparison,
@@ -248,7 +250,7 @@ fn figure_columns(
     columns
 }
 
-/// A line per column of each row, the base first.
+/// The table with one line per column of each row, the base first.
 fn one_below_the_other(
     group: &Group,
     comparison: &Comparison,
@@ -287,7 +289,7 @@ fn one_below_the_other(
     names.into_iter().map(|column| column.spread(&below)).chain(columns).collect()
 }
 
-/// The reason for an undecided verdict.
+/// Reason for an undecided verdict.
 fn reasons(cell: &CompareCell) -> Option<Reason> {
     let reason = match cell.verdict {
         Verdict::NotComparable => Reason::Missing,
@@ -296,7 +298,7 @@ fn reasons(cell: &CompareCell) -> Option<Reason> {
     (!cell.note.is_empty()).then(|| reason(cell.note.clone()))
 }
 
-/// The columns of ratios, verdicts and marks; the last only if any row has a mark.
+/// Columns of ratios, verdicts and marks; marks only if any row has one.
 fn verdict_columns(cells: &[Option<&CompareCell>], notes: &Footnotes) -> Vec<Column> {
     let ratios = cells.iter().map(|cell| cell.and_then(|cell| cell.ratio).map(ratio_cell));
     let verdicts = cells.iter().map(|cell| cell.map(|cell| verdict_cell(cell.verdict)));
@@ -314,7 +316,8 @@ fn figure_cell(cell: Option<&Cell>) -> grid::Cell {
     }
 }
 
-/// `x1.032 (1.028..1.037)`, in two parts; unknown if it may be ten times as much and a tenth.
+/// A ratio with its interval, such as `x1.032 (1.028..1.037)`, in two parts; unknown if the interval extends from a tenth to ten
+/// times.
 pub(crate) fn ratio_cell(ratio: Ratio) -> grid::Cell {
     if ratio.high > ratio.mid * 10.0 && ratio.low < ratio.mid / 10.0 {
         return grid::Cell::unknown();
@@ -331,9 +334,9 @@ pub(crate) fn ratio_cell(ratio: Ratio) -> grid::Cell {
     })
 }
 
-/// The number of rows per verdict, a line per column.
+/// The number of rows per verdict, one line per column.
 fn summary(comparison: &Comparison, page: &Page) -> String {
-    /// More columns are counted together.
+    /// Maximum number of columns that have a line each; more are counted together.
     const COLUMNS_APART: usize = 8;
     let mut text = String::new();
     let (base, others) = comparison.columns.split_first().expect("a base");
@@ -356,7 +359,7 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
     text
 }
 
-/// Upper bounds beyond this are shown as `>1000`: they carry no information, and their digits would not fit.
+/// A bound as text. Bounds beyond 1000 are shown as `>1000`: they carry no information, and their digits would not fit.
 pub(crate) fn bound(ratio: f64, places: usize) -> String {
     const NOTHING_KNOWN: f64 = 1_000.0;
     if ratio > NOTHING_KNOWN { ">1000".to_owned() } else { format!("{ratio:.places$}") }

@@ -1,4 +1,4 @@
-//! The data of a comparison of runs, or of results selected by another dimension, before formatting.
+//! Data of a comparison of runs, or of results selected by another dimension, before formatting.
 
 use analysis::{Difference, Ratio, Verdict};
 use results::PointKey;
@@ -6,26 +6,26 @@ use results::PointKey;
 /// A base and the columns compared with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The dimension of the columns: `run`, `arch`.
+    /// Dimension of the columns: `run`, `arch`.
     pub by: String,
-    /// The name of each column, the base's first.
+    /// Name of each column, the base's first.
     pub columns: Vec<String>,
-    /// The compared runs, each with its name in these tables and its description.
+    /// Compared runs, each with its name in these tables and its description.
     pub runs: Vec<(String, String)>,
     /// Other differences between the runs, such as of their machines.
     pub also_differs: Vec<Difference>,
-    /// Lines above the rows: the core's frequency in the runs, and what was compared in cycles.
+    /// Lines above the rows: the core's frequency in the runs, and the metrics that were compared in cycles.
     pub facts: Vec<String>,
     /// Whether unchanged rows are shown too.
     pub all: bool,
     /// The smallest difference that this machine can resolve, one text per line.
     pub noise_floor: Vec<String>,
-    /// One per metric of each case.
+    /// Rows, one per metric of each case.
     pub rows: Vec<CompareRow>,
 }
 
 impl Comparison {
-    /// The names and descriptions of runs that are compared as such: `base`, and `new` or `new 1`, `new 2` ...
+    /// Names and descriptions of runs that are compared as such: `base`, and `new` or `new 1`, `new 2` ...
     pub fn names_of_runs(descriptions: Vec<String>) -> Vec<(String, String)> {
         let only_one = descriptions.len() == 2;
         let name = |at: usize| match at {
@@ -37,7 +37,7 @@ impl Comparison {
         descriptions.into_iter().enumerate().map(named).collect()
     }
 
-    /// The verdicts on the column of this number, 0 being the first after the base.
+    /// The verdicts on a column; column 0 is the first after the base.
     pub(crate) fn verdicts(&self, column: usize) -> Vec<Verdict> {
         let cells = self.rows.iter().filter_map(|row| row.news.get(column)?.as_ref());
         cells.map(|cell| cell.verdict).collect()
@@ -49,13 +49,13 @@ impl Comparison {
 pub struct CompareRow {
     /// The case with its parameters.
     pub point: PointKey,
-    /// `time` for the cost.
+    /// Name of the metric; `time` for the cost.
     pub metric: String,
     /// The base's figure, if it has one.
     pub base: Option<Cell>,
-    /// One cell per other column; `None` if the row has nothing to compare there.
+    /// One cell per other column; `None` where the row has nothing to compare.
     pub news: Vec<Option<CompareCell>>,
-    /// System calls on the host per operation, in each column, the base first; empty if they are known in none.
+    /// System calls on the host per operation, in each column, the base first; empty if no column has them.
     pub host_calls: Vec<Option<f64>>,
 }
 
@@ -64,11 +64,11 @@ pub struct CompareRow {
 pub struct Cell {
     /// The estimate.
     pub median: f64,
-    /// Lower end of its interval.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end of its interval.
+    /// Upper end of the interval.
     pub high: f64,
-    /// As in the results: `ns/op`, `pairs/s` ...
+    /// Unit of the results: `ns/op`, `pairs/s` ...
     pub unit: String,
 }
 
@@ -79,7 +79,7 @@ pub struct CompareCell {
     pub figure: Option<Cell>,
     /// The ratio to the base; `None` if one of the figures is missing.
     pub ratio: Option<Ratio>,
-    /// The smallest difference that can be reported, as a share.
+    /// Smallest difference that can be reported, as a share.
     pub floor: f64,
     /// The verdict.
     pub verdict: Verdict,

@@ -74,3 +74,10 @@ pub use study::{StudyLine, StudyPage, studies_table, study_text};
 pub use summary::summary;
 pub use sweep_table::{SweepLine, sweep_table};
 pub use workbook::{WorkbookError, workbook};
+
+/// Tests have the areas of the program.
+#[cfg(test)]
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}

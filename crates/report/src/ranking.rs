@@ -1,6 +1,7 @@
 //! Commands compared with the fastest of them, in words.
 
-use analysis::{Ranked, Ranking, Verdict};
+use analysis::Verdict;
+use cases::time::{Ranked, Ranking};
 
 use crate::page::Page;
 use crate::quantity::ratio_words;

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use cases::Layout;
+use catalog::Layout;
 use results::{CaseResult, Document, Interval, Outcome};
 
 use crate::concurrency::{self, shape};
@@ -81,7 +81,7 @@ pub(crate) fn known_and_odd(
 
 /// The layout that the result's area declares.
 fn layout_of(result: &CaseResult) -> Layout {
-    let area = result.case.split('/').next().and_then(cases::area);
+    let area = result.case.split('/').next().and_then(catalog::area);
     area.map_or(Layout::Points, |area| area.layout)
 }
 

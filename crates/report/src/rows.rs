@@ -188,7 +188,7 @@ pub(crate) fn of_this_run(result: &CaseResult) -> Option<Estimate> {
 /// A foreign file may contain anything.
 pub(crate) fn is_described(result: &CaseResult) -> bool {
     let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
-    let metric = cases::metric(&result.case, &result.metric);
+    let metric = catalog::metric(&result.case, &result.metric);
     has_figure && metric.is_some_and(|metric| metric.unit == result.unit)
 }
 

@@ -1,12 +1,12 @@
 //! The summary of a run: one page with the machine, the costs of common operations, and conclusions.
 //!
-//! Each area defines its rows and conclusions (`cases::Area::summary` and `findings`).
+//! Each area defines its rows and conclusions (`catalog::Area::summary` and `findings`).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use analysis::{Ratio, ratio};
-use cases::{Area, Finding, Select, SummaryRow};
+use catalog::{Area, Finding, Select, SummaryRow};
 use measure::count::parse_count;
 use measure::{Doubt, Metric, Role};
 use results::{CaseResult, Document, Estimate, Interval, Outcome};
@@ -252,7 +252,7 @@ fn side<'r>(
 fn ratio_at(results: &[CaseResult], of: &CaseResult, to: &CaseResult) -> Option<String> {
     let Ratio { mid, low, high } = ratio(of, to, SEED)?;
     let [of_bound, to_bound] = [of, to].map(|r| {
-        let role = cases::metric(&r.case, &r.metric).map(|metric| metric.role);
+        let role = catalog::metric(&r.case, &r.metric).map(|metric| metric.role);
         // The own cost of the measured program does not depend on the other side.
         role != Some(Role::OwnCost) && r.doubts.iter().any(Doubt::is_saturated)
     });

@@ -5,13 +5,20 @@ mod doubts;
 
 use std::collections::BTreeMap;
 
-use analysis::{Answer, Candidate, Choice, Goal, Ratio, SettledBy, choose};
+use analysis::Ratio;
+use cases::concurrency::choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
 use insta::assert_snapshot;
 use measure::Doubt;
 use proptest::prelude::*;
 use report::{Page, answer_text, within_text};
 use results::{CaseResult, Direction, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const WIDE: Page = Page { width: 140, ..NARROW };

@@ -5,6 +5,12 @@ use insta::assert_snapshot;
 use report::{Page, claims_junit, claims_markdown, claims_text};
 use results::{CaseResult, Direction, Document, Estimate, Outcome};
 
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
+
 const FILE: &str = r#"
 [[claim]]
 name = "slower"

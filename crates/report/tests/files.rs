@@ -12,6 +12,12 @@ use report::{Page, file_systems, results_tables};
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 use serde_json::{Map, Value, json};
 
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
+
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 

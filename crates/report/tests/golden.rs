@@ -19,6 +19,12 @@ use results::{
     CaseResult, Direction, Document, FrequencySlope, Interval, Outcome, PointKey, RunInfo, SCHEMA,
 };
 
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
+
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const WIDE: Page = Page { width: 140, ..NARROW };
 const ASCII: Page = Page { unicode: false, ..NARROW };

@@ -3,10 +3,16 @@
 use std::collections::BTreeMap;
 
 use analysis::{Moment, Recorded, Samples};
-use cases::{Case, Extent, Only};
+use catalog::{Case, Extent, Only};
 use measure::{Params, Role, TIME};
 use report::{Report, ReportRun, report_html};
 use results::{CaseResult, Distribution, Document, Estimate, Interval, PerOp, RunInfo, SCHEMA};
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 /// The most bytes of the page of a default run.
 const LARGEST: usize = 1_600_000;
@@ -25,7 +31,7 @@ fn points(case: &Case) -> Vec<Params> {
         };
         all = all.iter().flat_map(with).collect();
     }
-    all.retain(|params| cases::includes(case, params, Extent::Ordinary));
+    all.retain(|params| catalog::includes(case, params, Extent::Ordinary));
     all
 }
 
@@ -98,11 +104,11 @@ fn the_page_of_a_default_run_is_small() {
     let mut recorded = BTreeMap::new();
     // Those of Linux.
     let is_measured = |case: &&Case| {
-        cases::only_by(case).is_none()
-            && !cases::is_beyond(case, cases::Extent::Ordinary)
+        catalog::only_by(case).is_none()
+            && !catalog::is_beyond(case, catalog::Extent::Ordinary)
             && !matches!(case.only, Only::Windows(_))
     };
-    for case in cases::all().into_iter().filter(is_measured) {
+    for case in catalog::all().into_iter().filter(is_measured) {
         for params in points(case) {
             let nth = results.len();
             let of_point = of_point(case, &params, nth);

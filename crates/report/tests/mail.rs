@@ -9,6 +9,12 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use report::{Page, closing_line, results_tables};
 
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
+
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 
 #[test]

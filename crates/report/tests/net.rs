@@ -13,6 +13,12 @@ use report::{Page, closing_line, results_tables};
 use results::{CaseResult, Direction, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
 
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
+
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 
 #[test]

@@ -15,6 +15,12 @@ use report::{
 use results::{CaseResult, Direction, Distribution, Estimate, NextRun, Outcome, PerOp, Source};
 use unicode_width::UnicodeWidthStr;
 
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
+
 const OUTCOMES: [Outcome; 5] = [
     Outcome::Measured,
     Outcome::Unsupported,

@@ -5,6 +5,12 @@ use analysis::study::{MeasuredTable, Size, Study, included, name_systems};
 use report::{Page, StudyLine, StudyPage, studies_table, study_text};
 use results::{CaseResult, Direction, Document, Estimate, RunInfo, SCHEMA};
 
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
+
 fn page(width: usize) -> Page {
     Page { width, colour: false, unicode: true, this_run: false }
 }

@@ -5,11 +5,17 @@ mod run;
 
 use std::time::Duration;
 
-use cases::{AREAS, Area, Finding, Only, Select, SummaryRow};
+use catalog::{Area, Finding, Only, Select, SummaryRow, areas};
 use insta::assert_snapshot;
 use measure::Doubt;
 use report::{Page, summary};
 use results::{CaseResult, Document, Estimate, Interval, Outcome, SCHEMA};
+
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const ASCII: Page = Page { unicode: false, ..NARROW };
@@ -29,7 +35,7 @@ fn document(results: Vec<CaseResult>) -> Document {
 /// A result of this point with `values` of its rounds, whose interval reaches from the least to the greatest.
 fn result(point: &Select, metric: &str, values: [f64; 3]) -> CaseResult {
     let params = point.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let described = cases::metric(point.case, metric).expect("the metric is described");
+    let described = catalog::metric(point.case, metric).expect("the metric is described");
     let [low, median, high] = values;
     CaseResult {
         estimate: Some(Estimate { median, low, high, level: 0.95 }),
@@ -42,7 +48,7 @@ fn result(point: &Select, metric: &str, values: [f64; 3]) -> CaseResult {
 
 /// A figure for every row and finding of every area, all different within an area.
 fn everything() -> Vec<CaseResult> {
-    AREAS.iter().flat_map(|area| everything_of(area)).collect()
+    areas().iter().flat_map(|area| everything_of(area)).collect()
 }
 
 fn everything_of(area: &Area) -> Vec<CaseResult> {
@@ -92,7 +98,7 @@ fn exists_on(system: &str, result: &CaseResult) -> bool {
         Some("epoll" | "fork") => return !on_windows,
         _ => {}
     }
-    match cases::find(&result.case).expect("the case exists").only {
+    match catalog::find(&result.case).expect("the case exists").only {
         Only::Windows(_) => on_windows,
         Only::Linux(_) | Only::Unix(_) => !on_windows,
         Only::Everywhere | Only::X86_64(_) => true,
@@ -125,10 +131,11 @@ fn assert_has_room(mut results: Vec<CaseResult>) {
         }
     }
     for page in [&NARROW, &ASCII] {
-        let text = summary(&document(results.clone()), AREAS, Some(Duration::from_secs(333)), page);
+        let text =
+            summary(&document(results.clone()), areas(), Some(Duration::from_secs(333)), page);
         assert!(text.lines().count() <= 45, "{} lines:\n{text}", text.lines().count());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        for area in AREAS {
+        for area in areas() {
             let is_measured =
                 |row: &&SummaryRow| results.iter().any(|r| row.point.matches(&r.case, &r.params));
             for row in area.summary.iter().filter(is_measured) {
@@ -165,19 +172,19 @@ fn a_usual_run() {
     contended.doubts.push(Doubt::Disturbed);
     results.extend(of("concurrency/worth"));
     results.extend(of("net/answer"));
-    assert_snapshot!("summary_80", summary(&document(results), AREAS, None, &NARROW));
+    assert_snapshot!("summary_80", summary(&document(results), areas(), None, &NARROW));
 }
 
 /// A page on which most figures are marked says what disturbed the machine.
 #[test]
 fn a_machine_that_was_seldom_quiet_is_said_to_be_disturbed() {
     let text = |shares: &[Option<f64>]| {
-        let mut results = everything_of(AREAS[0]);
+        let mut results = everything_of(areas()[0]);
         for (result, share) in results.iter_mut().filter(|r| r.metric == "time").zip(shares) {
             result.quiet_share = *share;
         }
         let wide = Page { width: 200, ..NARROW };
-        summary(&document(results), AREAS, None, &wide)
+        summary(&document(results), areas(), None, &wide)
     };
     let seldom = "The cores were quiet for only 12 % of the time";
     assert!(text(&[Some(0.04), Some(0.12), None, Some(0.9)]).contains(seldom));
@@ -200,7 +207,7 @@ fn said(epoll: [f64; 3], threads: [f64; 3], saturated: &str) -> Vec<String> {
         rate
     });
     let wide = Page { width: 200, ..NARROW };
-    let text = summary(&document(results.into()), AREAS, None, &wide).replace("\n  ", " ");
+    let text = summary(&document(results.into()), areas(), None, &wide).replace("\n  ", " ");
     text.lines().filter(|line| line.starts_with("- ")).map(str::to_owned).collect()
 }
 
@@ -240,7 +247,7 @@ fn a_crossing_is_a_value_or_one_side_of_all_that_was_measured() {
             [at(memory, "time", 1e5), at(memory, "spawn", 1e5 * ratio)]
         });
         let results = rows.chain([crossing]).collect();
-        let text = summary(&document(results), AREAS, None, &Page { width: 200, ..NARROW });
+        let text = summary(&document(results), areas(), None, &Page { width: 200, ..NARROW });
         let text = text.replace("\n  ", " ");
         text.lines().find(|line| line.starts_with("- ")).map(str::to_owned)
     };
@@ -270,7 +277,7 @@ fn a_doubt_about_the_time_applies_to_all_metrics_of_a_point() {
     for doubtful in [false, true] {
         time.doubts = if doubtful { vec![Doubt::Disturbed] } else { Vec::new() };
         let results = [&[time.clone()][..], &metrics].concat();
-        let text = summary(&document(results), AREAS, None, &Page { width: 200, ..NARROW });
+        let text = summary(&document(results), areas(), None, &Page { width: 200, ..NARROW });
         let lines: Vec<&str> =
             text.lines().filter(|line| line.contains("sync") || line.contains("Sync")).collect();
         assert_eq!(lines.len(), 2, "{text}");

@@ -13,6 +13,12 @@ use report::workbook;
 use results::{CaseResult, Document, Outcome};
 use zip::ZipArchive;
 
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
+
 /// The parts of a ZIP archive, by name.
 fn parts(bytes: &[u8]) -> BTreeMap<String, String> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).unwrap();

@@ -334,6 +334,17 @@ pub struct PerOp {
     pub calls: BTreeMap<String, f64>,
 }
 
+impl PerOp {
+    /// Names of counts, as metrics have them.
+    pub const SYSCALLS: &str = "syscalls";
+    /// See [`Self::voluntary_switches`].
+    pub const VOLUNTARY_SWITCHES: &str = "voluntary-switches";
+    /// See [`Self::involuntary_switches`].
+    pub const INVOLUNTARY_SWITCHES: &str = "involuntary-switches";
+    /// See [`Self::page_faults`].
+    pub const PAGE_FAULTS: &str = "page-faults";
+}
+
 impl Document {
     /// The name of the system that was measured (`--on NAME`), if it was one of several, or was named.
     pub fn system(&self) -> Option<&str> {

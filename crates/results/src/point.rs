@@ -36,7 +36,7 @@ impl fmt::Display for PointKey {
 /// Serializes a point as its text, for fields named `label`.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn serialize_label<S: Serializer>(
     point: &impl fmt::Display,
     serializer: S,

@@ -72,13 +72,13 @@ pub(crate) struct Round {
 impl Evidence {
     /// No evidence yet, except that a point which this system lacks is unsupported.
     pub fn new(point: Point) -> Self {
-        let missing = cases::find(&point.case).and_then(|case| case.missing_here());
+        let missing = catalog::find(&point.case).and_then(|case| case.missing_here());
         Self::where_missing(point, missing.map(str::to_owned))
     }
 
     /// The same on another system, which may lack the point for this reason.
     pub fn where_missing(point: Point, missing: Option<String>) -> Self {
-        let trials = cases::trials_of(&point.case, &point.params);
+        let trials = catalog::trials_of(&point.case, &point.params);
         let of_trials = trials.is_some();
         Self {
             point,
@@ -137,7 +137,7 @@ impl Evidence {
             group,
             area: 0,
             is_asked: false,
-            is_in_summary: cases::is_in_summary(&self.point.case, &self.point.params),
+            is_in_summary: catalog::is_in_summary(&self.point.case, &self.point.params),
             planned,
             planned_per_boot,
             at_most: match plan.has_boots() || is_long {

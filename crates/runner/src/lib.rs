@@ -52,3 +52,10 @@ pub use recorded::recorded;
 pub use run::{Ended, Ending, Request, begin, machine_differences, resume, to_resume};
 pub use timebase::{best_clock, timebase_on};
 pub use user::{commands, functions};
+
+/// Tests have the areas of the program.
+#[cfg(test)]
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}

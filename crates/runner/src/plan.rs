@@ -12,7 +12,7 @@ mod points;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cases::{Case, Extent, only_by, trials_of};
+use catalog::{Case, Extent, only_by, trials_of};
 use measure::user_code::UserCode;
 use serde::{Deserialize, Serialize};
 
@@ -102,7 +102,7 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
         _ => unasked(choose(&options.filters)?)?,
     };
     if options.filters.is_empty() {
-        cases.retain(|case| !cases::is_beyond(case, extent_of(options)));
+        cases.retain(|case| !catalog::is_beyond(case, extent_of(options)));
     }
     for name in options.params.keys() {
         if !cases.iter().any(|case| case.params.iter().any(|param| param.name == name)) {
@@ -566,7 +566,7 @@ mod tests {
             plan(&options, &[0, 1], 7).unwrap().budget_ms
         };
         // What only another system has takes no time; the least budget of a run is 12 s, of a quick one 5 s.
-        let missing = cases::area("memory").unwrap().cases.iter();
+        let missing = catalog::area("memory").unwrap().cases.iter();
         let missing = missing.filter(|case| case.missing_here().is_some()).count() as u64;
         let ordinary = budget_ms("memory", false) - missing * 500;
         assert!(ordinary <= 36_000, "{ordinary} ms");

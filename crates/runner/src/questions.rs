@@ -102,7 +102,7 @@ fn key(point: &Point) -> PointKey {
 
 /// The results that a point will have.
 fn expected(point: &Point) -> Vec<CaseResult> {
-    let Some(case) = cases::find(&point.case) else { return Vec::new() };
+    let Some(case) = catalog::find(&point.case) else { return Vec::new() };
     let exact = Some(Estimate { median: 1.0, low: 1.0, high: 1.0, level: measure::stats::LEVEL });
     let of_metric = |metric: &measure::Metric| CaseResult {
         estimate: exact,

@@ -237,7 +237,7 @@ pub fn machine_differences(begun: &Document, clock: &ClockFacts) -> Vec<Differen
 /// ended.
 pub(crate) fn conclude(store: &mut Store, id: String, complete: bool) -> Result<Ended, RunError> {
     let mut document = store.document(&id)?;
-    let derived = analysis::derived(&document.results, document.run.seed);
+    let derived = catalog::derived(&document.results, document.run.seed);
     let is_changed = complete || !derived.is_empty();
     document.results.extend(derived);
     if complete {

@@ -211,7 +211,7 @@ impl<'a> RunState<'a> {
     /// The results so far, with those that follow from several points.
     pub(crate) fn results(&self) -> Vec<CaseResult> {
         let mut results = self.results_by(&self.core());
-        let derived = analysis::derived(&results, self.plan.seed);
+        let derived = catalog::derived(&results, self.plan.seed);
         results.extend(derived);
         results
     }

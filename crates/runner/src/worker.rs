@@ -72,7 +72,7 @@ pub(crate) fn write_round(order: &RoundOrder, out: &mut dyn Write) {
 /// Makes a round if what it needs is `ready`.
 fn print_round(order: &RoundOrder, out: &mut dyn Write, ready: Result<(), CaseError>) {
     let mut round = Round::new(order, out);
-    let result = ready.and_then(|()| match cases::find(&order.case) {
+    let result = ready.and_then(|()| match catalog::find(&order.case) {
         None => Err(CaseError::Unsupported(format!("this worker knows no case {}", order.case))),
         Some(case) => match case.missing_here() {
             Some(reason) => Err(CaseError::Unsupported(reason.to_owned())),

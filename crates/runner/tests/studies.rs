@@ -4,6 +4,12 @@ use analysis::claim::{Content, Scope, Side};
 use analysis::study::{NAMES, Size, Study, included};
 use runner::{Options, Plan, Point, Selection, plan};
 
+/// Tests have the areas of the program.
+#[ctor::ctor(unsafe)]
+fn install_areas() {
+    cases::install();
+}
+
 /// A default run of a study, in ms.
 const DEFAULT_MS_AT_MOST: u64 = 4 * 60 * 1000;
 

@@ -83,7 +83,7 @@ impl ServerReport {
 /// calls are counted at `tracepoint`, if one is given and may be used.
 ///
 /// # Errors
-/// Those of serving.
+/// Errors of serving.
 pub fn host(server: &Server, tracepoint: Option<u64>) -> std::io::Result<()> {
     let (counters, stop, address) = (server.counters(), server.stop(), server.address());
     let report = move |counter: Option<&ProcessCounter>| ServerReport::with(&counters, counter);
@@ -134,7 +134,7 @@ impl Hosted {
     /// Kills it without serving its remaining clients.
     ///
     /// # Errors
-    /// As of [`Hosted::stop`].
+    /// See [`Hosted::stop`].
     pub fn end_now(self) -> Result<(), CaseError> {
         self.0.end_now()
     }

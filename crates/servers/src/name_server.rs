@@ -115,7 +115,7 @@ fn answer(message: &mut [u8; MESSAGE_AT_MOST], length: usize) -> Option<usize> {
 /// Asks the name server for an address of [`NAME`], as a stub resolver does: with a new socket.
 ///
 /// # Errors
-/// Those of the socket; `TimedOut` if no answer comes within a second; `InvalidData` if it is no answer.
+/// Errors of the socket; `TimedOut` if no answer comes within a second; `InvalidData` if the answer is malformed.
 pub(crate) fn resolve(server: SocketAddr) -> io::Result<()> {
     static NEXT: AtomicU16 = AtomicU16::new(1);
     let id = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();

@@ -70,7 +70,7 @@ impl RemoteReports {
     /// Connects.
     ///
     /// # Errors
-    /// Those of connecting.
+    /// Errors of connecting.
     pub fn connect(address: SocketAddr) -> Result<Self, CaseError> {
         let of = |e: std::io::Error| {
             CaseError::from_io(&format!("the server's report at {address}"), &e)

@@ -174,7 +174,7 @@ impl Task {
     /// Does the work once.
     ///
     /// # Errors
-    /// Those of its calls.
+    /// Errors of the system calls.
     pub fn perform(&self) -> io::Result<()> {
         match self {
             Self::None => Ok(()),

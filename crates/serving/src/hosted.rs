@@ -140,7 +140,7 @@ impl<L, R> Hosted<L, R> {
     /// children would outlive it, it is stopped instead.
     ///
     /// # Errors
-    /// As of [`Hosted::stop`].
+    /// See [`Hosted::stop`].
     pub fn end_now(mut self) -> Result<(), CaseError> {
         if children_end_with_parent() {
             let _ = self.child.kill();

@@ -9,7 +9,7 @@
 use super::figure::{Contrast, Figure, Range};
 use super::region::ScaledRegion;
 use crate::change::DISTURBED;
-use crate::crossover::locate;
+use crate::crossing::locate;
 use crate::evidence::Moderation;
 
 /// Bisections by which an end of the interval is sought between two measured values.

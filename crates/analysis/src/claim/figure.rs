@@ -3,8 +3,7 @@
 
 use std::rc::Rc;
 
-use cases::concurrency::metrics::CPU_USE;
-use measure::{Combine, Direction};
+use measure::{Combine, Direction, Role};
 use results::{CaseResult, GROUP, LEAST_ROUNDS, PointKey};
 
 use super::found::Datum;
@@ -143,9 +142,10 @@ fn toward(factor: f64, own: f64, other: f64) -> f64 {
 /// The CPU time of a trial divided by its elapsed time, if it was measured beside the figure.
 fn cpu_share(datum: &Datum) -> Option<f64> {
     let is_beside = |result: &&CaseResult| {
-        result.metric == CPU_USE.name
-            && result.case == datum.result.case
+        let metric = || catalog::metric(&result.case, &result.metric);
+        result.case == datum.result.case
             && result.params == datum.result.params
+            && metric().is_some_and(|metric| metric.role == Role::CpuShare)
     };
     let estimate = datum.document.results.iter().find(is_beside)?.estimate?;
     Some(estimate.median).filter(|share| *share > 0.0)
@@ -153,7 +153,7 @@ fn cpu_share(datum: &Datum) -> Option<f64> {
 
 /// Whether the figure has no variance: the step of a clock, the sum of events that should never happen.
 fn is_fact(result: &CaseResult) -> bool {
-    let combine = cases::metric(&result.case, &result.metric).map(|metric| metric.combine);
+    let combine = catalog::metric(&result.case, &result.metric).map(|metric| metric.combine);
     let one_value = || {
         result.round_values.is_empty()
             && result.estimate.is_some_and(|estimate| estimate.low == estimate.high)

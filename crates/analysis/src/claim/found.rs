@@ -189,8 +189,8 @@ pub(super) fn why_not(result: &CaseResult) -> String {
 fn why_absent(side: &Side, documents: &[&Document]) -> NoFigures {
     let case = &side.case.value;
     let of_case = |document: &&Document| document.results.iter().any(|result| &result.case == case);
-    let missing_here = cases::find(case).and_then(|case| case.missing_here());
-    let only_by = cases::find(case).and_then(cases::only_by);
+    let missing_here = catalog::find(case).and_then(|case| case.missing_here());
+    let only_by = catalog::find(case).and_then(catalog::only_by);
     NoFigures::not_measured(match (documents.iter().any(of_case), missing_here, only_by) {
         (true, ..) => {
             let params = side.params.iter();

@@ -2,7 +2,7 @@
 //!
 //! A name is known if a case of this oscost has it, or one of the given documents, which another version may have written.
 
-use cases::{Case, Param, Takes};
+use catalog::{Case, Param, Takes};
 use measure::count::{parse_count, parse_duration};
 use results::{CaseResult, Document};
 
@@ -112,12 +112,12 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     fn of(side: &'a Side, documents: &'a [Document]) -> Result<Self, FileError> {
-        let case = cases::find(&side.case.value);
+        let case = catalog::find(&side.case.value);
         let results = documents.iter().flat_map(|document| &document.results);
         let results: Vec<_> = results.filter(|result| result.case == side.case.value).collect();
         if case.is_none() && results.is_empty() {
             let name = &side.case.value;
-            let hint = suggestion(name, cases::all().iter().map(|case| case.label()));
+            let hint = suggestion(name, catalog::all().iter().map(|case| case.label()));
             let problem = format!("no case is named {name:?}{hint}; `oscost list` shows all cases");
             return Err(FileError::new(side.case.at, problem));
         }
@@ -185,7 +185,7 @@ impl<'a> Known<'a> {
     /// The unit of the side's metric.
     fn unit(&self) -> Result<String, FileError> {
         let name = &self.side.metric.value;
-        let of_case = cases::metric(&self.side.case.value, name).filter(|_| self.case.is_some());
+        let of_case = catalog::metric(&self.side.case.value, name).filter(|_| self.case.is_some());
         if let Some(metric) = of_case {
             return Ok(metric.unit.to_owned());
         }

@@ -1,14 +1,13 @@
 //! Counts per operation as metrics: what the kernel did, and what a system made its host's kernel do, from the untimed pass.
 
-use cases::time::metrics::{INVOLUNTARY_SWITCHES, PAGE_FAULTS, VOLUNTARY_SWITCHES};
 use results::PerOp;
 
 /// Their names, as those of the same counts of whole commands.
 pub(super) const NAMES: [&str; 7] = [
-    "syscalls",
-    VOLUNTARY_SWITCHES.name,
-    INVOLUNTARY_SWITCHES.name,
-    PAGE_FAULTS.name,
+    PerOp::SYSCALLS,
+    PerOp::VOLUNTARY_SWITCHES,
+    PerOp::INVOLUNTARY_SWITCHES,
+    PerOp::PAGE_FAULTS,
     "host-syscalls",
     "host-switches",
     "host-ptrace-stops",

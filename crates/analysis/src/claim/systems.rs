@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn systems_that_were_not_started_are_named_so() {
-        let native = crate::simulated::document("native", Vec::new());
-        let mut gone = crate::simulated::document("wine", Vec::new());
+        let native = simulated::document("native", Vec::new());
+        let mut gone = simulated::document("wine", Vec::new());
         gone.machine.remove("os");
         let mut started = native.clone();
         started.machine.insert("os".to_owned(), "Linux".into());

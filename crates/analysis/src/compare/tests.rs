@@ -8,8 +8,8 @@ use results::{Direction, Estimate, FrequencySlope, Interval, NextRun, Reference,
 
 use super::*;
 use crate::frequency::{Frequencies, cpu_differences};
-use crate::simulated::noise;
 use crate::verdict::Verdict;
+use simulated::noise;
 use systems::in_turn;
 
 mod blocks;

@@ -5,8 +5,8 @@ use results::{CaseResult, Document, PointKey};
 use super::*;
 use crate::columns::compare_columns;
 use crate::dimension::Dimension;
-use crate::simulated::{AsPoint, document, noise, rounds_of};
 use crate::table::{Question, tabulate};
+use simulated::{AsPoint, document, noise, rounds_of};
 
 /// A time at a point whose rounds differ from pass to pass by `of_pass` and by their own noise.
 fn time(point: impl AsPoint, ns: f64, of_pass: &[f64], own: f64, rng: &mut StdRng) -> CaseResult {

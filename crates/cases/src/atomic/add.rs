@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use super::{CacheLine, RATE, TRIALS, WORKERS, share};
 use crate::Case;
 
-/// On a line of one's own.
+/// Addition to a cache line that one thread uses.
 pub const PRIVATE: Case = Case {
     operation: "One atomic addition of 1 to a 64-bit value that only this CPU uses, sequentially consistent.",
     comparable_to: "stress-ng's `atomic` mixes such operations; libMicro's `atomic_inc` is not part of it on Linux.",
@@ -18,7 +18,7 @@ pub const PRIVATE: Case = Case {
     ..Case::new("atomic", "add")
 };
 
-/// On a line that several CPUs use.
+/// Addition to a cache line that several CPUs use.
 pub const SHARED: Case = Case {
     name: "add-shared",
     operation: "One atomic addition of 1 to a 64-bit value that all threads add to, as one of them sees it.",

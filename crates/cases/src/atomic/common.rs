@@ -1,4 +1,4 @@
-//! What the cases of atomic operations share: a cache line, and how several CPUs operate on the same one.
+//! Shared by the cases of atomic operations: a cache line, and a measurement of several CPUs that operate on one line.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,32 +9,32 @@ use measure::{CaseError, Metric, Params, Role, Round, TIME};
 use crate::together::{Work, cpus_of, in_sum, together};
 use crate::{Param, Takes, Trials, count_of};
 
-/// How long the threads operate.
+/// Time for which the threads operate.
 const SPAN: Duration = Duration::from_millis(10);
-/// Operations between two looks at the clock.
+/// Operations between two clock reads.
 const BATCH: u64 = 1_000;
 
-/// Operations in a second.
+/// Operations of all threads per second.
 pub const RATE: Metric =
     Metric::higher("rate", "ops/s", "operations per second of all threads together")
         .with(Role::SameAs(TIME.name));
 
-/// How many threads share the line.
+/// The number of threads that share the line.
 pub const WORKERS: Param = Param::new("workers", &["2", "1xcpus"])
     .meaning("how many threads, each on a CPU of its own, operate on the same cache line")
     .full(&["1", "2", "1xcpus"])
     .takes(Takes::Count(1024));
 
-/// How the shared cases are measured.
+/// Trial settings of the shared cases.
 pub const TRIALS: Option<Trials> = Some(Trials::new(|_: &Params| SPAN));
 
-/// A value on a pair of cache lines of its own: some processors fetch two at once.
+/// A value alone on a pair of cache lines: some processors fetch two at once.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub struct CacheLine(pub AtomicU64);
 
-/// Measures `operate` by several threads on one line, of whose final value `is_right` judges, given the number of operations
-/// and the value.
+/// Measures `operate` by several threads on one line. `is_right` checks the line's final value, given the number of operations
+/// and that value.
 ///
 /// # Errors
 /// `Unsupported` if there are fewer CPUs than threads; `Implausible` if operations were lost.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use super::{CacheLine, RATE, TRIALS, WORKERS, share};
 use crate::Case;
 
-/// On a line of one's own.
+/// Compare-and-swap on a cache line that one thread uses.
 pub const PRIVATE: Case = Case {
     operation: "One load of a 64-bit value that only this CPU uses, and one compare-and-swap, sequentially consistent, \
                 that makes it 1 more and succeeds.",
@@ -19,7 +19,7 @@ pub const PRIVATE: Case = Case {
     ..Case::new("atomic", "compare-and-swap")
 };
 
-/// On a line that several CPUs use.
+/// Compare-and-swap on a cache line that several CPUs use.
 pub const SHARED: Case = Case {
     name: "compare-and-swap-shared",
     operation: "One increment of a 64-bit value that all threads increment, as one of them sees it: a load and a \

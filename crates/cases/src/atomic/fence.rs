@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, fence};
 use super::{CacheLine, RATE, TRIALS, WORKERS, share};
 use crate::Case;
 
-/// On a line of one's own.
+/// Store and fence on a cache line that one thread uses.
 pub const PRIVATE: Case = Case {
     operation: "One store to a cache line that only this CPU uses, and one sequentially consistent fence, which waits \
                 until the store is in the cache.",
@@ -19,7 +19,7 @@ pub const PRIVATE: Case = Case {
     ..Case::new("atomic", "fence")
 };
 
-/// On a line that several CPUs use.
+/// Store and fence on a cache line that several CPUs use.
 pub const SHARED: Case = Case {
     name: "fence-shared",
     operation: "One store to a cache line that all threads store to, and one sequentially consistent fence, as one of \
@@ -33,7 +33,7 @@ pub const SHARED: Case = Case {
     ..PRIVATE
 };
 
-/// The value that is stored.
+/// The value that the store writes.
 const STORED: u64 = 0x5a5a;
 
 #[inline(always)]

@@ -11,7 +11,7 @@ use crate::{Case, Param, Takes, value_of};
 /// The value that ends the second thread.
 const END: u64 = u64::MAX;
 
-/// A cache line, there and back.
+/// Transfer of a cache line to another CPU and back.
 pub const CASE: Case = Case {
     operation: "One transfer of a cache line to another CPU and back: this thread stores a number, a thread on the \
                 other CPU, which waits for it actively, answers with the next number, for which this thread waits.",
@@ -50,7 +50,7 @@ pub const CASE: Case = Case {
     ..Case::new("atomic", "handoff")
 };
 
-/// Ends the second thread, also if this one fails.
+/// Ends the second thread when dropped, also if this thread fails.
 struct EndOnDrop<'a>(&'a AtomicU64);
 
 impl Drop for EndOnDrop<'_> {
@@ -59,7 +59,7 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-/// Hands the line over and waits until it is back; the number that it then has.
+/// Hands the line to the second thread and waits until it is back. Returns the number that the line then holds.
 #[inline(always)]
 fn transfer(line: &AtomicU64, number: u64) -> u64 {
     line.store(number + 1, Release);
@@ -69,12 +69,12 @@ fn transfer(line: &AtomicU64, number: u64) -> u64 {
     number + 2
 }
 
-/// Answers each odd number with the next, until the end.
+/// Answers each odd number with the next, until the value is `END`.
 fn answer(line: &AtomicU64) {
     loop {
         match line.load(Acquire) {
             END => return,
-            // A store of the end in between must not be overwritten.
+            // A compare-and-swap does not overwrite `END`, which may have been stored meanwhile.
             odd if odd % 2 == 1 => {
                 let _ = line.compare_exchange(odd, odd + 1, Release, Relaxed);
             }
@@ -83,7 +83,7 @@ fn answer(line: &AtomicU64) {
     }
 }
 
-/// The two CPUs, of which the second measures.
+/// The two CPUs; the second one measures.
 fn pair(asked_for: &str, cpus: &[usize]) -> Result<[usize; 2], CaseError> {
     let unsupported = |text: String| Err(CaseError::Unsupported(text));
     if cpus.len() < 2 {

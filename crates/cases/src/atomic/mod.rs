@@ -1,4 +1,4 @@
-//! What atomic operations cost, on a cache line of one's own and on one that several CPUs share.
+//! The costs of atomic operations on a cache line that one thread uses, and on one that several CPUs share.
 
 mod add;
 mod common;
@@ -15,7 +15,7 @@ use crate::{Area, Case, Extent};
 /// The area.
 pub const AREA: Area = Area { includes, ..Area::new("atomic", CASES) };
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &add::PRIVATE,
     &compare_and_swap::PRIVATE,
@@ -26,7 +26,7 @@ const CASES: &[&Case] = &[
     &handoff::CASE,
 ];
 
-/// A quick run has no more threads than two.
+/// A quick run has at most two threads.
 fn includes(params: &Params, extent: Extent) -> bool {
     extent != Extent::Quick || params.get("workers").is_none_or(|workers| workers == "2")
 }

@@ -6,22 +6,21 @@ use measure::time::Stopwatch;
 use measure::{CaseError, Round};
 use std::hint::black_box;
 
-/// How a clock of the kernel is read.
+/// The parameter `via`: how a clock of the kernel is read.
 pub const VIA: Param = Param::new("via", &["vdso", "syscall"]).meaning(
     "whether the C library's function reads the clock, through the vDSO, or a \
      system call",
 );
 
-/// What all clocks have in common.
+/// A case with the definitions that all clocks have in common.
 pub const fn clock(name: &'static str) -> Case {
     Case { core_bound: true, metrics: properties::METRICS, ..Case::new("clock", name) }
 }
 
-/// Measures the cost of `read` and the properties of the clock. `units` converts a reading to a number
-/// of units of `ns_per_unit`.
+/// Measures the cost of `read` and the properties of the clock. `units` converts a reading to a number of units of `ns_per_unit`.
 ///
 /// # Errors
-/// As [`Round::time`].
+/// Errors of [`Round::time`].
 pub fn measure_clock<R>(
     round: &mut Round,
     ns_per_unit: f64,
@@ -38,7 +37,7 @@ pub fn measure_clock<R>(
 /// Times `read`, which writes the time to a buffer in units of 100 ns, and reports the properties of its clock.
 ///
 /// # Errors
-/// Those that [`Round::time`] returns.
+/// Errors of [`Round::time`].
 #[cfg(windows)]
 pub fn measure_file_time(
     round: &mut Round,
@@ -64,11 +63,10 @@ pub fn report_properties(round: &mut Round, ns_per_unit: f64, read: impl Fn() ->
     properties::across_cpus(round, &read);
 }
 
-/// As [`measure_clock`], for the time stamp counter, whose rate is calibrated first: to about 0.01 %,
-/// within 1 ms.
+/// Measures a reading of the time stamp counter, whose rate is calibrated first: to about 0.01 %, within 1 ms.
 ///
 /// # Errors
-/// As [`measure_clock`].
+/// Errors of [`Round::time`].
 #[allow(dead_code, reason = "not on every system")]
 pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), CaseError> {
     let ns_per_tick = || {
@@ -78,13 +76,13 @@ pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(
         }
         watch.elapsed().get() / read().saturating_sub(start).max(1) as f64
     };
-    // The median: an interrupt between the readings of the two clocks distorts one rate.
+    // The median is used, since an interrupt between the readings of the two clocks distorts one rate.
     let mut rates = [ns_per_tick(), ns_per_tick(), ns_per_tick()];
     rates.sort_by(f64::total_cmp);
     measure_clock(round, rates[1], &read, |ticks| ticks)
 }
 
-/// Checks that a clock could be read. The buffer still holds 0 if the call failed.
+/// Checks that a clock could be read: if the call failed, the buffer still holds 0.
 ///
 /// # Errors
 /// The last error of the system.

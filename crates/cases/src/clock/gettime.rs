@@ -15,7 +15,7 @@ const CLOCKS: &[&str] = &[
     "tai",
 ];
 
-/// Those that programs use, the first seven; the others are read like one of them.
+/// The clocks that most programs use; each of the others is read like one of these.
 const USUAL_CLOCKS: &[&str] = CLOCKS.split_at(7).0;
 
 /// All clocks of the kernel.
@@ -94,7 +94,7 @@ pub const CASE: Case = Case {
             other => return Err(CaseError::Unsupported(format!("there is no clock {other}"))),
         };
 
-        // The reading is not copied, since a copy would wait for the stores of the call.
+        // The call writes to the final buffer: a copy of the reading would wait for the call's stores.
         let by_vdso = |now: &mut libc::timespec| {
             // SAFETY: `now` is a valid buffer for the reading.
             unsafe { libc::clock_gettime(id, now) };

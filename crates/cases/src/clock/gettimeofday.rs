@@ -1,7 +1,7 @@
 use super::{VIA, clock};
 use crate::{Case, on_linux};
 
-/// The wall clock by its older interface.
+/// The wall clock, read by gettimeofday.
 pub const CASE: Case = Case {
     operation: "One gettimeofday, by the C library's function or by a system call.",
     comparable_to: "libMicro's `gettimeofday` calls the C library's function, and stress-ng's \

@@ -20,7 +20,7 @@ pub(crate) use common::*;
 
 use measure::TIME;
 
-use crate::{Area, Case, Finding, Select, SummaryRow};
+use crate::{Area, Case, Counterpart, Finding, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -33,10 +33,28 @@ pub const AREA: Area = Area {
         less: "Reading the clock through the vDSO costs {} as much as by a system call.",
         equal: "Reading the clock through the vDSO costs as much as by a system call ({}).",
     }],
+    counterparts: &[
+        Counterpart {
+            unix: Select::point("clock/gettimeofday", &[("via", "vdso")]),
+            windows: Select::case("clock/query-performance-counter"),
+        },
+        Counterpart {
+            unix: Select::point("clock/gettime", &[("id", "monotonic-coarse"), ("via", "vdso")]),
+            windows: Select::case("clock/get-tick-count-64"),
+        },
+        Counterpart {
+            unix: Select::point("clock/gettime", &[("id", "realtime-coarse"), ("via", "vdso")]),
+            windows: Select::case("clock/get-system-time-as-file-time"),
+        },
+        Counterpart {
+            unix: Select::point("clock/gettime", &[("id", "realtime"), ("via", "vdso")]),
+            windows: Select::case("clock/get-system-time-precise"),
+        },
+    ],
     ..Area::new("clock", CASES)
 };
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &gettime::CASE,
     &gettimeofday::CASE,

@@ -9,19 +9,19 @@ use measure::{Combine, Round, metrics};
 use platform::counters::involuntary_switches;
 use platform::cpu::pin_thread;
 
-/// The most changes of a clock that are recorded.
+/// Maximum number of changes of a clock that are recorded.
 const CHANGES: usize = 20_000;
 /// Readings of the clock between two checks of the time limit.
 const BURST: usize = 64;
-/// How long a clock is read after its first change, and how long one that is not expected to change.
+/// Time for which a clock is read after its first change, or in all if it is not expected to change.
 pub const BRIEFLY: Duration = Duration::from_millis(1);
-/// How long a clock is read until its first change: longer than the tick of most kernels.
+/// Time to wait for the first change of a clock: longer than the tick of most kernels.
 pub const UNTIL_TICK: Duration = Duration::from_millis(12);
-/// How long a thread may take to move to its CPU.
+/// Maximum time for a thread to move to its CPU.
 const UNTIL_THERE: Duration = Duration::from_millis(100);
 
 metrics! {
-    /// The metrics of every clock; the steps back are those of all rounds together.
+    /// Metrics of every clock; steps back are summed over all rounds.
     pub const METRICS: [
         STEP = lower("step", "ns").combined(Combine::Least),
             "the smallest difference between two consecutive readings that differ";
@@ -34,8 +34,8 @@ metrics! {
     ]
 }
 
-/// Reports `step`, `granularity` and `back` of a clock, which is read in a loop on this CPU. Reports no
-/// step and no granularity if the clock did not change within `patience`.
+/// Reads a clock in a loop on this CPU and reports `step`, `granularity` and `back`. Reports neither step nor granularity if the
+/// clock does not change within `patience`.
 pub fn on_one_cpu(round: &mut Round, ns_per_unit: f64, patience: Duration, read: impl Fn() -> u64) {
     if round.order().mode != Mode::Sample {
         return;
@@ -55,16 +55,15 @@ pub fn across_cpus(round: &mut Round, read: impl Fn() -> u64 + Sync) {
     if others.is_empty() || round.order().mode != Mode::Sample {
         return;
     }
-    // A different CPU in each round, so that a run covers many.
+    // Each round takes a different CPU, so that a run covers many.
     let other = others[std::process::id() as usize % others.len()];
     if let Some(back) = backward_between(|| pin_thread(other).is_ok(), read) {
         round.metric(&BACK_ACROSS_CPUS, back as f64);
     }
 }
 
-/// The patience for a clock that ticks every second. If the next tick is less than 150 ms away, sleeps
-/// until just before it, which takes 11 ms on average over all rounds; otherwise, in most rounds, does
-/// not wait for the tick.
+/// Maximum time to wait for a change of a clock that ticks every second. If the next tick is less than 150 ms away, sleeps until
+/// just before it (11 ms on average over all rounds); most rounds do not wait for the tick.
 pub fn patience_for_the_second() -> Duration {
     const SOON: Duration = Duration::from_millis(150);
     const BEFORE: Duration = Duration::from_millis(1);
@@ -115,9 +114,9 @@ fn watch(patience: Duration, read: impl Fn() -> u64) -> ClockProperties {
     ClockProperties { step_and_granularity, back }
 }
 
-/// Lets this thread and another one read a clock for 1 ms, each after it has loaded the latest reading
-/// of both, and counts the readings lower than that. `None` if the other thread did not reach its CPU
-/// in time.
+/// Counts the readings of a clock that are lower than the latest one of another thread: this thread and another one read the
+/// clock for 1 ms, and each loads the latest reading of both before its own. `None` if the other thread did not reach its CPU in
+/// time.
 fn backward_between(
     take_place: impl FnOnce() -> bool + Send,
     read: impl Fn() -> u64 + Sync,
@@ -138,7 +137,7 @@ fn backward_between(
             }
             let mut back = 0;
             ready.store(true, Ordering::Release);
-            // Once more after the end, so that even a thread that started late has compared.
+            // A last comparison after the end makes even a thread that started late compare once.
             while !stop.load(Ordering::Acquire) {
                 back += burst();
             }
@@ -171,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// The patience for changes that occur at once, unless the machine is busy.
+    /// Time limit for changes that occur at once, unless the machine is busy.
     const LONG: Duration = Duration::from_secs(10);
 
     #[test]
@@ -219,7 +218,7 @@ mod tests {
         let mine = std::thread::current().id();
         let ns = || 1_000_000_000 + base.elapsed().as_nanos() as u64;
         let behind = || ns() - if std::thread::current().id() == mine { 0 } else { 500_000_000 };
-        // On a busy machine the other thread may start too late.
+        // Repeats the measurement, since the other thread may start too late on a busy machine.
         let repeated = |read: &(dyn Fn() -> u64 + Sync)| {
             (0..100).find_map(|_| backward_between(|| true, read)).unwrap()
         };

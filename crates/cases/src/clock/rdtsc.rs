@@ -1,7 +1,7 @@
 use super::clock;
 use crate::{Case, Only, Param, on_x86_64};
 
-/// Whether a fence keeps the reading in program order.
+/// The parameter `fence`: whether a fence keeps the reading in program order.
 pub const FENCE: Param = Param::new("fence", &["none", "lfence"])
     .meaning("whether an lfence keeps the reading in program order");
 
@@ -27,7 +27,7 @@ pub const CASE: Case = Case {
                 }
             })
         } else {
-            // SAFETY: as above.
+            // SAFETY: the instruction exists on every x86-64; it touches no memory.
             super::measure_tsc(round, || unsafe { _rdtsc() })
         }
     }),

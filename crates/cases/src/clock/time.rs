@@ -16,7 +16,10 @@ pub const CASE: Case = Case {
 
         use super::{check_reading, properties};
 
-        /// As [`super::measure_clock`], but waits for a tick in few rounds only.
+        /// Measures a clock that ticks every second, for whose tick few rounds wait.
+        ///
+        /// # Errors
+        /// Errors of [`super::measure_clock`].
         fn measure(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), CaseError> {
             check_reading("time", read())?;
             round.time(|| {

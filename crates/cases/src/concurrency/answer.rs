@@ -15,11 +15,10 @@ use super::options::{FOREGROUND, INSTRUCTIONS, work_of};
 use super::trial::measure;
 use crate::{Case, Param, Takes, Trials, count_of, value_of};
 
-/// The parameter that names a file of jobs, with its checksum after a `#`. It replaces `jobs`, `length`
-/// and `bound`.
+/// The parameter `list`: a file of jobs, with its checksum after a `#`. It replaces `jobs`, `length` and `bound`.
 pub const LIST: &str = "list";
-/// The parameter with the share of each described job in which it holds the lock that all jobs share; without it there is
-/// no lock.
+/// The parameter `locked`: the share of each described job during which it holds the lock that all jobs share. Without it there
+/// is no lock.
 pub const LOCKED: &str = "locked";
 
 pub const CASE: Case = Case {
@@ -68,7 +67,7 @@ pub const CASE: Case = Case {
     ..Case::new("concurrency", "answer")
 };
 
-/// The jobs that the parameters describe, or those in the file that they name, ordered by arrival.
+/// Jobs that the parameters describe, or those in the file that they name, ordered by arrival.
 ///
 /// # Errors
 /// `Failed` if the file has changed since the run was planned.
@@ -92,7 +91,7 @@ pub fn list_of(params: &Params) -> Result<JobList, CaseError> {
     }
 }
 
-/// The candidates for these jobs on `cpus` CPUs: executor, degree and order.
+/// The candidates for these jobs on `cpus` CPUs, each with an executor, a degree and an order.
 pub fn candidates(list: &JobList, cpus: usize) -> Vec<Params> {
     let jobs = &list.jobs;
     let all_at_once = jobs.len().min(DEGREE_AT_MOST);
@@ -119,12 +118,13 @@ pub fn candidates(list: &JobList, cpus: usize) -> Vec<Params> {
     ways.collect()
 }
 
-/// The time of a trial, estimated for two CPUs.
+/// Estimated time of a trial on two CPUs.
 pub fn takes(params: &Params) -> Duration {
     foreground::takes(params, takes_once(params, 2))
 }
 
-/// The sum of all jobs for serial execution, otherwise about the ideal time on `cpus` CPUs.
+/// Estimated time of one execution of the list: the sum of all jobs for serial execution, otherwise about the ideal time on
+/// `cpus` CPUs.
 fn takes_once(params: &Params, cpus: usize) -> Duration {
     let list = list_of(params).unwrap_or_else(|_| JobList::independent(Vec::new()));
     let sum: Duration = list.jobs.iter().map(|job| job.length).sum();
@@ -163,7 +163,7 @@ mod tests {
                 "tokio 40 given"
             ]
         );
-        // All alike, few, on one CPU.
+        // Three equal jobs on one CPU.
         let jobs = described(3, [ms(5), ms(5)], 1.0);
         assert_eq!(
             names(&jobs, 1),

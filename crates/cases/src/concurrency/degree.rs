@@ -12,7 +12,7 @@ use super::options::{
 };
 use crate::{Case, Extent, Param, Takes, Trials, count_of, length_of, value_of};
 
-/// The number of times that a trial carries out the list.
+/// Number of times that a trial carries out the list.
 const TIMES: usize = 3;
 
 pub const CASE: Case = Case {
@@ -24,8 +24,8 @@ pub const CASE: Case = Case {
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
         Param::new("kind", &["cpu", "mixed"]).meaning("whether the jobs need a CPU, or also wait"),
-        // Five degrees on two CPUs: up to the number of CPUs, and beyond it, where the fitted laws
-        // separate contention from coherence.
+        // On two CPUs these are five degrees: up to the number of CPUs, and beyond it, where the fitted laws separate contention
+        // from coherence.
         Param::new("degree", &["few..4xcpus"])
             .meaning("how many jobs are under way at once")
             .full(&["1..4xcpus"])
@@ -40,7 +40,7 @@ pub const CASE: Case = Case {
                 "pool",
                 "rayon",
             ])),
-        // A multiple of each default degree, so that all threads carry out equally many jobs.
+        // 48 is a multiple of each default degree, so that all threads carry out equally many jobs.
         Param::new("jobs", &["48"])
             .meaning("the number of jobs in the list")
             .full(&["96"])
@@ -76,13 +76,13 @@ fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     Ok(vec![job; count_of(params, "jobs")?])
 }
 
-/// A full run has independent instructions for jobs that need a CPU, by threads only.
+/// Whether a run measures the point: independent instructions are measured only for jobs that need a CPU, and only with threads.
 pub fn includes(params: &Params, _extent: Extent) -> bool {
     let is = |name: &str, value: &str| params.get(name).is_some_and(|has| has == value);
     !is("instructions", "independent") || (is("kind", "cpu") && is("executor", "threads"))
 }
 
-/// Estimated for two CPUs.
+/// Estimated time of a trial on two CPUs.
 pub fn takes(params: &Params) -> Duration {
     let jobs = jobs_of(params).unwrap_or_default();
     let jobs = with_finishers(&jobs, finisher_length(params).unwrap_or_default());

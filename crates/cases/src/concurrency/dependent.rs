@@ -16,12 +16,12 @@ use super::job_lock::JobLock;
 use super::options::Options;
 
 impl Executor {
-    /// As [`Executor::carry_out`]; no job begins before those that it depends on are done, and jobs hold a lock during
-    /// part of their work.
+    /// Carries out the list. No job begins before those that it depends on are done, and jobs hold the lock during part of their
+    /// work.
     ///
     /// # Errors
-    /// `Failed` if a job was not completed, or two held the lock at the same time; `Unsupported` if the executor's jobs
-    /// cannot share a lock.
+    /// `Failed` if a job was not completed, or two held the lock at the same time; `Unsupported` if the executor's jobs cannot
+    /// share a lock.
     pub fn carry_out_list(
         &self,
         list: &JobList,
@@ -50,8 +50,8 @@ impl Executor {
     }
 }
 
-/// Carries out the jobs one after the other, always the shortest of those that have arrived and depend on none that is not
-/// done. They need no lock. Returns their results in the given order.
+/// Carries out the jobs one after the other: always the shortest of those that have arrived and whose dependencies are done. The
+/// jobs need no lock. Returns their results in the given order.
 pub fn shortest_first(list: &JobList, work: &Work, clock: Clock) -> Vec<Done> {
     let jobs = &list.jobs;
     let mut schedule = list.dependencies.schedule();
@@ -94,7 +94,7 @@ mod tests {
         (Work::calibrate(Clock::monotonic()).unwrap(), Clock::monotonic())
     }
 
-    /// A diamond of jobs whose order in the list is not that of their dependencies, and one that is independent.
+    /// Five jobs: four whose dependencies form a diamond in another order than that of the list, and an independent one.
     fn diamond(locked: f64) -> (JobList, Vec<(usize, usize)>) {
         let jobs = (1..=5).map(|k| Job { locked, ..Job::new(us(400 * k), 0.5) }).collect();
         let pairs = vec![(0, 1), (0, 2), (1, 3), (2, 3)];
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn jobs_hold_the_lock_one_at_a_time_with_every_executor() {
         let (work, clock) = work();
-        // They only wait, with the lock held: concurrent executors cannot be faster than one after the other.
+        // The jobs only wait, with the lock held: no executor can be faster than serial execution.
         let jobs = vec![Job { locked: 1.0, ..Job::new(us(700), 0.0) }; 6];
         let list = JobList::independent(jobs);
         for name in NAMES.iter().filter(|name| **name != "processes") {
@@ -151,13 +151,13 @@ mod tests {
             order.sort_by_key(|&number| done[number].at);
             order
         };
-        // Job 3 releases 1 and 2, these the shortest.
+        // Jobs 1 and 2 can begin after job 3, and job 0, the shortest, after both.
         assert_eq!(order(&diamond(0.0).0), [3, 1, 2, 0, 4]);
         let mut late = JobList::independent(diamond(0.0).0.jobs);
         late.jobs[0].arrival = us(3_000);
         let arrived: Vec<usize> = order(&late).into_iter().filter(|&job| job != 0).collect();
         assert_eq!(arrived, [1, 2, 3, 4]);
-        // The shortest arrives while others are done already.
+        // Job 0, the shortest, arrives when others are done already.
         assert_ne!(order(&late)[0], 0);
     }
 }

@@ -1,10 +1,10 @@
-//! The ways to carry out jobs that are judged when systems are compared.
+//! Designs for carrying out jobs, judged when systems are compared.
 
 use measure::TIME;
 
 use crate::{Application, Design, Select};
 
-/// A design whose points are those of an executor.
+/// A design whose points are those of one executor.
 macro_rules! design {
     ($name:literal: $executor:literal) => {
         Design {

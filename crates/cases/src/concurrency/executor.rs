@@ -18,10 +18,10 @@ use super::job::Job;
 use super::job_lock::JobLock;
 use super::options::{KINDS_AT_MOST, Options, Stamp};
 
-/// The maximum number of jobs in progress at once; each may take a thread or a process.
+/// Maximum number of jobs in progress at once; each may take a thread or a process.
 pub const DEGREE_AT_MOST: usize = 1024;
 
-/// The names of all executors, as values of the parameter `executor`.
+/// Names of all executors: the values of the parameter `executor`.
 pub const NAMES: &[&str] = &[
     "serial",
     "threads",
@@ -35,8 +35,8 @@ pub const NAMES: &[&str] = &[
     "processes",
 ];
 
-/// `handler` with machine code of its own for each kind: the same code for all would make each call through the array
-/// lead to the same place, which the processor predicts.
+/// One instance of `handler` per kind, each with its own machine code: with shared code, the processor would predict the target
+/// of every call through the array.
 macro_rules! each_kind {
     ($handler:expr) => {
         [
@@ -80,7 +80,7 @@ pub struct Done {
 }
 
 impl Executor {
-    /// The executor of that name, for at most `degree` jobs at once on `cpus` CPUs.
+    /// Creates the executor with this name, for at most `degree` jobs at once on `cpus` CPUs.
     ///
     /// # Errors
     /// `Unsupported` if this system lacks it, `Failed` if its threads cannot be created.
@@ -109,8 +109,8 @@ impl Executor {
         })
     }
 
-    /// Carries out `jobs`, handed out in this order, and returns their results in the same order. A job
-    /// that has not arrived yet occupies its slot while it waits, since all later jobs arrive later still.
+    /// Carries out `jobs`, handed out in this order, and returns their results in the same order. A job that has not arrived yet
+    /// occupies its slot while it waits, since all later jobs arrive even later.
     ///
     /// # Errors
     /// `Failed` if a job was not completed.
@@ -124,10 +124,10 @@ impl Executor {
         self.carry_out_scheduled(InOrder::new(jobs.len()), None, jobs, work, clock, options)
     }
 
-    /// Carries out `jobs` as `schedule` hands them out, with the lock, if there is one.
+    /// Carries out `jobs` in the order that `schedule` gives, with the lock if there is one.
     ///
     /// # Errors
-    /// As [`Executor::carry_out`].
+    /// `Failed` if a job was not completed.
     pub(super) fn carry_out_scheduled(
         &self,
         schedule: impl Schedule,
@@ -173,8 +173,8 @@ impl Executor {
         Ok(all.into_iter().map(Done::from).collect())
     }
 
-    /// Carries out `jobs`, which must all arrive at the start, without reading a clock per job: two
-    /// readings take about as long as handing a job to a pool.
+    /// Carries out `jobs`, which must all arrive at the start, without reading a clock per job: two clock reads take about as
+    /// long as handing a job to a pool.
     ///
     /// # Errors
     /// `Failed` if a job was not completed, or arrives later.
@@ -197,7 +197,7 @@ impl Executor {
         self.hand_out(schedule, jobs, options.kinds, handler, task, finish).map(drop)
     }
 
-    /// Hands out `jobs` as `schedule` decides, to `handler` or, as tasks, to `task`, with the code of their kinds. Calls
+    /// Hands out `jobs` as `schedule` decides, to `handler` or, as tasks, to `task`, each with the code of its kind. Calls
     /// `finish` for each result on this thread, and returns the results in the order of `jobs`.
     fn hand_out<R>(
         &self,
@@ -277,13 +277,13 @@ fn of_kind<const KIND: usize, T, R>(
     }
 }
 
-/// The jobs in an order in which they can be carried out one after the other.
+/// The jobs in an order that serial execution can follow.
 fn one_by_one<T: Copy>(mut schedule: impl Schedule, jobs: &[T]) -> Vec<T> {
     let next = || schedule.next().inspect(|&job| schedule.finished(job));
     std::iter::from_fn(next).map(|job| jobs[job]).collect()
 }
 
-/// The beginning and the end of a job and its CPU time, in ns: plain numbers, which another process can send.
+/// Beginning, end and CPU time of a job in ns, as plain numbers that a child process can send.
 type Ended = ([u64; 2], Option<u64>);
 
 fn ended(from: Ticks, cpu: Option<Duration>, clock: Clock, start: Ticks) -> Ended {
@@ -303,7 +303,7 @@ pub(super) fn since(clock: Clock, start: Ticks) -> Duration {
     Duration::from_nanos(clock.between(start, clock.now()).get() as u64)
 }
 
-/// The time left until then; `None` if it has passed: even sleeping for no time yields the CPU.
+/// The time left until `moment`; `None` if it has passed, since even sleeping for no time yields the CPU.
 pub(super) fn until(moment: Duration, clock: Clock, start: Ticks) -> Option<Duration> {
     let left = moment.checked_sub(if moment.is_zero() { moment } else { since(clock, start) })?;
     (!left.is_zero()).then_some(left)
@@ -394,8 +394,8 @@ mod tests {
             let done = executor.carry_out(&jobs, &work, clock, &options).unwrap();
             done.into_iter().map(|done| done.at).max().unwrap()
         };
-        // Three finishers of others run before the last one begins. The calibration may be wrong by a factor of two where
-        // another program has the CPU meanwhile.
+        // Three other finishers run before the last one begins. The calibration may be wrong by a factor of two where another
+        // program has the CPU meanwhile.
         assert!(last(Stamp::Finisher) >= pause + Duration::from_millis(15));
         assert!(last(Stamp::Handler) >= pause);
     }

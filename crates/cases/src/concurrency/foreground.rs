@@ -1,4 +1,4 @@
-//! A foreground task: it sleeps until absolute times while the jobs run, and measures by how much it runs later.
+//! A foreground task: it sleeps until absolute times while the jobs run, and measures by how much it wakes up late.
 //!
 //! `examples/concurrency/foreground.c` has the same loop.
 
@@ -17,28 +17,28 @@ use super::metrics::{
 };
 use super::options::{FOREGROUND, value_or_usual};
 
-/// The mean of the times for which it sleeps. They are between half and one and a half of it, at random, so that it
-/// wakes up at any phase of the system's ticks and time slices.
+/// Mean of the intervals for which the task sleeps. Each is between half and one and a half of the mean, at random, so that the
+/// task wakes up at any phase of the system's ticks and time slices.
 const INTERVAL_NS: u64 = 5_000_000;
-/// The jobs of a trial run at least for this long, about 32 intervals.
+/// Minimum time of the jobs of a trial: about 32 intervals.
 const LEAST_TIME: Duration = Duration::from_millis(160);
-/// The most times that a trial carries out the list.
+/// Maximum number of times that a trial carries out the list.
 const TIMES_AT_MOST: usize = 1_000;
-/// The most wake-ups of a trial, of over eight minutes; later ones are not recorded.
+/// Maximum number of wake-ups of a trial (over eight minutes); later ones are not recorded.
 const WAKE_UPS_AT_MOST: usize = 100_000;
 
-/// Whether the parameters ask for the task.
+/// Whether the parameters request the foreground task.
 pub fn is_wanted(params: &Params) -> bool {
     value_or_usual(params, FOREGROUND.name) == "yes"
 }
 
-/// How often a trial carries out a list that takes `one`, so that the task wakes up often enough.
+/// Number of times that a trial carries out a list that takes `one`, so that the task wakes up often enough.
 pub fn times(params: &Params, one: Duration) -> usize {
     let fitting = LEAST_TIME.as_nanos().div_ceil(one.as_nanos().max(1));
     if is_wanted(params) { (fitting as usize).clamp(1, TIMES_AT_MOST) } else { 1 }
 }
 
-/// The time of a trial of a list that takes `one`. Several times are preceded by one that is not timed.
+/// Time of a trial of a list that takes `one`. If the trial repeats the list, an untimed execution precedes.
 pub fn takes(params: &Params, one: Duration) -> Duration {
     match times(params, one) {
         1 => one,
@@ -46,12 +46,12 @@ pub fn takes(params: &Params, one: Duration) -> Duration {
     }
 }
 
-/// The task, on its own thread with the priority of this process. The thread takes no locks and allocates nothing while the
-/// jobs run, so that a process that is forked meanwhile finds all locks free.
+/// The foreground task, on its own thread with the priority of this process. The thread takes no locks and allocates nothing
+/// while the jobs run, so that a process that is forked meanwhile finds all locks free.
 pub struct ForegroundTask {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Vec<WakeUp>>>,
-    /// When jobs ran: the first and the last moment.
+    /// Start and end of each execution of the jobs, in ns.
     spans_ns: Vec<[u64; 2]>,
 }
 
@@ -65,7 +65,7 @@ impl ForegroundTask {
     /// Starts the task on the CPUs of the calling thread.
     ///
     /// # Errors
-    /// If the thread cannot be created.
+    /// The system's error if the thread cannot be created.
     pub fn start() -> Result<Self, CaseError> {
         let (stop, is_ready) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (stopped, ready) = (Arc::clone(&stop), Arc::clone(&is_ready));
@@ -83,7 +83,7 @@ impl ForegroundTask {
         Ok(Self { stop, thread: Some(thread), spans_ns: Vec::new() })
     }
 
-    /// Runs `jobs`: wake-ups that are planned meanwhile count, also those that are delayed beyond the jobs' end.
+    /// Runs `jobs`. Wake-ups that are due meanwhile count, also if they are delayed beyond the jobs' end.
     pub fn during<T>(&mut self, jobs: impl FnOnce() -> T) -> T {
         let start_ns = now_ns();
         let result = jobs();
@@ -125,9 +125,9 @@ impl Drop for ForegroundTask {
     }
 }
 
-/// Adds all wake-ups until `stop`, without growing `wake_ups`.
+/// Sleeps and records each wake-up until `stop`, within the capacity of `wake_ups`.
 fn wake_up_often(mut wake_ups: Vec<WakeUp>, stop: &AtomicBool) -> Vec<WakeUp> {
-    // The generator xorshift64 (Marsaglia 2003), which needs a number other than 0 to begin with.
+    // The generator is xorshift64 (Marsaglia 2003), whose seed must not be 0.
     let mut random = now_ns() | 1;
     while !stop.load(Ordering::Acquire) {
         random ^= random << 13;
@@ -143,7 +143,7 @@ fn wake_up_often(mut wake_ups: Vec<WakeUp>, stop: &AtomicBool) -> Vec<WakeUp> {
     wake_ups
 }
 
-/// The delays of those wake-ups that were planned within one of the spans, ascending; at least the clock's step of 1 ns.
+/// Delays in ns of the wake-ups that were due within one of the spans, ascending; at least 1 ns, the clock's resolution.
 fn delays(wake_ups: &[WakeUp], spans_ns: &[[u64; 2]]) -> Vec<f64> {
     let is_within = |planned_ns: u64| {
         spans_ns.iter().any(|[start_ns, end_ns]| (*start_ns..=*end_ns).contains(&planned_ns))
@@ -154,7 +154,7 @@ fn delays(wake_ups: &[WakeUp], spans_ns: &[[u64; 2]]) -> Vec<f64> {
     delays
 }
 
-/// The clock that sleeps go by.
+/// Current time in ns of the clock that the sleeps use.
 fn now_ns() -> u64 {
     (os_clocks()[0].read)()
 }

@@ -4,32 +4,32 @@ use std::time::Duration;
 
 use measure::work::Work;
 
-/// The approximate length of one slice of CPU time and one slice of waiting together.
+/// Approximate length of one slice of CPU time and one slice of waiting together.
 const SLICE: Duration = Duration::from_millis(1);
-/// The maximum number of slices of each kind in a job.
+/// Maximum number of slices of each kind in a job.
 const SLICES_AT_MOST: u32 = 10;
 
 /// A job that uses a CPU for a part of its length and waits for the rest, as a program waits for a
 /// disk or another machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Job {
-    /// How long the job takes on an idle machine. Never zero.
+    /// Time that the job takes on an idle machine; never zero.
     pub length: Duration,
-    /// The share of its length that needs a CPU, 0 to 1.
+    /// Share of the length that needs a CPU, 0 to 1.
     pub cpu_share: f64,
-    /// The earliest time at which the job can start, from the start of the list.
+    /// Earliest time at which the job can start, from the start of the list.
     pub arrival: Duration,
-    /// The share of its length, of work and waiting alike, in which it holds the lock that all jobs of the list share, 0
-    /// to 1.
+    /// Share of the length, of work and waiting alike, during which the job holds the lock that all jobs of the list share, 0 to
+    /// 1.
     pub locked: f64,
 }
 
 /// One slice of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slice {
-    /// Needs a CPU for this long.
+    /// CPU-bound work of this duration.
     Work(Duration),
-    /// Waits for this long, without a CPU.
+    /// Waiting of this duration, without a CPU.
     Wait(Duration),
 }
 
@@ -65,7 +65,7 @@ impl Job {
         )
     }
 
-    /// The number of turns between two kinds of slices.
+    /// Number of pairs of a slice of work and a slice of waiting.
     pub fn turns(&self) -> u32 {
         let turns = (self.length.as_nanos() / SLICE.as_nanos()) as u32;
         turns.clamp(1, SLICES_AT_MOST)
@@ -103,7 +103,8 @@ impl Job {
         spent
     }
 
-    /// As [`Job::carry_out_timed`], as a task that yields to other tasks while it waits.
+    /// Carries out the job as a task that yields to other tasks while it waits. Returns the CPU time of its work, if the system
+    /// reports it.
     pub async fn carry_out_timed_async(&self, work: &Work) -> Option<Duration> {
         let mut spent = Some(Duration::ZERO);
         for slice in self.slices() {
@@ -116,7 +117,7 @@ impl Job {
     }
 }
 
-/// The clock is read before and after, never during the work.
+/// Works for `length` and returns the CPU time. The clock is read before and after, never during the work.
 pub(super) fn timed(work: &Work, length: Duration) -> Option<Duration> {
     #[cfg(test)]
     tests::TIMED.set(tests::TIMED.get() + 1);
@@ -126,7 +127,7 @@ pub(super) fn timed(work: &Work, length: Duration) -> Option<Duration> {
     after.zip(before).map(|(after, before)| after.saturating_sub(before))
 }
 
-/// Adds a CPU time, which is unknown if any part of it is.
+/// Adds a CPU time to a sum. The sum is `None` if any part is unknown.
 pub(super) fn add(sum: &mut Option<Duration>, more: Option<Duration>) {
     *sum = sum.zip(more).map(|(sum, more)| sum + more);
 }
@@ -139,8 +140,8 @@ pub fn ideal(jobs: &[Job], cpus: usize) -> Duration {
     alone.max(busy_until(jobs.iter().map(|job| (job.arrival, job.cpu())), cpus))
 }
 
-/// A lower bound of the time at which `servers`, each of which does one thing at a time, can have done all tasks, each
-/// given by the time at which it can begin and by its length.
+/// A lower bound of the time in which `servers`, each of which does one thing at a time, can complete all tasks. A task is given
+/// by the earliest time at which it can begin and by its length.
 pub(super) fn busy_until(
     tasks: impl Iterator<Item = (Duration, Duration)>,
     servers: usize,

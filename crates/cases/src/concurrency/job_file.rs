@@ -10,13 +10,13 @@ use super::job::Job;
 use super::job_list::JobList;
 use super::list::{JOBS_AT_MOST, LENGTH_AT_MOST, parse_length, parse_share};
 
-/// The maximum size of a file; `JOBS_AT_MOST` jobs take less.
+/// Maximum size of a file in bytes; `JOBS_AT_MOST` jobs take less.
 const BYTES_AT_MOST: u64 = 1 << 20;
-/// The most dependencies that a file may have.
+/// Maximum number of dependencies in a file.
 const DEPENDENCIES_AT_MOST: usize = 100_000;
-/// The most characters of a job's name.
+/// Maximum length of a job's name in characters.
 const NAME_AT_MOST: usize = 64;
-/// The most jobs of a cycle that an error names.
+/// Maximum number of jobs of a cycle that an error names.
 const NAMED_AT_MOST: usize = 6;
 
 /// An error in a file of jobs.
@@ -46,7 +46,7 @@ fn wrong(line: usize, problem: impl Into<String>) -> JobFileError {
 /// Reads the jobs in a file (see [`parse`]), and its checksum.
 ///
 /// # Errors
-/// If the file cannot be read, is too large, or has an error in a line.
+/// A file that cannot be read, is too large, or has an error in a line.
 pub fn read(path: &Path) -> Result<(JobList, String), JobFileError> {
     use std::io::Read;
     let mut bytes = Vec::new();
@@ -74,17 +74,17 @@ struct JobLine<'a> {
     number: usize,
     job: Job,
     name: Option<&'a str>,
-    /// The names of the jobs that it depends on.
+    /// Names of the jobs that this job depends on.
     after: Vec<&'a str>,
 }
 
-/// Parses one job per line: its length, its CPU share in percent, and optionally its arrival, separated by spaces or
-/// commas; then, in any order, `name=NAME`, `after=NAME[,NAME...]` with the jobs that must be done before, and
-/// `locked=SHARE`, the part in percent of the job in which it holds the lock that all jobs share. Empty lines and comments
-/// after `#` are ignored.
+/// Parses one job per line: its length, its CPU share in percent, and optionally its arrival, separated by spaces or commas;
+/// then, in any order, `name=NAME`, `after=NAME[,NAME...]` with the jobs that must be done before,
+/// `locked=SHARE`, the part in percent of the job in which it holds the lock that all jobs share. Empty lines and comments after
+/// `#` are ignored.
 ///
 /// # Errors
-/// The first error, with its line; for jobs that wait for each other that of the first of them.
+/// The first error, with its line. If jobs wait for each other, the line is that of the first of them.
 pub fn parse(text: &str) -> Result<JobList, JobFileError> {
     let mut lines = Vec::new();
     for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -122,7 +122,7 @@ fn parse_line<'a>(number: usize, fields: &[&'a str]) -> Result<JobLine<'a>, Stri
         };
         is_list = key == "after";
         match key {
-            // `after=, a` has its first name after the comma.
+            // In `after=, a` the first name follows the comma.
             "after" if value.is_empty() => {}
             "after" => line.after.push(parse_name(value)?),
             "name" if line.name.is_some() => return Err("the job has two names".into()),
@@ -161,7 +161,7 @@ fn parse_numbers(fields: &[&str]) -> Result<Job, String> {
     Ok(Job { arrival, ..Job::new(parse_length(length)?, parse_share(share)?) })
 }
 
-/// A name: a letter or `_`, then letters, digits, `_`, `-` and `.`.
+/// Parses a name: a letter or `_`, then letters, digits, `_`, `-` and `.`.
 fn parse_name(text: &str) -> Result<&str, String> {
     let mut chars = text.chars();
     let begins = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_');
@@ -177,7 +177,7 @@ fn parse_name(text: &str) -> Result<&str, String> {
     Ok(text)
 }
 
-/// The jobs with their dependencies by name.
+/// Builds the list: resolves dependencies from names to positions.
 fn connect(lines: &[JobLine]) -> Result<JobList, JobFileError> {
     let mut place_of: HashMap<&str, usize> = HashMap::new();
     for (place, line) in lines.iter().enumerate() {
@@ -210,7 +210,8 @@ fn connect(lines: &[JobLine]) -> Result<JobList, JobFileError> {
     })
 }
 
-/// `a waits for itself: a after b (line 3) after a`. Jobs of a cycle have names, because another names them.
+/// A cycle as text: `a waits for itself: a after b (line 3) after a`. Every job of a cycle has a name, because another job names
+/// it.
 fn cycle_in_words(cycle: &[&JobLine]) -> String {
     let name = |line: &JobLine| line.name.unwrap_or_default().to_owned();
     let first = name(cycle[0]);

@@ -1,4 +1,4 @@
-//! A list of jobs, of which some may wait for others.
+//! A list of jobs, some of which may depend on others.
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ use super::limits::Limits;
 pub struct JobList {
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// Which of them wait for others.
+    /// Dependencies between the jobs.
     pub dependencies: Dependencies,
 }
 
 impl JobList {
-    /// Independent jobs.
+    /// A list of independent jobs.
     pub fn independent(jobs: Vec<Job>) -> Self {
         Self::new(jobs, &[]).expect("without dependencies there is no cycle")
     }
 
-    /// Jobs of which some depend on others: each pair is the place of a job and that of one that must be done before.
+    /// A list of jobs with dependencies: each pair is the position of a job and that of a job that must be done before it.
     ///
     /// # Errors
-    /// Jobs that wait for each other.
+    /// A cycle, if jobs wait for each other.
     pub fn new(jobs: Vec<Job>, pairs: &[(usize, usize)]) -> Result<Self, Cycle> {
         let dependencies = Dependencies::new(jobs.len(), pairs)?;
         Ok(Self { jobs, dependencies })
     }
 
-    /// The same jobs in the order of their arrival, otherwise in the present one.
+    /// The jobs ordered by arrival; jobs that arrive together keep their order.
     pub fn by_arrival(&self) -> Self {
         let mut order: Vec<usize> = (0..self.jobs.len()).collect();
         order.sort_by_key(|&at| self.jobs[at].arrival);
@@ -45,14 +45,14 @@ impl JobList {
         Self::new(jobs, &pairs).expect("the same graph has no cycle")
     }
 
-    /// Whether a job does part of its work with the lock held.
+    /// Whether any job holds the lock during part of its work.
     pub fn has_lock(&self) -> bool {
         self.jobs.iter().any(|job| job.locked > 0.0)
     }
 
-    /// The earliest time at which each job can be done: after its arrival and the jobs that it depends on.
+    /// Earliest time at which each job can be done: after its arrival and after the jobs that it depends on.
     pub fn soonest(&self) -> Vec<Duration> {
-        // At first, the earliest time at which the job can begin.
+        // Each entry begins as the earliest time at which the job can begin.
         let mut soonest: Vec<Duration> = self.jobs.iter().map(|job| job.arrival).collect();
         for at in self.dependencies.order() {
             soonest[at] += self.jobs[at].length;
@@ -63,7 +63,7 @@ impl JobList {
         soonest
     }
 
-    /// What limits these jobs on `cpus` CPUs.
+    /// Lower bounds of the time of these jobs on `cpus` CPUs.
     pub fn limits(&self, cpus: usize) -> Limits {
         let soonest = self.soonest();
         let begin = || self.jobs.iter().zip(&soonest).map(|(job, &end)| (end - job.length, job));
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn work_that_can_begin_late_only_counts_from_then_on() {
-        // Two jobs need the only CPU after one that only waits.
+        // Jobs 1 and 2 need a CPU after job 0, which only waits.
         let jobs = vec![Job::new(ms(100), 0.0), cpu(10), cpu(10)];
         let list = JobList::new(jobs, &[(1, 0), (2, 0)]).unwrap();
         assert_eq!(list.limits(1).at_least, ms(120));
@@ -141,7 +141,7 @@ mod tests {
         let sorted = JobList::new(jobs, &[(0, 1), (1, 2)]).unwrap().by_arrival();
         let lengths: Vec<u128> = sorted.jobs.iter().map(|job| job.length.as_millis()).collect();
         assert_eq!(lengths, [2, 4, 3, 1]);
-        // The job of 2 ms waits for that of 3 ms, that of 1 ms for that of 2 ms.
+        // The job of 2 ms waits for that of 3 ms, and that of 1 ms for that of 2 ms.
         assert_eq!(sorted.dependencies.order(), [1, 2, 0, 3]);
         assert_eq!(sorted.limits(1).serial, ms(11));
     }

@@ -1,4 +1,4 @@
-//! The lock under which jobs do part of their work.
+//! The lock that jobs hold during part of their work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,18 +9,18 @@ use measure::work::Work;
 
 use super::job::{Job, add, timed};
 
-/// A mutex that all jobs of a list share. Jobs on threads use that of the standard library, tasks that of tokio, which
-/// may be held while a task waits.
+/// A mutex that all jobs of a list share. Jobs on threads use the mutex of the standard library; tasks use tokio's, which may be
+/// held while a task waits.
 #[derive(Debug, Default)]
 pub struct JobLock {
     of_threads: Mutex<()>,
     of_tasks: tokio::sync::Mutex<()>,
-    /// The number of times it was held. It is read before and written after the locked part of the work, so that an
-    /// increment is lost if two jobs hold the lock at the same time.
+    /// Number of times the lock was held. It is read before and written after the locked part of the work, so that an increment
+    /// is lost if two jobs hold the lock at the same time.
     held: AtomicU64,
 }
 
-/// What a job does in each turn, once without and once with the lock: first work, then waiting.
+/// One part of a job's turn, with or without the lock: first work, then waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
     work: Duration,
@@ -31,7 +31,7 @@ impl JobLock {
     /// Checks that the jobs held the lock once for each of their turns, and never at the same time.
     ///
     /// # Errors
-    /// `Failed` if not.
+    /// `Failed` if they did not.
     pub fn check(&self, jobs: &[Job]) -> Result<(), CaseError> {
         let locked = jobs.iter().filter(|job| job.locked > 0.0);
         let expected: u64 = locked.map(|job| u64::from(job.turns())).sum();
@@ -58,7 +58,8 @@ impl JobLock {
         spent
     }
 
-    /// As [`JobLock::carry_out`], as a task that yields to other tasks while it waits for time or for the lock.
+    /// Carries out the job as a task that yields to other tasks while it waits for time or for the lock. Returns the CPU time of
+    /// its work, if the system reports it.
     pub async fn carry_out_async(&self, job: &Job, work: &Work) -> Option<Duration> {
         let [free, locked] = parts(job);
         let mut spent = Some(Duration::ZERO);
@@ -73,7 +74,7 @@ impl JobLock {
     }
 }
 
-/// The part of each turn without the lock, and the part with it.
+/// Each turn's part without the lock, and its part with the lock.
 fn parts(job: &Job) -> [Part; 2] {
     let whole =
         Part { work: job.cpu() / job.turns(), wait: (job.length - job.cpu()) / job.turns() };
@@ -123,14 +124,14 @@ mod tests {
         for job in [job(20_000, 0.3, 0.1), job(1, 1.0, 0.5), job(3_600_000_000, 0.0, 1.0)] {
             let [free, locked] = parts(&job);
             let turns = job.turns();
-            // Divisions round to nanoseconds.
+            // The tolerance allows for divisions that round to nanoseconds.
             let is_about =
                 |sum: Duration, of: Duration| sum.abs_diff(of) <= Duration::from_nanos(20);
             assert!(is_about((free.work + locked.work) * turns, job.cpu()), "{job:?}");
             assert!(is_about((free.wait + locked.wait) * turns, job.length - job.cpu()), "{job:?}");
             assert!(is_about((locked.work + locked.wait) * turns, job.under_lock()), "{job:?}");
         }
-        // A part of less than a nanosecond is left out, the rest remains.
+        // A part shorter than a nanosecond is left out; the rest of the turn remains.
         assert_eq!(parts(&job(1, 1.0, 0.0001))[1].work, Duration::ZERO);
     }
 
@@ -144,7 +145,7 @@ mod tests {
         });
         assert_eq!(lock.check(&jobs), Ok(()));
         assert_eq!(lock.held.load(Ordering::Relaxed), 8, "two turns of each");
-        // As if the increments of two jobs had been one.
+        // Simulates two increments of which one was lost.
         lock.held.fetch_sub(1, Ordering::Relaxed);
         let error = lock.check(&jobs).unwrap_err().to_string();
         assert!(error.contains("7 times instead of 8"), "{error}");

@@ -35,13 +35,13 @@ pub const CASE: Case = Case {
         Param::new("kind", &["cpu", "wait", "mixed"]).meaning(
             "whether the jobs need a CPU, wait, or alternate between both with equal shares",
         ),
-        // Many, where the turnarounds differ most.
+        // With many jobs, turnaround times differ most.
         Param::new("jobs", &["17"])
             .meaning("how many jobs the list has")
             .full(&["2", "5", "8", "11", "14", "17"])
             .takes(Takes::Count(JOBS_AT_MOST as u64)),
-        // From about the cost of a thread to many times that. With 2.43 ms the ratios change by
-        // only a few percent more, and a trial takes three times as long.
+        // The bases range from about the cost of a thread to many times that. At 2.43 ms the ratios change by only a few percent
+        // more, and a trial takes three times as long.
         Param::new("base", &["30us", "810us"])
             .meaning("the length of the shortest job")
             .full(&["10ms", "30ms", "90ms", "270ms", "810ms", "2.43s"])
@@ -79,7 +79,7 @@ pub const CASE: Case = Case {
     ..Case::new("concurrency", "jobs")
 };
 
-/// The CPUs on which the jobs run.
+/// The parameter `cpus`: CPUs on which the jobs run.
 pub const CPUS: Param = Param::new("cpus", &["one", "all"])
     .meaning("whether all threads are pinned to one CPU or may use all CPUs")
     .full(&["one"])
@@ -108,8 +108,8 @@ fn ordered(mut shortest_first: Vec<Job>, order: &str) -> Vec<Job> {
     shortest_first
 }
 
-/// Leaves out redundant points: jobs that only wait need no second CPU. A quick run has only the longer
-/// list, of jobs that need a CPU on all CPUs, and of jobs that wait on one.
+/// Leaves out redundant points: jobs that only wait need no second CPU. A quick run measures only the longer list: of CPU-bound
+/// jobs on all CPUs, and of waiting jobs on one.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let is = |name: &str, value: &str| params.get(name).is_some_and(|has| has == value);
     match extent {
@@ -123,12 +123,13 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// The time of a trial, estimated for two CPUs.
+/// Estimated time of a trial on two CPUs.
 pub fn takes(params: &Params) -> Duration {
     foreground::takes(params, takes_once(params, 2))
 }
 
-/// The sum of all jobs for serial execution, otherwise about the ideal time on `cpus` CPUs.
+/// Estimated time of one execution of the list: the sum of all jobs for serial execution, otherwise about the ideal time on
+/// `cpus` CPUs.
 fn takes_once(params: &Params, cpus: usize) -> Duration {
     let jobs = jobs_of(params).unwrap_or_default();
     let jobs = with_finishers(&jobs, finisher_length(params).unwrap_or_default());

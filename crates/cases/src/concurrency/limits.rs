@@ -1,27 +1,27 @@
-//! What limits how early a list of jobs can be done, whatever carries it out.
+//! Lower bounds of the time of a list of jobs, whichever executor carries it out.
 
 use std::time::Duration;
 
 use measure::Params;
 use measure::count::parse_duration;
 
-/// Lower bounds for a list of jobs, from the lengths of the jobs alone.
+/// Lower bounds for a list of jobs, computed from the lengths of the jobs alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The number of CPUs.
     pub cpus: usize,
-    /// One job after the other.
+    /// Time of serial execution.
     pub serial: Duration,
-    /// The longest chain of jobs of which each depends on the one before: a bound for any number of CPUs.
+    /// Longest chain of jobs of which each depends on the one before: a bound for any number of CPUs.
     pub critical_path: Duration,
-    /// The time for which the lock is held in all: a bound as well.
+    /// Total time for which jobs hold the lock: also a bound for any number of CPUs.
     pub lock_held: Duration,
-    /// The bound on these CPUs: for any moment, the jobs that cannot begin before it need the CPUs and the lock after it;
-    /// and not less than the critical path.
+    /// Lower bound on these CPUs: for any moment, the jobs that cannot begin before it need the CPUs and the lock after it. Not
+    /// less than the critical path.
     pub at_least: Duration,
 }
 
-/// The options under which a run keeps its limits.
+/// Names under which a run's options store the limits.
 const DURATIONS: [&str; 4] = ["serial", "critical-path", "lock-held", "at-least"];
 const CPUS: &str = "cpus";
 
@@ -36,7 +36,7 @@ impl Limits {
         params
     }
 
-    /// The limits among the options of a run; `None` if it has none.
+    /// Reads the limits from the options of a run; `None` if it has none.
     pub fn from_params(params: &Params) -> Option<Self> {
         let [serial, critical_path, lock_held, at_least] =
             DURATIONS.map(|name| params.get(name).and_then(|text| parse_duration(text).ok()));
@@ -49,7 +49,7 @@ impl Limits {
         })
     }
 
-    /// How many times faster than one after the other the jobs can be at most; 1 without jobs.
+    /// Maximum speed-up over serial execution; 1 if there are no jobs.
     pub fn speed_up(&self) -> f64 {
         match self.at_least.is_zero() {
             true => 1.0,

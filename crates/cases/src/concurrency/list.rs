@@ -1,4 +1,4 @@
-//! Lists of jobs: of the published experiment, or described by options.
+//! Lists of jobs: that of the published experiment, and those that options describe.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use rand::seq::SliceRandom;
 
 use super::job::Job;
 
-/// The most jobs a list may have.
+/// Maximum number of jobs in a list.
 pub const JOBS_AT_MOST: usize = 10_000;
-/// The maximum length of a job, and of its arrival after the start.
+/// Maximum length of a job, and of its arrival after the start.
 pub const LENGTH_AT_MOST: Duration = Duration::from_secs(3_600);
-/// Seed for the order of described jobs: always the same.
+/// Constant seed for the order of described jobs: every process has the same order.
 const SEED: u64 = 7;
 
 /// Parses the CPU share of a job: `cpu`, `wait`, or `mixed:30` for 30 %.
@@ -61,7 +61,7 @@ pub fn parse_lengths(text: &str) -> Result<[Duration; 2], String> {
 /// Parses the length of one job.
 ///
 /// # Errors
-/// As [`parse_lengths`].
+/// A message for anything else, for a length of 0 and for one over an hour.
 pub fn parse_length(text: &str) -> Result<Duration, String> {
     let length = parse_duration(text).map_err(|e| e.to_string())?;
     if length.is_zero() {
@@ -73,7 +73,7 @@ pub fn parse_length(text: &str) -> Result<Duration, String> {
     Ok(length)
 }
 
-/// The list of the published experiment: job k of n lasts k times the base, the shortest first.
+/// The list of the published experiment: job k of n takes k times the base, the shortest first.
 pub fn steps(count: usize, base: Duration, cpu_share: f64) -> Vec<Job> {
     (1..=count as u32).map(|k| Job::new(base * k, cpu_share)).collect()
 }

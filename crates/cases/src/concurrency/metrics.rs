@@ -11,7 +11,7 @@ metrics! {
         TURNAROUND_P50 = lower("turnaround-p50", "x"), "half of the jobs had at most this turnaround";
         TURNAROUND_P75 = lower("turnaround-p75", "x"), "three quarters of the jobs had at most this turnaround";
         TURNAROUND_WORST = lower("turnaround-worst", "x"), "the longest turnaround of any job";
-        CPU_USE = neutral("cpu-use", "CPUs"), "CPU time divided by elapsed time";
+        CPU_USE = neutral("cpu-use", "CPUs").with(Role::CpuShare), "CPU time divided by elapsed time";
         VOLUNTARY_SWITCHES = lower("voluntary-switches", "switches"), "context switches of threads that blocked";
         INVOLUNTARY_SWITCHES = lower("involuntary-switches", "switches"),
             "context switches of threads that were preempted";

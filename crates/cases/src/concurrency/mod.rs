@@ -5,6 +5,8 @@
 //! one trial. [`job`], [`list`] and [`job_file`] define the jobs, and [`executor`] carries them out.
 
 mod answer;
+pub mod choice;
+mod crossover;
 mod degree;
 mod dependent;
 mod designs;
@@ -19,6 +21,7 @@ pub mod limits;
 pub mod list;
 pub mod metrics;
 pub mod options;
+mod scaling;
 mod trial;
 mod worth;
 
@@ -44,8 +47,9 @@ pub const AREA: Area = Area {
         },
     ],
     applications: designs::APPLICATIONS,
+    derived: &[scaling::scaling_laws, crossover::crossovers],
     ..Area::new("concurrency", CASES)
 };
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[&jobs::CASE, &degree::CASE, &worth::CASE, &answer::CASE];

@@ -1,4 +1,4 @@
-//! Options of a list of jobs, each with one usual value: how the jobs are handled and finished, and what their work is.
+//! Options of a list of jobs, each with one default value: how the jobs are handled and finished, and what their work is.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use measure::{CaseError, Params, Round};
 use super::job::Job;
 use crate::{Param, Takes};
 
-/// The most kinds of objects: each has a handler with its own machine code.
+/// Maximum number of kinds of jobs: each has a handler with its own machine code.
 pub const KINDS_AT_MOST: usize = 8;
 
-/// The usual values, which options have that a case lacks.
+/// Default values, which also apply to cases that lack the parameter.
 pub const USUAL: &[(&str, &str)] = &[
     (FINISHER.name, "none"),
     (KINDS.name, "1"),
@@ -21,7 +21,7 @@ pub const USUAL: &[(&str, &str)] = &[
     (FOREGROUND.name, "no"),
 ];
 
-/// The work of finishers.
+/// The parameter `finisher`: CPU time of each finisher.
 pub const FINISHER: Param = Param::new("finisher", &["none"])
     .meaning(
         "CPU time of the finisher of each job; finishers run one at a time, on the \
@@ -29,7 +29,7 @@ pub const FINISHER: Param = Param::new("finisher", &["none"])
     )
     .takes(Takes::Work(&[]));
 
-/// Different objects.
+/// The parameter `kinds`: number of kinds of jobs.
 pub const KINDS: Param = Param::new("kinds", &["1"])
     .meaning(
         "the number of kinds of jobs, each with its own handler: job k is of kind k \
@@ -37,7 +37,7 @@ pub const KINDS: Param = Param::new("kinds", &["1"])
     )
     .takes(Takes::Count(KINDS_AT_MOST as u64));
 
-/// Where completion is timed.
+/// The parameter `stamp`: where the completion time of a job is read.
 pub const STAMP: Param = Param::new("stamp", &["handler"])
     .meaning(
         "where the completion time of a job is read: at the end of its handler, or at \
@@ -45,7 +45,7 @@ pub const STAMP: Param = Param::new("stamp", &["handler"])
     )
     .takes(Takes::Words(&["finisher"]));
 
-/// What the CPU-bound work consists of.
+/// The parameter `instructions`: dependent or independent ones in CPU-bound work.
 pub const INSTRUCTIONS: Param = Param::new("instructions", &["dependent"])
     .meaning(
         "whether the instructions of CPU-bound work are one dependent chain, which \
@@ -54,7 +54,7 @@ pub const INSTRUCTIONS: Param = Param::new("instructions", &["dependent"])
     )
     .takes(Takes::Words(&["independent"]));
 
-/// A task beside the jobs.
+/// The parameter `foreground`: whether a foreground task runs beside the jobs.
 pub const FOREGROUND: Param = Param::new("foreground", &["no"])
     .meaning(
         "whether a task of ordinary priority wakes up every 5 ms in the mean while the \
@@ -66,10 +66,10 @@ pub const FOREGROUND: Param = Param::new("foreground", &["no"])
 /// Where the completion time of a job is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stamp {
-    /// At the end of its handler.
+    /// Read at the end of the job's handler.
     #[default]
     Handler,
-    /// At the beginning of its finisher.
+    /// Read at the beginning of the job's finisher.
     Finisher,
 }
 
@@ -78,7 +78,7 @@ pub enum Stamp {
 pub struct Options {
     /// The number of kinds of jobs; with one, the handler is called directly.
     pub kinds: usize,
-    /// Where completion is timed.
+    /// Where the completion time of a job is read.
     pub stamp: Stamp,
     /// The work of each finisher.
     pub finisher: FixedWork,
@@ -91,10 +91,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Those that the parameters describe; a parameter that a case lacks has its usual value.
+    /// The options that the parameters describe; a parameter that a case lacks has its default value.
     ///
     /// # Errors
-    /// `Failed` if one has no valid value.
+    /// `Failed` if a parameter has an invalid value.
     pub fn of(params: &Params, work: &Work) -> Result<Self, CaseError> {
         let kinds = value_or_usual(params, KINDS.name).parse();
         let kinds = kinds.ok().filter(|kinds| (1..=KINDS_AT_MOST).contains(kinds));
@@ -112,7 +112,7 @@ impl Options {
 /// The length of a finisher; zero for none.
 ///
 /// # Errors
-/// `Failed` if it is not a duration.
+/// `Failed` if the parameter is not a duration.
 pub fn finisher_length(params: &Params) -> Result<Duration, CaseError> {
     match value_or_usual(params, FINISHER.name) {
         "none" => Ok(Duration::ZERO),
@@ -134,10 +134,10 @@ pub fn with_finishers(jobs: &[Job], finisher: Duration) -> Vec<Job> {
     }
 }
 
-/// Work with the instructions that the parameters describe.
+/// Calibrated work with the instructions that the parameters describe.
 ///
 /// # Errors
-/// As [`TrialContext::work`].
+/// Errors of [`TrialContext::work`].
 pub fn work_of(
     params: &Params,
     round: &Round,
@@ -150,7 +150,7 @@ pub fn work_of(
     context.work(round)?.of(instructions, context.clock())
 }
 
-/// The value of an option.
+/// The value of an option, or its default.
 pub fn value_or_usual<'a>(params: &'a Params, name: &str) -> &'a str {
     let usual = USUAL.iter().find(|(option, _)| *option == name).map_or("", |(_, usual)| *usual);
     params.get(name).map_or(usual, String::as_str)
@@ -190,7 +190,7 @@ mod tests {
         let jobs = vec![Job::new(ms(10), 0.5); 4];
         let longer = with_finishers(&jobs, ms(5));
         assert_eq!(longer[0].length, ms(15));
-        // 4 x (5 + 5) ms of CPU time.
+        // The sum is 4 x (5 + 5) ms of CPU time.
         assert_eq!(super::super::job::ideal(&longer, 1), ms(40));
         assert_eq!(with_finishers(&jobs, Duration::ZERO), jobs);
     }

@@ -1,4 +1,4 @@
-//! One trial: an executor carries out a list of jobs, and the metrics of this trial.
+//! One trial: an executor carries out a list of jobs, and the trial's metrics are reported.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::value_of;
 /// The CPUs that the parameter `cpus` selects: the one on which single-threaded cases are measured, or all.
 ///
 /// # Errors
-/// As [`TrialContext::new`].
+/// Errors of [`TrialContext::new`].
 pub fn stage_of(params: &Params, round: &Round) -> Result<TrialContext, CaseError> {
     let cpus = &round.order().cpus;
     match value_of(params, "cpus")? {
@@ -29,13 +29,13 @@ pub fn stage_of(params: &Params, round: &Round) -> Result<TrialContext, CaseErro
     }
 }
 
-/// One trial in which `carry_out` carries out the jobs in `list`, with the results in their order; reports its metrics.
+/// Runs one trial: `carry_out` carries out the jobs in `list` and returns the results in their order. Reports the metrics.
 ///
-/// With a foreground task, a short list is carried out several times, and the metrics of the jobs are those of the first
-/// time. `takes` is about the time of one.
+/// With a foreground task, a short list is carried out several times, and the metrics of the jobs are those of the first time.
+/// `takes` is the approximate time of one execution.
 ///
 /// # Errors
-/// Those of `carry_out`, and of the task.
+/// Errors of `carry_out` and of the foreground task.
 pub fn measure(
     params: &Params,
     round: &mut Round,
@@ -86,7 +86,7 @@ fn report(round: &mut Round, list: &JobList, trial: &Trial<Vec<Done>>, ideal: Du
     round.metric(&WORK_ERROR, work_error(jobs, &trial.value));
 }
 
-/// The metric `work-error`; `None` if the jobs have no work, or the system does not report its CPU time.
+/// Value of the metric `work-error`; `None` if the jobs have no work, or the system does not report its CPU time.
 fn work_error(jobs: &[Job], done: &[Done]) -> Option<f64> {
     let asked: Duration = jobs.iter().map(Job::cpu).sum();
     let took = done.iter().map(|done| done.cpu).sum::<Option<Duration>>()?;

@@ -10,11 +10,11 @@ use super::metrics;
 use super::options::{FINISHER, INSTRUCTIONS, KINDS, Options, finisher_length, work_of};
 use crate::{Case, Extent, Param, Takes, Trials, count_of, length_of, value_of};
 
-/// The maximum number of times that a trial carries out the list.
+/// Maximum number of times that a trial carries out the list.
 const TIMES_AT_MOST: usize = 20;
-/// The length at which a trial ends before `TIMES_AT_MOST`.
+/// Time after which a trial ends before `TIMES_AT_MOST`.
 const LONG_ENOUGH: Duration = Duration::from_millis(30);
-/// The longest jobs of a quick run: threads pay off for shorter ones.
+/// Maximum length of the jobs of a quick run: threads pay off for shorter ones.
 const QUICK_LENGTH_AT_MOST: Duration = Duration::from_micros(100);
 
 pub const CASE: Case = Case {
@@ -24,13 +24,13 @@ pub const CASE: Case = Case {
                 only the creation of threads.",
     trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
-        // Rayon's figures are close to the pool's.
+        // Rayon is left out, since its figures are close to the pool's.
         Param::new("executor", &["serial", "threads", "pool", "tokio"])
             .meaning("what carries out the jobs (see concurrency/jobs)")
             .full(&["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "processes"])
             .takes(Takes::Words(NAMES)),
-        // Half a decade between neighbours: a pool or rayon overtakes serial execution near the
-        // lower end, threads and tokio near the upper one, and a crossing needs a length on both sides.
+        // Neighbours are half a decade apart: a pool or rayon overtakes serial execution near the lower end, threads and tokio
+        // near the upper one, and a crossing needs a length on both sides.
         Param::new("length", &["1us", "3us", "10us", "30us", "100us", "300us"])
             .meaning("the length of each job")
             .full(&[
@@ -77,8 +77,7 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     extent != Extent::Quick || !is_long
 }
 
-/// Estimated as serial execution, plus the creation of a thread or process for each job if the executor
-/// does that.
+/// Estimated time of a trial: serial execution, plus the creation of a thread or process for each job if the executor does that.
 pub fn takes(params: &Params) -> Duration {
     const THREAD: Duration = Duration::from_micros(20);
     let finisher = finisher_length(params).unwrap_or_default();
@@ -128,7 +127,7 @@ mod tests {
     fn no_clock_is_read_per_job() {
         serially(&CASE, &[("length", "5us")]);
         assert_eq!(TIMED.get(), 0);
-        // Where the turnaround of each job is reported, a clock is read.
+        // A case that reports the turnaround of each job reads a clock.
         let list = [("kind", "cpu"), ("base", "5us"), ("order", "shortest"), ("cpus", "all")];
         serially(&jobs::CASE, &list);
         assert_eq!(TIMED.get(), 5);

@@ -12,7 +12,7 @@ use super::phases::{FileOps, FileShard, Phase, Plain};
 use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
 use crate::{Case, Only, Param, Takes, value_of};
 
-/// Files that must be read from the device.
+/// Reads of files whose contents are not in the cache.
 pub const CASE: Case = Case {
     operation: "One open, read and close of a file whose contents are not in the page cache.",
     comparable_to: "The read phase of file/small reads from the page cache. mincore verifies that \

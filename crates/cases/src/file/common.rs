@@ -8,29 +8,29 @@ use std::time::Duration;
 pub const UNCOUNTED: Trials = Trials { includes, ..Trials::new(takes) };
 pub const COUNTED: Trials = Trials { counted: true, on_host: true, ..UNCOUNTED };
 
-/// The trials of a large file that is read or written in a `mode`.
+/// Trial settings for a large file that is read or written in a `mode`.
 pub const SEQUENTIAL: Trials =
     Trials { includes: buffered_if_quick, ..Trials::new(takes_sequentially) };
 
-/// The maximum number of files: with more, their recorded times take more memory than the files.
+/// Maximum number of files: with more, their recorded times take more memory than the files.
 pub const FILES_AT_MOST: u64 = 1_000_000;
 
-/// The block size of most file systems.
+/// Block size of most file systems, in bytes.
 pub const BLOCK: usize = 4096;
 
-/// The maximum size of a small file.
+/// Maximum size of a small file in bytes.
 pub const SIZE_AT_MOST: u64 = 1 << 20;
 
-/// The maximum size of the single file of a trial.
+/// Maximum size of the single file of a trial, in bytes.
 pub const WHOLE_AT_MOST: u64 = 16 << 30;
 
-/// The size of the single file of a trial: in a default run one that leaves time for several trials.
+/// The parameter `size` of a single file; its default leaves time for several trials.
 pub const WHOLE_SIZE: Param = Param::new("size", &["32m"])
     .meaning("the size of the file, in bytes")
     .full(&["1g"])
     .takes(Takes::Size(WHOLE_AT_MOST));
 
-/// The parent of the new directory.
+/// The parameter `dir`: parent of the new directory.
 pub const DIR: Param = Param::new("dir", &[TEMP])
     .meaning(
         "the parent of the new directory: `temp`, the system's directory for temporary \
@@ -38,17 +38,17 @@ pub const DIR: Param = Param::new("dir", &[TEMP])
     )
     .takes(Takes::Directory);
 
-/// The number of files: by default as many as several trials have time for, so that the slowest 1 % are still 20
+/// The parameter `files`. The default is the largest number for which several trials have time: the slowest 1 % are still 20
 /// files.
 pub const FILES: Param = Param::new("files", &["2000"])
     .meaning("the number of files, all in one new directory if nothing else is said")
     .full(&["10000"])
     .takes(Takes::Count(FILES_AT_MOST));
 
-/// The number of files in cases with more points.
+/// The parameter `files` of cases with more points.
 pub const FEWER_FILES: Param = Param { default: &["1000"], ..FILES };
 
-/// The size of each file, in cases that do not vary it.
+/// The parameter `size` of each file, in cases that do not vary it.
 pub const SIZE: Param = Param::new("size", &["4k"])
     .meaning("the size of each file, in bytes")
     .takes(Takes::Size(SIZE_AT_MOST));
@@ -63,12 +63,12 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     extent != Extent::Quick || !(is_large || differs_little)
 }
 
-/// A quick run reads from the cache and writes into it only.
+/// Whether a run measures the point: a quick run reads from the cache and writes into it only.
 fn buffered_if_quick(params: &Params, extent: Extent) -> bool {
     extent != Extent::Quick || value_of(params, "mode") == Ok("buffered")
 }
 
-/// The approximate duration of a trial with a large file: with writing it before it is read, and verifying what was written.
+/// Approximate duration of a trial with a large file, including writing it before it is read, and verifying what was written.
 fn takes_sequentially(params: &Params) -> Duration {
     let mib = match value_of(params, "mode") {
         Ok("buffered") => Duration::from_millis(1),

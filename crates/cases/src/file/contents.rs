@@ -4,7 +4,7 @@ use measure::CaseError;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// The distance between the beginnings of two consecutive files in the random bytes.
+/// Distance between the beginnings of two consecutive files in the random bytes.
 const STEP: usize = 64;
 
 /// The contents of the files, each a slice of the same random bytes, and their checksums.
@@ -18,7 +18,7 @@ impl Contents {
     /// The contents of `files` files of `size` bytes.
     pub fn new(files: usize, size: usize) -> Self {
         let mut bytes = vec![0u8; size + files * STEP];
-        // Random bytes, which a file system cannot compress.
+        // The bytes are random, so that a file system cannot compress them.
         StdRng::seed_from_u64(1).fill_bytes(&mut bytes);
         let mut all = Self { bytes, size, checksums: Vec::new() };
         all.checksums = (0..files).map(|number| crc32fast::hash(all.of(number))).collect();

@@ -15,10 +15,10 @@ use super::pattern::{PIECE, Pattern, whole_blocks};
 use super::{DIR, WHOLE_SIZE};
 use crate::{Case, Extent, Param, Trials, size_of, value_of};
 
-/// The buffer of the loop of read and write: that of cp(1).
+/// Buffer size of the read and write loop in bytes: that of cp(1).
 const BUFFER: usize = 256 << 10;
 
-/// A file copied.
+/// Copying a file.
 pub const CASE: Case = Case {
     operation: "A cached file of this size, written just before, copied once to a new one in the same directory: by read and write with a buffer of \
                 256 KiB, by a call that copies inside the kernel, or by sharing its blocks (reflink).",
@@ -55,7 +55,7 @@ pub const CASE: Case = Case {
     ..Case::new("file", "copy")
 };
 
-/// Whether this system and this file system can copy so, before much is written.
+/// Copies one block, to find out whether the system and the file system support `how` before much is written.
 fn try_on_one_block(how: &str, home: &Home, pattern: &mut Pattern) -> Result<(), CaseError> {
     let [from, to] = [3, 4].map(|number| home.file(number));
     drop(pattern.write_file(&from, super::BLOCK)?);
@@ -69,13 +69,13 @@ fn try_on_one_block(how: &str, home: &Home, pattern: &mut Pattern) -> Result<(),
 
 /// Two files and the calls that copy one to the other.
 enum Copy<'a> {
-    /// Through a buffer of this process.
+    /// Copied through a buffer of this process.
     Buffered(File, File, AlignedBuffer),
-    /// By a call that copies a number of bytes.
+    /// Copied by a call that takes a number of bytes.
     InKernel(File, File, fn(&File, &File, usize) -> io::Result<usize>),
-    /// By sharing blocks.
+    /// Copied by sharing blocks.
     Shared(File, File),
-    /// By a call that takes names.
+    /// Copied by a call that takes two paths.
     ByName(&'a Path, &'a Path),
 }
 
@@ -93,7 +93,7 @@ impl<'a> Copy<'a> {
                     "reflink" => Self::Shared(from, to),
                     _ => {
                         let mut buffer = AlignedBuffer::new(BUFFER);
-                        buffer.fill(0); // its first use is not the copy's
+                        buffer.fill(0); // touches the buffer before the timed copy
                         Self::Buffered(from, to, buffer)
                     }
                 }
@@ -125,17 +125,17 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// A quick run copies in the usual way of the system only.
+/// Whether a run measures the point: a quick run copies only in the usual way of the system.
 fn includes(params: &Params, extent: Extent) -> bool {
     let usual = if cfg!(windows) { "CopyFileEx" } else { "copy_file_range" };
     extent != Extent::Quick || value_of(params, "how") == Ok(usual)
 }
 
-/// With writing the original and verifying the copy.
+/// Approximate duration of a trial, including writing the original and verifying the copy.
 fn takes(params: &Params) -> Duration {
     const MIB: Duration = Duration::from_micros(1_500);
     match value_of(params, "how") {
-        // These do not exist here.
+        // A call that this system lacks takes no time.
         Ok("CopyFileEx") if cfg!(unix) => Duration::ZERO,
         Ok("copy_file_range" | "sendfile" | "reflink") if cfg!(windows) => Duration::ZERO,
         _ => MIB * size_of(params, "size").unwrap_or_default().div_ceil(PIECE) as u32,

@@ -7,7 +7,7 @@ use super::phases::{FileOps, FileShard, Plain};
 use super::{DIR, FEWER_FILES, SIZE};
 use crate::{Case, Param, value_of};
 
-/// The ways to create a file.
+/// Ways to create a file.
 pub const CASE: Case = Case {
     operation: "One file taken through all phases of file/small, created by open with O_CREAT, by \
                 open with O_TMPFILE and linkat after writing, or by io_uring, which runs all \
@@ -42,7 +42,7 @@ pub const CASE: Case = Case {
     ..Case::new("file", "create")
 };
 
-/// Files that get their name after they are written.
+/// Operations on files that get their name after they are written.
 fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {
     platform::on_linux!(fresh, {
         use std::fs::OpenOptions;
@@ -68,7 +68,7 @@ fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {
                         unnamed.write(true).mode(0o666).custom_flags(libc::O_TMPFILE);
                         let mut file = unnamed.open(&self.directory)?;
                         file.write_all(contents)?;
-                        // As in open(2): AT_EMPTY_PATH requires privileges.
+                        // The path through /proc is that of open(2): AT_EMPTY_PATH requires privileges.
                         let itself = format!("/proc/self/fd/{}\0", file.as_raw_fd());
                         let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
                         // SAFETY: both paths end with NUL.
@@ -86,7 +86,7 @@ fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {
     })
 }
 
-/// By io_uring, a batch of files with one system call.
+/// Operations by io_uring: one system call for a batch of files.
 fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
     platform::on_linux!(shard, {
         use std::ffi::CString;
@@ -100,7 +100,7 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
         use crate::syscall::named_files::c_path;
 
         const BATCH: usize = 32;
-        /// Open, write or read, close.
+        /// Maximum number of calls per file: open, write or read, close.
         const CALLS_AT_MOST: usize = 3;
         const UNCHECKED: u64 = 1 << 32;
 
@@ -110,8 +110,8 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
         }
 
         impl Batched {
-            /// Submits requests and waits for all of them. Stores in `outcome` the results of those requests
-            /// whose `user_data` is a number in the batch.
+            /// Submits requests and waits for all of them. Stores the result of each request whose `user_data` is a number in the
+            /// batch in `outcome`.
             fn carry_out(&mut self, requests: &[Entry], outcome: &mut [i32]) -> io::Result<()> {
                 for request in requests {
                     // SAFETY: the memory that requests refer to outlives this call, which waits for all of them.
@@ -136,7 +136,7 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
             }
         }
 
-        /// The file's fixed descriptor, which only the ring can use.
+        /// The slot of a file's fixed descriptor, which only the ring can use.
         fn slot(nth: usize) -> DestinationSlot {
             DestinationSlot::try_from_slot_target(nth as u32).expect("a small number")
         }

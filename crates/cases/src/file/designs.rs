@@ -1,4 +1,4 @@
-//! The uses of small files that are judged when systems are compared.
+//! Uses of small files, judged when systems are compared.
 
 use measure::TIME;
 

@@ -9,31 +9,30 @@ use platform::filesystem::{self, Room};
 use super::contents::Contents;
 use crate::{count_of, size_of, value_of};
 
-/// The value of `dir` for the system's directory for temporary files.
+/// Value of `dir` that stands for the system's directory for temporary files.
 pub const TEMP: &str = "temp";
 
-/// The case that has two files of the size it is given: the original and the copy.
+/// The case with two files of its `size`: the original and the copy.
 pub const COPY: &str = "file/copy";
-/// See [`COPY`].
+/// Number of files of the case [`COPY`].
 pub const COPIED_FILES: usize = 2;
 
-/// The number of files of which calls are counted by this process: that is slow, and all files make the same calls.
+/// Number of files in the counting pass: counting is slow, and all files make the same calls.
 const COUNTED_FILES: usize = 100;
-/// The maximum number of files per file of the trial: a synced file has an unsynced twin for a while.
+/// Maximum number of files on disk per file of the trial: a synced file has an unsynced twin for a while.
 const AT_ONCE: usize = 2;
-/// The bytes that a file takes besides its blocks, for its inode and its directory entry.
+/// Bytes that a file takes besides its blocks, for its inode and its directory entry.
 const BYTES_BESIDES: u64 = 512;
-/// Reserve for directories, and for files that other programs create meanwhile.
+/// Inodes reserved for directories, and for files that other programs create meanwhile.
 const SPARE_FILES: u64 = 300;
 const SPARE_BYTES: u64 = 4 << 20;
 
-/// The directory that a value of `dir` stands for.
+/// The directory that the parameter `dir` names.
 pub fn path_of(value: &str) -> PathBuf {
     if value == TEMP { std::env::temp_dir() } else { PathBuf::from(value) }
 }
 
-/// Checks before anything is written whether a point of this area can be measured; `None` if it can, otherwise the
-/// reason.
+/// The reason why a point of this area cannot be measured, checked before anything is written; `None` if it can.
 pub fn obstacle(case: &str, params: &Params) -> Option<CaseError> {
     let asked = || -> Result<Option<CaseError>, CaseError> {
         let parent = path_of(value_of(params, "dir")?);
@@ -55,7 +54,7 @@ fn shortage(parent: &Path, files: usize, size: usize) -> Result<(), CaseError> {
         .map_or(Ok(()), |lack| Err(CaseError::Failed(format!("{}: {lack}", parent.display()))))
 }
 
-/// The resource that is insufficient for `files` files of `size` bytes, as a message.
+/// The resource that is insufficient for `files` files of `size` bytes, as text.
 fn lack(room: &Room, files: u64, size: u64) -> Option<String> {
     let each = size.next_multiple_of(room.block_bytes.max(1)) + BYTES_BESIDES;
     let bytes = files * each + SPARE_BYTES;
@@ -73,16 +72,16 @@ fn lack(room: &Room, files: u64, size: u64) -> Option<String> {
 
 /// A new directory with space for files. It is removed with everything in it when dropped.
 pub struct Home {
-    /// Removes all that is in it.
+    /// Removes the directory and its contents when dropped.
     directory: Directory,
     path: PathBuf,
 }
 
 impl Home {
-    /// Creates one in the directory of the parameter `dir`, with space for `files` files of `size` bytes.
+    /// Creates a directory in that of the parameter `dir`, with space for `files` files of `size` bytes.
     ///
     /// # Errors
-    /// If the parent does not exist, is not writable, or has too little free space.
+    /// A parent that does not exist, is not writable, or has too little free space.
     pub fn with_room(params: &Params, files: usize, size: usize) -> Result<Self, CaseError> {
         let parent = path_of(value_of(params, "dir")?);
         shortage(&parent, files, size)?;
@@ -93,11 +92,11 @@ impl Home {
         Ok(Self { directory, path })
     }
 
-    /// As [`Home::with_room`], for so many files or directories that their removal leaves traces: where something removes it
-    /// later, the empty directory stays, so that the next trial is made elsewhere on the device.
+    /// Like [`Home::with_room`], for many files or directories, whose removal leaves traces in the file system: if the run's
+    /// cleanup removes it later, the empty directory stays until then, so that the next trial uses another place of the device.
     ///
     /// # Errors
-    /// As [`Home::with_room`].
+    /// Errors of [`Home::with_room`].
     pub fn of_many(
         params: &Params,
         files: usize,
@@ -111,12 +110,12 @@ impl Home {
         Ok(home)
     }
 
-    /// Its path.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of a file in it, by its number.
+    /// Path of a file in the directory, by its number.
     pub fn file(&self, number: usize) -> PathBuf {
         self.path.join(Directory::file(false, number))
     }
@@ -124,7 +123,7 @@ impl Home {
     /// Refuses file systems in memory, which have no device to write to or to read from.
     ///
     /// # Errors
-    /// `Unsupported` if it is on one.
+    /// `Unsupported` if the directory is on such a file system.
     pub fn refuse_in_memory(&self) -> Result<(), CaseError> {
         match filesystem::of(&self.path)?.kind {
             Some(kind) if filesystem::is_in_memory(&kind) => Err(CaseError::Unsupported(format!(
@@ -134,11 +133,11 @@ impl Home {
         }
     }
 
-    /// Refuses file systems from which a read cannot be sure to come from the device: those in memory, and those with a
-    /// cache that cannot be examined.
+    /// Refuses file systems on which a read may not come from the device: those in memory, and those with a cache that cannot be
+    /// examined.
     ///
     /// # Errors
-    /// `Unsupported` if it is on one, or the kind is not known.
+    /// `Unsupported` for such a file system, or one of unknown kind.
     pub fn refuse_uncertain_cache(&self) -> Result<(), CaseError> {
         self.refuse_in_memory()?;
         match filesystem::of(&self.path)?.kind {
@@ -154,9 +153,9 @@ impl Home {
 /// The new directory of a trial of many files, and their contents.
 pub struct Fresh {
     home: Home,
-    /// The number of files, which is small in the untimed pass.
+    /// Number of files, which is small in the untimed pass.
     pub files: usize,
-    /// The contents of the files.
+    /// Contents of the files.
     pub contents: Contents,
 }
 
@@ -164,7 +163,7 @@ impl Fresh {
     /// Creates the directory that the parameters `dir`, `files` and `size` describe.
     ///
     /// # Errors
-    /// As [`Home::with_room`].
+    /// Errors of [`Home::with_room`].
     pub fn of(params: &Params, round: &Round) -> Result<Self, CaseError> {
         let (files, size) = (count_of(params, "files")?, size_of(params, "size")?);
         let files = match round.is_counting() {
@@ -189,7 +188,7 @@ impl Fresh {
     /// Creates a subdirectory by its number.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// The error of the system call.
     pub fn branch(&self, number: usize) -> Result<PathBuf, CaseError> {
         make(self.path().join(Directory::branch(number)))
     }
@@ -198,7 +197,7 @@ impl Fresh {
 /// Creates a directory.
 ///
 /// # Errors
-/// Those of the call.
+/// The error of the system call.
 pub fn make(path: PathBuf) -> Result<PathBuf, CaseError> {
     std::fs::create_dir(&path).map_err(|e| CaseError::from_io("creating a directory", &e))?;
     Ok(path)

@@ -8,7 +8,7 @@ use super::{DIR, WHOLE_AT_MOST};
 use crate::syscall::{expect_unix_calls, time};
 use crate::{Case, Param, Takes, size_of};
 
-/// Space reserved and given back.
+/// Reserving space for a file and giving it back.
 pub const CASE: Case = Case {
     operation: "One fallocate of this size for an empty file and one ftruncate that frees it \
                 (SetFileInformationByHandle on Windows).",
@@ -36,7 +36,8 @@ pub const CASE: Case = Case {
     ..Case::new("file", "fallocate")
 };
 
-/// Whether the file system says that it has so many bytes for the file, where the system can be asked.
+/// Fails unless the file system reports at least `bytes` allocated bytes for the file. Checks nothing on systems that do not
+/// report it.
 fn expect_allocated(file: &File, bytes: u64) -> Result<(), CaseError> {
     match allocated(file)? {
         Some(has) if has < bytes => {

@@ -11,18 +11,18 @@ use super::metrics::{CPU, CREATE_READ, PhaseMetrics, READ_BANDWIDTH, WRITE_BANDW
 use super::phases::{FileOps, FileShard, Phase, Times, carry_out};
 use crate::together::at_once;
 
-/// The files of a thread, and the operations on them.
+/// Files of a thread, and the operations on them.
 pub type Member<'a> = (FileShard<'a>, Box<dyn FileOps>);
 
-/// The times of a phase, of all threads together.
+/// Times of one phase in all threads.
 pub struct Took {
     /// The phase.
     pub phase: Phase,
-    /// The number of operations of all threads.
+    /// Number of operations of all threads.
     pub operations: usize,
-    /// The time until the slowest thread was done, without verification.
+    /// Time until the slowest thread was done, without verification.
     pub elapsed: Duration,
-    /// The time of each operation, ascending.
+    /// Time of each operation in ns, ascending.
     pub ns: Vec<f64>,
     /// CPU time that belongs to no operation, such as that of verification.
     pub aside: Duration,
@@ -40,25 +40,25 @@ impl Took {
         Self { phase, operations, elapsed, ns, aside }
     }
 
-    /// The median time of its operations, in ns.
+    /// Median time of the phase's operations, in ns.
     pub fn median_ns(&self) -> f64 {
         if self.ns.is_empty() { 0.0 } else { quantile(&self.ns, 0.5) }
     }
 
-    /// Reports its rate and latencies.
+    /// Reports the rate and the latencies of the phase.
     pub fn report(&self, round: &mut Round) {
         let metrics = PhaseMetrics::of(self.phase);
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
         round.metric(&metrics.rate, self.operations as f64 / seconds);
         if self.phase == Phase::List {
-            return; // one call returns many names
+            return; // one call returns many names, so a name has no latency
         }
         for (metric, p) in metrics.times.iter().zip([0.5, 0.9, 0.99, 1.0]) {
             round.metric(metric, quantile(&self.ns, p));
         }
     }
 
-    /// Reports the bytes transferred per second.
+    /// Reports the bytes transferred per second as `metric`, for files of `size` bytes.
     pub fn report_bandwidth(&self, round: &mut Round, metric: &Metric, size: usize) {
         if size > 0 {
             let bytes = (self.operations * size) as f64;
@@ -71,23 +71,23 @@ impl Took {
 /// The CPUs of a trial: the one on which single-threaded cases are measured, or all CPUs for several threads.
 ///
 /// # Errors
-/// As [`TrialContext::new`].
+/// Errors of [`TrialContext::new`].
 pub fn stage_of(round: &Round, threads: usize) -> Result<TrialContext, CaseError> {
     let cpus = &round.order().cpus;
     let first = if threads > 1 { 0 } else { cpus.len().saturating_sub(1) };
     TrialContext::new(round, &cpus[first..])
 }
 
-/// An empty record of the times of so many operations.
+/// An empty record of the times of this number of operations.
 pub fn times_for(operations: usize, round: &Round, context: &TrialContext) -> Times {
     Times::new(context.clock(), round.order().clock.cost.get(), operations)
 }
 
-/// Runs one trial of all phases, reports its metrics, and returns the times of each phase. In the untimed pass, only
-/// counts system calls, switches and faults.
+/// Runs one trial of all phases, reports its metrics, and returns the times of each phase. In the untimed pass, it only counts
+/// system calls, switches and faults.
 ///
 /// # Errors
-/// Those of the phases.
+/// Errors of the phases.
 pub fn measure(
     round: &mut Round,
     fresh: &Fresh,
@@ -125,7 +125,7 @@ pub fn measure(
 /// time: open, write and close; open, read and close; stat; rename; unlink; and `more` others.
 pub fn expect_calls(round: &mut Round, fresh: &Fresh, more: f64) {
     let writes = if fresh.contents.size() > 0 { 1.0 } else { 0.0 };
-    // With debug assertions the standard library checks of each descriptor that it closes whether it is open.
+    // With debug assertions the standard library checks each descriptor before it closes it, with an extra call.
     let checks = if cfg!(all(unix, debug_assertions)) { 2.0 } else { 0.0 };
     round.expect_syscalls(8.0 + writes + checks + more);
 }
@@ -142,7 +142,7 @@ pub fn report_cpu(round: &mut Round, cpu: Duration, files: usize) {
 fn together(phase: Phase, members: &mut [Member], blank: &Times) -> Result<Took, CaseError> {
     let ready = members.iter_mut().map(|member| {
         let mut times = blank.clone();
-        times.ns.reserve(member.0.files.len()); // a clone has no spare capacity
+        times.ns.reserve(member.0.files.len()); // reserved anew, since a clone has no spare capacity
         (member, times)
     });
     let one = |((shard, way), mut times): (&mut Member, Times)| {

@@ -5,7 +5,7 @@ use super::phases::{FileShard, Plain};
 use super::{DIR, FILES, SIZE};
 use crate::{Case, Param, value_of};
 
-/// The number of directories over which files are spread.
+/// Number of directories over which files are spread.
 const BRANCHES: usize = 256;
 
 /// All files in one directory, or spread over several.

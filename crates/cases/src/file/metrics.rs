@@ -7,12 +7,12 @@ use super::phases::Phase;
 
 /// The metrics of one phase.
 pub struct PhaseMetrics {
-    /// The name of the phase, with which the names of its metrics begin.
+    /// Name of the phase, with which the names of its metrics begin.
     pub name: &'static str,
-    /// Operations per second, of all files.
+    /// Operations on files per second.
     pub rate: Metric,
-    /// The time of one operation: median, 90th and 99th percentile, maximum. Not reported for listing, since one call
-    /// returns many names.
+    /// Time of one operation: median, 90th and 99th percentile, maximum. Not reported for listing, since one call returns many
+    /// names.
     pub times: [Metric; 4],
 }
 
@@ -46,7 +46,7 @@ pub const LIST: PhaseMetrics =
 /// The metrics of the phase `delete`.
 pub const DELETE: PhaseMetrics = phase!("delete", "files/s", "files deleted per second", "deleted");
 
-/// All phases in their order.
+/// Metrics of each phase, in the order of the phases.
 pub const PHASES: [&PhaseMetrics; 6] = [&CREATE, &READ, &STAT, &RENAME, &LIST, &DELETE];
 
 metrics! {
@@ -61,7 +61,7 @@ metrics! {
         "median time to create a file with sync, divided by the median without";
 }
 
-/// The metrics of all phases, and the cost of syncing.
+/// Metrics of all phases, and the cost of syncing.
 pub const WITH_SYNC: &[Metric] = &joined::<31>(&[
     &[CREATE.rate],
     &CREATE.times,
@@ -76,10 +76,10 @@ pub const WITH_SYNC: &[Metric] = &joined::<31>(&[
     &[CPU, CREATE_READ, SYNC_COST],
 ]);
 
-/// The metrics of all phases.
+/// Metrics of all phases.
 pub const ALL: &[Metric] = WITH_SYNC.split_at(WITH_SYNC.len() - 1).0;
 
-/// The metrics of files that are only read.
+/// Metrics of files that are only read.
 pub const READING: &[Metric] = &joined::<7>(&[&[READ.rate], &READ.times, &[READ_BANDWIDTH, CPU]]);
 
 metrics! {
@@ -88,7 +88,7 @@ metrics! {
     READ_CPU = lower("cpu", "ns"), "CPU time of this process for one read, with that of the kernel";
 }
 
-/// The time of a read: median, 90th and 99th percentile, maximum.
+/// Time of a read: median, 90th and 99th percentile, maximum.
 pub const READ_TIMES: [Metric; 4] = [
     Metric::lower("p50", "ns", "half of the reads took no longer, from submission to completion"),
     Metric::lower("p90", "ns", "90 % of the reads took no longer"),
@@ -96,7 +96,7 @@ pub const READ_TIMES: [Metric; 4] = [
     Metric::lower("max", "ns", "the longest time of any read"),
 ];
 
-/// Those of reads of single blocks.
+/// Metrics of reads of single blocks.
 pub const BLOCKS: &[Metric] = &joined::<6>(&[&[READS], &READ_TIMES, &[READ_CPU]]);
 
 impl PhaseMetrics {

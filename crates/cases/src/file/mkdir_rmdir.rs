@@ -6,7 +6,7 @@ use super::directory::Home;
 use crate::Case;
 use crate::syscall::{expect_unix_calls, time};
 
-/// A directory made and removed.
+/// Creating and removing a directory.
 pub const CASE: Case = Case {
     operation: "One mkdir of a new directory and one rmdir of it, by an absolute path (CreateDirectoryW and \
                 RemoveDirectoryW on Windows).",

@@ -10,7 +10,7 @@ use crate::memory::expect_faults;
 use crate::syscall::{expect_unix_calls, time};
 use crate::{Case, Param, Takes};
 
-/// A cached file mapped, read and unmapped.
+/// Mapping, reading and unmapping a cached file.
 pub const CASE: Case = Case {
     operation: "One mmap of a whole cached file, one byte read from each 4,096 of it, and one munmap \
                 (CreateFileMappingW, MapViewOfFile and UnmapViewOfFile on Windows).",
@@ -29,7 +29,7 @@ pub const CASE: Case = Case {
         let path = home.file(1);
         Pattern::new().write_file(&path, size)?;
         let file = std::fs::File::open(&path)?;
-        // SAFETY: nobody else knows the file, which has that length.
+        // SAFETY: the file has that length, and no other process knows it.
         let map = || unsafe { FileMapping::new(&file, size) };
         let mapping = map().map_err(|e| CaseError::from_io("mmap of a file", &e))?;
         if !(0..size / BLOCK).all(|nth| is_block(&mapping[nth * BLOCK..][..BLOCK], nth as u64)) {
@@ -46,7 +46,7 @@ pub const CASE: Case = Case {
     ..Case::new("file", "mmap")
 };
 
-/// Reads one byte of each block.
+/// Sum of the first bytes of all blocks, which reads each block.
 fn sum_of_first_bytes(bytes: &[u8]) -> u64 {
     bytes.iter().step_by(BLOCK).map(|byte| u64::from(*black_box(byte))).sum()
 }

@@ -1,9 +1,9 @@
-//! What files cost: many small ones created and written, read back, asked for their size, renamed, listed and deleted;
-//! single calls; and a large one written, read and copied.
+//! Costs of files: many small ones created and written, read back, asked for their size, renamed, listed and deleted; single
+//! calls; and a large one written, read and copied.
 //!
-//! A round of a case of small files is one trial of all these phases in a new directory; each case varies one property. The
-//! timed calls are in [`phases`], the directory and the check for free space in [`directory`], the contents of the files and
-//! their verification in [`contents`], and the computation of the metrics in [`figures`].
+//! A round of a case of small files is one trial of all these phases in a new directory; each case varies one property. The timed
+//! calls are in [`phases`], the directory and the check for free space in [`directory`], the contents of the files and their
+//! verification in [`contents`], and the computation of the metrics in [`figures`].
 //!
 //! The contents of large files are in [`pattern`]; the ways to read their blocks, one or several at a time, in [`engine`].
 
@@ -92,7 +92,7 @@ pub const AREA: Area = Area {
     ..Area::new("file", CASES)
 };
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &small::CASE,
     &sync::CASE,
@@ -113,7 +113,7 @@ const CASES: &[&Case] = &[
     &random_read::CASE,
 ];
 
-/// A quick run has a path that is deep.
+/// Whether a run measures the point: a quick run measures the deep path only.
 fn thinned(params: &Params, extent: Extent) -> bool {
     let is_shallow = params.get("levels").is_some_and(|levels| levels != "32");
     extent != Extent::Quick || !is_shallow

@@ -1,5 +1,5 @@
-//! What is in a large file: random bytes, which no file system can compress, and in each sector the number of its block,
-//! so that a block taken for another is found.
+//! Contents of a large file: random bytes, which no file system can compress, and in each sector the number of its block, so that
+//! a wrong block is detected.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,9 +13,9 @@ use rand::{Rng, SeedableRng};
 use super::BLOCK;
 use crate::size_of;
 
-/// A file is read and written in pieces of this many bytes.
+/// Size in bytes of the pieces in which a file is read and written.
 pub const PIECE: usize = 1 << 20;
-/// The least that a device writes as a whole.
+/// Smallest unit that a device writes, in bytes.
 const SECTOR: usize = 512;
 const NUMBER: usize = std::mem::size_of::<u64>();
 
@@ -25,7 +25,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// That of all files.
+    /// A generator of the contents that all files have.
     pub fn new() -> Self {
         let mut piece = AlignedBuffer::new(PIECE);
         StdRng::seed_from_u64(1).fill_bytes(&mut piece);
@@ -46,7 +46,7 @@ impl Pattern {
     /// Creates a file of `size` bytes.
     ///
     /// # Errors
-    /// Those of the calls.
+    /// Errors of the system calls.
     pub fn write_file(&mut self, path: &Path, size: usize) -> Result<File, CaseError> {
         let created = File::create_new(path);
         let mut file = created.map_err(|e| CaseError::from_io("creating a file", &e))?;
@@ -57,10 +57,10 @@ impl Pattern {
         Ok(file)
     }
 
-    /// Whether a file has the contents of one of `size` bytes, each byte of them.
+    /// Checks every byte of a file against the contents of a file of `size` bytes.
     ///
     /// # Errors
-    /// Those of the calls; `Failed` if it has not.
+    /// Errors of the system calls; `Failed` if a byte differs.
     pub fn verify_file(&mut self, path: &Path, size: usize) -> Result<(), CaseError> {
         let mut file = File::open(path)?;
         let had = file.metadata()?.len();
@@ -88,20 +88,20 @@ pub fn pieces(size: usize) -> usize {
     size.div_ceil(PIECE)
 }
 
-/// Whether `bytes` are those of that block, by the number in each of its sectors.
+/// Whether each sector of `bytes` has the number of that block.
 #[inline]
 pub fn is_block(bytes: &[u8], number: u64) -> bool {
     let expected = number.to_le_bytes();
     bytes.len() == BLOCK && bytes.chunks(SECTOR).all(|sector| sector[..NUMBER] == expected)
 }
 
-/// Whether all blocks of a piece of a file are there, by their numbers.
+/// Whether all blocks of a piece of a file have the right numbers.
 pub fn has_blocks_of(nth: usize, piece: &[u8]) -> bool {
     let first = (nth * (PIECE / BLOCK)) as u64;
     (first..).zip(piece.chunks(BLOCK)).all(|(number, bytes)| is_block(bytes, number))
 }
 
-/// The parameter `size`, which must be a number of whole blocks.
+/// The parameter `size`, which must be a multiple of the block size.
 ///
 /// # Errors
 /// `Failed` if it is not, or is 0.

@@ -17,17 +17,17 @@ use super::directory::Fresh;
 /// A phase of a trial: all files go through it before the next begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Created and written.
+    /// Files are created and written.
     Create,
-    /// Read as a whole, and verified, which is not timed.
+    /// Files are read as a whole, and verified off the clock.
     Read,
-    /// Its metadata read.
+    /// Metadata of the files are read.
     Stat,
-    /// Renamed within its directory.
+    /// Files are renamed within their directory.
     Rename,
-    /// All directories read; one operation is one name.
+    /// All directories are read; one operation is one name.
     List,
-    /// Deleted.
+    /// Files are deleted.
     Delete,
 }
 
@@ -40,22 +40,22 @@ impl Phase {
 /// The files of one thread.
 pub struct FileShard<'a> {
     contents: &'a Contents,
-    /// Each file with its number, its name and its new name.
+    /// Each file with its number, its path and its new path.
     pub files: Vec<(usize, PathBuf, PathBuf)>,
-    /// The directories of the files, each with its number of entries.
+    /// Directories of the files, each with its number of entries.
     folders: Vec<(PathBuf, usize)>,
 }
 
 impl<'a> FileShard<'a> {
-    /// The files with these numbers, in the new directory itself.
+    /// Files with these numbers, in the new directory itself.
     pub fn flat(fresh: &'a Fresh, numbers: Range<usize>) -> Self {
         Self::new(fresh, vec![(fresh.path().to_owned(), fresh.files)], numbers)
     }
 
-    /// The files with these numbers, in a subdirectory.
+    /// Files with these numbers, in a subdirectory.
     ///
     /// # Errors
-    /// If a directory cannot be created.
+    /// The error of the call that creates the directory.
     pub fn in_branch(
         fresh: &'a Fresh,
         branch: usize,
@@ -68,7 +68,7 @@ impl<'a> FileShard<'a> {
     /// All files, spread in turn over `branches` subdirectories.
     ///
     /// # Errors
-    /// If a directory cannot be created.
+    /// The error of the call that creates a directory.
     pub fn fanned(fresh: &'a Fresh, branches: usize) -> Result<Self, CaseError> {
         let each = |branch: usize| (fresh.files + branches - 1 - branch) / branches;
         let folders = (0..branches).map(|branch| Ok((fresh.branch(branch)?, each(branch))));
@@ -94,10 +94,10 @@ impl<'a> FileShard<'a> {
         self.contents.size()
     }
 
-    /// Checks the bytes read from a file, which is not timed.
+    /// Checks the bytes read from a file, off the clock.
     ///
     /// # Errors
-    /// `Failed` if they differ from its contents.
+    /// `Failed` if they differ from the file's contents.
     pub fn verify(&self, number: usize, read: &[u8], times: &mut Times) -> Result<(), CaseError> {
         let watch = Stopwatch::start_on(times.clock);
         let verified = self.contents.verify(number, read);
@@ -105,7 +105,7 @@ impl<'a> FileShard<'a> {
         verified
     }
 
-    /// Reads all directories, which must have as many entries as there are files.
+    /// Reads all directories and checks that they have as many entries as there are files.
     fn list(&self, times: &mut Times) -> Result<(), CaseError> {
         for (folder, files) in &self.folders {
             let count = times.of(*files, "reading a directory", || count_entries(folder))?;
@@ -122,7 +122,7 @@ pub trait FileOps: Send {
     /// Creates and writes all files.
     ///
     /// # Errors
-    /// Those of the calls.
+    /// Errors of the system calls.
     fn create(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
         for (number, name, _) in &shard.files {
             let contents = shard.contents(*number);
@@ -134,7 +134,7 @@ pub trait FileOps: Send {
     /// Reads and verifies all files.
     ///
     /// # Errors
-    /// Those of the calls; `Failed` if the contents of a file are wrong.
+    /// Errors of the system calls; `Failed` if the contents of a file are wrong.
     fn read(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
         let mut buffer = vec![0; shard.size() + 1];
         for (number, name, _) in &shard.files {
@@ -147,7 +147,7 @@ pub trait FileOps: Send {
     /// Reads the metadata of all files and checks their size.
     ///
     /// # Errors
-    /// Those of the calls; `Failed` if a size is wrong.
+    /// Errors of the system calls; `Failed` if a size is wrong.
     fn stat(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
         for (_, name, _) in &shard.files {
             let facts = times.of_one("stat of a file", || fs::metadata(name))?;
@@ -159,7 +159,7 @@ pub trait FileOps: Send {
     /// Renames all files.
     ///
     /// # Errors
-    /// Those of the calls.
+    /// Errors of the system calls.
     fn rename(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
         for (_, name, new_name) in &shard.files {
             times.of_one("renaming a file", || fs::rename(name, new_name))?;
@@ -170,7 +170,7 @@ pub trait FileOps: Send {
     /// Deletes all files by their new names.
     ///
     /// # Errors
-    /// Those of the calls.
+    /// Errors of the system calls.
     fn delete(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
         for (_, _, name) in &shard.files {
             times.of_one("deleting a file", || fs::remove_file(name))?;
@@ -179,7 +179,7 @@ pub trait FileOps: Send {
     }
 }
 
-/// One file at a time, with ordinary calls.
+/// Operations on one file at a time, with ordinary calls.
 pub struct Plain;
 
 impl FileOps for Plain {}
@@ -187,7 +187,7 @@ impl FileOps for Plain {}
 /// Carries out a phase.
 ///
 /// # Errors
-/// Those of the phase.
+/// Errors of the phase.
 pub fn carry_out(
     phase: Phase,
     shard: &FileShard,
@@ -229,7 +229,7 @@ pub fn read(name: &Path, buffer: &mut [u8], size: usize) -> io::Result<usize> {
 /// Checks the size of a file.
 ///
 /// # Errors
-/// `Failed` if it is wrong.
+/// `Failed` if the size is wrong.
 pub fn expect_size(shard: &FileShard, size: u64) -> Result<(), CaseError> {
     if size == shard.size() as u64 {
         return Ok(());
@@ -240,19 +240,19 @@ pub fn expect_size(shard: &FileShard, size: u64) -> Result<(), CaseError> {
     )))
 }
 
-/// How long each operation of a phase took.
+/// Times of the operations of a phase.
 #[derive(Debug, Clone)]
 pub struct Times {
     clock: Clock,
-    /// The cost of a reading of the clock, which is subtracted.
+    /// Cost of a clock read in ns, which is subtracted.
     clock_ns: f64,
-    /// The time of each operation; in a batch, each gets the time of the batch.
+    /// Time of each operation in ns; each operation of a batch has the time of the batch.
     pub ns: Vec<f64>,
-    /// The sum of all times, each batch counted once.
+    /// Sum of all times in ns, each batch counted once.
     pub sum_ns: f64,
-    /// The number of operations.
+    /// Number of operations.
     pub count: usize,
-    /// CPU time spent between operations, such as on verification.
+    /// CPU time in ns spent between operations, such as on verification.
     pub aside_ns: f64,
 }
 
@@ -266,7 +266,7 @@ impl Times {
     /// Times one operation.
     ///
     /// # Errors
-    /// Those of the operation, with its description.
+    /// The error of the operation, with its description.
     #[inline(always)]
     pub fn of_one<T>(
         &mut self,
@@ -279,7 +279,7 @@ impl Times {
     /// Times a batch of operations, each of which is complete when all are.
     ///
     /// # Errors
-    /// Those of the operation, with its description.
+    /// The error of the operation, with its description.
     #[inline(always)]
     pub fn of<T>(
         &mut self,

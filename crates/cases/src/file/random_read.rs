@@ -18,16 +18,16 @@ use super::{BLOCK, DIR, WHOLE_AT_MOST};
 use crate::syscall::expect_unix_calls;
 use crate::{Case, Extent, Param, Takes, Trials, count_of, size_of, value_of};
 
-/// More reads at once than this say nothing new.
+/// Maximum depth: more reads at once show nothing new.
 const DEPTH_AT_MOST: u64 = 256;
-/// A trial reads for so long, but so many blocks at least and at most: of the fewest, 1 % is still one.
+/// Time after which a trial ends, between the minimum and the maximum number of reads. 1 % of the minimum is still one read.
 const LENGTH: Duration = Duration::from_millis(25);
 const READS_AT_LEAST: usize = 100;
 const READS_AT_MOST: usize = 100_000;
-/// In the untimed pass each call is slowed a lot.
+/// Number of reads in the counting pass, which slows each call a lot.
 const COUNTED_READS: usize = 256;
 
-/// Single blocks read in no order, by synchronous and asynchronous calls.
+/// Single blocks read in random order, by synchronous and asynchronous calls.
 pub const CASE: Case = Case {
     operation: "One block of 4 KiB read into a buffer from a random place of a file, with this number of reads under way at \
                 once, and a look at the number in each of its sectors.",
@@ -80,7 +80,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         Mode::Direct => home.refuse_in_memory()?,
         Mode::Cached => {}
     }
-    // Refused before much is written.
+    // The engine is tried on one block: if it is unsupported, the trial fails before much is written.
     let mut pattern = Pattern::new();
     let tried = home.file(2);
     drop(pattern.write_file(&tried, BLOCK)?);
@@ -137,8 +137,8 @@ fn report(round: &mut Round, mut reads: Reads, cpu: Duration) {
     }
 }
 
-/// Counts what reads make this thread do. Threads all make the same calls, so one is enough; what the threads of POSIX aio
-/// do is not this thread's, and is not counted.
+/// Counts the calls of this thread's reads. All threads make the same calls, so one is enough. The threads of POSIX aio are not
+/// counted.
 fn count(
     round: &mut Round,
     engine: Engine,
@@ -166,8 +166,9 @@ fn count(
     round.count_trial(reads as u64, read)
 }
 
-/// One thread has one read under way, and a mapping is one of the cache. An ordinary run has those with several reads
-/// at once at the greater depth, and io_uring at both; a quick one compares two with each other that this system has.
+/// Whether a run measures the point. A blocking engine has one read at a time, and a mapping reads from the cache only. An
+/// ordinary run measures engines with several reads at once at the greater depth, and io_uring at both; a quick run compares two
+/// engines that this system has.
 fn includes(params: &Params, extent: Extent) -> bool {
     let value = |name: &str| value_of(params, name).unwrap_or_default();
     let (engine, is_single, is_direct) =
@@ -184,7 +185,7 @@ fn includes(params: &Params, extent: Extent) -> bool {
     is_possible && is_telling
 }
 
-/// With writing the file first, which is synced unless it is cached.
+/// Approximate duration of a trial, including writing the file first, and syncing it unless it is cached.
 fn takes(params: &Params) -> Duration {
     let is_elsewhere = match value_of(params, "engine") {
         Ok("overlapped") => cfg!(unix),

@@ -14,7 +14,7 @@ use super::pattern::{PIECE, Pattern, has_blocks_of, pieces, whole_blocks};
 use super::{DIR, WHOLE_SIZE};
 use crate::{Case, Param, value_of};
 
-/// A large file read from its beginning to its end.
+/// Reading a large file from its beginning to its end.
 pub const CASE: Case = Case {
     operation: "A file of this size, written just before, read once in pieces of 1 MiB: from the cache (buffered), through it when none of the file is \
                 in it (cold), or past it (direct).",
@@ -57,7 +57,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let context = stage_of(round, 1)?;
     let mut times = times_for(pieces(size), round, &context);
     let mut buffer = AlignedBuffer::new(PIECE);
-    // Its first use is not the file's.
+    // Touches the buffer before the timed read.
     buffer.fill(0);
     round.trial_of(&context, || {
         for nth in 0..pieces(size) {

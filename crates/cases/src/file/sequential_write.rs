@@ -11,7 +11,7 @@ use super::pattern::{Pattern, pieces, whole_blocks};
 use super::{DIR, WHOLE_SIZE};
 use crate::{Case, Param, value_of};
 
-/// A large file written from its beginning to its end.
+/// Writing a large file from its beginning to its end.
 pub const CASE: Case = Case {
     operation: "A new file of this size written in pieces of 1 MiB: into the cache, past it (direct), or into it and then \
                 synced with fsync.",

@@ -17,8 +17,8 @@ pub const CASE: Case = Case {
     trials: Some(super::COUNTED),
     params: &[
         Param {
-            // No block, one, and several: the cost of a file, and the cost of its contents. The largest files take longest and
-            // show the bandwidth.
+            // Sizes of no block, one block and several blocks separate the cost of a file from the cost of its contents. The
+            // largest files take longest and show the bandwidth.
             default: &["0", "4k", "128k"],
             full: &["0", "1k", "4k", "8k", "16k", "32k", "64k", "128k"],
             takes: Takes::Size(SIZE_AT_MOST),

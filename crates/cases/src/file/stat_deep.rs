@@ -5,10 +5,10 @@ use super::directory::{Home, make};
 use super::stat_long::time_stat;
 use crate::{Case, Param, Takes, count_of};
 
-/// More directories than this are not removed after a kill.
+/// Maximum depth: cleanup after a kill removes no more nested directories.
 const LEVELS_AT_MOST: u64 = 32;
 
-/// A file below many directories.
+/// stat of a file below many directories.
 pub const CASE: Case = Case {
     operation: "One stat of an empty file by an absolute path with this number of directories of four characters below \
                 the one of the trial (GetFileAttributesW on Windows).",

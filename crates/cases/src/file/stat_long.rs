@@ -9,7 +9,7 @@ use super::directory::Home;
 use crate::syscall::{expect_unix_calls, time};
 use crate::{Case, Param, Takes, count_of};
 
-/// A file with a long name.
+/// stat of a file with a long name.
 pub const CASE: Case = Case {
     operation: "One stat of an empty file by an absolute path whose last name has this length \
                 (GetFileAttributesW on Windows).",

@@ -6,7 +6,7 @@ use super::directory::Home;
 use crate::Case;
 use crate::syscall::{expect_unix_calls, time};
 
-/// The search for a name that is not there.
+/// stat of a name that does not exist.
 pub const CASE: Case = Case {
     operation: "One stat of a name that does not exist in an existing directory, by an absolute path \
                 (GetFileAttributesW on Windows).",

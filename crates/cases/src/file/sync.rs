@@ -13,10 +13,10 @@ use super::phases::{FileOps, FileShard, Plain, Times, create};
 use super::{DIR, FILES, SIZE};
 use crate::{Case, Param, value_of};
 
-/// If a sync takes less than this additional time, no data can have reached a device: the fastest devices take about
-/// 10 us per write, and a file needs two consecutive writes, of its contents and of its metadata.
+/// Additional time of a sync in ns below which no data can have reached a device: the fastest devices take about 10 us per write,
+/// and a file needs two consecutive writes, of its contents and of its metadata.
 const REACHES_NO_DEVICE_NS: f64 = 20_000.0;
-/// Nor can it if a synced file takes at most this many times as long as an unsynced one.
+/// Ratio of the times of a synced and an unsynced file up to which no data can have reached a device.
 const NO_SLOWER: f64 = 1.1;
 
 /// The cost of making a file durable.
@@ -60,7 +60,7 @@ pub const CASE: Case = Case {
     ..Case::new("file", "sync")
 };
 
-/// Reports the cost of sync, with a doubt if it is too low to be true.
+/// Reports the cost of a sync, with a doubt if the cost is too low for a write to a device.
 fn judge(round: &mut Round, with: f64, without: f64, fresh: &Fresh) {
     round.metric(&metrics::SYNC_COST, with / without.max(1.0));
     if !is_next_to_nothing(with, without) {
@@ -77,7 +77,7 @@ fn is_next_to_nothing(with: f64, without: f64) -> bool {
     with - without < REACHES_NO_DEVICE_NS || with < without * NO_SLOWER
 }
 
-/// Syncs each file, and then `directory` if there is one.
+/// Operations that sync each file, and then `directory` if there is one.
 struct Synced {
     directory: Option<File>,
     /// Whether an unsynced twin is created before each file.
@@ -115,7 +115,7 @@ impl FileOps for Synced {
     }
 }
 
-/// CPU time since then, in ns; 0 if the system does not report it.
+/// CPU time since `then`, in ns; 0 if the system does not report it.
 fn since(then: Option<std::time::Duration>) -> f64 {
     let spent = then.zip(thread_cpu_time()).map(|(then, now)| now.saturating_sub(then));
     spent.unwrap_or_default().as_nanos() as f64

@@ -17,7 +17,7 @@ use super::figures::measure;
 use super::phases::{FileOps, FileShard, Plain, Times};
 use super::*;
 
-/// The folder of one test, which must be empty at its end.
+/// The folder of one test, which must be empty when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -77,13 +77,13 @@ fn run(case: &Case, params: &Params, mode: Mode) -> Result<Vec<Line>, CaseError>
     })
 }
 
-/// The cases whose trials are phases of many files.
+/// Cases whose trials are phases of many files.
 fn cases_of_phases() -> impl Iterator<Item = &'static Case> {
     let has_files = |case: &&Case| case.params.iter().any(|param| param.name == "files");
     CASES.iter().copied().filter(has_files)
 }
 
-/// Every point of a default run and of `--full`, with few files.
+/// Points of a default run and of `--full`, with few files.
 fn points(case: &Case, folder: &Folder) -> Vec<Params> {
     let mut points = vec![folder.params(&[])];
     for param in case.params.iter().filter(|param| param.name != "dir") {
@@ -128,7 +128,7 @@ fn every_case_reports_all_metrics_or_a_reason_and_leaves_no_file() {
                 .collect();
             assert!(metrics.iter().all(|m| m.value.is_finite() && m.value > 0.0), "{metrics:?}");
             for name in case.metrics.iter().map(|metric| metric.name) {
-                // Empty files have no bandwidth, unsynced ones no cost of sync, and CPU time may be too coarse.
+                // Empty files have no bandwidth, unsynced ones no cost of sync, and the system's CPU time may be too coarse.
                 let may_lack = (name.contains("bandwidth") && params["size"] == "0")
                     || (name == "sync-cost" && params["sync"] == "none")
                     || name == "cpu";
@@ -150,7 +150,7 @@ fn every_case_reports_all_metrics_or_a_reason_and_leaves_no_file() {
 
 #[test]
 fn system_calls_per_file_are_as_expected() {
-    // Without a tracepoint the tracer counts the calls: in the tests of the program.
+    // Without a tracepoint a tracer counts the calls, which the tests of the binary cover.
     let Some(tracepoint) = platform::counters::syscall_tracepoint() else {
         if std::env::consts::OS != "linux" {
             return testing::not_applicable("system calls are counted on Linux only");
@@ -241,7 +241,7 @@ fn a_surplus_file_is_detected_by_listing() {
     let mut round = Round::new(&order, &mut out);
     let fresh = Fresh::of(&params, &round).unwrap();
     let shard = FileShard::flat(&fresh, 0..fresh.files);
-    // Named like a file of the trial, so that it is removed with them.
+    // The extra file is named like a file of the trial, so that it is removed with them.
     let spoil: Box<dyn FileOps> =
         Box::new(Spoilt(|files| fs::write(files[0].1.with_file_name("f0000099"), "").unwrap()));
     let case_error = measure(&mut round, &fresh, vec![(shard, spoil)]).map(drop).unwrap_err();
@@ -252,7 +252,7 @@ fn a_surplus_file_is_detected_by_listing() {
 fn insufficient_space_is_reported_before_anything_is_written() {
     let folder = Folder::new("room");
     let params = folder.params(&[("files", "1000000"), ("size", "1024k"), ("sync", "none")]);
-    // The free space changes all the time.
+    // Only the required amount is compared, since the free space changes all the time.
     let needed = |text: &str| text.split_once(" and ").map(|(needed, _)| needed.to_owned());
     let obstacle = needed(&obstacle("file/small", &params).unwrap().to_string()).unwrap();
     assert!(obstacle.contains(" files need "), "{obstacle}");

@@ -7,7 +7,7 @@ use super::{BLOCK, DIR};
 use crate::Case;
 use crate::syscall::{expect_unix_calls, time};
 
-/// The size of a file changed.
+/// Changing the size of a file.
 pub const CASE: Case = Case {
     operation: "One ftruncate, which by turns extends an empty file to 4,096 bytes without allocating them and makes it \
                 empty again: the mean of both (SetFileInformationByHandle on Windows).",

@@ -7,7 +7,7 @@ use super::phases::{FileShard, Plain};
 use super::{DIR, FEWER_FILES, SIZE};
 use crate::{Case, Param, Takes, Trials, count_of, value_of};
 
-/// The maximum number of threads; more add no information about a file system.
+/// Maximum number of threads; more add no information about a file system.
 const WORKERS_AT_MOST: u64 = 64;
 
 /// Several threads at once, in the same directory or in separate ones.

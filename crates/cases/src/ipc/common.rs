@@ -1,5 +1,4 @@
-//! What the cases of communication share: two tasks that send messages, how long a round trip takes, and how many bytes
-//! are transferred in a second.
+//! Shared by the cases of communication: two tasks that send messages, the time of a round trip, and the bandwidth of a transfer.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,17 +17,17 @@ pub trait MessageEnd: Send {
     /// Sends all of `bytes`, as one message where the mechanism has messages.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system calls.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
 
     /// Waits for the other task, and fills `bytes`.
     ///
     /// # Errors
-    /// Those of the system; `UnexpectedEof` if the other task has closed its end, or sent fewer bytes.
+    /// Errors of the system calls; `UnexpectedEof` if the other task has closed its end, or sent fewer bytes.
     fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()>;
 }
 
-/// An end of two streams, one for each direction.
+/// A pair of streams, one for each direction.
 impl<R: Read + Send, W: Write + Send> MessageEnd for (R, W) {
     #[inline(always)]
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -56,7 +55,7 @@ impl<S: Read + Write + Send> MessageEnd for Stream<S> {
     }
 }
 
-/// An end of what keeps the boundaries of messages: one call each.
+/// An end of a mechanism that keeps the boundaries of messages: one call per message.
 pub struct Messages<S>(pub S);
 
 impl<S: Read + Write + Send> MessageEnd for Messages<S> {
@@ -71,7 +70,7 @@ impl<S: Read + Write + Send> MessageEnd for Messages<S> {
     }
 }
 
-/// That many bytes of a message were transferred, where all must be.
+/// Checks that all bytes of a message were transferred.
 ///
 /// # Errors
 /// `UnexpectedEof` if they were fewer.
@@ -80,95 +79,95 @@ pub fn whole(transferred: usize, bytes: &[u8]) -> io::Result<()> {
     if transferred == bytes.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// The length of a message.
+/// The parameter `message`: length of a message in bytes.
 pub const MESSAGE: Param = Param::new("message", &["1"])
     .meaning("bytes of the message, and of the reply")
     .full(&["1", "4k"])
     .takes(Takes::Size(1 << 20));
 
-/// The length of what is sent at once.
+/// The parameter `block`: number of bytes sent at once.
 pub const BLOCK: Param = Param::new(
     "block",
-    // Of smaller ones the calls are most of the cost, which round trips show.
+    // The cost of a smaller block is mostly the calls, which round trips show.
     &["64k"],
 )
 .meaning("bytes that one call sends")
 .full(&["64", "1k", "4k", "64k", "1m"])
 .takes(Takes::Size(16 << 20));
 
-/// The same of queues, whose messages have at most 8 KiB unless the system is configured otherwise.
+/// The block length of queues, whose messages have at most 8 KiB unless the system is configured otherwise.
 const BLOCK_OF_QUEUE: Param = Param { default: &["4k"], full: &["64", "1k", "4k", "8k"], ..BLOCK };
-/// The same of UDP, whose datagrams have at most 65,507 bytes.
+/// The block length of UDP, whose datagrams have at most 65,507 bytes.
 const BLOCK_OF_UDP: Param = Param { default: &["32k"], full: &["64", "1k", "4k", "32k"], ..BLOCK };
 
-/// The length of what one call moves or copies.
+/// The parameter `bytes`: number of bytes that one call moves or copies.
 pub const LENGTH: Param = Param::new("bytes", &["64k"])
     .meaning("bytes that one call moves or copies")
     .full(&["4k", "64k", "1m"])
     .takes(Takes::Size(1 << 20));
 
-/// Parameters of a round trip. By default its tasks share a CPU: on two, most of the time is that of waking an idle one, which
-/// is a case of its own (`switch` with `place=other`) and differs much from moment to moment.
+/// Parameters of a round trip. By default its tasks share a CPU: on two CPUs most of the time is spent on waking an idle CPU,
+/// which varies much and has its own case (`switch` with `place=other`).
 pub const ROUND_TRIP: &[Param] = &[MESSAGE, AS_PROCESSES, PLACE_SAME];
-/// The same of what systems without fork have too.
+/// Parameters of a round trip that systems without fork support with threads.
 pub const ROUND_TRIP_ANYWHERE: &[Param] = &[MESSAGE, AS_PROCESSES_WHERE_POSSIBLE, PLACE_SAME];
-/// The same of what only threads can use.
+/// Parameters of a round trip that only threads can make.
 pub const ROUND_TRIP_OF_THREADS: &[Param] = &[MESSAGE, AS_THREADS, PLACE_SAME];
 /// Parameters of a transfer.
 pub const TRANSFER: &[Param] = &[BLOCK, AS_PROCESSES, PLACE_OTHER];
-/// The same of what systems without fork have too.
+/// Parameters of a transfer that systems without fork support with threads.
 pub const TRANSFER_ANYWHERE: &[Param] = &[BLOCK, AS_PROCESSES_WHERE_POSSIBLE, PLACE_OTHER];
-/// The same of queues.
+/// Parameters of a transfer through a queue.
 pub const TRANSFER_OF_QUEUE: &[Param] = &[BLOCK_OF_QUEUE, AS_PROCESSES, PLACE_OTHER];
-/// The same of UDP.
+/// Parameters of a transfer over UDP.
 pub const TRANSFER_OF_UDP: &[Param] = &[BLOCK_OF_UDP, AS_PROCESSES_WHERE_POSSIBLE, PLACE_OTHER];
-/// The same of what only threads can use.
+/// Parameters of a transfer that only threads can make.
 pub const TRANSFER_OF_THREADS: &[Param] = &[BLOCK, AS_THREADS, PLACE_OTHER];
 
-/// Bytes per second.
+/// Bytes transferred per second.
 pub const BANDWIDTH: Metric =
     Metric::higher("bandwidth", "bytes/s", "bytes transferred in a second")
         .with(Role::SameAs(TIME.name));
 
-/// The first byte of the message that ends the partner; sequence numbers of messages are smaller.
+/// First byte of the message that ends the partner; sequence numbers of messages are smaller.
 const STOP: u8 = u8::MAX;
-/// The block number that ends the partner.
+/// Block number that ends the partner.
 const STOP_BLOCK: u64 = u64::MAX;
-/// Bytes at the begin of a block that hold its number.
+/// Number of bytes at the beginning of a block that hold its number.
 const NUMBER: usize = u64::BITS as usize / 8;
-/// The acknowledgement of blocks that arrived in order and unchanged, and that of others.
+/// Acknowledgement of blocks that arrived in order and unchanged, and that of other blocks.
 const INTACT: u8 = 1;
 const DAMAGED: u8 = 2;
 
-/// The system calls of a message there and back, as one task makes them.
+/// System calls that one task makes for a round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calls {
-    /// They differ, or are not known.
+    /// The number varies, or is unknown.
     Any,
-    /// One to send and one to receive.
+    /// One call sends and one receives.
     Two,
-    /// The same for a message of one byte, which is never received in two parts.
+    /// One call sends and one receives, if the message has one byte, which cannot arrive in two parts.
     TwoForOneByte,
 }
 
-/// The name of a mechanism in messages, and what is known of its calls.
+/// Properties of a mechanism: its name, its calls, its limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Mechanism {
-    /// Its name, for errors.
+    /// Name of the mechanism, for errors.
     pub name: &'static str,
-    /// What is known of its system calls.
+    /// System calls of a round trip.
     pub calls: Calls,
-    /// Bytes that may be on their way at most, where a sender does not wait for the receiver and messages get lost.
+    /// Maximum number of bytes under way, for a mechanism that loses messages and whose sender does not wait for the receiver.
     pub window: Option<usize>,
 }
 
 impl Mechanism {
-    /// A mechanism that loses nothing.
+    /// A reliable mechanism.
     pub const fn new(name: &'static str, calls: Calls) -> Self {
         Self { name, calls, window: None }
     }
 
-    /// A message that is longer than the system permits is unsupported.
+    /// The error of a call: `Unsupported` if the message is longer than the system permits.
     fn failed(&self, what: &str, error: &io::Error) -> CaseError {
         let text = format!("{what} of {}", self.name);
         if is_message_too_long(error) {
@@ -178,7 +177,7 @@ impl Mechanism {
     }
 }
 
-/// The length of a message.
+/// The length of a message in bytes.
 ///
 /// # Errors
 /// `Unsupported` if it is 0.
@@ -186,15 +185,15 @@ pub fn message_of(params: &Params) -> Result<usize, CaseError> {
     at_least(1, params, MESSAGE.name, "a message has at least one byte")
 }
 
-/// The length of a block.
+/// The length of a block in bytes.
 ///
 /// # Errors
-/// `Unsupported` if it has no room for its number.
+/// `Unsupported` if the block is too short for its number.
 pub fn block_of(params: &Params) -> Result<usize, CaseError> {
     at_least(NUMBER, params, BLOCK.name, &format!("a block has at least {NUMBER} bytes"))
 }
 
-/// The length of what one call moves or copies.
+/// The number of bytes that one call moves or copies.
 ///
 /// # Errors
 /// `Unsupported` if it is 0.
@@ -202,7 +201,7 @@ pub fn length_of(params: &Params) -> Result<usize, CaseError> {
     at_least(1, params, LENGTH.name, "at least one byte is moved")
 }
 
-/// The value of a parameter that is a number of bytes; `Unsupported` with this reason if it is less than `least`.
+/// The value of a parameter that is a number of bytes; `Unsupported` with the reason `why` if it is less than `least`.
 fn at_least(least: usize, params: &Params, name: &str, why: &str) -> Result<usize, CaseError> {
     match size_of(params, name)? {
         short if short < least => Err(CaseError::Unsupported(why.into())),
@@ -210,24 +209,25 @@ fn at_least(least: usize, params: &Params, name: &str, why: &str) -> Result<usiz
     }
 }
 
-/// Bytes of which no two pages are the same.
+/// Bytes of which no two pages are equal.
 pub fn contents(bytes: usize) -> Vec<u8> {
     let mut contents = vec![0; bytes];
     fill(&mut contents, 1);
     contents
 }
 
-/// A file without a name that has these [`contents`].
+/// An unnamed file with these [`contents`].
 ///
 /// # Errors
-/// If it cannot be made or written.
+/// Errors of creating or writing the file.
 pub fn file_of(bytes: usize) -> Result<File, CaseError> {
     let mut file = crate::syscall::unnamed_file::open()?;
     file.write_all(&contents(bytes)).map_err(|e| CaseError::from_io("writing a file", &e))?;
     Ok(file)
 }
 
-/// Blocks of this length that are acknowledged together: 1 MiB, but at least 4 and at most 2,048 blocks; or a window.
+/// Number of blocks of this length that one acknowledgement covers: 1 MiB, but at least 4 and at most 2,048 blocks; or the
+/// mechanism's window, at most 128 blocks.
 pub fn blocks_at_once(block: usize, mechanism: &Mechanism) -> usize {
     match mechanism.window {
         Some(window) => (window / block).clamp(1, 128),
@@ -235,10 +235,10 @@ pub fn blocks_at_once(block: usize, mechanism: &Mechanism) -> usize {
     }
 }
 
-/// Measures a message and its reply of the same length. One operation is the round trip.
+/// Measures a round trip: a message and its reply of the same length.
 ///
 /// # Errors
-/// If a call fails, or the reply is not the message.
+/// The error of a call that fails; an error if the reply differs from the message.
 pub fn measure_round_trip<E: MessageEnd>(
     params: &Params,
     round: &mut Round,
@@ -270,7 +270,7 @@ pub fn measure_round_trip<E: MessageEnd>(
     let measure = |end: E| {
         let mut asking = Asking { end, message: vec![0; bytes], reply: vec![0; bytes], verifies };
         let mut go = || asking.ask(&failed);
-        // The first time the partner starts, and a call that this system lacks fails.
+        // The first round trip starts the partner, and fails here if this system lacks a call.
         go()?;
         let mut result = Ok(());
         let timed = tasks.time(round, || {
@@ -316,18 +316,19 @@ impl<E: MessageEnd> Drop for Asking<E> {
     }
 }
 
-/// Sends the message that ends the partner. If it is too long to be sent at all, a shorter one ends the partner too.
+/// Sends the message that ends the partner. If the message is too long to be sent, sends a shorter one, which ends the partner
+/// too.
 fn stop(end: &mut impl MessageEnd, message: &[u8]) {
     if end.send(message).is_err() && message.len() > 1 {
         let _ = end.send(&[STOP]);
     }
 }
 
-/// Measures blocks sent to a task that checks their numbers, and in the untimed pass all of their bytes. One operation
-/// is one block.
+/// Measures blocks sent to a task that checks their numbers, and in the untimed pass all of their bytes. One operation is one
+/// block.
 ///
 /// # Errors
-/// If a call fails, or blocks arrive damaged or out of order.
+/// The error of a call that fails; an error if blocks arrive damaged or out of order.
 pub fn measure_transfer<E: MessageEnd>(
     params: &Params,
     round: &mut Round,
@@ -367,7 +368,7 @@ pub fn measure_transfer<E: MessageEnd>(
     Ok(())
 }
 
-/// Reports the bandwidth of operations that transfer this many bytes each.
+/// Reports the bandwidth of operations that transfer `bytes` bytes each.
 pub fn report_bandwidth(round: &mut Round, bytes: usize) {
     let rate = round.median_time().map(|time| bytes as f64 / time.get() * 1e9);
     round.metric(&BANDWIDTH, rate);
@@ -380,7 +381,7 @@ struct Receiving {
 }
 
 impl Receiving {
-    /// Receives that many blocks; whether they are what was sent. `None` if no more are sent.
+    /// Receives `blocks` blocks. Returns whether they are the blocks that were sent; `None` if the sender has stopped.
     fn receive(&mut self, end: &mut impl MessageEnd, blocks: u64) -> io::Result<Option<bool>> {
         let mut intact = true;
         for due in 0..blocks {
@@ -445,21 +446,21 @@ pub fn fill_block(block: &mut [u8], number: u64) {
     fill(&mut block[NUMBER..], number);
 }
 
-/// Whether the block is as [`fill_block`] makes it.
+/// Whether the block has the contents that [`fill_block`] writes.
 pub fn is_block(block: &[u8], number: u64) -> bool {
     let mut words = block[NUMBER..].chunks(8).enumerate();
     number_of(block) == number
         && words.all(|(at, bytes)| *bytes == word_of(at, number)[..bytes.len()])
 }
 
-/// Fills `bytes` with what depends on their place and on `number`.
+/// Fills `bytes` with values that depend on their position and on `number`.
 fn fill(bytes: &mut [u8], number: u64) {
     for (at, bytes) in bytes.chunks_mut(8).enumerate() {
         bytes.copy_from_slice(&word_of(at, number)[..bytes.len()]);
     }
 }
 
-/// Eight bytes at place `at`: multiples of odd numbers differ from each other.
+/// Eight bytes at position `at`: multiples of odd numbers differ from each other.
 fn word_of(at: usize, number: u64) -> [u8; 8] {
     let place = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (place ^ number.wrapping_mul(0xd1b5_4a32_d192_ed03)).to_le_bytes()
@@ -486,7 +487,7 @@ mod tests {
             assert!(!is_block(&block, 7), "byte {at}");
             block[at] ^= 1;
         }
-        // Two pages of it are not the same.
+        // No two pages of the block are equal.
         assert_ne!(block[4_096..8_192], block[8_192..12_288]);
     }
 

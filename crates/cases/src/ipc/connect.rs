@@ -6,7 +6,7 @@ use measure::CaseError;
 use super::tcp::connect_to;
 use crate::{Case, on_unix};
 
-/// A connection that lasts no longer than it takes to make it.
+/// Connecting over TCP and closing the connection.
 pub const TCP: Case = Case {
     operation: "One connection over the loopback interface (IPv4), by one task: getsockname of the listening \
                 socket, socket, connect and accept, TCP_NODELAY and SO_LINGER 0 on both sides, close of both. SO_LINGER 0 makes the first close reset \
@@ -16,7 +16,7 @@ pub const TCP: Case = Case {
     run: |_, round| {
         let failed = |e: io::Error| CaseError::from_io("a TCP connection over loopback", &e);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-        // Bytes arrive at the side that was accepted.
+        // The connection works: bytes arrive at the accepting side.
         let [mut client, mut server] = connect_to(&listener).map_err(failed)?;
         client.write_all(b"x").map_err(failed)?;
         io::Read::read_exact(&mut server, &mut [0]).map_err(failed)?;
@@ -25,7 +25,7 @@ pub const TCP: Case = Case {
     ..Case::new("ipc", "tcp-connect")
 };
 
-/// The same without a network.
+/// Connecting over a Unix socket and closing the connection.
 pub const UNIX: Case = Case {
     name: "unix-connect",
     operation: "One Unix-domain stream connection by the path of a socket, by one task: socket, connect to a listening \
@@ -50,7 +50,8 @@ pub const UNIX: Case = Case {
         client.write_all(b"x").map_err(failed)?;
         io::Read::read_exact(&mut server, &mut [0]).map_err(failed)?;
         let close = |stream: UnixStream| {
-            // SAFETY: the descriptor was the stream's own. An unoptimised program would make a second call to drop it.
+            // SAFETY: the stream owned the descriptor. close is called directly because an unoptimised program would make a
+            // second call to drop it.
             unsafe { libc::close(stream.into_raw_fd()) == 0 }
         };
         round.expect_syscalls(5.0);

@@ -1,7 +1,7 @@
 use super::{BANDWIDTH, LENGTH, length_of};
 use crate::{Case, on_linux};
 
-/// From file to file within the kernel.
+/// Copying from file to file within the kernel.
 pub const CASE: Case = Case {
     operation: "One copy_file_range of n bytes from a cached file over the same bytes of another in the directory for \
                 temporary files. Where the file system can share blocks, it shares them.",

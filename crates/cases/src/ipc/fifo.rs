@@ -49,7 +49,7 @@ fn fifo() -> Result<(File, File), CaseError> {
             return Err(CaseError::last_os_error("mkfifo"));
         }
         let open = || -> io::Result<(File, File)> {
-            // Opening for reading would wait for a writer: it is opened without waiting, and read with waiting.
+            // open(2) for reading would wait for a writer, so the FIFO is opened with O_NONBLOCK, which is cleared afterwards.
             let reader = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path)?;
             let writer = File::options().write(true).open(&path)?;
             // SAFETY: the descriptor is open; the calls take numbers only.

@@ -1,6 +1,6 @@
 use crate::{Case, on_linux};
 
-/// A name that is resolved without leaving the machine.
+/// Resolving a name without leaving the machine.
 pub const CASE: Case = Case {
     operation: "One getaddrinfo of localhost (IPv4, stream) and freeaddrinfo, answered from /etc/hosts.",
     comparable_to: "lmbench and UnixBench have no such measurement.",
@@ -13,12 +13,12 @@ pub const CASE: Case = Case {
         if let Some(reason) = asks_elsewhere(&read("/etc/hosts"), &read("/etc/nsswitch.conf")) {
             return Err(CaseError::Unsupported(reason.into()));
         }
-        // SAFETY: an all-zero addrinfo asks for anything.
+        // SAFETY: an all-zero addrinfo permits any result.
         let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
         (hints.ai_family, hints.ai_socktype) = (libc::AF_INET, libc::SOCK_STREAM);
         crate::syscall::time(round, "getaddrinfo", || {
             let mut found = null_mut();
-            // SAFETY: the name and `hints` are valid; what is found is an IPv4 address, which is read and freed once.
+            // SAFETY: the name and `hints` are valid; the result is an IPv4 address, which is read and freed once.
             unsafe {
                 if libc::getaddrinfo(c"localhost".as_ptr(), null(), &hints, &mut found) != 0 {
                     return false;
@@ -33,7 +33,7 @@ pub const CASE: Case = Case {
     ..Case::new("ipc", "getaddrinfo").on_linux()
 };
 
-/// Why looking up localhost could ask another service than the file of hosts; `None` if it does not.
+/// The reason why looking up localhost could ask another service than /etc/hosts; `None` if it cannot.
 #[allow(dead_code, reason = "not on every system")]
 fn asks_elsewhere(hosts: &str, services: &str) -> Option<&'static str> {
     let words = |line: &str| -> Vec<String> {
@@ -53,7 +53,7 @@ fn asks_elsewhere(hosts: &str, services: &str) -> Option<&'static str> {
     let is_hosts = |line: &&str| line.trim_start().starts_with("hosts:");
     let first = services.lines().find(is_hosts).map(|line| words(line).get(1).cloned());
     match first {
-        // Without such a line files are asked first.
+        // Without a hosts line in nsswitch.conf, files are asked first.
         None => None,
         Some(Some(service)) if service == "files" => None,
         Some(_) => Some("/etc/nsswitch.conf has another service before files for hosts"),

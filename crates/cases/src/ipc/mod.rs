@@ -1,7 +1,7 @@
-//! What it costs to exchange data between two tasks: round trips, bandwidth, connections.
+//! Costs of exchanging data between two tasks: round trips, bandwidth, connections.
 //!
-//! Each mechanism is one file: how its two ends are made, how an end sends and receives. The tasks, their places and the
-//! check of what arrives are the same for all of them.
+//! Each mechanism is one file: creating its two ends, sending and receiving. All mechanisms share the tasks, their places and the
+//! check of received data.
 
 mod common;
 mod connect;
@@ -26,7 +26,7 @@ pub use common::*;
 
 use measure::{Params, TIME};
 
-use crate::{Area, Case, Extent, Finding, Need, Select};
+use crate::{Area, Case, Counterpart, Extent, Finding, Need, Select};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -67,18 +67,24 @@ pub const AREA: Area = Area {
             equal: "64 KiB take as long through a pipe as through shared memory ({}).",
         },
     ],
+    counterparts: &[
+        Counterpart::cases("ipc/shm-futex", "ipc/shm-wait-on-address"),
+        Counterpart::cases("ipc/shm-futex-bandwidth", "ipc/shm-wait-on-address-bandwidth"),
+        Counterpart::cases("ipc/pipe", "ipc/named-pipe"),
+        Counterpart::cases("ipc/pipe-bandwidth", "ipc/named-pipe-bandwidth"),
+    ],
     ..Area::new("ipc", CASES)
 };
 
 const ONE_BYTE: &[(&str, &str)] = &[("message", "1"), ("place", "same")];
 const BLOCKS_OF_64K: &[(&str, &str)] = &[("block", "64k"), ("place", "other")];
 
-/// A quick run transfers blocks of one length.
+/// Whether a run measures the point: a quick run transfers blocks of one length.
 fn includes(params: &Params, extent: Extent) -> bool {
     extent != Extent::Quick || params.get("block").is_none_or(|block| block != "4k")
 }
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &pipe::ROUND_TRIP,
     &fifo::ROUND_TRIP,

@@ -31,7 +31,7 @@ pub const TRANSFER: Case = Case {
 
 const MECHANISM: Mechanism = Mechanism::new("a named pipe", Calls::Any);
 
-/// Both ends of a named pipe, which the system removes with them.
+/// Both ends of a named pipe, which the system removes when they are closed.
 fn pair(messages: bool) -> Result<[File; 2], CaseError> {
     on_windows!(messages, {
         use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};

@@ -1,6 +1,6 @@
 use crate::{Case, on_linux};
 
-/// A descriptor in a message.
+/// Passing a descriptor in a message.
 pub const CASE: Case = Case {
     operation: "One sendmsg of 1 byte with a descriptor (SCM_RIGHTS) on a Unix-domain stream socket, one recvmsg of both \
                 from the other socket of the pair, and one close of the new descriptor, by the same task.",
@@ -14,7 +14,7 @@ pub const CASE: Case = Case {
 
         use measure::CaseError;
 
-        /// Room for the header and one descriptor, aligned as a header is.
+        /// Words for the header and one descriptor: words have the alignment of a header.
         const WORDS: usize = 4;
 
         let (sender, receiver) =
@@ -60,7 +60,7 @@ pub const CASE: Case = Case {
                 Some(OwnedFd::from_raw_fd(fd))
             }
         };
-        // What is received is the pipe that was passed.
+        // Checks that the received descriptor is the pipe that was passed.
         let received = if send() { receive() } else { None };
         let received = received.ok_or_else(|| CaseError::last_os_error("sendmsg"))?;
         if inode_of(&received)? != inode_of(&passed)? {
@@ -69,7 +69,8 @@ pub const CASE: Case = Case {
         drop(received);
         round.expect_syscalls(3.0);
         let close = |fd: OwnedFd| {
-            // SAFETY: the descriptor was its own. An unoptimised program would make a second call to drop it.
+            // SAFETY: `fd` owned the descriptor. close is called directly because an unoptimised program would make a second call
+            // to drop it.
             unsafe { libc::close(fd.into_raw_fd()) == 0 }
         };
         crate::syscall::time(round, "passing a descriptor", || {
@@ -79,7 +80,7 @@ pub const CASE: Case = Case {
     ..Case::new("ipc", "pass-descriptor").on_linux()
 };
 
-/// What identifies the file of a descriptor.
+/// Device and inode, which identify the file of a descriptor.
 #[cfg(unix)]
 #[allow(dead_code, reason = "not on every system")]
 fn inode_of(fd: &impl std::os::fd::AsFd) -> Result<(u64, u64), measure::CaseError> {

@@ -37,8 +37,7 @@ pub const TRANSFER: Case = Case {
 
 const MECHANISM: Mechanism = Mechanism::new("a POSIX message queue", Calls::Two);
 
-/// A descriptor of the queue to receive from and one of the queue to send to: on Linux a queue's is a descriptor of a
-/// file.
+/// Descriptors of the queue to receive from and of the queue to send to: on Linux a message queue is a file descriptor.
 struct QueueEnd(File, File);
 
 impl MessageEnd for QueueEnd {
@@ -61,7 +60,7 @@ impl MessageEnd for QueueEnd {
             use std::os::fd::AsRawFd;
 
             let (place, most, priority) = (bytes.as_mut_ptr(), bytes.len(), std::ptr::null_mut());
-            // SAFETY: the descriptor is open; the pointer and length describe `bytes`; no priority is asked for.
+            // SAFETY: the descriptor is open; the pointer and length describe `bytes`; no priority is requested.
             Ok(unsafe { libc::mq_receive(queue.as_raw_fd(), place.cast(), most, priority) })
         });
         let received = usize::try_from(received.unwrap_or(-1));
@@ -76,13 +75,13 @@ fn pair(there: usize, back: usize) -> Result<[QueueEnd; 2], CaseError> {
     Ok([QueueEnd(second, first), QueueEnd(first_again, second_again)])
 }
 
-/// A queue of messages of at most this length, whose name is removed at once.
+/// A queue for messages of at most this length, whose name is removed at once.
 fn queue(bytes: usize) -> Result<File, CaseError> {
     on_linux!(bytes, {
         use std::ffi::CString;
         use std::os::fd::FromRawFd;
 
-        /// Within the default limits of messages (10), and of bytes (800 KiB).
+        /// Number of messages in a queue: within the default limits of 10 messages and 800 KiB.
         const MESSAGES: libc::c_long = 8;
 
         let name = CString::new(platform::cleanup::queue_name())
@@ -99,7 +98,7 @@ fn queue(bytes: usize) -> Result<File, CaseError> {
             if queue < 0 {
                 let error = io::Error::last_os_error();
                 return Err(match error.raw_os_error() {
-                    // The limit of all queues of a user is a shortage of descriptors by its number.
+                    // A user who exceeds the limit of all queues gets the error number of a shortage of descriptors.
                     Some(libc::EINVAL | libc::EMFILE) => CaseError::Unsupported(format!(
                         "a queue of {MESSAGES} messages of {bytes} bytes is beyond fs.mqueue.msgsize_max, \
                          fs.mqueue.msg_max or RLIMIT_MSGQUEUE"

@@ -1,7 +1,7 @@
 use super::{BANDWIDTH, LENGTH, length_of};
 use crate::{Case, Only, on_linux};
 
-/// Another process's memory, without its doing.
+/// Reading another process's memory without its cooperation.
 pub const CASE: Case = Case {
     operation: "One process_vm_readv of n bytes from the memory of a child process, which sleeps.",
     comparable_to: "stress-ng's `vm-rw` stressor reads and writes back.",
@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
             let failed = |e: io::Error| CaseError::from_io("a pipe", &e);
             let ((mut ready, mut says_ready), (mut ends, ends_child)) =
                 (io::pipe().map_err(failed)?, io::pipe().map_err(failed)?);
-            // The child has a copy at the same address, and writes there what this process does not have.
+            // The child has a copy at the same address, to which it writes contents that this process does not have.
             let mut memory = vec![0u8; length];
             let mut ends_child = Some(ends_child);
             let mut child = platform::process::fork(|| {

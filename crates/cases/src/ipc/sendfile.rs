@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Case, on_linux};
 
-/// Blocks of a file over a connection, without passing through user space.
+/// Sending blocks of a file over a connection, without passing through user space.
 pub const CASE: Case = Case {
     name: "sendfile-bandwidth",
     operation: "One block as in ipc/tcp-bandwidth, sent by one sendfile from a cached file.",
@@ -36,7 +36,7 @@ enum SendfileEnd {
 }
 
 impl MessageEnd for SendfileEnd {
-    /// Sends not these bytes, but the block of the same number from the file, which has the same bytes.
+    /// Sends the file's block with the number of `bytes`, which has the same contents.
     #[inline(always)]
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
@@ -45,7 +45,7 @@ impl MessageEnd for SendfileEnd {
                 let start = (number_of(bytes) as i64).checked_mul(bytes.len() as i64);
                 match start.filter(|&start| start >= 0) {
                     Some(start) => send_from(file, start, bytes.len(), stream),
-                    // The last block, which is not of the file.
+                    // The last block ends the partner and is not in the file.
                     None => stream.write_all(bytes),
                 }
             }
@@ -69,7 +69,7 @@ fn send_from(file: &File, start: i64, bytes: usize, stream: &TcpStream) -> io::R
         let (mut at, end) = (start, start + bytes as i64);
         while at < end {
             let rest = (end - at) as usize;
-            // SAFETY: the descriptors are open, and the offset is valid; the call moves it.
+            // SAFETY: the descriptors are open, and the offset is valid; the call advances it.
             let sent =
                 unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &mut at, rest) };
             if sent <= 0 {
@@ -81,7 +81,7 @@ fn send_from(file: &File, start: i64, bytes: usize, stream: &TcpStream) -> io::R
     if sent == Ok(true) { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A file of that many blocks, each with its number and bytes.
+/// A file of this number of blocks, each with its number and contents.
 fn file_of_blocks(bytes: usize, blocks: usize) -> Result<File, CaseError> {
     let (mut file, mut all) = (super::file_of(0)?, vec![0; bytes * blocks]);
     for (number, block) in all.chunks_exact_mut(bytes).enumerate() {

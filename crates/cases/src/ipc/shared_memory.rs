@@ -44,7 +44,7 @@ pub const TRANSFER: Case = Case {
     ..ROUND_TRIP
 };
 
-/// The round trip on Windows.
+/// A message through a ring buffer and back, on Windows.
 pub const WAIT_ON_ADDRESS: Case = Case {
     name: "shm-wait-on-address",
     operation: "One round trip: a message copied into a ring buffer of 4 slots, and from there by another thread, which \
@@ -55,7 +55,7 @@ pub const WAIT_ON_ADDRESS: Case = Case {
     ..ROUND_TRIP.on_windows()
 };
 
-/// The transfer on Windows.
+/// Blocks through a ring buffer, on Windows.
 pub const WAIT_ON_ADDRESS_TRANSFER: Case = Case {
     name: "shm-wait-on-address-bandwidth",
     operation: "One block as in ipc/shm-futex-bandwidth, with WaitOnAddress between threads.",
@@ -66,24 +66,24 @@ pub const WAIT_ON_ADDRESS_TRANSFER: Case = Case {
 
 const MECHANISM: Mechanism = Mechanism::new("shared memory", Calls::Any);
 
-/// Messages that a ring buffer holds.
+/// Number of messages that a ring buffer holds.
 const SLOTS: u32 = 4;
 
 /// A ring buffer for one task that sends and one that receives. Counters wrap around, and are compared by difference.
 struct Ring {
-    /// Messages sent, and received.
+    /// Numbers of messages sent and received.
     sent: Counter,
     received: Counter,
     lengths: [AtomicU32; SLOTS as usize],
-    /// Atomic so that they may be changed through a shared reference; they are copied as plain bytes, because the counters
-    /// let only one task use a slot at a time.
+    /// Contents of the slots. Bytes are atomic because they change through a shared reference; they are copied as plain bytes,
+    /// because the counters let only one task use a slot at a time.
     bytes: Shared<[AtomicU8]>,
-    /// The length of a slot.
+    /// Length of a slot in bytes.
     slot: usize,
     sharing: Sharing,
 }
 
-/// A counter that one task increases, and that the other may sleep for; in a cache line of its own.
+/// A counter on its own cache line that one task increases, and that the other task may wait for.
 #[repr(align(64))]
 struct Counter {
     value: AtomicU32,
@@ -95,15 +95,15 @@ impl Counter {
         Self { value: AtomicU32::new(0), awaited: AtomicU32::new(0) }
     }
 
-    /// Adds 1, and wakes the task that sleeps for it.
+    /// Adds 1, and wakes the task that waits for the counter.
     #[inline(always)]
     fn increase(&self, sharing: Sharing) -> io::Result<()> {
         self.value.fetch_add(1, SeqCst);
-        // The other task announces that it sleeps before it checks the value for the last time.
+        // A task that waits sets `awaited` before it checks the value for the last time.
         if self.awaited.load(SeqCst) != 0 { wake_one(&self.value, sharing) } else { Ok(()) }
     }
 
-    /// Sleeps until the value is not `value`.
+    /// Sleeps until the counter differs from `value`.
     #[inline(always)]
     fn wait_while(&self, value: u32, sharing: Sharing) -> io::Result<()> {
         while self.value.load(SeqCst) == value {
@@ -129,7 +129,7 @@ impl Ring {
         })
     }
 
-    /// The place of message `number`.
+    /// Address of message `number`.
     #[inline(always)]
     fn slot(&self, number: u32) -> *mut u8 {
         let at = (number % SLOTS) as usize * self.slot;
@@ -140,7 +140,7 @@ impl Ring {
     fn send(&self, message: &[u8]) -> io::Result<()> {
         assert!(message.len() <= self.slot, "it was made for shorter messages");
         let number = self.sent.value.load(Relaxed);
-        // Full: the message before the slot's last one has not been received.
+        // The ring is full while the message `SLOTS` before this one has not been received.
         self.received.wait_while(number.wrapping_sub(SLOTS), self.sharing)?;
         self.lengths[(number % SLOTS) as usize].store(message.len() as u32, Relaxed);
         // SAFETY: the slot has room for the message, and the receiver uses it only after `sent` is increased.

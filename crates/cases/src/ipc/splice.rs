@@ -3,7 +3,7 @@ use measure::{CaseError, Params, Round};
 use super::{BANDWIDTH, LENGTH, length_of};
 use crate::{Case, Only, on_linux};
 
-/// Pages of a file passed on without copying.
+/// Passing on pages of a file without copying.
 pub const SPLICE: Case = Case {
     operation: "One splice of n bytes from a cached file into a pipe and one splice of them from there to /dev/null, by the \
                 same task: two calls, no copy.",
@@ -15,7 +15,7 @@ pub const SPLICE: Case = Case {
     ..Case::new("ipc", "splice")
 };
 
-/// Pages of a pipe duplicated.
+/// Duplicating pages of a pipe.
 pub const TEE: Case = Case {
     name: "tee",
     operation: "One tee of n bytes from a pipe that keeps them into another, and one splice of them from there to \
@@ -35,7 +35,7 @@ fn run(params: &Params, round: &mut Round, tees: bool) -> Result<(), CaseError> 
 
         use super::{contents, file_of};
 
-        /// A pipe that holds that many bytes.
+        /// A pipe with a capacity of at least `bytes`.
         fn pipe(bytes: usize) -> Result<[File; 2], CaseError> {
             let (reader, writer) = io::pipe().map_err(|e| CaseError::from_io("pipe", &e))?;
             // SAFETY: the call takes numbers only.
@@ -71,7 +71,7 @@ fn run(params: &Params, round: &mut Round, tees: bool) -> Result<(), CaseError> 
                 if tees { tee(&kept, &writer) } else { splice(&file, &mut start, &writer) };
             filled && splice(&reader, null_mut(), to)
         };
-        // Once into a file, whose contents are compared.
+        // Once spliced into a file, the contents are compared.
         let failed = |e: io::Error| CaseError::from_io("a file", &e);
         let (mut copy, mut bytes) = (crate::syscall::unnamed_file::open()?, Vec::new());
         if !transfer(&copy) {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Case, Only, on_linux};
 
-/// A message through a queue, and back through the same as another type.
+/// A message through a queue, and back through the same queue as another type.
 pub const ROUND_TRIP: Case = Case {
     name: "sysv-queue",
     operation: "One round trip: a message copied into a buffer with its type and sent to a System V message queue \
@@ -41,10 +41,10 @@ pub const TRANSFER: Case = Case {
 
 const MECHANISM: Mechanism = Mechanism::new("a System V message queue", Calls::Two);
 
-/// The type of a message stands before it.
+/// Size of a message's type, which precedes the message.
 const TYPE: usize = size_of::<std::ffi::c_long>();
 
-/// The only queue of this process, removed when dropped.
+/// The only System V queue of this process, removed when dropped.
 struct Queue(i32);
 
 impl Queue {
@@ -67,7 +67,7 @@ impl Queue {
             queue: self.0,
             own,
             other,
-            // In whole words, so that the type is aligned.
+            // The buffer has whole words, so that the type is aligned.
             buffer: vec![0; bytes.div_ceil(TYPE) + 1],
         })
     }
@@ -76,7 +76,7 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         let removed: Result<(), CaseError> = on_linux!({
-            // SAFETY: removes the queue this made; no memory is passed.
+            // SAFETY: removes the queue that this value created; no memory is passed.
             unsafe { libc::msgctl(self.0, libc::IPC_RMID, std::ptr::null_mut()) };
             Ok(())
         });
@@ -87,7 +87,7 @@ impl Drop for Queue {
 #[allow(dead_code, reason = "read on Linux only")]
 struct MessageQueueEnd {
     queue: i32,
-    /// The type of the messages that it receives, and of those that it sends.
+    /// Type of the messages that this end receives, and of those that it sends.
     own: std::ffi::c_long,
     other: std::ffi::c_long,
     buffer: Vec<std::ffi::c_long>,
@@ -132,7 +132,7 @@ impl MessageEnd for MessageQueueEnd {
     }
 }
 
-/// Why msgsnd failed: the only thing that can be invalid here is the length of the message.
+/// The error of msgsnd. EINVAL becomes "message too long", since only the length of the message can be invalid here.
 #[cold]
 fn send_error() -> io::Error {
     let error = io::Error::last_os_error();

@@ -9,7 +9,7 @@ const CONNECTIONS: Param = Param::new("connections", &["500"])
     .full(&["1", "100", "500", "1000", "5000"])
     .takes(Takes::Count(20_000));
 
-/// A server with many clients, of which one asks.
+/// A server with many clients, of which one sends a request.
 pub const CASE: Case = Case {
     operation: "One round trip of 1 byte over one of n open TCP connections of the loopback interface (IPv4, \
                 TCP_NODELAY), over each in turn: send, recv; the other task waits for all of them with epoll_wait, then \
@@ -30,9 +30,9 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
         use super::tcp::connect_to;
 
-        /// Descriptors beside the connections.
+        /// Number of descriptors besides the connections.
         const BESIDES: usize = 50;
-        /// Answered at once, at most.
+        /// Maximum number of events that one epoll_wait returns.
         const EVENTS: usize = 16;
 
         fn server(streams: Vec<TcpStream>) -> io::Result<()> {
@@ -86,7 +86,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
                 client.read_exact(&mut reply)?;
                 if reply[0] == number { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
             };
-            // The first time the partner starts; each connection carries a byte before the clock runs.
+            // The first round trip starts the partner; each connection carries a byte before the clock starts.
             for _ in 0..clients.len() {
                 ask().map_err(failed)?;
             }

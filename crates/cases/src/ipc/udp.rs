@@ -11,7 +11,7 @@ use super::{
 };
 use crate::Case;
 
-/// A datagram and one back.
+/// A datagram there and one back.
 pub const ROUND_TRIP: Case = Case {
     name: "udp",
     operation: "One round trip: a message sent as a UDP datagram over the loopback interface (IPv4, connected sockets), \
@@ -38,11 +38,11 @@ pub const TRANSFER: Case = Case {
 const MECHANISM: Mechanism =
     Mechanism { window: Some(WINDOW), ..Mechanism::new("UDP", Calls::Two) };
 
-/// Fits the receive buffer with the kernel's overhead.
+/// Maximum number of bytes under way, which fit the receive buffer with the kernel's overhead.
 const WINDOW: usize = 64 << 10;
-/// A datagram that has not arrived by then is lost: the round fails.
+/// Time after which a datagram counts as lost and the round fails.
 const LOST_AFTER: Duration = Duration::from_secs(1);
-/// The partner ends if nothing arrives for so long.
+/// Time without datagrams after which the partner ends.
 const ENDED_AFTER: Duration = Duration::from_secs(10);
 
 struct UdpEnd(UdpSocket);
@@ -69,7 +69,7 @@ fn pair() -> Result<[UdpEnd; 2], CaseError> {
         second.connect(first.local_addr()?)?;
         first.set_read_timeout(Some(LOST_AFTER))?;
         second.set_read_timeout(Some(ENDED_AFTER))?;
-        // Where the system permits no more, its default must do.
+        // An error is ignored: if the system permits no larger buffer, the default is used.
         let _ = SockRef::from(&second).set_recv_buffer_size(8 * WINDOW);
         Ok([UdpEnd(first), UdpEnd(second)])
     };

@@ -34,7 +34,7 @@ pub const DATAGRAM: Case = Case {
     ..STREAM
 };
 
-/// A message with its boundaries over a connection and back.
+/// A packet with its boundaries over a connection and back.
 pub const SEQPACKET: Case = Case {
     name: "unix-seqpacket",
     operation: "One round trip as in ipc/unix-stream, with sequenced-packet sockets.",

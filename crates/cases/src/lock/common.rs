@@ -16,16 +16,16 @@ use std::time::Duration;
 
 /// A lock that several workers can use. It is created once, before the workers.
 pub trait Lock: Sync {
-    /// What one worker needs to use the lock, such as a file descriptor or a guard.
+    /// State that a worker needs to use the lock, such as a file descriptor or a guard.
     type Hold;
 
-    /// Whether `acquire` admits several workers at once, so that none hands the lock over to another.
+    /// Whether `acquire` admits several workers at once, so that no worker hands the lock over to another.
     const IS_SHARED: bool = false;
 
     /// Creates the worker's part of the lock; called in the worker.
     ///
     /// # Errors
-    /// If the system refuses a resource.
+    /// The error of the system if it refuses a resource.
     fn join(&self) -> Result<Self::Hold, CaseError>;
 
     /// Waits until the worker has the lock.
@@ -34,7 +34,7 @@ pub trait Lock: Sync {
     /// Releases the lock.
     fn release(&self, hold: &mut Self::Hold);
 
-    /// Acquires the lock, does this, and releases it: the measured operation.
+    /// The measured operation: acquires the lock, calls `inside`, and releases the lock.
     #[inline(always)]
     fn pair(&self, hold: &mut Self::Hold, inside: impl FnOnce()) {
         self.acquire(hold);
@@ -54,7 +54,7 @@ pub trait Lock: Sync {
     }
 }
 
-/// A lock of which a worker needs nothing but the functions that acquire and release it.
+/// A lock that consists of the functions that acquire and release it, without state in the worker.
 impl<A: Fn() + Sync, R: Fn() + Sync> Lock for (A, R) {
     type Hold = ();
 
@@ -73,11 +73,11 @@ impl<A: Fn() + Sync, R: Fn() + Sync> Lock for (A, R) {
     }
 }
 
-/// A lock that a guard releases when it is dropped: what the function returns when it has acquired the lock.
+/// A lock that a guard releases when dropped. The function acquires the lock and returns the guard.
 pub struct ByGuard<A>(pub A);
 
 impl<G, A: Fn() -> G + Sync> Lock for ByGuard<A> {
-    /// Not an `Option`: its check whether there is a guard to drop would be a fifth of the time.
+    /// `MaybeUninit` instead of `Option`, whose check for a guard to drop would take a fifth of the time.
     type Hold = MaybeUninit<G>;
 
     fn join(&self) -> Result<MaybeUninit<G>, CaseError> {
@@ -105,7 +105,8 @@ impl<G, A: Fn() -> G + Sync> Lock for ByGuard<A> {
     }
 }
 
-/// What most locks have in common: threads of one process share them, and pairs without contention follow the core's frequency.
+/// A case with the definitions that most locks have in common: threads of one process share them, and pairs without contention
+/// follow the core's frequency.
 pub const fn lock(name: &'static str) -> Case {
     Case { core_bound: true, params: THREADS, metrics: METRICS, ..Case::new("lock", name) }
 }
@@ -116,15 +117,15 @@ pub const THREADS: &[Param] = &[WORKERS, AS_THREADS, WORK, OUTSIDE, PLACE];
 pub const THREADS_OR_PROCESSES: &[Param] = &[WORKERS, AS_EITHER_IF_FULL, WORK, OUTSIDE, PLACE];
 /// Parameters of a lock meant for processes; measured between threads and between processes by default.
 pub const PROCESSES_TOO: &[Param] = &[WORKERS, AS_EITHER, WORK, OUTSIDE, PLACE];
-/// As [`THREADS`], with work of several lengths by default.
+/// Parameters of a lock that only threads can share, with work of several lengths by default.
 pub const THREADS_AND_WORK: &[Param] = &[WORKERS, AS_THREADS, WORK_OF_ALL_LENGTHS, OUTSIDE, PLACE];
-/// As [`PROCESSES_TOO`], with work of several lengths by default.
+/// Parameters of a lock meant for processes, with work of several lengths by default.
 pub const PROCESSES_TOO_AND_WORK: &[Param] =
     &[WORKERS, AS_EITHER, WORK_OF_ALL_LENGTHS, OUTSIDE, PLACE];
 
 pub const WORKERS: Param = Param::new(
     "workers",
-    // Uncontended, contended, and oversubscribed. The numbers between them add little information.
+    // The defaults are uncontended, contended and oversubscribed; numbers between them add little information.
     &["1", "2", "2xcpus"],
 )
 .meaning("the number of workers that acquire and release the lock")
@@ -142,7 +143,7 @@ pub const WORK: Param = Param::new("work", &["none"])
     )
     .full(&["none", "100ns", "1us", "10us", "100us"])
     .takes(Takes::Work(&["loop100"]));
-/// As [`WORK`], of locks whose share of the time a default run shows.
+/// The parameter `work` of locks whose share of the time a default run shows.
 pub const WORK_OF_ALL_LENGTHS: Param = Param { default: &["none", "100ns", "1us", "10us"], ..WORK };
 pub const OUTSIDE: Param = Param::new("outside", &["none"])
     .meaning(
@@ -150,8 +151,8 @@ pub const OUTSIDE: Param = Param::new("outside", &["none"])
          length",
     )
     .takes(Takes::Work(&[]));
-/// Whether a run of this extent measures this point: more than two workers are threads, and a quick run has none of them. Work is
-/// done by one thread and by two, and not in a quick run.
+/// Whether a run of this extent measures the point. A default run measures processes and work under the lock only with one or two
+/// workers, and not both together; a quick run measures at most two workers, without work.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let is_few = count_of(params, "workers").is_ok_and(|workers| workers <= 2);
     let is = |name: &str, value: &str| params.get(name).is_none_or(|own| own == value);
@@ -164,7 +165,7 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
 }
 
 metrics! {
-    /// The metrics of locks alone.
+    /// Metrics of locks alone.
     const OF_LOCKS: [
         LOCK_SHARE = lower("lock-share", "share"),
             "the part of the time that is not work: acquiring the lock, waiting for it and releasing it";
@@ -184,16 +185,17 @@ metrics! {
 pub const METRICS: &[Metric] =
     &joined::<9>(&[&[RATE, LEAST_SHARE, GREATEST_SHARE, HANDOVER_TO_WAITER], OF_LOCKS]);
 
-/// Contended pairs with work for which a round is long enough. The first ones take longer: in the first 15 ms with 9 us of work under
-/// a pthread mutex, two threads' pairs took 1.15 times as long as in half a second, since the system still adapts to their waits.
+/// Number of contended pairs with work for which a round is long enough. The first pairs take longer: in the first 15 ms with 9
+/// us of work under a pthread mutex, two threads' pairs took 1.15 times as long as in half a second, since the system still
+/// adapts to their waits.
 const PAIRS_WITH_WORK: u32 = 10_000;
-/// The longest round because of that.
+/// Maximum length of a round with work.
 const WITH_WORK_AT_MOST: Duration = Duration::from_millis(100);
 
 /// Measures `lock` with the workers that `params` describe.
 ///
 /// # Errors
-/// As [`Round::contend`].
+/// Errors of [`Round::contend`].
 pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<(), CaseError> {
     let [inside, outside] = [WORK.name, OUTSIDE.name].map(|name| length_of_work(params, name));
     let (inside, outside) = (inside?, outside?);
@@ -224,10 +226,10 @@ pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<
         .contend(&worker_group, &Pairs { lock, inside: || inside.run(), outside: || outside.run() })
 }
 
-/// The length of work that the parameter asks for; `None` without work.
+/// The length of work that the parameter `name` gives; `None` without work.
 ///
 /// # Errors
-/// `Failed` if it is no duration.
+/// `Failed` if the value is no duration.
 fn length_of_work(params: &Params, name: &str) -> Result<Option<Duration>, CaseError> {
     match value_of(params, name)? {
         "none" | "loop100" => Ok(None),
@@ -243,8 +245,7 @@ pub fn of_processes(params: &Params) -> Result<bool, CaseError> {
     Ok(value_of(params, "as")? == "processes")
 }
 
-/// Expects no system call where there is only one worker, for a lock that enters the kernel only to wait
-/// and to wake.
+/// Declares that a single worker makes no system call, for a lock that enters the kernel only to wait and to wake.
 ///
 /// # Errors
 /// `Failed` if the parameter `workers` is missing.
@@ -255,7 +256,7 @@ pub fn expect_no_calls_alone(params: &Params, round: &mut Round) -> Result<(), C
     Ok(())
 }
 
-/// What a pthread function returned: 0, or an error number.
+/// Converts the return value of a pthread function: 0, or an error number.
 ///
 /// # Errors
 /// The error with this number.
@@ -267,13 +268,13 @@ pub fn succeed(call: &str, error: i32) -> Result<(), CaseError> {
     }
 }
 
-/// The message of a pthread function that must not fail, but returned this error number.
+/// Panic message for a pthread function that must not fail, but returned this error number.
 #[allow(dead_code, reason = "not on every system")]
 pub fn message(call: &str, error: i32) -> String {
     format!("{call}: {}", io::Error::from_raw_os_error(error))
 }
 
-/// Shared memory, zeroed, for an object that a C library initialises in place and that must not be moved.
+/// Zeroed shared memory for an object that a C library initialises in place and that must not be moved.
 #[derive(Clone, Copy)]
 pub struct InPlace<T: 'static>(Shared<Opaque<T>>);
 
@@ -293,8 +294,8 @@ impl<T> InPlace<T> {
     }
 }
 
-/// The measured operation: acquires the lock, works, releases the lock, and works again. The kinds of work are types, so that no
-/// instruction is spent where there is none.
+/// The measured operation: acquires the lock, works, releases the lock, and works again. The kinds of work are types, so that
+/// absent work costs no instruction.
 pub struct Pairs<'a, L, I, O> {
     lock: &'a L,
     inside: I,

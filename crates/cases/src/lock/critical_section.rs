@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
         unsafe { InitializeCriticalSection(section.get()) };
         // SAFETY: the section is initialised and never deleted.
         let enter = move || unsafe { EnterCriticalSection(section.get()) };
-        // SAFETY: as above; this worker has entered the section.
+        // SAFETY: the section is initialised and never deleted; this worker has entered it.
         let leave = move || unsafe { LeaveCriticalSection(section.get()) };
         measure(params, round, &(enter, leave))
     }),

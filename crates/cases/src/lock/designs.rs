@@ -1,4 +1,4 @@
-//! The kinds of locks that are judged when systems are compared.
+//! Kinds of locks, judged when systems are compared.
 
 use measure::TIME;
 

@@ -52,8 +52,8 @@ fn run(params: &Params, round: &mut Round, kind: LockedRange) -> Result<(), Case
         use super::{Lock, measure};
         use crate::syscall::named_files::TemporaryPath;
 
-        /// A lock on a file that each worker opens itself. The file is not kept open, since closing any of its
-        /// descriptors would release the record locks of the process.
+        /// A lock on a file that each worker opens itself. The creator keeps no descriptor, since closing one would release the
+        /// record locks of the process.
         struct FileLock<A, R> {
             path: TemporaryPath,
             acquire: A,

@@ -8,7 +8,7 @@ use platform::shared::Shared;
 use super::{THREADS_OR_PROCESSES, expect_no_calls_alone, lock, measure, of_processes};
 use crate::{Case, Only};
 
-/// The minimal mutex that sleeps while it waits.
+/// The minimal mutex whose waiters sleep, by futex(2).
 pub const CASE: Case = Case {
     operation: "One lock and unlock of a futex-based mutex of one 32-bit word (after mutexes 2 and \
                 3 of Ulrich Drepper's \"Futexes Are Tricky\"): a compare-and-swap and a swap, with \
@@ -21,7 +21,7 @@ pub const CASE: Case = Case {
     ..lock("futex")
 };
 
-/// The minimal mutex on Windows that sleeps while it waits.
+/// The minimal mutex whose waiters sleep, by WaitOnAddress.
 pub const WAIT_ON_ADDRESS: Case = Case {
     operation: "One lock and unlock of the one-word mutex of lock/futex: a compare-and-swap and a \
                 swap, with WaitOnAddress and WakeByAddressSingle only to wait and to wake.",

@@ -1,13 +1,14 @@
 //! The cost of acquiring and releasing a lock, uncontended and contended.
 //!
-//! Each file implements one lock: creating it, acquiring and releasing it, and what a worker needs for that. The workers, their CPUs,
-//! the timing and the check of mutual exclusion are the same for all locks.
+//! Each file implements one lock: creating it, acquiring and releasing it, and the state that a worker needs for that. All locks
+//! share the workers, their CPUs, the timing and the check of mutual exclusion.
 
 mod common;
 mod critical_section;
 mod designs;
 mod file_lock;
 mod futex;
+mod lock_share;
 mod parking_lot_mutex;
 mod posix_sem;
 mod pthread_mutex;
@@ -27,7 +28,7 @@ pub use common::{
 use measure::TIME;
 use measure::worker_group::HANDOVER_TO_WAITER;
 
-use crate::{Area, Case, Finding, Need, Select, SummaryRow};
+use crate::{Area, Case, Counterpart, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -39,7 +40,7 @@ pub const AREA: Area = Area {
         Need { cases: &["posix-sem-named", "posix-sem-shared"], what: "/dev/shm, writable" },
     ],
     includes,
-    // Like lock/sysv-sem, lock/posix-sem-shared, lock/pthread-mutex and lock/pipe-token, with a small difference each.
+    // These cases differ little from lock/sysv-sem, lock/posix-sem-shared, lock/pthread-mutex and lock/pipe-token.
     extended: &[
         "lock/sysv-sem-no-undo",
         "lock/posix-sem-named",
@@ -89,16 +90,25 @@ pub const AREA: Area = Area {
         },
     ],
     applications: designs::APPLICATIONS,
+    counterparts: &[
+        Counterpart::cases("lock/pthread-mutex", "lock/critical-section"),
+        Counterpart::cases("lock/rwlock-write", "lock/srwlock"),
+        Counterpart::cases("lock/pthread-mutex-pshared", "lock/win-mutex"),
+        Counterpart::cases("lock/posix-sem-named", "lock/win-semaphore"),
+        Counterpart::cases("lock/eventfd-token", "lock/win-event"),
+        Counterpart::cases("lock/futex", "lock/wait-on-address"),
+    ],
+    derived: &[lock_share::lock_shares],
     ..Area::new("lock", CASES)
 };
 
 const ALONE: &[(&str, &str)] = &[("as", "threads"), ("work", "none"), ("workers", "1")];
-/// Of a metric that is derived from work of several lengths.
+/// Parameters of a point whose metric is derived from work of several lengths.
 const BY_ONE: &[(&str, &str)] = &[("as", "threads"), ("workers", "1")];
 const TWO: &[(&str, &str)] =
     &[("as", "threads"), ("place", "spread"), ("work", "none"), ("workers", "2")];
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &sysv_sem::WITH_UNDO,
     &sysv_sem::WITHOUT_UNDO,

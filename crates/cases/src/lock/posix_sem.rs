@@ -77,7 +77,7 @@ fn run(params: &Params, round: &mut Round, kind: SemaphoreKind) -> Result<(), Ca
 
             #[inline(always)]
             fn release(&self, (): &mut ()) {
-                // SAFETY: as above.
+                // SAFETY: the semaphore is initialised and never destroyed.
                 let done = unsafe { libc::sem_post(self.0) };
                 assert!(done == 0, "sem_post: {}", io::Error::last_os_error());
             }

@@ -144,7 +144,7 @@ fn run(params: &Params, round: &mut Round, kind: MutexKind) -> Result<(), CaseEr
             assert!(error == 0, "{}", message("pthread_mutex_lock", error));
         };
         let unlock = move || {
-            // SAFETY: as above.
+            // SAFETY: the mutex is initialised and never destroyed.
             let error = unsafe { libc::pthread_mutex_unlock(mutex.get()) };
             assert!(error == 0, "{}", message("pthread_mutex_unlock", error));
         };

@@ -54,14 +54,14 @@ fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Case
 
             #[inline(always)]
             fn release(&self, (): &mut ()) {
-                // SAFETY: as above.
+                // SAFETY: the lock is initialised and never destroyed.
                 let error = unsafe { libc::pthread_rwlock_unlock(self.0.get()) };
                 assert!(error == 0, "{}", message("pthread_rwlock_unlock", error));
             }
 
             #[inline(always)]
             fn acquire_alone(&self, (): &mut ()) {
-                // SAFETY: as above.
+                // SAFETY: the lock is initialised and never destroyed.
                 let error = unsafe { libc::pthread_rwlock_wrlock(self.0.get()) };
                 assert!(error == 0, "{}", message("pthread_rwlock_wrlock", error));
             }

@@ -47,7 +47,7 @@ pub const TICKET: Case = Case {
             }
         };
         let release = move || {
-            // Only the holder writes here.
+            // Only the holder of the lock writes `served`.
             let number = tickets.served.load(Relaxed);
             tickets.served.store(number.wrapping_add(1), Release);
         };

@@ -19,7 +19,7 @@ pub const WITH_UNDO: Case = Case {
     ..lock("sysv-sem")
 };
 
-/// The same without SEM_UNDO, by which the kernel releases the semaphore when its holder dies.
+/// The System V semaphore without SEM_UNDO, by which the kernel releases a semaphore when its holder dies.
 pub const WITHOUT_UNDO: Case = Case {
     name: "sysv-sem-no-undo",
     operation: "As lock/sysv-sem, without SEM_UNDO.",

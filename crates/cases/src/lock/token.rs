@@ -28,7 +28,7 @@ pub const PIPE: Case = Case {
     ..lock("pipe-token").on_unix()
 };
 
-/// The same with an eventfd, which has no data buffer.
+/// An eventfd, which has no data buffer: the worker that has read it holds the lock.
 pub const EVENTFD: Case = Case {
     name: "eventfd-token",
     operation: "One read that takes 1 from an eventfd with the initial value 1 (EFD_SEMAPHORE), \

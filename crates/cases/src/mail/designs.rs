@@ -1,4 +1,4 @@
-//! The designs of a mail sender that are judged when systems are compared.
+//! Designs of a mail sender, judged when systems are compared.
 
 use measure::TIME;
 

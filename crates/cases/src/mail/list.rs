@@ -16,9 +16,9 @@ use crate::count_of;
 
 /// The list and the routes as files, which are removed when dropped.
 pub struct Post {
-    /// Removes the files.
+    /// Removes the files when dropped.
     directory: Directory,
-    /// The list, as CSV.
+    /// Path of the list, as CSV.
     pub list: PathBuf,
     domains: usize,
 }
@@ -27,7 +27,7 @@ impl Post {
     /// Writes the list that the parameters `recipients` and `domains` describe to a new directory.
     ///
     /// # Errors
-    /// If there are fewer recipients than domains, or if the list cannot be written.
+    /// `Failed` if there are fewer recipients than domains; errors of writing the list.
     pub fn write(params: &Params) -> Result<Self, CaseError> {
         let (recipients, domains) = (count_of(params, "recipients")?, count_of(params, "domains")?);
         if recipients < domains {
@@ -44,7 +44,7 @@ impl Post {
     /// Writes a file of routes that distributes the domains evenly over these sinks.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Errors of writing the file.
     pub fn routes(&self, sinks: &[SocketAddr]) -> Result<PathBuf, CaseError> {
         let path = self.directory.path().join(Directory::file(false, 1));
         let written = || -> io::Result<()> {
@@ -59,7 +59,7 @@ impl Post {
     }
 }
 
-/// The name of the n-th largest domain.
+/// Name of the n-th largest domain.
 fn name(domain: usize) -> String {
     format!("d{domain}.example")
 }
@@ -77,7 +77,7 @@ fn write(path: &Path, recipients: usize, domains: usize) -> io::Result<()> {
     out.flush()
 }
 
-/// How many recipients each domain has, the largest first.
+/// Number of recipients of each domain, the largest first.
 fn sizes(recipients: usize, domains: usize) -> Vec<usize> {
     let harmonic: f64 = (1..=domains).map(|rank| 1.0 / rank as f64).sum();
     // Each domain has one recipient; the others are distributed by rank, and the remainder goes to the largest domains.
@@ -123,7 +123,7 @@ mod tests {
         let mut sorted = order.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..9_113).collect::<Vec<_>>());
-        // Except for the sixteen largest domains, which hold a third of all recipients, each tenth has its share.
+        // The sixteen largest domains hold a third of all recipients; of the other domains each tenth of the list has its share.
         let small = |part: &[usize]| -> usize {
             part.iter().filter(|&&domain| domain >= 16).map(|&domain| sizes[domain]).sum()
         };

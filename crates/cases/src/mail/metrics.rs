@@ -3,7 +3,7 @@
 use measure::{Role, TIME, metrics};
 
 metrics! {
-    /// All metrics of a delivery, and those derived from several.
+    /// All metrics of a delivery, and those derived from several deliveries.
     pub const ALL: [
         RATE = higher("rate", "recipients/s").with(Role::SameAs(TIME.name)), "accepted recipients per second";
         TRANSACTIONS = higher("transactions", "transactions/s"),

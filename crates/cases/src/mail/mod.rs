@@ -7,6 +7,7 @@
 //! the end of the counted time. Each round is one trial: a delivery in test mode, stopped after the counted time.
 
 mod designs;
+pub mod knee;
 mod list;
 pub mod metrics;
 mod sampler;
@@ -44,6 +45,7 @@ pub const AREA: Area = Area {
         },
     ],
     applications: designs::APPLICATIONS,
+    derived: &[knee::knees],
     ..Area::new("mail", CASES)
 };
 
@@ -51,5 +53,5 @@ const LOOP: Select = Select::point("mail/send", &[("arch", "loop"), ("connection
 const PROCESSES: Select =
     Select::point("mail/send", &[("arch", "processes"), ("connections", "100")]);
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[&send::CASE];

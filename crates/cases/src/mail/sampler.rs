@@ -11,7 +11,7 @@ use platform::counters::ProcessCounter;
 use platform::tree::ProcessTree;
 use platform::usage::{ProcessUsage, thread_cpu_time};
 
-/// How often the sampler checks whether the delivery has begun.
+/// Interval at which the sampler checks whether the delivery has begun.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// All counters at one moment.
@@ -20,11 +20,11 @@ pub struct Moment {
     at: Instant,
     /// Recipients whose delivery has ended.
     pub settled: u32,
-    /// The resource usage of all processes of the sender.
+    /// Resource usage of all processes of the sender.
     pub sender: ProcessUsage,
     /// System calls of all processes of the sender; `None` if they are not counted.
     pub syscalls: Option<u64>,
-    /// The counters and the resource usage of the sink.
+    /// Counters and resource usage of the sink.
     pub sink: SinkReport,
 }
 
@@ -32,22 +32,23 @@ pub struct Moment {
 pub struct Sampler<'a> {
     /// The sink, which counts the accepted recipients.
     pub sink: &'a mut Hosted,
-    /// The counter of the sender's system calls, if they are counted.
+    /// Counter of the sender's system calls, if they are counted.
     pub counter: &'a OnceLock<Option<ProcessCounter>>,
 }
 
 impl Sampler<'_> {
-    /// The counters now, with `settled` recipients; `aside` is CPU time of this process not spent on sending.
+    /// Reads the counters. `settled` is the number of recipients whose delivery has ended; `aside` is CPU time of this process
+    /// not spent on sending.
     ///
     /// # Errors
-    /// If the sink has ended.
+    /// `Failed` if the sink has ended.
     pub fn now(&mut self, settled: u32, aside: Duration) -> Result<Moment, CaseError> {
         let at = Instant::now();
         let counter = self.counter.get().and_then(Option::as_ref);
         let syscalls = counter.and_then(ProcessCounter::syscalls);
         let sink = self.sink.report()?;
         let own = ProcessUsage::now();
-        // The sink is also a child. It has one thread besides the one that reports.
+        // The sender's usage includes that of the sink, which is a child too and has one thread besides the one that reports.
         let of_sink = ProcessUsage {
             cpu: Duration::from_nanos(sink.cpu_ns),
             voluntary_switches: sink.voluntary_switches,
@@ -66,18 +67,18 @@ impl Moment {
         self.at.saturating_duration_since(earlier.at)
     }
 
-    /// The resource usage of the sender since `earlier`.
+    /// Resource usage of the sender since `earlier`.
     pub fn spent_since(&self, earlier: &Self) -> ProcessUsage {
         self.sender.since(earlier.sender)
     }
 }
 
-/// The counters at the beginning and the end of the counted time.
+/// Counters at the beginning and the end of the counted time.
 #[derive(Debug)]
 pub struct SampledDelivery {
-    /// At the beginning of the counted time; `None` if the delivery ended before.
+    /// Counters at the beginning of the counted time; `None` if the delivery ended before.
     pub first: Option<Moment>,
-    /// At the end of the counted time; `None` if the delivery ended before.
+    /// Counters at the end of the counted time; `None` if the delivery ended before.
     pub last: Option<Moment>,
     /// Memory of all processes of the sender at the end, in bytes; `None` if the system does not report it.
     pub memory: Option<u64>,
@@ -88,7 +89,7 @@ pub struct SampledDelivery {
 /// Samples a delivery, and stops it after the counted time. `over` is closed when the delivery ends earlier.
 ///
 /// # Errors
-/// If the sink has ended.
+/// `Failed` if the sink has ended.
 pub fn watch(
     delivery: &Delivery,
     sampler: &mut Sampler,
@@ -96,7 +97,7 @@ pub fn watch(
     [warm_up, counted]: [Duration; 2],
 ) -> Result<SampledDelivery, CaseError> {
     let seen = look(delivery, sampler, over, [warm_up, counted]);
-    // Also after an error: nothing else ends the delivery.
+    // The delivery is stopped also after an error, since nothing else ends it.
     delivery.signals().stop();
     seen.map(|seen| SampledDelivery { cost: own_time(), ..seen })
 }
@@ -127,7 +128,7 @@ fn look(
     Ok(seen)
 }
 
-/// The number of settled recipients after `time`; `None` if all are settled or the delivery has ended.
+/// The number of settled recipients after `time`; `None` if the delivery ends before.
 fn settled_after(delivery: &Delivery, over: &Receiver<()>, time: Duration) -> Option<u32> {
     let is_on = over.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
     let progress = delivery.progress();

@@ -12,7 +12,8 @@ pub const CASE: Case = Case {
     comparable_to: "Postfix's `smtp-source` sends to one server without a list or a queue; postal \
                 sends whole messages. The time is elapsed time per recipient of the sender as a \
                 whole, with all its connections together.",
-    // Six, fewer than which decide nothing: with trials this long, more points are more informative than more trials.
+    // Six trials are the fewest that can decide a comparison: with trials this long, more points are more informative than more
+    // trials.
     trials: Some(Trials {
         counted: true,
         on_host: true,
@@ -27,7 +28,7 @@ pub const CASE: Case = Case {
              the former except on Linux), a thread per connection, or a process per \
              connection",
         ),
-        // With one connection neither CPU is busy, and all architectures wait in the same way.
+        // One connection is left out: it keeps neither CPU busy, and all architectures wait in the same way.
         Param::new("connections", &["100", "1500"])
             .meaning("the maximum number of connections at once, at most 20 of them to one domain")
             .full(&["1", "10", "100", "500", "1000", "1500", "2000", "2500", "5000"])
@@ -61,16 +62,17 @@ pub const CASE: Case = Case {
     ..Case::new("mail", "send")
 };
 
-/// Whether a run of this extent measures this point. A default run shows the cost of sending, without a delay, and the
-/// number of connections that compensates for the round trips of a network, for each architecture. Without a delay one
-/// number of connections suffices; `threads` differs from both others only with many connections, and `poll` little from `loop`.
+/// Whether a run of this extent measures the point. A default run shows the cost of sending, without a delay, and the number of
+/// connections that compensates for the round trips of a network, for each architecture. Without a delay one number of
+/// connections suffices; `threads` differs from the other architectures only with many connections, and `poll` little from
+/// `loop`.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let connections = count_of(params, "connections").unwrap_or(0);
     let arch = value_of(params, "arch").unwrap_or_default();
     let is_delayed = value_of(params, "delay") != Ok("0");
     let is_extreme = ["loop", "processes"].contains(&arch);
     if value_of(params, "message") != Ok("none") {
-        // A default run shows what the message costs beside the rest of the delivery.
+        // A default run shows the cost of the message relative to the rest of the delivery.
         let is_plain = !is_delayed && connections == 100 && arch == "loop";
         return is_plain
             && (extent == Extent::Full || value_of(params, "message") == Ok("4k"))

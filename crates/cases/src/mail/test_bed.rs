@@ -23,41 +23,41 @@ use super::list::Post;
 use crate::order::{SinkOrder, WorkerOrder};
 use crate::{count_of, size_of, value_of};
 
-/// The number of addresses at which the sink listens: mail to a list goes to many servers.
+/// Number of addresses at which the sink listens: mail to a list goes to many servers.
 pub const SINKS: u8 = 100;
-/// The defaults of `oscost mail send`.
+/// Default number of connections per domain of `oscost mail send`.
 const PER_DOMAIN: usize = 20;
 const PER_TRANSACTION: usize = 100;
 const PER_CONNECTION: u32 = 100;
-/// The time limit for a reply, longer than any reply takes here.
+/// Time limit for a reply, longer than any reply of the sink takes.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Deferred recipients are not retried within a trial.
+/// Delay before a retry: longer than a trial, so that deferred recipients are not retried within it.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// The header of the message.
+/// Header of the message.
 const HEADER: &str = "From: Sender <sender@bench.example>\r\nSubject: Measured\r\n\r\n";
-/// A line of its body.
+/// Line of the message's body.
 const LINE: &str = "Nobody reads this line, which is as long as those of most messages are.\r\n";
 
-/// Whether no message is sent.
+/// Whether the delivery is in test mode, which sends no message.
 pub fn is_in_test_mode(params: &Params) -> bool {
     value_of(params, "message") == Ok("none")
 }
 
-/// The message, of about the size that the parameters name; in test mode, in which it is not sent, it has one line.
+/// The message, of about the size that the parameters give; in test mode, which does not send it, it has one line.
 fn message(params: &Params) -> Result<Vec<u8>, CaseError> {
     let size = if is_in_test_mode(params) { 0 } else { size_of(params, "message")? };
     let lines = size.saturating_sub(HEADER.len()).div_ceil(LINE.len()).max(1);
     Ok([HEADER, &LINE.repeat(lines)].concat().into_bytes())
 }
 
-/// The CPUs of a round.
+/// CPUs of a round.
 pub struct TestBed {
-    /// All CPUs.
+    /// Trial settings on all CPUs.
     pub context: TrialContext,
-    /// The CPU of the sender.
+    /// CPU of the sender.
     pub sender: usize,
-    /// The CPU of the sink; that of the sender if there is no other.
+    /// CPU of the sink; that of the sender if there is no other.
     pub sink: usize,
 }
 
@@ -65,7 +65,7 @@ impl TestBed {
     /// Gives sender and sink separate CPUs if there are two.
     ///
     /// # Errors
-    /// If this system cannot pin processes to them.
+    /// `Unsupported` if this system cannot pin processes to them.
     pub fn new(round: &Round) -> Result<Self, CaseError> {
         platform::limits::raise_descriptors();
         let cpus = &round.order().cpus;
@@ -80,7 +80,7 @@ impl TestBed {
     /// Starts a sink in a separate process, at many addresses if the system has them, otherwise at many ports.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// The error of starting the process.
     pub fn sink(&self, delay: &str) -> Result<Hosted, CaseError> {
         let nth_address = |nth| match WHOLE_LOOPBACK {
             true => Ipv4Addr::new(127, 0, 1, nth),
@@ -103,7 +103,7 @@ impl TestBed {
 /// The architecture that the parameters name.
 ///
 /// # Errors
-/// Unsupported if this system lacks it.
+/// `Unsupported` if this system lacks it.
 pub fn how(params: &Params) -> Result<Transport, CaseError> {
     Ok(match value_of(params, "arch")? {
         "poll" => Transport::Loops(1, PollBackend::Poll),
@@ -119,7 +119,7 @@ pub fn how(params: &Params) -> Result<Transport, CaseError> {
 /// The options of the delivery: in test mode, without TLS and without a journal.
 ///
 /// # Errors
-/// If the files cannot be read.
+/// Errors of reading the files.
 pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<DeliveryOptions, CaseError> {
     let failed = |e: &dyn std::fmt::Display| CaseError::Failed(e.to_string());
     let list = List::open(&post.list, None).map_err(|e| failed(&e))?;

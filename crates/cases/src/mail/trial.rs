@@ -23,19 +23,19 @@ use super::sampler::{Moment, SampledDelivery, Sampler, watch};
 use super::test_bed::{SINKS, TestBed, how, plan};
 use crate::{count_of, value_of};
 
-/// Time before the counted time, in which connections are established.
+/// Time before the counted time in which connections are established.
 const WARM_UP: Duration = Duration::from_millis(100);
-/// Additional time per connection.
+/// Additional warm-up time per connection.
 const WARM_UP_EACH: Duration = Duration::from_micros(100);
-/// The counted time.
+/// Length of the counted time.
 const COUNTED: Duration = Duration::from_millis(180);
-/// The time to start a sink and to stop it.
+/// Time to start a sink and to stop it.
 const AROUND: Duration = Duration::from_millis(100);
 
-/// A process that uses at least this share of its CPU is saturated.
+/// Share of its CPU from which a process counts as saturated.
 const BUSY: f64 = 0.9;
 
-/// The phases whose latencies are reported; test mode has no others.
+/// Phases whose latencies are reported; test mode has no others.
 const PHASES: [(SmtpPhase, &Metric, &Metric); 4] = [
     (SmtpPhase::Greeting, &GREETING_P50, &GREETING_P99),
     (SmtpPhase::Hello, &EHLO_P50, &EHLO_P99),
@@ -46,7 +46,7 @@ const PHASES: [(SmtpPhase, &Metric, &Metric); 4] = [
 /// Runs the delivery that the parameters describe.
 ///
 /// # Errors
-/// If the sink or the delivery fails.
+/// Errors of the sink and of the delivery.
 pub fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     how(params)?;
     let test_bed = TestBed::new(round)?;
@@ -70,29 +70,29 @@ pub fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     sink.stop()
 }
 
-/// The approximate duration of a trial: starting a sink, writing and reading the list of recipients, establishing the
-/// connections, counting, and ending all connections, each in the time `end`.
+/// Approximate duration of a trial: starting a sink, writing and reading the list of recipients, establishing the connections,
+/// counting, and ending each connection in the time `end`.
 pub fn takes(recipients: usize, connections: usize, end: Duration) -> Duration {
-    /// The time to write and read a recipient.
+    /// Time to write and read a recipient.
     const RECIPIENT: Duration = Duration::from_nanos(600);
     let times = |time: Duration, count| time * u32::try_from(count).unwrap_or(u32::MAX);
     AROUND + times(RECIPIENT, recipients) + warm_up(connections) + COUNTED + times(end, connections)
 }
 
-/// The time in which any architecture establishes `connections` connections.
+/// Time in which any architecture establishes `connections` connections.
 fn warm_up(connections: usize) -> Duration {
     WARM_UP + WARM_UP_EACH * u32::try_from(connections).unwrap_or(u32::MAX)
 }
 
 /// A completed delivery, with the counters before, during and after it.
 struct DeliveryTrial {
-    /// Before the delivery.
+    /// Counters before the delivery.
     before: Moment,
-    /// At the beginning of the counted time.
+    /// Counters at the beginning of the counted time.
     first: Moment,
-    /// At its end.
+    /// Counters at the end of the counted time.
     last: Moment,
-    /// After the delivery.
+    /// Counters after the delivery.
     after: Moment,
     summary: Summary,
     memory: Option<u64>,
@@ -116,8 +116,8 @@ impl DeliveryTrial {
         let (delivered, seen) = std::thread::scope(|scope| {
             let (delivery, sampler) = (&delivery, &mut sampler);
             let watching = scope.spawn(move || watch(delivery, sampler, &is_over, times));
-            // After the start of the sampler's thread, which is not pinned to this CPU, and whose calls are not
-            // counted.
+            // The process is pinned after the sampler's thread has started: that thread is not pinned to this CPU, and its calls
+            // are not counted.
             let _ = keep_process_to(&[test_bed.sender]);
             let _ = counter.set(match mode {
                 Mode::Count(tracepoint) => ProcessCounter::start(tracepoint),
@@ -220,7 +220,7 @@ impl DeliveryTrial {
         ns as f64 / self.counted().as_nanos().max(1) as f64
     }
 
-    /// The bottlenecks other than the CPU of the sender.
+    /// Doubts about the trial: bottlenecks other than the CPU of the sender.
     fn doubts(&self, test_bed: &TestBed) -> Vec<Doubt> {
         let carried = &self.summary.carried;
         let all = [
@@ -233,7 +233,7 @@ impl DeliveryTrial {
     }
 }
 
-/// The error in a delivery, if any, by the counts of the sender, and those of the sink before and after it.
+/// Error in a delivery, if any, by the counts of the sender and those of the sink before and after it.
 fn wrong(count: Count, said: &str, [before, after]: [&Counted; 2], is_dry: bool) -> Option<String> {
     let taken = after.rcpts - before.rcpts;
     let messages = after.messages - before.messages;

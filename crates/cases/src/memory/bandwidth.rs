@@ -11,15 +11,15 @@ use super::{FOUR_LLCS, SIZE_AT_MOST, bytes_of};
 use crate::together::{Work, cpus_of, in_sum, together};
 use crate::{Case, Extent, Param, Takes, Trials, count_of, size_of, value_of};
 
-/// How long the threads work, and at least how many bytes they pass over between two looks at the clock.
+/// Time for which the threads work, and the least number of bytes that they pass over between two clock reads.
 const SPAN: Duration = Duration::from_millis(12);
 const BATCH: usize = 256 << 10;
-/// How far memmove moves its bytes.
+/// Distance in bytes by which memmove moves the buffer's contents.
 const DISTANCE: usize = stream::BLOCK;
-/// A buffer of this size may be in a cache.
+/// Maximum size of a buffer that is sampled, since it may be in a cache.
 const CACHED_AT_MOST: usize = 8 << 20;
 
-/// Bytes in a second.
+/// Bytes passed over per second.
 pub const CASE: Case = Case {
     operation: "One pass of a thread over its own buffer of a size: reading, writing or copying in a loop of \
                 16-byte accesses, or memset, memcpy (from a second buffer), or memmove (by 64 bytes within \
@@ -61,8 +61,8 @@ pub const CASE: Case = Case {
 
 const OPS: &[&str] = &["read", "write", "copy", "memset", "memcpy", "memmove"];
 
-/// An ordinary run has the operations on memory of which there is more than caches hold; within caches those that differ most
-/// from them; and all CPUs together where they share something.
+/// Whether a run measures the point. A default run measures most operations on a buffer larger than the caches; within caches
+/// those that differ most from them; and with all CPUs, reading and copying a large buffer. A quick run measures one point.
 fn includes(params: &Params, extent: Extent) -> bool {
     let is = |name: &str, values: &[&str]| {
         params.get(name).is_some_and(|own| values.contains(&own.as_str()))
@@ -77,14 +77,14 @@ fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// What is in a cache, and passed over by one thread, is sampled: a trial of many passes is no more than one sample, and the
-/// passes of a whole trial are seldom undisturbed.
+/// Whether the rounds are trials. One thread on a cached buffer is sampled instead: a trial of many passes is no more than one
+/// sample, and the passes of a whole trial are seldom undisturbed.
 fn is_trial(params: &Params) -> bool {
     let is_cached = size_of(params, "size").is_ok_and(|size| size <= CACHED_AT_MOST);
     !(is_cached && count_of(params, "workers").is_ok_and(|workers| workers == 1))
 }
 
-/// One pass after the other, in batches.
+/// Times single passes, in batches.
 fn sample(round: &mut Round, op: &str, size: usize) -> Result<(), CaseError> {
     let mut pass = Pass::new(op, size)?;
     round.expect_syscalls(0.0);
@@ -102,16 +102,16 @@ fn takes(params: &Params) -> Duration {
     SPAN + Duration::from_millis(millis)
 }
 
-/// The passes of one thread.
+/// Passes of one thread over its buffer.
 struct Pass {
     op: Op,
     buffer: Region,
     source: Option<Region>,
     size: usize,
     passes: u64,
-    /// Passes whose result was wrong.
+    /// Number of passes with a wrong result.
     wrong: u64,
-    /// What a pass of reading must give.
+    /// Result that a pass of reading must give.
     expected: u64,
 }
 
@@ -154,14 +154,14 @@ impl Pass {
     }
 
     fn buffer_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above; the region is borrowed mutably.
+        // SAFETY: the region has this size at least, all of it initialised, and is borrowed mutably as long as the slice.
         unsafe { std::slice::from_raw_parts_mut(self.buffer.start(), self.size) }
     }
 
-    /// What is copied; nothing where nothing is.
+    /// The source of a copy; empty for other operations.
     fn source(&self) -> &[u8] {
         match &self.source {
-            // SAFETY: as above.
+            // SAFETY: the region has this size at least, all of it initialised, and is borrowed as long as the slice.
             Some(source) => unsafe { std::slice::from_raw_parts(source.start(), self.size) },
             None => &[],
         }
@@ -207,7 +207,7 @@ impl Work for Pass {
             Op::Write => self.buffer().chunks_exact(8).all(|word| word == value.to_ne_bytes()),
             Op::Copy | Op::Memcpy => self.buffer() == self.source(),
             Op::Memset => self.buffer().iter().all(|&byte| byte == value as u8),
-            // The last block is never overwritten, and is at the beginning after enough moves.
+            // memmove never overwrites the last block, which is at the beginning after enough moves.
             Op::Memmove => {
                 let buffer = self.buffer();
                 let first = moves.min(size - DISTANCE);
@@ -219,7 +219,7 @@ impl Work for Pass {
     }
 }
 
-/// Memory of this size in pages of the usual size, each word of which differs from its neighbours.
+/// Memory of this size in pages of the usual size, in which each word differs from its neighbours.
 fn filled(size: usize) -> Result<Region, CaseError> {
     let region = Region::new(size, Pages::Base)?;
     for at in (0..size).step_by(8) {

@@ -1,34 +1,35 @@
-//! From a curve of load latency over size to the levels of memory and their capacities.
+//! Finds the levels of memory and their capacities in a curve of load latency over size.
 //!
 //! The latency of dependent loads is nearly constant as long as all lines fit a level, and rises to that of the next level
-//! beyond. Between two levels it depends on how lines are replaced: under LRU it jumps at the capacity, under random
-//! replacement it rises slowly, and where pages lie unevenly in a physically indexed cache it rises before the capacity.
+//! beyond. Between two levels it depends on how lines are replaced: under LRU it jumps at the capacity, under random replacement
+//! it rises slowly, and where pages lie unevenly in a physically indexed cache it rises before the capacity.
 
-/// Latencies of one level differ by no more than this factor.
+/// Maximum ratio of two latencies of one level.
 const FLAT: f64 = 1.2;
-/// The latencies of two levels differ by this factor at least.
+/// Minimum ratio of the latencies of two levels.
 const DISTINCT: f64 = 1.3;
-/// A level spans this many doublings of the size at least.
+/// Minimum width of a level, in doublings of the size.
 const DOUBLINGS: f64 = 0.7;
-/// The capacity of a level is the size at which the latency has risen by this share of the way to the next level ...
+/// Share of the step to the next level's latency at which a level's capacity is reached.
 const SHARE_OF_STEP: f64 = 0.3;
-/// ... or to this multiple: the next level may have no flat part, as a cache shared with other machines.
+/// Multiple of a level's latency at which its capacity is reached at the latest: the next level may have no flat part, such as a
+/// cache shared with other machines.
 const RISE: f64 = 1.6;
 
 /// A level of memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
-    /// Its latency, in the unit of the curve.
+    /// Latency of the level, in the unit of the curve.
     pub latency: f64,
-    /// Bytes that fit it; `None` of the last level, whose end the curve does not show.
+    /// Capacity in bytes; `None` for the last level, whose end the curve does not show.
     pub capacity: Option<f64>,
 }
 
-/// The levels of a curve of (size, latency), whose sizes ascend; from the fastest on.
+/// The levels of a curve of (size, latency) with ascending sizes, the fastest first.
 pub fn levels(curve: &[(f64, f64)]) -> Vec<Level> {
     let curve = without_spikes(curve);
     let mut flats = distinct(&curve, flats(&curve));
-    // Where the curve still rises at its end, it is on the way to a level that it does not reach.
+    // If the curve still rises at its end, the last point stands for a level that the curve does not reach.
     let end = curve.len().saturating_sub(1);
     let rises = |flat: &Flat| flat.latency(&curve) * DISTINCT < curve[end].1;
     if flats.last().is_some_and(rises) {
@@ -46,7 +47,7 @@ pub fn levels(curve: &[(f64, f64)]) -> Vec<Level> {
     levels
 }
 
-/// The curve without disturbances, which only ever make a load slower: a size is not slower than any larger one.
+/// The curve without disturbances, which only ever make a load slower: each latency is at most that of any larger size.
 fn without_spikes(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut least = f64::INFINITY;
     let mut clean: Vec<(f64, f64)> = curve
@@ -73,7 +74,7 @@ impl Flat {
         (curve[self.last].0 / curve[self.first].0).log2()
     }
 
-    /// The latency in its middle.
+    /// Latency in the middle of the part.
     fn latency(&self, curve: &[(f64, f64)]) -> f64 {
         curve[usize::midpoint(self.first, self.last)].1
     }
@@ -100,7 +101,7 @@ fn flats(curve: &[(f64, f64)]) -> Vec<Flat> {
     chosen
 }
 
-/// Flat parts of hardly different latency are one: of two such, the longer one stays.
+/// Merges flat parts whose latencies hardly differ: the longer one of two stays.
 fn distinct(curve: &[(f64, f64)], flats: Vec<Flat>) -> Vec<Flat> {
     let mut kept: Vec<Flat> = Vec::new();
     for flat in flats {
@@ -131,24 +132,25 @@ fn crossing(curve: &[(f64, f64)], level: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Recorded on an AMD EPYC (Zen 3) virtual machine, of whose 32 MiB of last-level cache it has a part.
+    /// Latencies recorded on an AMD EPYC (Zen 3) virtual machine, which has a part of the processor's 32 MiB last-level cache.
     const VIRTUAL: &str = "1.24 1.24 1.23 1.23 1.24 1.23 1.24 1.24 1.24 1.24 1.24 1.24 1.33 3.62 3.70 3.71 3.71 \
          3.65 3.70 3.71 3.71 3.70 3.71 3.70 3.73 3.78 3.80 5.19 6.11 7.21 10.83 12.59 12.93 \
          12.70 13.44 13.05 13.06 13.19 93.94 13.08 113.63 13.28 13.07 13.88 13.07 13.07 21.71 \
          13.22 23.99 53.38 33.03 29.78 98.26 55.08 61.88 98.32 94.39";
-    /// The same while eight other programs ran on its two CPUs.
+    /// Latencies recorded on that virtual machine while eight other programs ran on its two CPUs.
     const NOISY: &str = "1.24 1.24 1.23 1.23 1.24 1.24 1.24 1.24 1.24 1.24 1.24 1.24 1.34 3.61 3.70 3.71 3.71 \
          3.64 3.70 3.71 3.71 3.70 3.71 3.70 3.75 4.12 5.07 5.30 5.90 6.98 8.78 11.87 11.95 \
          12.87 12.71 12.65 12.63 73.12 437.41 302.84 216.91 35.37 89.07 102.80 93.40 70.87 \
          75.43 95.28 94.76 426.73 52.99 83.25 89.26 429.84 93.91 90.19 93.69";
-    /// Loads from pages there, without the time of the caches, from 32 KiB on: the TLBs have 64 and 2,048 entries.
+    /// Latencies of loads from pages on that virtual machine, from 32 KiB on, without the latency of the caches: the TLBs have 64
+    /// and 2,048 entries.
     const PAGES: &str = "1.24 1.23 1.23 1.24 1.23 1.23 1.24 1.24 1.23 1.24 1.23 1.23 1.25 3.39 3.39 3.39 3.39 \
          3.39 3.39 3.39 3.39 3.39 3.39 3.39 3.34 3.78 3.71 3.69 3.69 3.75 9.87 20.87 26.76 \
          30.85 37.24 46.19 49.13 46.81 47.21 50.26 53.47";
 
     const KIB: f64 = 1024.0;
 
-    /// Four latencies for each doubling of the size.
+    /// Points of a recorded curve, which has four latencies per doubling of the size.
     fn recorded(latencies: &str, first: f64) -> Vec<(f64, f64)> {
         let latencies = latencies.split(' ').map(|text| text.parse::<f64>().expect("a latency"));
         latencies.enumerate().map(|(at, ns)| (first * 2f64.powf(at as f64 / 4.0), ns)).collect()
@@ -164,7 +166,7 @@ mod tests {
         let found = levels(&recorded(VIRTUAL, 4.0 * KIB));
         assert_close(&found[0], 32.0);
         assert_close(&found[1], 512.0);
-        // It has less of the last level than it reports.
+        // The machine has less of the last-level cache than it reports.
         let llc = found[2].capacity.expect("an end") / KIB;
         assert!((4_096.0..32_768.0).contains(&llc), "{llc} KiB");
         assert!((found[0].latency - 1.24).abs() < 0.02, "{found:?}");
@@ -187,18 +189,18 @@ mod tests {
         assert!((4_096.0..12_288.0).contains(&second), "{second} KiB");
     }
 
-    /// Capacities in KiB and latencies in ns, of which the last is that of memory.
+    /// Capacities in KiB and latencies in ns; the last latency is that of memory.
     struct Machine {
         kib: &'static [f64],
         ns: &'static [f64],
     }
 
-    /// How a cache that is too small for a cycle of lines replaces them.
+    /// Replacement policy of a cache that is too small for a cycle of lines.
     #[derive(Clone, Copy, Debug)]
     enum Replaces {
-        /// The one that was used least recently, which is always the next one needed.
+        /// Replaces the least recently used line, which is always the next one needed.
         Oldest,
-        /// Any.
+        /// Replaces a random line.
         Random,
     }
 
@@ -224,13 +226,13 @@ mod tests {
     #[test]
     fn caches_of_other_processors_are_found_whatever_they_replace() {
         let machines = [
-            // Skylake, Sapphire Rapids, Zen 4, Neoverse N1, Apple M1 without its last level.
+            // The machines are Skylake, Sapphire Rapids, Zen 4, Neoverse N1, and Apple M1 without its last level.
             Machine { kib: &[32.0, 256.0, 8_192.0], ns: &[1.0, 3.0, 10.0, 70.0] },
             Machine { kib: &[48.0, 2_048.0, 61_440.0], ns: &[1.3, 4.0, 30.0, 110.0] },
             Machine { kib: &[32.0, 1_024.0, 32_768.0], ns: &[0.8, 2.8, 10.0, 90.0] },
             Machine { kib: &[64.0, 1_024.0, 32_768.0], ns: &[1.5, 4.2, 30.0, 100.0] },
             Machine { kib: &[128.0, 12_288.0], ns: &[1.0, 5.0, 100.0] },
-            // No last level at all that this machine would get a part of.
+            // A machine that gets no part of the last-level cache.
             Machine { kib: &[32.0, 512.0], ns: &[1.2, 3.7, 95.0] },
         ];
         for machine in &machines {

@@ -1,7 +1,7 @@
 use super::size;
 use crate::{Case, Only, on_linux};
 
-/// The heap's end.
+/// Moving the heap's end.
 pub const CASE: Case = Case {
     operation: "One brk that moves the end of the heap up, a write to each new page, and one brk back.",
     comparable_to: "will-it-scale's `brk1` moves the end by a page and writes nothing. glibc's malloc grows the heap in this \
@@ -14,7 +14,7 @@ pub const CASE: Case = Case {
         let bytes = bytes_of(params, "size", round)?;
         platform::memory::require(bytes as u64)?;
         let page = platform::memory::page_size();
-        // SAFETY: the call returns the present end for an address that cannot be.
+        // SAFETY: for an invalid address the call returns the present end.
         let brk = |end: usize| unsafe { libc::syscall(libc::SYS_brk, end) as usize };
         let end = brk(0);
         round.expect_syscalls(2.0);

@@ -17,23 +17,23 @@ use crate::{Case, Extent, Trials};
 
 /// Points of a sweep for each doubling of the size.
 const PER_DOUBLING: usize = 4;
-/// The sizes of a sweep.
+/// Bounds of the sizes of a sweep, in bytes.
 const SMALLEST: usize = 4 << 10;
 const LARGEST_AT_LEAST: usize = 64 << 20;
 const LARGEST_AT_MOST: usize = 128 << 20;
-/// The largest memory for the TLB, by pages of 4 KiB.
+/// Maximum number of pages of the TLB sweep.
 const MOST_PAGES: usize = 8192;
-/// Loads that are timed at once: laps up to the second number of lines, beyond that a part of one.
+/// Number of loads timed at once: whole laps up to `LOADS_AT_MOST` lines, beyond that a part of a lap.
 const LOADS_AT_LEAST: usize = 4_096;
 const LOADS_AT_MOST: usize = 65_536;
 const PART_OF_LAP: usize = 24_576;
-/// Each time is the least of this number.
+/// Number of measurements of each time, of which the least counts.
 const TIMES: usize = 3;
-/// What fits a core's own caches is measured this often, each time after all its sizes: another program or a neighbour on
-/// the core takes a part of them for a while.
+/// Number of passes over the sizes that fit a core's own caches: another program or a neighbour on the core takes a part of the
+/// caches for a while.
 const PASSES: usize = 4;
 const OWN_CACHES: usize = 4 << 20;
-/// A detected size further from the reported one than this factor is doubtful.
+/// Ratio of the detected and the reported size from which the size is doubted.
 const CLOSE: f64 = 1.5;
 
 /// Cache and TLB boundaries.
@@ -85,7 +85,7 @@ fn region(bytes: usize) -> Result<Region, CaseError> {
     })
 }
 
-/// Latencies in ns by bytes.
+/// Latencies in ns by size in bytes.
 struct Sweeps {
     caches: Vec<(f64, f64)>,
     tlbs: Vec<(f64, f64)>,
@@ -114,7 +114,7 @@ fn sweeps(clock: Clock, region: &Region) -> Result<Sweeps, CaseError> {
     Ok(Sweeps { caches, tlbs })
 }
 
-/// Multiples of `unit` from `first` to `last`.
+/// Sizes from `first` to `last`, `PER_DOUBLING` per doubling, rounded to multiples of `unit`.
 fn sizes(first: usize, last: usize, unit: usize) -> Vec<usize> {
     let doublings = (last as f64 / first as f64).log2();
     let points = (doublings * PER_DOUBLING as f64).floor() as usize;
@@ -147,8 +147,8 @@ fn latency(clock: Clock, chain: &mut Chain) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// The latencies of loads from pages without that of the caches, which have as many lines in less memory: the fastest of
-/// those is left.
+/// Latencies of loads from pages without the latency of the caches: that of as many cache lines in contiguous memory is replaced
+/// by the fastest cache latency.
 fn without_caches(pages: &[(f64, f64)], caches: &[(f64, f64)], page: usize) -> Vec<(f64, f64)> {
     let fastest = caches.iter().map(|(_, latency)| *latency).fold(f64::INFINITY, f64::min);
     let of_lines = |bytes: f64| {
@@ -168,7 +168,7 @@ fn report(round: &mut Round, sweeps: &Sweeps, reported: &ReportedCaches) {
     let llc = caches.iter().skip(2).filter_map(|level| level.capacity).next_back();
     size(round, &L1, capacity(&caches, 0), reported.l1d, Cache::FirstLevel);
     size(round, &L2, capacity(&caches, 1), reported.l2, Cache::SecondLevel);
-    // Of this one a virtual machine may have a part, and what is reported is often invented: no doubt.
+    // A different last-level cache is no doubt: a virtual machine may have a part of it, and its reported size is often invented.
     both(round, &LLC, llc, reported.last_level());
     let tlbs = levels(&sweeps.tlbs);
     let reach = |entries: Option<u64>| entries.map(|entries| entries * page_size() as u64);
@@ -185,7 +185,7 @@ fn report(round: &mut Round, sweeps: &Sweeps, reported: &ReportedCaches) {
     }
 }
 
-/// Reports a size beside the reported one, and doubts it if they differ.
+/// Reports the detected and the reported size of a cache, with a doubt if they differ.
 fn size(
     round: &mut Round,
     metrics: &Detected,
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_time_of_lines_is_taken_away_from_that_of_pages() {
-        // Lines beyond 32 KiB take 4 ns instead of 1, and pages beyond 64 of them 2 ns more.
+        // Simulated loads beyond 32 KiB take 4 ns instead of 1, and pages beyond 64 add 2 ns.
         let caches: Vec<(f64, f64)> = sizes(4096, 1 << 20, 64)
             .into_iter()
             .map(|size| (size as f64, if size <= 32 << 10 { 1.0 } else { 4.0 }))

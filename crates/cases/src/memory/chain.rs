@@ -1,4 +1,4 @@
-//! A chain of dependent loads: each loads the address of the next.
+//! A chain of dependent loads: each load returns the address of the next.
 
 use measure::CaseError;
 use platform::memory::Region;
@@ -6,18 +6,18 @@ use platform::pointer_chase;
 
 use super::permutation::Permutation;
 
-/// A cache line of all processors that this program knows, or a part of one.
+/// Cache line size in bytes of all supported processors, or a divisor of it.
 pub const LINE: usize = 64;
 /// Lines of one cluster: 64 KiB.
 const CLUSTER: u64 = 1024;
 
-/// In which order a chain visits its lines.
+/// Order in which a chain visits its lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visits {
-    /// In pseudo-random order.
+    /// All lines in pseudo-random order.
     Random,
-    /// Clusters of 64 KiB in pseudo-random order, and the lines of each in such an order before the next one: few of the
-    /// loads miss the TLB, and what remains is the time of the caches.
+    /// Clusters of 64 KiB in pseudo-random order, and the lines of each cluster in pseudo-random order: few loads miss the TLB,
+    /// so that the time is that of the caches.
     Clustered,
 }
 
@@ -31,11 +31,11 @@ pub struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    /// A cycle through one line for each `stride` of the first `size` bytes of `region`. From a stride of 4 KiB on, each line
-    /// is one further from the beginning of its stride than the one before, so that all sets of a cache are used.
+    /// A cycle through one line for each `stride` of the first `size` bytes of `region`. From a stride of 4 KiB on, each line is
+    /// one further from the beginning of its stride than the line before, so that all sets of a cache are used.
     ///
     /// # Errors
-    /// `Failed` if that does not fit the region, `Unsupported` if there are fewer than two lines.
+    /// `Failed` if the region is smaller, `Unsupported` if there are fewer than two lines.
     pub fn new(
         region: &'a Region,
         size: usize,
@@ -59,7 +59,7 @@ impl<'a> Chain<'a> {
         Ok(chain)
     }
 
-    /// Number of its lines.
+    /// Number of lines in the cycle.
     pub fn count(&self) -> usize {
         self.count as usize
     }
@@ -87,7 +87,7 @@ impl<'a> Chain<'a> {
 
     #[inline(always)]
     fn address(&self, number: u64) -> *mut u8 {
-        /// From here on, lines that are all at the beginning of their stride would share few sets.
+        /// Stride from which lines are skewed: at the beginning of their strides they would share few sets.
         const SKEWED_FROM: usize = 4096;
         let number = number as usize;
         let skew = if self.stride < SKEWED_FROM { 0 } else { number * LINE % self.stride };
@@ -96,11 +96,11 @@ impl<'a> Chain<'a> {
 
     #[inline(always)]
     fn link(&self, number: u64, next: u64) {
-        // SAFETY: both numbers are below the count, and all addresses of those are aligned and within the region.
+        // SAFETY: both numbers are below the count, so that both addresses are aligned and within the region.
         unsafe { self.address(number).cast::<*const u8>().write(self.address(next)) };
     }
 
-    /// Goes on by this number of loads, a multiple of 16 or else rounded down to one, at least 16.
+    /// Follows this number of loads, rounded down to a multiple of 16, at least 16.
     #[inline(always)]
     pub fn walk(&mut self, loads: usize) {
         // SAFETY: every line of the cycle contains the address of another.
@@ -108,12 +108,12 @@ impl<'a> Chain<'a> {
         self.at = std::hint::black_box(at);
     }
 
-    /// The number of lines until the cycle returns to its first one; more than [`Chain::count`] is reported as that plus one.
+    /// Number of lines until the cycle returns to its first one; `count() + 1` if it is more than [`Chain::count`].
     pub fn length(&self) -> usize {
         let (start, mut length) = (self.address(0).cast_const(), 0);
         let mut at = start;
         loop {
-            // SAFETY: as in `walk`.
+            // SAFETY: every line of the cycle contains the address of another.
             at = unsafe { at.cast::<*const u8>().read() };
             length += 1;
             if at == start || length > self.count() {

@@ -1,4 +1,5 @@
-//! What the cases of memory share: parameters, and the thread that makes the kernel tell a second CPU of each change.
+//! Shared by the cases of memory: parameters, and a thread on a second CPU, which the kernel must notify of each change of a
+//! mapping.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -10,25 +11,25 @@ use platform::memory::{Pages, Region};
 
 use crate::{Param, Takes, size_of, value_of};
 
-/// The most bytes that a parameter takes.
+/// Maximum number of bytes that a parameter accepts.
 pub const SIZE_AT_MOST: u64 = 64 << 30;
-/// The value that stands for four times the last-level cache.
+/// Parameter value that stands for four times the last-level cache.
 pub const FOUR_LLCS: &str = "4xllc";
 
-/// The pages that back the memory.
+/// Meaning of the parameter `pages`.
 pub const PAGES_MEANING: &str =
     "the pages that back the memory: of the usual size, or huge (the system is asked for either)";
 
-/// Whether another CPU runs a thread of the process.
+/// The parameter `others`: whether another CPU runs a thread of the process.
 pub const OTHERS: Param = Param::new("others", &["0", "1"]).meaning(
     "how many threads of the process compute on another CPU meanwhile, whose TLB \
      the kernel must flush too",
 );
 
-/// The same, by default only alone.
+/// The parameter `others`, without another thread by default.
 pub const OTHERS_IF_FULL: Param = Param { default: &["0"], ..OTHERS };
 
-/// The size of memory of an operation on mappings.
+/// The parameter `size` of an operation on mappings.
 pub const fn size(default: &'static [&'static str], full: &'static [&'static str]) -> Param {
     let meaning = "bytes of memory, in pages of the usual size";
     Param::new("size", default).meaning(meaning).full(full).takes(Takes::Footprint(SIZE_AT_MOST))
@@ -37,7 +38,7 @@ pub const fn size(default: &'static [&'static str], full: &'static [&'static str
 /// The value of a parameter that is a number of bytes.
 ///
 /// # Errors
-/// `Unsupported` if it depends on the last-level cache and that is unknown.
+/// `Unsupported` if the value depends on the last-level cache and its size is unknown.
 pub fn bytes_of(params: &Params, name: &str, round: &Round) -> Result<usize, CaseError> {
     if value_of(params, name)? != FOUR_LLCS {
         return size_of(params, name);
@@ -49,10 +50,10 @@ pub fn bytes_of(params: &Params, name: &str, round: &Round) -> Result<usize, Cas
         .ok_or_else(|| CaseError::Unsupported("the size of the last-level cache is unknown".into()))
 }
 
-/// Memory of this size, in pages of the usual size, whose pages all exist.
+/// A region of this size, in pages of the usual size, all of which are populated.
 ///
 /// # Errors
-/// `Unsupported` if so much is not available.
+/// `Unsupported` if the system has less memory available.
 pub fn populated(bytes: usize) -> Result<Region, CaseError> {
     platform::memory::require(bytes as u64)?;
     let region = Region::new(bytes, Pages::Base)?;
@@ -60,7 +61,7 @@ pub fn populated(bytes: usize) -> Result<Region, CaseError> {
     Ok(region)
 }
 
-/// Declares page faults, where the system counts those of a thread, as Windows does not.
+/// Declares the number of page faults per operation, except on Windows, which does not count those of a thread.
 pub fn expect_faults(round: &mut Round, per_operation: f64) {
     if cfg!(unix) {
         round.expect_faults(per_operation);
@@ -74,10 +75,10 @@ pub struct Other {
 }
 
 impl Other {
-    /// The thread that the parameter `others` asks for, once it runs there.
+    /// Starts the thread that the parameter `others` requests, and waits until it runs on the other CPU.
     ///
     /// # Errors
-    /// `Unsupported` where there is no second CPU, or threads cannot be pinned.
+    /// `Unsupported` if there is no second CPU, or threads cannot be pinned.
     pub fn asked_for(params: &Params, round: &Round) -> Result<Option<Self>, CaseError> {
         if value_of(params, "others")? == "0" {
             return Ok(None);
@@ -117,7 +118,7 @@ impl Drop for Other {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It only computes, and cannot panic.
+            // The result is ignored: the thread only computes, and cannot panic.
             let _ = thread.join();
         }
     }

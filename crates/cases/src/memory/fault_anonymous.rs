@@ -4,10 +4,10 @@ use platform::memory::{Pages, Region, page_size, require};
 use super::expect_faults;
 use crate::{Case, Only, on_linux};
 
-/// Pages that are touched before all are given back at once: within a round that happens in few of the samples, if at all.
+/// Number of pages that are touched before all are given back at once, which affects few samples of a round, if any.
 pub const PAGES: usize = 16_384;
 
-/// A new page of zeros.
+/// First write to a page, which becomes a new page of zeros.
 pub const WRITE: Case = Case {
     operation: "One first write to a page of private anonymous memory: the system takes a page, zeroes it and maps \
                 it. Of 64 MiB, which is more than most rounds touch: pages that a process has just given back \
@@ -16,14 +16,14 @@ pub const WRITE: Case = Case {
                     unmaps a file for each.",
     run: |_, round| {
         time(round, |page| {
-            // SAFETY: the caller gives a page of a writable region.
+            // SAFETY: the caller passes a page of a writable region.
             unsafe { page.write_volatile(1) };
         })
     },
     ..Case::new("memory", "fault-anonymous")
 };
 
-/// The page of zeros that all share.
+/// First read of a page, which maps the shared page of zeros.
 pub const READ: Case = Case {
     name: "fault-zero-page",
     operation: "One first read of a page of private anonymous memory: the system maps a page of zeros that all \
@@ -32,7 +32,7 @@ pub const READ: Case = Case {
     only: Only::Linux("only Linux is known to have a shared page of zeros"),
     run: on_linux!(|_, round| {
         time(round, |page| {
-            // SAFETY: the caller gives a page of a readable region.
+            // SAFETY: the caller passes a page of a readable region.
             std::hint::black_box(unsafe { page.read_volatile() });
         })
     }),
@@ -75,7 +75,7 @@ mod tests {
         let touch = |page: *mut u8| {
             use std::sync::atomic::Ordering::Relaxed;
             let _ = first.compare_exchange(std::ptr::null_mut(), page, Relaxed, Relaxed);
-            // SAFETY: the first page of the region, which lives as long as the round.
+            // SAFETY: `first` is the first page of the region, which lives as long as the round.
             unsafe { first.load(Relaxed).write_volatile(1) };
         };
         time(&mut Round::new(&order, &mut out), touch).unwrap();

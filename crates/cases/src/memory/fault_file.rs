@@ -9,13 +9,13 @@ use super::expect_faults;
 use crate::syscall::unnamed_file;
 use crate::{Case, Only};
 
-/// The part of the file that is mapped, and how often, so that there are pages for most of a round.
+/// Size of the file's mapped part in bytes, and number of its mappings: together they have pages for most of a round.
 const PART: usize = 4 << 20;
 const MAPPINGS: usize = 64;
-/// What Linux maps in one fault: up to 16 pages that are in memory (`fault_around_bytes`).
+/// Bytes that Linux maps in one fault: up to 16 pages that are in memory (`fault_around_bytes`).
 const AROUND: usize = 64 << 10;
 
-/// A page that is in the page cache.
+/// First read of a page that is in the page cache.
 pub const READ: Case = Case {
     operation: "One first read within each 64 KiB of a private mapping of a temporary file, which is cached: Linux maps \
                 the page and up to 15 around it (fault-around).",
@@ -42,7 +42,7 @@ pub const READ: Case = Case {
     ..Case::new("memory", "fault-file")
 };
 
-/// A page of which a copy is made.
+/// First write to a privately mapped page, which is copied.
 pub const COPY: Case = Case {
     name: "fault-copy-on-write",
     operation: "One first write to a page of a private mapping of a cached file that is mapped for reading already: \
@@ -51,7 +51,7 @@ pub const COPY: Case = Case {
                     contains such faults.",
     run: |_, round| {
         let (file, part) = cached()?;
-        // Each write takes a page of memory: as many as in memory/fault-anonymous.
+        // Each write takes a page of memory, so the number of pages is that of memory/fault-anonymous.
         let mappings = FileMappings::new(&file, part, MAPPINGS / 4)?;
         platform::memory::require(mappings.len() as u64)?;
         let page = page_size();
@@ -81,7 +81,7 @@ pub const COPY: Case = Case {
 };
 
 /// A temporary file whose pages are in memory, and the length of its part to be mapped. It is written page by page: since Linux
-/// 6.18 a fault maps the whole of a large folio, and what is written at once may become one.
+/// 6.18 a fault maps the whole of a large folio, and data written at once may become one.
 fn cached() -> Result<(File, usize), CaseError> {
     let mut file = unnamed_file::open()?;
     let page = vec![1; page_size()];
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Where this program's own file was in large folios, half as many faults were taken as reads made.
+    /// A file in large folios, such as this program's own, takes half as many faults as there are reads.
     #[test]
     fn each_first_read_of_64_kib_is_a_fault() {
         let (file, part) = cached().unwrap();

@@ -4,10 +4,10 @@ use platform::memory::{HUGE_PAGE, Pages, Region, require};
 use super::expect_faults;
 use crate::{Case, Only};
 
-/// Huge pages that are touched before all are given back at once.
+/// Number of huge pages that are touched before all are given back at once.
 const COUNT: usize = 64;
 
-/// A new huge page of zeros.
+/// First write to a huge page, which becomes a new page of zeros.
 pub const CASE: Case = Case {
     operation: "One first write to 2 MiB of private anonymous memory for which huge pages were asked \
                 (MADV_HUGEPAGE): the system takes a huge page, zeroes it and maps it. It needs \
@@ -21,7 +21,7 @@ pub const CASE: Case = Case {
         region.require_huge_pages()?;
         region.discard()?;
         let (mut touched, mut discarded) = (0, Ok(()));
-        // No number of system calls: giving the pages back is one in 64 operations.
+        // No number of system calls is declared: giving the pages back is one call in 64 operations.
         expect_faults(round, 1.0);
         round.time(|| {
             if touched == COUNT {

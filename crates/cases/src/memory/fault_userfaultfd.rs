@@ -9,10 +9,10 @@ use super::expect_faults;
 use super::fault_anonymous::PAGES;
 use crate::{Case, Only};
 
-/// What the handler puts into each page.
+/// Byte with which the handler fills each page.
 const CONTENT: u8 = 0x5a;
 
-/// A page that another thread supplies.
+/// First read of a page that another thread supplies.
 pub const CASE: Case = Case {
     operation: "One first read of a page that a second thread of this process, on the same CPU, supplies: it reads \
                 the event from a userfaultfd and copies a page (UFFDIO_COPY), while the reader sleeps.",
@@ -22,7 +22,7 @@ pub const CASE: Case = Case {
     run: |_, round| {
         let page = page_size();
         require(((PAGES + 1) * page) as u64)?;
-        // The last page ends the handler.
+        // A fault on the last page ends the handler.
         let region = Region::new((PAGES + 1) * page, Pages::Base)?;
         let faults = userfault::register(&region)?;
         let cpu = round.order().cpus.last().copied().unwrap_or(0);
@@ -67,8 +67,8 @@ fn time(round: &mut Round, region: &Region) -> Result<(), CaseError> {
     }
 }
 
-/// Supplies pages until one is asked for after `stop`. If it fails, the descriptor is closed, and the system resolves all
-/// further faults itself: no reader waits forever, and each sees other contents.
+/// Supplies pages until one is requested after `stop`. If it fails, the descriptor is closed, and the system resolves all further
+/// faults itself: no reader waits forever, and each reads wrong contents.
 fn handle(faults: Userfaults, cpu: usize, stop: &AtomicBool) -> Result<(), CaseError> {
     pin_thread(cpu)?;
     let page = vec![CONTENT; page_size()];

@@ -7,17 +7,17 @@ use super::chain::{Chain, LINE, Visits};
 use super::{FOUR_LLCS, PAGES_MEANING, SIZE_AT_MOST, bytes_of};
 use crate::{Case, Param, Takes, size_of, value_of};
 
-/// As many loads as a call makes at least and at most.
+/// Minimum and maximum number of loads of a call.
 const LOADS_AT_LEAST: usize = 64;
 const LOADS_AT_MOST: usize = 1024;
-/// Lines of a chain whose length is checked in each round; that of longer ones takes too long.
+/// Maximum number of lines of a chain whose length is checked in each round; longer ones take too long.
 const CHECKED_AT_MOST: usize = 4_096;
-/// Memory of this size may be in a cache; a lap through more takes too long.
+/// Maximum size of memory that is walked once before the measurement, since it may fit a cache; a larger lap takes too long.
 const CACHED_AT_MOST: usize = 32 << 20;
-/// What fits the first-level data cache of every processor, beside what the sentinel reads.
+/// Size in bytes that fits the first-level data cache of every processor, beside the sentinel's data.
 const WITHIN_L1: usize = 8 << 10;
 
-/// A load within memory of some size.
+/// A load within memory of a given size.
 pub const CASE: Case = Case {
     operation: "One load whose address is the result of the one before, within memory of a size, of \
                 whose lines each is visited once in a pseudo-random order before any is visited again.",
@@ -81,10 +81,10 @@ fn time(round: &mut Round, size: usize, stride: usize, pages: Pages) -> Result<(
         return Err(CaseError::Implausible("the loads do not visit all lines".into()));
     }
     if size <= CACHED_AT_MOST {
-        // What fits a cache is in it from the second lap on.
+        // Memory that fits a cache is in it from the second lap on.
         chain.walk(chain.count());
     }
-    // A lap, of what is small: the sample that follows the sentinel's own loads is made after one call.
+    // A call makes one lap of small memory: after the sentinel's own loads, one call precedes each sample.
     let loads = chain.count().clamp(LOADS_AT_LEAST, LOADS_AT_MOST) / 16 * 16;
     round.operations_per_call(loads as u64);
     round.time(|| {

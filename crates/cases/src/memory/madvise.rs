@@ -21,9 +21,9 @@ pub const CASE: Case = Case {
         round.expect_syscalls(1.0);
         expect_faults(round, bytes.div_ceil(page) as f64);
         crate::syscall::time(round, "madvise", || {
-            // One access that reads and writes: a zero shows that the page was given back by the operation before.
+            // One access reads and writes: a zero shows that the previous operation gave the page back.
             let is_new = first.swap(1, std::sync::atomic::Ordering::Relaxed) == 0;
-            // SAFETY: the range is the region, whose contents nobody relies on.
+            // SAFETY: the range is the region, whose contents no code relies on.
             unsafe {
                 for at in (page..bytes).step_by(page) {
                     start.add(at).write_volatile(1);

@@ -7,14 +7,14 @@ use rand::{RngExt, SeedableRng};
 use super::{SIZE_AT_MOST, bytes_of};
 use crate::{Case, Param, Takes, value_of};
 
-/// Blocks that live at once, where several do.
+/// Number of blocks that are allocated at the same time.
 pub const LIVE: usize = 1_000;
-/// Blocks that are allocated before the first of them is freed.
+/// Number of blocks that are allocated before the first of them is freed.
 const BATCH: usize = 100;
-/// The smallest block of mixed sizes.
+/// Minimum block size of mixed sizes, in bytes.
 const SMALLEST: usize = 16;
 
-/// A block, and back at once.
+/// Allocating a block and freeing it at once.
 pub const PAIR: Case = Case {
     operation: "One malloc of a block (HeapAlloc on Windows), a write to its first byte, and one free of it: the \
                 allocator can give the same block each time. `oscost env` names the allocator.",
@@ -33,7 +33,7 @@ pub const PAIR: Case = Case {
     ..Case::new("memory", "malloc")
 };
 
-/// A block among others.
+/// Allocating and freeing a block among many live ones.
 pub const LIVE_BLOCKS: Case = Case {
     name: "malloc-live",
     operation: "One malloc of a block, a write to its first byte, and one free of a block, while others live: of 100 \
@@ -62,18 +62,18 @@ const fn size(default: &'static [&'static str]) -> Param {
 pub struct Block(Layout);
 
 impl Block {
-    /// Blocks of this size.
+    /// The layout of blocks of `bytes` bytes.
     ///
     /// # Errors
-    /// `Unsupported` for a size that no address space has.
+    /// `Unsupported` for a size that exceeds the address space.
     pub fn of(bytes: usize) -> Result<Self, CaseError> {
-        // An alignment that every allocator gives unasked.
+        // Every allocator gives an alignment of 8 by default.
         Layout::from_size_align(bytes.max(1), 8)
             .map(Self)
             .map_err(|e| CaseError::Unsupported(format!("a block of {bytes} bytes: {e}")))
     }
 
-    /// A new block, to whose first byte was written; null if there is no memory.
+    /// Allocates a block and writes its first byte; null if there is no memory.
     #[inline(always)]
     pub fn allocate(&self) -> *mut u8 {
         // SAFETY: the size is not zero; the first byte exists unless the result is null.
@@ -86,7 +86,7 @@ impl Block {
         }
     }
 
-    /// Allocates a block, writes to it and frees it; whether there was memory.
+    /// Allocates a block, writes to it and frees it. Returns whether there was memory.
     #[inline(always)]
     pub fn allocate_and_free(&self) -> bool {
         let place = self.allocate();
@@ -98,7 +98,7 @@ impl Block {
     #[inline(always)]
     pub fn free(&self, place: *mut u8) {
         if !place.is_null() {
-            // SAFETY: the caller got it from `allocate` and gives it up.
+            // SAFETY: the pointer is null or from `allocate`, and the caller no longer uses it.
             unsafe { System.dealloc(place, self.0) };
         }
     }
@@ -133,7 +133,7 @@ fn batch(round: &mut Round, bytes: usize) -> Result<(), CaseError> {
 }
 
 fn mixed(round: &mut Round, bytes: usize) -> Result<(), CaseError> {
-    /// Choices that are made beforehand, so that no random numbers are drawn on the clock.
+    /// Number of random choices that are made beforehand, so that none is made on the clock.
     const CHOICES: usize = 8_192;
     let mut random = StdRng::seed_from_u64(7);
     let choices: Result<Vec<(usize, Block)>, CaseError> = (0..CHOICES)

@@ -12,16 +12,16 @@ use super::{SIZE_AT_MOST, bytes_of};
 use crate::together::{Work, in_sum, together};
 use crate::{Case, Param, Takes, Trials, count_of, value_of};
 
-/// How long the threads allocate.
+/// Time for which the threads allocate.
 const SPAN: Duration = Duration::from_millis(12);
-/// Blocks that are allocated before the first of them is freed, or given to another thread.
+/// Number of blocks that are allocated before the first of them is freed, or passed to another thread.
 const BATCH: usize = 100;
-/// Batches that may be on their way to another thread.
+/// Maximum number of batches on their way to another thread.
 const QUEUED: usize = 8;
-/// A thread whose partner does nothing for this time gives up.
+/// Time after which a thread gives up if its partner does nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Several threads that allocate.
+/// Several threads that allocate at once.
 pub const CASE: Case = Case {
     operation: "One malloc of a block, a write to its first byte, and one free, as seen by one of several threads on \
                 CPUs of their own: blocks are allocated and freed 100 at a time, by the same thread, or allocated by one \
@@ -56,7 +56,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         let text = format!("needs {needed} threads on CPUs of their own; {} usable", all.len());
         return Err(CaseError::Unsupported(text));
     }
-    // The last of an odd number has no partner.
+    // An odd number of threads is reduced by one, which would have no partner.
     let workers = if by_other { workers / 2 * 2 } else { workers };
     platform::memory::require((workers * size * BATCH * QUEUED) as u64)?;
     let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
@@ -81,13 +81,13 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     Ok(())
 }
 
-/// The end of a channel that belongs to one thread.
+/// Takes the end of a channel, which belongs to one thread.
 fn taken<T>(end: &Mutex<Option<T>>) -> Result<T, CaseError> {
     let taken = end.lock().ok().and_then(|mut end| end.take());
     taken.ok_or_else(|| CaseError::Failed("the end of a channel was taken twice".into()))
 }
 
-/// Blocks that a thread has.
+/// Blocks that a thread has allocated.
 struct Batch {
     block: Block,
     places: [*mut u8; BATCH],
@@ -109,7 +109,7 @@ impl Batch {
     }
 }
 
-/// What a thread does.
+/// Role of a thread.
 enum Member {
     Both(Batch),
     Allocates(Batch, SyncSender<[usize; BATCH]>),
@@ -117,7 +117,7 @@ enum Member {
 }
 
 impl Work for Member {
-    /// A block counts where it is freed.
+    /// Allocates or frees a batch. A block counts in the thread that frees it.
     fn batch(&mut self) -> Result<u64, CaseError> {
         match self {
             Self::Both(batch) => {
@@ -134,7 +134,7 @@ impl Work for Member {
                         places = Some(back);
                         None
                     }
-                    // The other thread has ended before this one.
+                    // The thread that frees has ended before this one.
                     Err(TrySendError::Disconnected(_)) => {
                         batch.free();
                         Some(())
@@ -153,7 +153,7 @@ impl Work for Member {
         }
     }
 
-    /// Frees what was not freed yet.
+    /// Frees the blocks that are still on their way.
     fn verify(&mut self) -> Result<(), CaseError> {
         if let Self::Frees(block, receiver) = self {
             receiver.try_iter().for_each(|places| free(*block, places));
@@ -162,9 +162,9 @@ impl Work for Member {
     }
 }
 
-/// Tries until there is a result: a thread that slept would have to be woken, which takes longer than allocating.
+/// Repeats `attempt` until it has a result, without sleeping: waking a thread takes longer than allocating.
 fn actively<T>(mut attempt: impl FnMut() -> Option<T>) -> Result<T, CaseError> {
-    /// Attempts between two looks at the watch, after which another thread may run.
+    /// Number of attempts between two clock reads, after which the thread yields.
     const ATTEMPTS: usize = 1_000;
     let watch = Stopwatch::start();
     while watch.elapsed().get() < PATIENCE.as_nanos() as f64 {

@@ -1,4 +1,4 @@
-//! The metrics of memory beside the time of one operation.
+//! Metrics of memory besides the time of one operation.
 
 use measure::{Metric, Role, TIME, metrics};
 
@@ -9,11 +9,11 @@ metrics! {
         "blocks allocated and freed in a second by all threads together";
 }
 
-/// A size found by measuring, and the one that the CPU or the system reports.
+/// Metrics of a detected size, and of the size that the CPU or the system reports.
 pub struct Detected {
-    /// The size from which loads take longer.
+    /// The size in KiB from which loads take longer.
     pub found: Metric,
-    /// The size as the CPU or the system reports it.
+    /// The size in KiB that the CPU or the system reports.
     pub reported: Metric,
 }
 
@@ -53,7 +53,7 @@ metrics! {
     MEMORY_LATENCY = lower("memory-latency", "ns"), "a load from memory, where hardly any misses the TLB";
 }
 
-/// The metrics of the sweep over sizes.
+/// Metrics of the sweep over sizes.
 pub const CACHES: &[Metric] = &[
     L1.found,
     L1.reported,

@@ -1,7 +1,7 @@
 use super::size;
 use crate::{Case, Only, on_unix};
 
-/// Keeping pages in memory.
+/// Locking pages in memory.
 pub const CASE: Case = Case {
     operation: "One mlock of memory whose pages all exist, and one munlock.",
     comparable_to: "stress-ng's `mlock` locks single pages.",

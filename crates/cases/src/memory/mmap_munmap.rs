@@ -1,7 +1,7 @@
 use super::size;
 use crate::{Case, Only, Param, on_unix};
 
-/// Memory of one's own, and back.
+/// Mapping private memory and unmapping it.
 pub const CASE: Case = Case {
     operation: "One mmap of private anonymous memory, with touch=yes a write to each page of it, and one munmap.",
     comparable_to: "will-it-scale's `mmap1` and `mmap2` map 128 MiB and touch nothing; its `page_fault1` touches every \
@@ -44,6 +44,6 @@ pub const CASE: Case = Case {
     ..Case::new("memory", "mmap-munmap")
 };
 
-/// Whether the memory is used.
+/// The parameter `touch`: whether the memory is used.
 pub const TOUCH: Param = Param::new("touch", &["no", "yes"])
     .meaning("whether each page is written to before it is given back");

@@ -1,4 +1,4 @@
-//! What memory costs: loads and bandwidth, page faults, mappings, and the allocator.
+//! Costs of memory: loads and bandwidth, page faults, mappings, and the allocator.
 
 mod bandwidth;
 mod boundaries;
@@ -28,7 +28,7 @@ pub(crate) use common::*;
 
 use measure::{Params, TIME};
 
-use crate::{Area, Case, Extent, Finding, Need, Select, SummaryRow};
+use crate::{Area, Case, Counterpart, Extent, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -67,12 +67,17 @@ pub const AREA: Area = Area {
         less: "A load within 256 MiB takes {} as long with huge pages.",
         equal: "Huge pages do not change the time of a load within 256 MiB ({}).",
     }],
+    counterparts: &[
+        Counterpart::cases("memory/mmap-munmap", "memory/virtual-alloc"),
+        Counterpart::cases("memory/mprotect", "memory/virtual-protect"),
+        Counterpart::cases("memory/mlock", "memory/virtual-lock"),
+    ],
     ..Area::new("memory", CASES)
 };
 
 const BASE_PAGES: Select = Select::point("memory/load", &[("size", "256m"), ("pages", "base")]);
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &load::L1,
     &load::CASE,
@@ -98,7 +103,8 @@ const CASES: &[&Case] = &[
     &virtual_lock::CASE,
 ];
 
-/// Huge pages only where they differ most from others; a quick run has none, and fewer sizes.
+/// Whether a run measures the point: huge pages only where they differ most from base pages; a quick run has none, and fewer
+/// sizes.
 fn includes(params: &Params, extent: Extent) -> bool {
     let has = |name: &str, values: &[&str]| {
         params.get(name).is_some_and(|own| values.contains(&own.as_str()))
@@ -116,7 +122,8 @@ mod tests {
     use super::*;
     use crate::syscall::rehearsal;
 
-    /// The end of the heap belongs to the allocator, which other tests use at the same time: `tests/heap.rs` measures that.
+    /// Cases that tests may run beside each other. brk moves the end of the heap, which belongs to the allocator of all tests:
+    /// `tests/heap.rs` measures it alone.
     fn all_but_brk() -> Vec<&'static Case> {
         CASES.iter().copied().filter(|case| case.name != brk::CASE.name).collect()
     }

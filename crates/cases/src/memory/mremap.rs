@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
 
         let bytes = bytes_of(params, "size", round)?;
         platform::memory::require(bytes as u64)?;
-        // Two regions, between which the pages move: an address that nothing maps could be taken by another thread.
+        // Pages move between two regions: an unmapped address could be taken by another thread.
         let regions = [Region::new(bytes, Pages::Base)?, Region::new(bytes, Pages::Base)?];
         regions[0].populate();
         let _other = Other::asked_for(params, round)?;
@@ -38,7 +38,7 @@ pub const CASE: Case = Case {
                 if place != to.cast() {
                     return false;
                 }
-                // The first word counts the moves: it must have come along.
+                // The first word counts the moves, and must have moved with the page.
                 lost += u64::from(to.cast::<u64>().read_volatile() != moves);
                 moves += 1;
                 to.cast::<u64>().write_volatile(moves);

@@ -12,7 +12,7 @@ pub struct Permutation {
     shift: u32,
 }
 
-/// 1 modulo 4, as the full period needs.
+/// Multiplier of the generator: it is 1 modulo 4, as the full period requires.
 const MULTIPLIER: u64 = 0x5851_f42d_4c95_7f2d;
 const INCREMENT: u64 = 0x1405_7b7e_f767_814f;
 const MIXER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -30,10 +30,10 @@ const fn inverse(odd: u64) -> u64 {
 }
 
 impl Permutation {
-    /// One of `count` numbers, at least one.
+    /// A permutation of `count` numbers, at least one.
     pub fn of(count: u64) -> Self {
         let range = count.max(1).next_power_of_two();
-        // Half of the bits, rounded up: then shifting twice is shifting everything out, and `fold` its own inverse.
+        // The shift is half of the bits, rounded up: two shifts leave no bits, so that `fold` is its own inverse.
         let shift = range.trailing_zeros().div_ceil(2).max(1);
         Self { count: count.max(1), mask: range - 1, shift }
     }
@@ -97,7 +97,7 @@ mod tests {
         let permutation = Permutation::of(count);
         let near = (0..count).filter(|&at| permutation.next(at).abs_diff(at) <= 2).count();
         assert!(near < 50, "{near} of {count}");
-        // Nor is there a constant distance, which a prefetcher would find.
+        // The distance is not constant either: a prefetcher would find a constant one.
         let mut distances: Vec<u64> =
             (0..count).map(|at| permutation.next(at).wrapping_sub(at)).collect();
         distances.sort_unstable();

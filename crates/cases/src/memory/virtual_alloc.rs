@@ -2,7 +2,7 @@ use super::mmap_munmap::TOUCH;
 use super::size;
 use crate::{Case, on_windows};
 
-/// Memory of one's own, and back.
+/// Allocating private memory and freeing it.
 pub const CASE: Case = Case {
     operation: "One VirtualAlloc that reserves and commits memory, with touch=yes a write to each page of it, and one \
                 VirtualFree.",

@@ -1,11 +1,11 @@
 use super::size;
 use crate::{Case, on_windows};
 
-/// Keeping pages in memory.
+/// Locking pages in memory.
 pub const CASE: Case = Case {
     operation: "One VirtualLock of memory whose pages all exist, and one VirtualUnlock.",
     comparable_to: "The counterpart of memory/mlock.",
-    // More than the least working set of a process cannot be locked.
+    // Windows locks no more memory than the minimum working set of a process.
     params: &[size(&["4k"], &["4k", "64k"])],
     run: on_windows!(|params, round| {
         use measure::CaseError;

@@ -1,7 +1,7 @@
 use super::{OTHERS, size};
 use crate::{Case, on_windows};
 
-/// Taking away the right to write, and giving it back.
+/// Removing the permission to write, and restoring it.
 pub const CASE: Case = Case {
     operation: "One VirtualProtect of memory, whose pages all exist, to read-only, one back to read and write, and a \
                 write to its first byte.",

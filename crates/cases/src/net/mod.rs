@@ -7,18 +7,21 @@
 mod answer;
 mod common;
 mod designs;
+mod growth;
 mod hold;
 pub mod limits;
 pub mod metrics;
 mod overload;
+mod overtaking;
 mod requests;
 mod slow;
 mod test_bed;
 mod trial;
 
 pub(crate) use common::*;
+pub use overtaking::overtakings;
 
-use crate::{Area, Case, Finding, Layout, Need, Select, SummaryRow};
+use crate::{Area, Case, Counterpart, Finding, Layout, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -100,12 +103,29 @@ pub const AREA: Area = Area {
         },
     ],
     applications: designs::APPLICATIONS,
+    counterparts: &[
+        Counterpart {
+            unix: Select::point("net/answer", &[("arch", "epoll")]),
+            windows: Select::point("net/answer", &[("arch", "iocp")]),
+        },
+        Counterpart {
+            unix: Select::point("net/requests", &[("arch", "epoll")]),
+            windows: Select::point("net/requests", &[("arch", "iocp")]),
+        },
+        Counterpart {
+            unix: Select::point("net/hold", &[("arch", "epoll")]),
+            windows: Select::point("net/hold", &[("arch", "iocp")]),
+        },
+    ],
+    derived: &[overtaking::overtakings, growth::growths, growth::collapses],
     ..Area::new("net", CASES)
 };
 
 /// The numbers of connections that conclusions name.
 const LEVELS: (&str, &[&str]) = ("connections", &["1", "100", "1000"]);
 const ANSWER: &str = "net/answer";
+/// The cases of servers under load whose rates are compared.
+const SERVERS: [&str; 2] = [ANSWER, "net/requests"];
 
 // Servers of some architectures; the first two with 100 connections in flight.
 const EPOLL_AT_100: Select =

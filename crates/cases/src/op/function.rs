@@ -4,9 +4,9 @@ use measure::user_code::UserCode;
 use super::library::OpLibrary;
 use crate::{Case, Param, value_of};
 
-/// The case, as runs and orders name it.
+/// Full name of the case.
 pub const CASE_NAME: &str = "op/function";
-/// The parameter that is the name of the user's function: two builds with one name are compared with each other.
+/// The parameter `name`: name of the user's function. Builds with the same name are compared with each other.
 pub const NAME: &str = "name";
 
 pub const CASE: Case = Case {
@@ -31,7 +31,7 @@ pub const CASE: Case = Case {
             }
         });
         library.tear_down();
-        // A time of operations that failed is no figure.
+        // Operations that failed have no time: their error comes first.
         outcome.and(timed)
     },
     ..Case::new("op", "function")

@@ -9,10 +9,10 @@ use platform::library::load;
 
 /// The version of `include/oscost.h` that this program reads: its `OSCOST_VERSION`.
 pub const VERSION: u32 = 1;
-/// A name is at most this long, in bytes.
+/// Maximum length of a name in bytes.
 const NAME_AT_MOST: usize = 64;
 
-// An exception that escapes ends the process in a defined way, as these types may unwind.
+// The types are `C-unwind`, so that an exception that escapes ends the process in a defined way.
 type VersionFn = unsafe extern "C-unwind" fn() -> u32;
 type NameFn = unsafe extern "C-unwind" fn() -> *const c_char;
 type SetupFn = unsafe extern "C-unwind" fn() -> c_int;
@@ -34,8 +34,8 @@ impl OpLibrary {
     /// Loads the library.
     ///
     /// # Errors
-    /// Unsupported in a static build; else if the file cannot be loaded, has changed, is of another version of the header, or
-    /// lacks a function.
+    /// `Unsupported` in a static build; an error if the file cannot be loaded, has changed, is of another version of the header,
+    /// or lacks a function.
     pub fn load(file: &LibraryFile) -> Result<Self, CaseError> {
         let path = file.path.as_str();
         let failed = |problem: &str| CaseError::Failed(format!("{path}: {problem}"));
@@ -78,12 +78,12 @@ impl OpLibrary {
         }
     }
 
-    /// What the library calls its function.
+    /// Name that the library gives its function.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Checks that it has the name by which it was planned: its own, or that of the file, if its own was not known.
+    /// Checks that the library has the planned name: its own, or that of the file if its own was not known.
     ///
     /// # Errors
     /// `Failed` if it has another one.
@@ -94,10 +94,10 @@ impl OpLibrary {
         Err(CaseError::Failed(format!("{}: it is named {:?} now", self.path, self.name)))
     }
 
-    /// Calls `oscost_setup`, if there is one.
+    /// Calls `oscost_setup`, if the library has it.
     ///
     /// # Errors
-    /// What its return value means.
+    /// The error that the return value stands for.
     pub fn set_up(&self) -> Result<(), CaseError> {
         // SAFETY: the library's own function, of the type that the header declares.
         self.setup.map_or(Ok(()), |setup| self.check("oscost_setup", unsafe { setup() }))
@@ -106,32 +106,32 @@ impl OpLibrary {
     /// Calls `oscost_operation` for `n` operations.
     ///
     /// # Errors
-    /// What its return value means.
+    /// The error that the return value stands for.
     #[inline]
     pub fn operate(&self, n: u64) -> Result<(), CaseError> {
-        // SAFETY: as in `set_up`, after which it is called.
+        // SAFETY: the library's own function, of the type that the header declares, called after `set_up`.
         match unsafe { (self.operation)(n) } {
             0 => Ok(()),
             code => self.check("oscost_operation", code),
         }
     }
 
-    /// Calls `oscost_teardown`, if there is one.
+    /// Calls `oscost_teardown`, if the library has it.
     pub fn tear_down(&self) {
         if let Some(teardown) = self.teardown {
-            // SAFETY: as in `set_up`, after which it is called once.
+            // SAFETY: the library's own function, of the type that the header declares, called once after `set_up`.
             unsafe { teardown() };
         }
     }
 
-    /// How many system calls one operation makes, if the library says so.
+    /// Number of system calls that one operation makes, if the library declares it.
     pub fn expected_syscalls(&self) -> Option<f64> {
-        // SAFETY: as in `set_up`.
+        // SAFETY: the library's own function, of the type that the header declares.
         let calls = unsafe { self.expected_syscalls?() };
         (calls.is_finite() && calls >= 0.0).then_some(calls)
     }
 
-    /// 0 is success; anything else is an error number of the system.
+    /// Converts a return value: 0 is success; anything else is an error number of the system.
     fn check(&self, function: &str, code: c_int) -> Result<(), CaseError> {
         let what = format!("{}: {function} returned {code}", self.path);
         match code {
@@ -141,20 +141,22 @@ impl OpLibrary {
     }
 }
 
-/// The checksum of a file's contents.
+/// CRC-32 of a file's contents.
 ///
 /// # Errors
-/// If it cannot be read.
+/// Errors of reading the file.
 pub fn checksum(path: &Path) -> std::io::Result<u32> {
     std::fs::read(path).map(|bytes| crc32fast::hash(&bytes))
 }
 
-/// The name of the file itself, by which a library is shown that does not give a name.
+/// File name of a library, which is shown if the library gives its function no name.
 pub fn file_name(path: &str) -> String {
     let name = Path::new(path).file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
+/// The name as a string.
+///
 /// # Safety
 /// `name` is null or a string that ends with NUL.
 unsafe fn name_in(name: *const c_char) -> Result<String, String> {
@@ -162,7 +164,7 @@ unsafe fn name_in(name: *const c_char) -> Result<String, String> {
     if name.is_null() {
         return Err(wrong());
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller promises a string that ends with NUL.
     let name = unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| wrong())?;
     let is_printable = !name.is_empty() && !name.chars().any(char::is_control);
     if is_printable && name.len() <= NAME_AT_MOST { Ok(name.to_owned()) } else { Err(wrong()) }
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn names_are_short_and_printable() {
-        // SAFETY: literals that end with NUL.
+        // SAFETY: the texts are literals that end with NUL.
         let name = |text: &CStr| unsafe { name_in(text.as_ptr()) };
         assert_eq!(name(c"sort 1k"), Ok("sort 1k".to_owned()));
         for wrong in [

@@ -1,4 +1,4 @@
-//! The user's own operation: a function in a shared library, as `include/oscost.h` describes it.
+//! The user's own operation: a function in a shared library that implements `include/oscost.h`.
 
 mod function;
 pub mod library;
@@ -10,5 +10,5 @@ use crate::{Area, Case};
 /// The area.
 pub const AREA: Area = Area { only_by: Some("oscost run --op FILE"), ..Area::new("op", CASES) };
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[&function::CASE];

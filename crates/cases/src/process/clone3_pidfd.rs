@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_linux};
 
-/// A child that is known by a descriptor.
+/// Creating and reaping a child by its descriptor.
 pub const CASE: Case = Case {
     operation: "One clone3 with CLONE_PIDFD whose child, a copy as by fork, ends at once with \
                 _exit, one waitid(P_PIDFD) that returns its exit code, and one close of the \
@@ -13,7 +13,7 @@ pub const CASE: Case = Case {
 
         use super::common::EXIT_CODE;
 
-        /// The size of the arguments in the first kernel that had the call.
+        /// Size of the arguments in bytes in the first kernel with clone3.
         const ARGUMENTS_BYTES: usize = 64;
 
         round.expect_syscalls(3.0);

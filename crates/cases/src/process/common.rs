@@ -1,4 +1,4 @@
-//! What the cases of processes share: how starting and reaping a child is timed and verified, and the programs started.
+//! Shared by the cases of processes: timing and verification of starting and reaping a child, and the programs started.
 
 use std::hint::black_box;
 use std::io::{self, ErrorKind};
@@ -8,7 +8,7 @@ use measure::{CaseError, Round};
 
 use crate::Param;
 
-/// The program that a case executes.
+/// The parameter `program`: the program that a case executes.
 pub const PROGRAM: Param = Param::new("program", &["static"])
     .meaning(
         "a static ELF file whose only system call ends it, or the `true` that is \
@@ -16,17 +16,17 @@ pub const PROGRAM: Param = Param::new("program", &["static"])
     )
     .full(&["static", "true"]);
 
-/// The exit code of a child that executes nothing: neither success nor what a crash gives.
+/// Exit code of a child that executes nothing: neither success nor the code of a crash.
 pub const EXIT_CODE: i32 = 7;
 
-/// No system starts a process in less time.
+/// Minimum time of starting a process on any system.
 const LEAST_TIME: Nanoseconds = Nanoseconds::new(1_000.0);
 
-/// Times `start_and_reap`, which starts one child, waits for it and returns its exit code; each must end with `expected`.
+/// Times `start_and_reap`, which starts one child, waits for it and returns its exit code; each code must be `expected`.
 ///
 /// # Errors
-/// The reason why the first child was not started or ended otherwise; `Failed` if that happened to a later one;
-/// `Implausible` if it takes too little time for a process to have been started.
+/// The reason why the first child was not started or ended otherwise; `Failed` if that happened to a later one; `Implausible` if
+/// starting a process cannot take so little time.
 pub fn time(
     round: &mut Round,
     name: &str,
@@ -51,7 +51,7 @@ pub fn time(
 /// Verifies the end of one child.
 ///
 /// # Errors
-/// As [`time`]. A shortage of processes or memory is `Unsupported`.
+/// The reason why the child was not started or ended otherwise. A shortage of processes or memory is `Unsupported`.
 pub fn verify(name: &str, expected: i32, ended: io::Result<i32>) -> Result<(), CaseError> {
     match ended {
         Ok(code) if code == expected => Ok(()),

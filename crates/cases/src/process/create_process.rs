@@ -6,7 +6,7 @@ use crate::{Case, Only, Trials, on_windows};
 /// Number of processes of a trial.
 const PROCESSES: u32 = 5;
 
-/// The way to start a program on Windows.
+/// Starting a program on Windows.
 pub const CASE: Case = Case {
     operation: "One CreateProcess of `cmd /d /c exit 7`, one WaitForSingleObject for its end, one \
                 GetExitCodeProcess, and CloseHandle of process and thread; the time is the mean of \
@@ -33,7 +33,7 @@ pub const CASE: Case = Case {
         let shell: Vec<u16> = shell.encode_wide().chain([0]).collect();
         let arguments: Vec<u16> = format!("cmd /d /c exit {EXIT_CODE}\0").encode_utf16().collect();
         let start_and_wait = || -> io::Result<i32> {
-            // CreateProcessW may write to it.
+            // Each call gets a copy, since CreateProcessW may write to it.
             let mut arguments = arguments.clone();
             // SAFETY: both texts end with a zero; the structures are all-zero, which is valid, but for the size of the
             // one, which is its own; the handles are open, and closed once.

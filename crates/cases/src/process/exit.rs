@@ -6,7 +6,7 @@ use crate::{Case, Only, Trials, on_unix};
 /// Number of children of a trial.
 const CHILDREN: u32 = 300;
 
-/// The end of a process without its start.
+/// Ending a process, without starting it.
 pub const CASE: Case = Case {
     operation: "From a mark that a forked child sets just before _exit until the parent's waitpid, \
                 which began before, returns on the same CPU; the time is the median of a trial's \
@@ -28,7 +28,7 @@ pub const CASE: Case = Case {
 
         use super::common::{EXIT_CODE, verify};
 
-        /// What parent and child exchange.
+        /// Memory that parent and child share.
         struct Marks {
             waiting: AtomicBool,
             leaving: AtomicU64,
@@ -48,7 +48,7 @@ pub const CASE: Case = Case {
                 -1 => Err(io::Error::last_os_error()),
                 0 => {
                     platform::children::end_with(parent);
-                    // The parent has the CPU at least once more after it said that it waits.
+                    // The parent runs at least once more after it has set `waiting`.
                     while !marks.waiting.load(Ordering::SeqCst) {
                         std::thread::yield_now();
                     }

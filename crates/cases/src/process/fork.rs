@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_unix};
 
-/// The least child there is.
+/// Forking a child that ends at once.
 pub const CASE: Case = Case {
     operation: "One fork whose child ends at once with _exit, and one waitpid that returns its \
                 exit code; parent and child on one CPU.",

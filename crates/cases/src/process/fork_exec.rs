@@ -1,7 +1,7 @@
 use super::common::PROGRAM;
 use crate::{Case, Only, on_unix};
 
-/// A program started in the traditional way.
+/// Starting a program by fork and exec.
 pub const CASE: Case = Case {
     operation: "One fork whose child executes a program with execve, which ends at once, and one \
                 waitpid that returns its exit code; parent and child on one CPU.",

@@ -6,11 +6,11 @@ use measure::{CaseError, Params};
 use super::metrics::{SPAWN, SPAWN_FROM};
 use crate::{Case, Extent, Only, Param, Takes, Trials, on_unix, value_of};
 
-/// How long a trial forks and spawns, about; and how often at least and at most.
+/// Approximate time for which a trial forks and spawns, and bounds of the number of turns.
 const LONG_ENOUGH: Duration = Duration::from_millis(60);
 const TIMES: std::ops::RangeInclusive<u32> = 4..=100;
 
-/// How the size of a process slows down its forks, and not its spawns.
+/// Effect of the size of a process on its forks, and on its spawns.
 pub const CASE: Case = Case {
     operation: "One fork whose child ends at once with _exit, and one waitpid that returns its \
                 exit code, of a process with this resident memory in private pages that were \
@@ -58,11 +58,11 @@ pub const CASE: Case = Case {
         };
         let spawn = || program.spawn().and_then(reap);
         let times = times(params) * round.times_as_long();
-        // What is counted on the host is that of the forks.
+        // The host's counts are those of forks alone.
         let is_by_turns = !round.is_counting();
         let mut trial = round.trial_of(&context, || {
             let (mut forks, mut spawns) = (Vec::new(), Vec::new());
-            // The first of each is not counted: it may make what later ones reuse.
+            // The first turn is not counted: it may create objects that later turns reuse.
             for turn in 0..=times {
                 let begin = clock.now();
                 let forked = fork();
@@ -87,8 +87,8 @@ pub const CASE: Case = Case {
     ..Case::new("process", "memory")
 };
 
-/// Less than some huge pages cannot be in huge pages, and a gibibyte of them takes seconds to write; a quick run has two small
-/// sizes in base pages.
+/// Whether a run measures the point. Huge pages need at least 8 MiB, and a gibibyte of them takes seconds to write; a quick run
+/// measures two sizes in base pages.
 fn includes(params: &Params, extent: Extent) -> bool {
     const SOME_HUGE_PAGES: u64 = 8 << 20;
     const GIBIBYTE: u64 = 1 << 30;
@@ -107,7 +107,7 @@ fn bytes_of(params: &Params) -> Result<u64, CaseError> {
         .map_err(|e| CaseError::Failed(format!("parameter memory: {e}")))
 }
 
-/// How long one fork and one spawn take together, about, by the number of pages whose entries are copied.
+/// Approximate time of one fork and one spawn together, by the number of pages whose entries are copied.
 fn one_takes(params: &Params) -> Duration {
     const PAIR: Duration = Duration::from_micros(400);
     const A_MEBIBYTE: Duration = Duration::from_micros(40);
@@ -121,7 +121,7 @@ fn times(params: &Params) -> u32 {
     (fitting as u32).clamp(*TIMES.start(), *TIMES.end())
 }
 
-/// Writing the memory first, then forks and spawns.
+/// Approximate duration of a trial: writing the memory, then forking and spawning.
 fn takes(params: &Params) -> Duration {
     const WRITING_A_MEBIBYTE: Duration = Duration::from_micros(300);
     let mebibytes = (bytes_of(params).unwrap_or_default() >> 20) as u32;

@@ -1,4 +1,4 @@
-//! The metrics of processes beside the time of one operation.
+//! Metrics of processes besides the time of one operation.
 
 use measure::{Role, metrics};
 

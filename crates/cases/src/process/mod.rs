@@ -1,7 +1,7 @@
-//! What starting, ending and waiting for processes costs.
+//! Costs of starting, ending and waiting for processes.
 //!
-//! The measuring process stays on one CPU, and its children inherit that: a figure includes the switch to the child and
-//! back, and no wake-up of another CPU.
+//! The measuring process stays on one CPU, and its children inherit that CPU: a figure includes the switch to the child and back,
+//! and no wake-up of another CPU.
 
 mod clone3_pidfd;
 mod common;
@@ -13,6 +13,7 @@ mod memory;
 pub mod metrics;
 mod posix_spawn;
 mod sh;
+mod spawning;
 mod vfork_exec;
 mod wait;
 
@@ -21,7 +22,7 @@ pub use common::time;
 use measure::TIME;
 use metrics::{SPAWN, SPAWN_FROM};
 
-use crate::{Area, Case, Finding, Need, Select, SummaryRow};
+use crate::{Area, Case, Counterpart, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -62,10 +63,15 @@ pub const AREA: Area = Area {
             never: "posix_spawn is not cheaper than fork from a parent of any measured size (up to memory={}).",
         },
     ],
+    counterparts: &[Counterpart {
+        unix: Select::point("process/posix-spawn", &[("program", "static")]),
+        windows: Select::case("process/create-process"),
+    }],
+    derived: &[spawning::spawn_crossings],
     ..Area::new("process", CASES)
 };
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &fork::CASE,
     &fork_exec::CASE,

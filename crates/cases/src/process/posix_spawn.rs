@@ -1,7 +1,7 @@
 use super::common::PROGRAM;
 use crate::{Case, Only, on_unix};
 
-/// A program started by the C library.
+/// Starting a program with posix_spawn.
 pub const CASE: Case = Case {
     operation: "One posix_spawn without attributes and actions of a program that ends at once, and \
                 one waitpid that returns its exit code; parent and child on one CPU.",

@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_unix};
 
-/// What system(3) and scripts start.
+/// Starting a program through the shell, as system(3) and scripts do.
 pub const CASE: Case = Case {
     operation: "One posix_spawn of `/bin/sh -c true` with an empty environment, and one waitpid \
                 that returns its exit code; `true` is a command of the shell's own; parent and \

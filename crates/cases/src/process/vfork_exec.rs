@@ -1,7 +1,7 @@
 use super::common::PROGRAM;
 use crate::{Case, Only, on_linux};
 
-/// A program started without a copy of the address space.
+/// Starting a program with vfork, which does not copy the address space.
 pub const CASE: Case = Case {
     operation: "One clone with CLONE_VM and CLONE_VFORK, as vfork(2) makes it, but with a stack of \
                 its own for the child, which executes a program with execve that ends at once; and \

@@ -2,7 +2,7 @@ use measure::Params;
 
 use crate::{Case, Extent, Only, Param, Takes, count_of, on_unix};
 
-/// Asking for children that have ended, where none has.
+/// Asking for children that have ended, when none has.
 pub const CASE: Case = Case {
     operation: "One waitpid with WNOHANG for any child of a process whose children all live and \
                 sleep: it returns 0.",
@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
             by SIGCHLD makes this call once more for each signal than a child has ended; the \
             kernel looks at each child.",
     only: Only::Unix("Windows waits for handles, 64 at a time: see syscall/wait-0"),
-    // What the kernel reads of a thousand children does not fit the first cache.
+    // The kernel's data of a thousand children exceed the first-level cache.
     core_bound: false,
     params: &[Param::new("children", &["1", "1000"])
         .meaning("how many children live")
@@ -35,10 +35,10 @@ pub const CASE: Case = Case {
     ..Case::new("process", "wait")
 };
 
-/// More processes than this are more than many systems allow.
+/// Maximum number of children: many systems allow no more processes.
 const CHILDREN_AT_MOST: u64 = 10_000;
 
-/// A quick run leaves out the points that start more than a few children in each round.
+/// Whether a run measures the point: a quick run leaves out points that start more than a few children in each round.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     const FEW: usize = 10;
     let is_many = params.contains_key("children")

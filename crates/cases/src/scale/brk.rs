@@ -1,7 +1,7 @@
 use super::{BY_PROCESSES, on_nothing};
 use crate::{Case, on_linux};
 
-/// The heap that the kernel keeps for a process.
+/// Growing and shrinking the heap of a process.
 pub const CASE: Case = Case {
     operation: "Three brk system calls: one that asks where the heap ends, one that makes it 4,096 bytes longer, and one \
                 that makes it as long as before.",
@@ -10,10 +10,10 @@ pub const CASE: Case = Case {
     run: on_linux!(|params, round| {
         use super::{nothing, scale};
 
-        // The C library's allocator has the heap too: it must end where that left it, and a worker must be the only
-        // thread of its process.
+        // The C library's allocator also uses the heap: the heap must end where the allocator left it, and a worker must be the
+        // only thread of its process.
         let ends_at = |end: libc::c_long| {
-            // SAFETY: the heap becomes longer, or as long as it was found just before.
+            // SAFETY: the heap grows, or returns to the length that it had just before.
             unsafe { libc::syscall(libc::SYS_brk, end) }
         };
         round.expect_syscalls(3.0);

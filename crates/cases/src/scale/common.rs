@@ -1,4 +1,4 @@
-//! What the cases of scaling share: parameters, metrics, and how several workers carry out one operation.
+//! Shared by the cases of scaling: parameters, metrics, and several workers that carry out one operation.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,17 +14,17 @@ use platform::shared::Shared;
 use crate::place::{SPREAD, place_of};
 use crate::{Case, Extent, Param, Takes, count_of, value_of};
 
-/// What the operations on an object have in common that is a worker's own or is shared.
+/// A case with the definitions of an operation on an object, which each worker owns or all share.
 pub const fn on_an_object(name: &'static str) -> Case {
     Case { params: &[WORKERS, AS, SHARE, SPREAD], ..on_nothing(name) }
 }
 
-/// What the operations have in common that need nothing that a program could share or not.
+/// A case with the definitions of an operation without an object.
 pub const fn on_nothing(name: &'static str) -> Case {
     Case { params: &[WORKERS, AS, SPREAD], metrics: METRICS, ..Case::new("scale", name) }
 }
 
-/// Parameters of an operation on nothing that threads of one process cannot carry out independently.
+/// Parameters of an operation without an object that threads of one process cannot carry out independently.
 pub const BY_PROCESSES: &[Param] = &[WORKERS, AS_PROCESSES, SPREAD];
 
 const WORKERS: Param = Param::new("workers", &["1", "1xcpus"])
@@ -39,10 +39,10 @@ const AS_PROCESSES: Param = Param::new("as", &["processes"])
 const SHARE: Param = Param::new("share", &["own", "same"])
     .meaning("whether each worker has an object of its own, or all use the same one");
 
-/// Pages of memory that is written to.
+/// Number of pages of memory that a worker writes to.
 pub const PAGES: usize = 64;
 
-/// The rate of several workers by that of one.
+/// The rate of several workers divided by that of one.
 pub const SCALING: Metric = Metric::higher(
     "scaling",
     "x",
@@ -50,11 +50,11 @@ pub const SCALING: Metric = Metric::higher(
 )
 .with(Role::Derived);
 
-/// The metrics of every operation.
+/// Metrics of every operation.
 const METRICS: &[Metric] = &[PARALLEL_RATE, WORKER_RATE, LEAST_SHARE, GREATEST_SHARE, SCALING];
 
-/// Which points a run of this extent has: one worker alone shares with none, and a quick run leaves out several workers on
-/// objects of their own where they can share one.
+/// Whether a run of this extent measures the point. A single worker has only its own object, and a quick run measures several
+/// workers on a shared object only, if the operation has one.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let alone = params.get("workers").is_some_and(|workers| workers == "1");
     match params.get("share").map(String::as_str) {
@@ -64,15 +64,15 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// Measures `operation` with the workers that `params` ask for, each on an object of its own or all on the same one. `make`
-/// makes the object of the worker of that number, in this worker; the same one for all is made before there are workers.
-/// `operation` says whether it did what it should, and `name` is what the reason of a failure begins with.
+/// Measures `operation` with the workers that `params` describe, each on its own object or all on the same one. `make` creates
+/// the object of the worker with the given number, in that worker; a shared object is created before the workers. `operation`
+/// returns whether it succeeded. The message of a failure begins with `name`.
 ///
-/// A lone worker is a thread or process beside that which waits for it, as each of several is: in a process with a single
-/// thread some calls take less time, which would look like bad scaling.
+/// A single worker also runs beside a thread or process that waits for it: in a process with one thread some calls take less
+/// time, which would look like bad scaling.
 ///
 /// # Errors
-/// That of `make`; that of the system if the operation fails at once; `Failed` if it fails later.
+/// The error of `make`; the error of the system if the operation fails at once; `Failed` if it fails later.
 pub fn scale<O: Sync>(
     params: &Params,
     round: &mut Round,
@@ -83,11 +83,11 @@ pub fn scale<O: Sync>(
     scale_by_number(params, round, name, make, |object, _| operation(object))
 }
 
-/// Measures `operation` as [`scale`] does where `params` ask for workers, else by itself on one object: so a case of another area
-/// and one of scaling share it.
+/// Measures `operation` with [`scale`] if `params` have workers, and otherwise alone on one object: a case of another area and
+/// one of scaling share the operation.
 ///
 /// # Errors
-/// As of [`scale`].
+/// Errors of [`scale`].
 pub fn alone_or_scaled<O: Sync>(
     params: &Params,
     round: &mut Round,
@@ -102,10 +102,10 @@ pub fn alone_or_scaled<O: Sync>(
     crate::syscall::time(round, name, || operation(&object))
 }
 
-/// The object of an operation that needs none.
+/// The object of an operation that needs no object.
 ///
 /// # Errors
-/// None.
+/// Returns no errors.
 pub fn nothing(_number: usize) -> Result<(), CaseError> {
     Ok(())
 }
@@ -115,10 +115,10 @@ pub fn is_scaled(params: &Params) -> bool {
     params.contains_key(WORKERS.name)
 }
 
-/// As [`scale`], of an operation that also depends on the number of the worker, counted from 0.
+/// Like [`scale`], for an operation that also takes the number of the worker, counted from 0.
 ///
 /// # Errors
-/// As of [`scale`].
+/// Errors of [`scale`].
 pub fn scale_by_number<O: Sync>(
     params: &Params,
     round: &mut Round,
@@ -133,7 +133,7 @@ pub fn scale_by_number<O: Sync>(
         time: Duration::ZERO,
     };
     let is_same = params.get(SHARE.name).is_some_and(|share| share == "same");
-    // The first one shows whether this system can do it: also for workers whose reasons are lost with their process.
+    // A first operation shows whether the system supports it: the reason of a worker process that fails is lost with the process.
     let first = make(worker_group.workers)?;
     if !operation(&first, worker_group.workers) {
         return Err(CaseError::last_os_error(name));
@@ -148,22 +148,22 @@ pub fn scale_by_number<O: Sync>(
     }
 }
 
-/// The operation with what it needs.
+/// The operation and the objects that it needs.
 struct Parallel<'a, O, M, F> {
     same: Option<&'a O>,
     make: M,
     operation: F,
-    /// In memory that all workers share.
+    /// Number of failed operations, in memory that all workers share.
     failures: &'a AtomicU64,
 }
 
-/// What a worker works on.
+/// The object of a worker.
 enum Object<'a, O> {
     Own(O),
     Same(&'a O),
 }
 
-/// A worker.
+/// A worker with its object.
 struct Worker<'a, O> {
     number: usize,
     object: Object<'a, O>,

@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, on_unix};
 
-/// Names in a directory, which has a lock.
+/// Creating and removing names in a directory, which has a lock.
 pub const CASE: Case = Case {
     operation: "One open of a new file, one close and one unlink, in a directory of the worker's own or in one that all \
                 workers use.",
@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
         use crate::syscall::named_files::{NamedFiles, c_path};
 
         let files = NamedFiles::new()?;
-        // A name for each worker, made before the clock runs.
+        // The path of each worker is built before the clock starts.
         let make = |number: usize| -> Result<Vec<CString>, CaseError> {
             let folder = files.path().join(Directory::branch(number));
             let made = std::fs::create_dir(&folder);

@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, syscall};
 
-/// A counter in the kernel.
+/// Changing a counter in the kernel.
 pub const CASE: Case = Case {
     operation: "One write of 8 bytes to an eventfd that works as a semaphore, and one read of 8 bytes: never waits, \
                 because each worker adds before it takes.",

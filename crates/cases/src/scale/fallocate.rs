@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, on_linux};
 
-/// The blocks of a file.
+/// Allocating and freeing the blocks of a file.
 pub const CASE: Case = Case {
     operation: "One fallocate of 1 MiB of a temporary file and one ftruncate to nothing.",
     comparable_to: "will-it-scale's fallocate1 has a file for each task, its fallocate2 one for all, with 128 MiB.",

@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, on_unix};
 
-/// The list of locks of a file.
+/// Locking and unlocking bytes of a file, which has a list of locks.
 pub const CASE: Case = Case {
     operation: "One fcntl that locks a byte of a temporary file and one that unlocks it; the byte is the worker's own, so \
                 that none waits.",
@@ -19,7 +19,7 @@ pub const CASE: Case = Case {
             // SAFETY: an all-zero structure is valid.
             let mut lock: libc::flock = unsafe { std::mem::zeroed() };
             lock.l_whence = libc::SEEK_SET as libc::c_short;
-            // Not neighbours, whose locks the kernel would merge if they belong to one process.
+            // The bytes of two workers are not adjacent: the kernel would merge adjacent locks of one process.
             (lock.l_start, lock.l_len) = (2 * worker as libc::off_t, 1);
             let mut set = |kind: libc::c_int| {
                 lock.l_type = kind as libc::c_short;

@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, on_linux};
 
-/// The table of waiting threads, which all futexes share.
+/// Waking no thread: all futexes share the table of waiting threads.
 pub const CASE: Case = Case {
     operation: "One FUTEX_WAKE for a word that nobody waits for; private to the process if workers are threads.",
     comparable_to: "will-it-scale's futex1 to futex4 make calls that return at once; `perf bench futex hash` waits for a \

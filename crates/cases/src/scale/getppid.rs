@@ -1,7 +1,7 @@
 use super::on_nothing;
 use crate::{Case, Only, on_unix};
 
-/// The way into the kernel and back, where nothing is shared.
+/// Entering and leaving the kernel, which shares nothing.
 pub const CASE: Case = Case {
     operation: "One getppid, whose answer no C library keeps.",
     comparable_to: "will-it-scale's getppid1 makes the same call.",

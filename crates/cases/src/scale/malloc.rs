@@ -2,7 +2,7 @@ use super::{nothing, on_nothing, scale};
 use crate::Case;
 use crate::memory::malloc::Block;
 
-/// The allocator of the C library, of which threads share a heap and processes do not.
+/// Allocating with the C library: threads share a heap, processes do not.
 pub const CASE: Case = Case {
     operation: "One malloc of 1,000 bytes, one write to the first of them, and one free by the same worker (on Windows \
                 HeapAlloc and HeapFree).",

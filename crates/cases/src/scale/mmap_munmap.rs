@@ -3,7 +3,7 @@ use platform::pages::Pages;
 use super::{nothing, on_nothing, scale};
 use crate::Case;
 
-/// The address space, which threads share and processes do not.
+/// Mapping and unmapping memory: threads share an address space, processes do not.
 pub const CASE: Case = Case {
     operation: "One mmap of 128 KiB of new memory, none of which is touched, and one munmap (on Windows VirtualAlloc and \
                 VirtualFree).",

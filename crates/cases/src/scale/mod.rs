@@ -1,4 +1,4 @@
-//! How operations scale that several workers carry out at the same time, as threads or processes, on objects of their own or on
+//! Scaling of operations that several workers carry out at the same time, as threads or processes, on objects of their own or on
 //! the same one.
 
 mod brk;
@@ -26,11 +26,12 @@ mod sched_yield;
 mod set_event;
 mod signal;
 mod unix_stream;
+mod workers;
 
 pub(crate) use common::*;
 pub use common::{SCALING, scale};
 
-use crate::{Area, Case, Finding, Select};
+use crate::{Area, Case, Counterpart, Finding, Select};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -58,10 +59,12 @@ pub const AREA: Area = Area {
         metric: &SCALING,
         says: "One thread on each CPU, all opening the same file, together open it {} times as often as one alone.",
     }],
+    counterparts: &[Counterpart::cases("scale/eventfd", "scale/set-event")],
+    derived: &[workers::worker_scaling],
     ..Area::new("scale", CASES)
 };
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &getppid::CASE,
     &sched_yield::CASE,

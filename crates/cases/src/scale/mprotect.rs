@@ -7,7 +7,7 @@ use platform::pages::Pages;
 use super::{PAGES, on_nothing, scale};
 use crate::Case;
 
-/// Making memory read-only: other CPUs that run threads of the process have to forget that they could write to it.
+/// Making memory read-only: CPUs that run other threads of the process have to invalidate their TLB entries.
 pub const CASE: Case = Case {
     operation: "Two mprotects (on Windows VirtualProtects) of 64 touched pages of the worker's own, to read-only and back, and \
                 one write to the first page; with one uncontended lock and unlock of a mutex.",

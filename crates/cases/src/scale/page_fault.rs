@@ -4,7 +4,7 @@ use platform::pages::Pages;
 use super::{PAGES, nothing, on_nothing, scale};
 use crate::Case;
 
-/// New memory: the kernel's allocator of pages, and the address space.
+/// Touching new memory, which uses the kernel's page allocator and the address space.
 pub const CASE: Case = Case {
     operation: "One first write to a page of new memory, with a share of one mmap and one munmap (on Windows VirtualAlloc and \
                 VirtualFree) of 64 pages.",

@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, on_unix};
 
-/// Pages of a file in memory, mapped by several at once.
+/// Touching pages of a cached file that several workers map.
 pub const CASE: Case = Case {
     operation: "One first write to a page of a temporary file that is mapped shared and in memory already, with a share of \
                 one mmap and one munmap of 64 pages.",

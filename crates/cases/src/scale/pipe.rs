@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, on_unix};
 
-/// A buffer with a lock.
+/// Writing to and reading from a pipe, a buffer with a lock.
 pub const CASE: Case = Case {
     operation: "One write of 1 byte to a pipe and one read of 1 byte from it: never waits, because each worker writes \
                 before it reads.",

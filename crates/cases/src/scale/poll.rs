@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, on_unix};
 
-/// Watching descriptors.
+/// Polling descriptors.
 pub const CASE: Case = Case {
     operation: "One poll with timeout 0 of 64 idle Unix-domain sockets: none is readable.",
     comparable_to: "will-it-scale's poll1 watches one pipe of each task, its poll2 128 files of each.",

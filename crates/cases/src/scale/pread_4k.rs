@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, on_unix};
 
-/// Reading a page that is in memory already.
+/// Reading a page that is in the page cache.
 pub const CASE: Case = Case {
     operation: "One pread of the first 4,096 bytes of a temporary file, which is cached.",
     comparable_to: "will-it-scale's pread1 has a file for each task, its pread2 one for all.",

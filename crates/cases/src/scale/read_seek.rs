@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, on_unix};
 
-/// Reading at the position of an open file, which has a lock of its own.
+/// Reading at the position of an open file, which has its own lock.
 pub const CASE: Case = Case {
     operation: "One lseek to the beginning of a cached temporary file and one read of 4,096 bytes, or of fewer if \
                 another worker has moved the position that both share.",

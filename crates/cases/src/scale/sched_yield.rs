@@ -1,7 +1,7 @@
 use super::on_nothing;
 use crate::{Case, syscall};
 
-/// Giving up a CPU that nobody else wants.
+/// Yielding a CPU that no other thread wants.
 pub const CASE: Case = Case {
     operation: "One sched_yield.",
     comparable_to: "will-it-scale's sched_yield makes the same call.",

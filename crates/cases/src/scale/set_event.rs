@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, syscall};
 
-/// How a thread wakes another, without the waking.
+/// Setting an event that no thread waits for.
 pub const CASE: Case = Case {
     operation: "One SetEvent of an automatic event that is set already and that nobody waits for.",
     comparable_to: "The counterpart of the write in scale/eventfd.",

@@ -1,7 +1,7 @@
 use super::on_nothing;
 use crate::{Case, Only, on_unix};
 
-/// The handlers of a process, which its threads share.
+/// Running a signal handler; threads share the handlers of their process.
 pub const CASE: Case = Case {
     operation: "One raise of SIGUSR2, which the worker itself handles at once by a function that adds to a counter.",
     comparable_to: "will-it-scale's signal1 does the same.",
@@ -29,7 +29,7 @@ pub const CASE: Case = Case {
             // SAFETY: the signal is handled.
             unsafe { libc::raise(libc::SIGUSR2) == 0 && HANDLED.get() == handled + 1 }
         });
-        // SAFETY: puts back what was there.
+        // SAFETY: restores the previous handler.
         unsafe { libc::signal(libc::SIGUSR2, before) };
         result
     }),

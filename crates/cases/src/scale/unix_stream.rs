@@ -1,7 +1,7 @@
 use super::on_an_object;
 use crate::{Case, on_unix};
 
-/// A connection within the system.
+/// Writing to and reading from a Unix stream socket.
 pub const CASE: Case = Case {
     operation: "One write of 1 byte to a Unix-domain stream socket and one read of 1 byte from the other end: never \
                 waits, because each worker writes before it reads.",

@@ -2,7 +2,7 @@ use platform::forbidden_page::{ForbiddenPage, Remedy};
 
 use crate::{Case, Param, value_of};
 
-/// How runtimes check pointers and write barriers without a comparison: they let the access fault.
+/// Handling an access fault, by which runtimes check pointers and implement write barriers without a comparison.
 pub const CASE: Case = Case {
     operation: "One access to a page that permits none, and its handling, by a handler of SIGSEGV or a \
                 vectored exception handler. With remedy=skip it is a load, after which the handler \
@@ -15,7 +15,8 @@ pub const CASE: Case = Case {
         .meaning("whether the handler skips the access, or permits it")],
     run: |params, round| {
         let (remedy, calls) = match value_of(params, "remedy")? {
-            // The return from the handler; with it permission and protection.
+            // The number of system calls includes the return from the handler, and with a remedy also removing and restoring the
+            // permission.
             "skip" => (Remedy::Skip, 1.0),
             _ => (Remedy::Permit, 3.0),
         };

@@ -1,6 +1,6 @@
 use crate::{Case, on_windows};
 
-/// Setting a handler of exceptions.
+/// Setting and removing an exception handler.
 pub const CASE: Case = Case {
     operation: "One AddVectoredExceptionHandler that puts a handler first in the list, and one \
                 RemoveVectoredExceptionHandler that removes it.",

@@ -1,6 +1,6 @@
 use crate::{Case, on_windows};
 
-/// How long it takes until another thread has run a procedure and its answer is back.
+/// Round trip of a procedure call to another thread and back.
 pub const CASE: Case = Case {
     operation: "One round trip: a QueueUserAPC to another thread, which waits in an alertable SleepEx and whose \
                 procedure queues one back, for which the first thread waits in SleepEx. Two procedure calls, and a \
@@ -24,7 +24,7 @@ pub const CASE: Case = Case {
             ended: AtomicBool,
         }
 
-        /// In the other thread.
+        /// Called in the other thread; queues the answer.
         unsafe extern "system" fn answer(exchange: usize) {
             // SAFETY: the parameter is the address of an exchange that both threads hold.
             unsafe {
@@ -33,24 +33,24 @@ pub const CASE: Case = Case {
             }
         }
 
-        /// In the first thread.
+        /// Called in the first thread; counts the answer.
         unsafe extern "system" fn receive(exchange: usize) {
-            // SAFETY: as above.
+            // SAFETY: the parameter is the address of an exchange that both threads hold.
             unsafe { (*(exchange as *const Exchange)).answered.fetch_add(1, Ordering::Relaxed) };
         }
 
-        /// In the other thread.
+        /// Called in the other thread; ends it.
         unsafe extern "system" fn end(exchange: usize) {
-            // SAFETY: as above.
+            // SAFETY: the parameter is the address of an exchange that both threads hold.
             unsafe { (*(exchange as *const Exchange)).ended.store(true, Ordering::Relaxed) };
         }
 
-        // SAFETY: plain numbers.
+        // SAFETY: the calls take numbers only.
         let asker = unsafe { OpenThread(THREAD_SET_CONTEXT, 0, GetCurrentThreadId()) };
         if asker.is_null() {
             return Err(CaseError::last_os_error("OpenThread"));
         }
-        // SAFETY: the handle was just opened and is owned by nothing else.
+        // SAFETY: the handle was just opened and has no other owner.
         let asker = unsafe { OwnedHandle::from_raw_handle(asker) };
         let ended = AtomicBool::new(false);
         let exchange = Arc::new(Exchange { asker, answered: AtomicU64::new(0), ended });
@@ -60,7 +60,7 @@ pub const CASE: Case = Case {
             move || {
                 let _ = pin_thread(cpu);
                 while !exchange.ended.load(Ordering::Relaxed) {
-                    // SAFETY: procedures are queued with a valid exchange only.
+                    // SAFETY: only procedures with a valid exchange are queued.
                     unsafe { SleepEx(INFINITE, 1) };
                 }
             }
@@ -70,7 +70,7 @@ pub const CASE: Case = Case {
         let handled_so_far = || exchange.answered.load(Ordering::Relaxed);
         let result = super::time_handled(round, "QueueUserAPC", 1, handled_so_far, || {
             let before = exchange.answered.load(Ordering::Relaxed);
-            // SAFETY: the thread holds the exchange until it has ended, and so does this one.
+            // SAFETY: this thread holds the exchange, and so does the other one until it has ended.
             unsafe {
                 let is_queued = QueueUserAPC(Some(answer), thread, parameter) != 0;
                 while is_queued && exchange.answered.load(Ordering::Relaxed) == before {
@@ -79,7 +79,7 @@ pub const CASE: Case = Case {
                 is_queued
             }
         });
-        // SAFETY: as above.
+        // SAFETY: this thread holds the exchange, and so does the other one until it has ended.
         if unsafe { QueueUserAPC(Some(end), thread, parameter) } != 0 {
             let _ = partner.join();
         }

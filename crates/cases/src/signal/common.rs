@@ -1,4 +1,4 @@
-//! What the cases of signals share: how an operation is timed whose handler must run, and where a partner runs.
+//! Shared by the cases of signals: timing of an operation whose handler must run, and the CPU of a partner.
 
 use std::hint::black_box;
 
@@ -6,13 +6,13 @@ use measure::{CaseError, Params, Round};
 
 use crate::{Param, value_of};
 
-/// Where the process or thread runs that answers.
+/// The parameter `place`: CPU of the process or thread that answers.
 pub const PLACE: Param = Param::new("place", &["same", "spread"]).meaning(
     "whether both run on the same CPU, so that each hand-over is a switch, or \
      spread over two, so that each is a wake-up",
 );
 
-/// The CPU of the partner; the measuring thread runs on the last of the round's, and may share it.
+/// The CPU of the partner. The measuring thread runs on the last CPU of the round, which may be the same.
 ///
 /// # Errors
 /// `Failed` if the parameter `place` is missing or the round has no CPUs.
@@ -25,11 +25,12 @@ pub fn partner_cpu(params: &Params, round: &mut Round) -> Result<usize, CaseErro
     at.map(|at| cpus[at]).ok_or_else(|| CaseError::Failed("the round has no CPUs".into()))
 }
 
-/// Times `operation`, which returns whether it succeeded, and checks that `handled` grows by the number of operations:
-/// each was handled once. `per_call` is the number of operations in one call.
+/// Times `operation`, which returns whether it succeeded, and checks that `handled` grows by the number of operations. `per_call`
+/// is the number of operations in one call.
 ///
 /// # Errors
-/// That of the system for the first call; `Failed` if a later one fails, or if the number handled is another.
+/// The error of the system if the first call fails; `Failed` if a later one fails, or if the number of handled operations
+/// differs.
 pub fn time_handled(
     round: &mut Round,
     name: &str,

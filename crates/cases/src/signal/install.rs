@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_unix};
 
-/// Setting a handler.
+/// Setting a signal handler.
 pub const CASE: Case = Case {
     operation: "One sigaction that replaces the handler of SIGUSR1 by another and returns the old one.",
     comparable_to: "lmbench's `lat_sig install` and libMicro's `sigaction` set the same handler each time; \

@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_unix};
 
-/// How long it takes until another process has handled a signal and its answer is back.
+/// Round trip of a signal to another process and back.
 pub const CASE: Case = Case {
     operation: "One round trip: a SIGUSR1 by kill to a child process, which waits in sigsuspend and whose handler \
                 sends SIGUSR1 back, for which the parent waits in sigsuspend and which its handler counts. Two \
@@ -17,11 +17,11 @@ pub const CASE: Case = Case {
         use platform::process::fork;
         use platform::signal::{Blocked, Installed, count, handled};
 
-        /// Longer than any round.
+        /// Time limit of the child in seconds, longer than any round.
         const LONGEST_S: libc::c_uint = 60;
         static PARENT: AtomicI32 = AtomicI32::new(0);
 
-        /// The child's handler.
+        /// Signal handler of the child, which answers with a signal.
         extern "C" fn answer(signal: libc::c_int) {
             // SAFETY: kill is async-signal-safe.
             unsafe { libc::kill(PARENT.load(Ordering::Relaxed), signal) };
@@ -33,14 +33,14 @@ pub const CASE: Case = Case {
         let cpu = super::partner_cpu(params, round)?;
         // SAFETY: takes nothing and cannot fail.
         PARENT.store(unsafe { libc::getpid() }, Ordering::Relaxed);
-        // The end of the child ends the wait for its answer.
+        // SIGCHLD ends the wait for an answer if the child has ended.
         let _handlers = [install(libc::SIGUSR1, count)?, install(libc::SIGCHLD, count)?];
         let blocked = Blocked::new(&[libc::SIGUSR1, libc::SIGCHLD]);
         let ended = handled(libc::SIGCHLD);
         let child = fork(|| {
             let _ = pin_thread(cpu);
-            // Where the system does not end it with its parent, this does.
-            // SAFETY: takes a number only. The signal is neither handled nor blocked.
+            // The alarm ends the child on systems where it outlives its parent. SAFETY: takes a number only. The signal is
+            // neither handled nor blocked.
             unsafe { libc::alarm(LONGEST_S) };
             let Ok(_handler) = install(libc::SIGUSR1, answer) else { return 1 };
             loop {
@@ -48,12 +48,12 @@ pub const CASE: Case = Case {
             }
         })?;
         let pid = child.pid() as libc::pid_t;
-        // kill, sigsuspend and the return from the handler.
+        // The calls are kill, sigsuspend and the return from the handler.
         round.expect_syscalls(3.0);
         let handled_so_far = || handled(libc::SIGUSR1);
         super::time_handled(round, "kill", 1, handled_so_far, || {
             let before = handled(libc::SIGUSR1);
-            // SAFETY: the child is not waited for, so that its pid is its own.
+            // SAFETY: the child has not been waited for, so that no other process has its pid.
             let is_sent = unsafe { libc::kill(pid, libc::SIGUSR1) == 0 };
             while is_sent && handled(libc::SIGUSR1) == before {
                 blocked.wait();

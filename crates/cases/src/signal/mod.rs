@@ -1,4 +1,4 @@
-//! What signals cost, and the like on Windows: exceptions and asynchronous procedure calls.
+//! Costs of signals, and on Windows of exceptions and asynchronous procedure calls.
 
 mod access_fault;
 mod add_exception_handler;
@@ -19,12 +19,21 @@ pub(crate) use common::*;
 
 use measure::Params;
 
-use crate::{Area, Case, Extent};
+use crate::{Area, Case, Counterpart, Extent};
 
 /// The area.
-pub const AREA: Area = Area { includes, ..Area::new("signal", CASES) };
+pub const AREA: Area = Area {
+    includes,
+    counterparts: &[
+        Counterpart::cases("signal/install", "signal/add-exception-handler"),
+        Counterpart::cases("signal/raise", "signal/raise-exception"),
+        Counterpart::cases("signal/sigqueue", "signal/queue-apc"),
+        Counterpart::cases("signal/kill", "signal/apc-thread"),
+    ],
+    ..Area::new("signal", CASES)
+};
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &install::CASE,
     &raise::CASE,
@@ -41,8 +50,8 @@ const CASES: &[&Case] = &[
     &apc_thread::CASE,
 ];
 
-/// A quick run has the variant of each case that most programs meet: partners on different CPUs, children that a handler
-/// reaps, and accesses that are skipped.
+/// Whether a run measures the point: a quick run measures the variant of each case that most programs use, with partners on
+/// different CPUs, children that a handler reaps, and accesses that are skipped.
 fn includes(params: &Params, extent: Extent) -> bool {
     let rarer = [("place", "same"), ("reaped", "by-wait"), ("remedy", "permit")];
     let has = |(name, value): &(&str, &str)| params.get(*name).is_some_and(|own| own == value);

@@ -1,6 +1,6 @@
 use crate::{Case, on_windows};
 
-/// The call of a function that a thread is asked for, as with a signal.
+/// Queuing a procedure call to the calling thread, similar to a signal.
 pub const CASE: Case = Case {
     operation: "One QueueUserAPC to the calling thread, and one alertable SleepEx of 0 ms, in which the procedure \
                 runs.",
@@ -20,8 +20,7 @@ pub const CASE: Case = Case {
         let handled = AtomicU64::new(0);
         let handled_so_far = || handled.load(Ordering::Relaxed);
         super::time_handled(round, "QueueUserAPC", 1, handled_so_far, || {
-            // SAFETY: the pseudo handle is the calling thread's, which runs the procedure in SleepEx at the
-            // latest.
+            // SAFETY: the pseudo handle is that of the calling thread, which runs the procedure in SleepEx at the latest.
             unsafe {
                 QueueUserAPC(Some(count), GetCurrentThread(), &raw const handled as usize) != 0
                     && SleepEx(0, 1) == WAIT_IO_COMPLETION

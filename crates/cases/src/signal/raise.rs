@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_unix};
 
-/// What it costs to run a handler.
+/// Raising a signal, which runs a handler.
 pub const CASE: Case = Case {
     operation: "One SIGUSR1 that a thread sends to itself (on Linux by tgkill), whose handler counts it and \
                 returns, before the call that sent it returns.",
@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
         let _installed = Installed::handler(libc::SIGUSR1, count)
             .map_err(|e| CaseError::from_io("sigaction", &e))?;
         let thread = OwnThread::new();
-        // Sending, and the return from the handler (sigreturn).
+        // The calls are sending the signal, and the return from the handler (sigreturn).
         round.expect_syscalls(2.0);
         let handled_so_far = || handled(libc::SIGUSR1);
         super::time_handled(round, "tgkill", 1, handled_so_far, || thread.send(libc::SIGUSR1))

@@ -1,6 +1,6 @@
 use crate::{Case, on_windows};
 
-/// What it costs to run a handler of exceptions.
+/// Raising an exception, which runs a handler.
 pub const CASE: Case = Case {
     operation: "One RaiseException of a code of its own, which a vectored exception handler counts and continues \
                 from.",
@@ -16,7 +16,7 @@ pub const CASE: Case = Case {
             EXCEPTION_POINTERS, RaiseException, RemoveVectoredExceptionHandler,
         };
 
-        /// An error (the two highest bits) that an application defines (bit 29).
+        /// Exception code: an error (the two highest bits) that an application defines (bit 29).
         const CODE: u32 = 0xe05c_0001;
         static HANDLED: AtomicU64 = AtomicU64::new(0);
 
@@ -30,12 +30,12 @@ pub const CASE: Case = Case {
             EXCEPTION_CONTINUE_EXECUTION
         }
 
-        /// Removes the handler also where the round fails.
+        /// The registered handler, removed when dropped.
         struct Handler(*mut c_void);
 
         impl Drop for Handler {
             fn drop(&mut self) {
-                // SAFETY: the handle is that of the handler, which is removed once.
+                // SAFETY: `self.0` is the registered handler, which is removed once.
                 unsafe { RemoveVectoredExceptionHandler(self.0) };
             }
         }

@@ -2,10 +2,10 @@ use platform::jump::{SignalMask, jump_back};
 
 use crate::{Case, Only, Param, value_of};
 
-/// Jumps in one call of the loop, which saves and restores registers around all of them.
+/// Number of jumps per call of the timed closure, which saves and restores registers once for all of them.
 const JUMPS: u64 = 64;
 
-/// What error handling by long jumps costs.
+/// Error handling by setjmp and longjmp.
 pub const CASE: Case = Case {
     operation: "One sigsetjmp and one siglongjmp that returns to it, in a loop in assembly.",
     comparable_to: "libMicro's `longjmp` jumps without the signal mask, `siglongjmp` with it. On Linux setjmp is \

@@ -1,6 +1,6 @@
 use crate::{Case, Only, Param, on_unix};
 
-/// What it costs to learn of a child's end by a signal.
+/// Reaping a child whose end a signal reports.
 pub const CASE: Case = Case {
     operation: "One fork of a child that exits at once, on the same CPU, and its reaping by waitpid: with \
                 reaped=by-handler in a handler of SIGCHLD, for which the parent waits in sigsuspend; with \
@@ -16,11 +16,11 @@ pub const CASE: Case = Case {
         use measure::CaseError;
         use platform::signal::{Blocked, Installed};
 
-        /// The child that is to be reaped; 0 if there is none.
+        /// Pid of the child to be reaped; 0 if there is none.
         static CHILD: AtomicI32 = AtomicI32::new(0);
         static REAPED: AtomicU64 = AtomicU64::new(0);
 
-        /// Reaps the child if it has ended well; a signal of another child changes nothing.
+        /// Reaps the child if it has ended with success; a signal of another child changes nothing.
         fn reap(options: libc::c_int) {
             let (child, mut status) = (CHILD.load(Ordering::Relaxed), 0);
             // SAFETY: `status` is a valid place; waitpid is async-signal-safe.
@@ -36,11 +36,11 @@ pub const CASE: Case = Case {
             reap(libc::WNOHANG);
         }
 
-        /// Forks a child that exits at once; whether that succeeded.
+        /// Forks a child that exits at once. Returns whether that succeeded.
         fn fork() -> bool {
             // SAFETY: the child makes one system call, which ends it.
             match unsafe { libc::fork() } {
-                // SAFETY: as above.
+                // SAFETY: the child makes one system call, which ends it.
                 0 => unsafe { libc::_exit(0) },
                 child => {
                     CHILD.store(child, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_linux};
 
-/// A signal as an event loop receives it.
+/// Receiving a signal through a descriptor, as an event loop does.
 pub const CASE: Case = Case {
     operation: "One SIGUSR1 that a thread blocks and sends to itself by tgkill, and one read of it from a \
                 signalfd.",

@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_linux};
 
-/// A signal with a value, taken without a handler.
+/// Sending a signal with a value to the own process, which takes it without a handler.
 pub const CASE: Case = Case {
     operation: "One sigqueue of a real-time signal with a value to the process itself, which blocks it, and one \
                 sigwaitinfo that takes it; the value is compared.",
@@ -20,15 +20,15 @@ pub const CASE: Case = Case {
         let own = unsafe { libc::getpid() };
         let (mut value, taken) = (0usize, Cell::new(0));
         if cfg!(target_env = "gnu") {
-            // rt_sigqueueinfo, getpid and getuid; rt_sigtimedwait.
+            // The calls are rt_sigqueueinfo, getpid, getuid and rt_sigtimedwait.
             round.expect_syscalls(4.0);
         }
         let handled_so_far = || taken.get();
         super::time_handled(round, "sigqueue", 1, handled_so_far, || {
             value = value.wrapping_add(1);
             let sent = libc::sigval { sival_ptr: value as *mut libc::c_void };
-            // SAFETY: the process blocks the signal; the set is valid, and an all-zero siginfo_t is a place for
-            // what is taken, which has a value.
+            // SAFETY: the process blocks the signal; the set is valid, and an all-zero siginfo_t is a valid buffer for the
+            // signal, which has a value.
             let is_sent = unsafe {
                 if libc::sigqueue(own, signal, sent) != 0 {
                     return false;

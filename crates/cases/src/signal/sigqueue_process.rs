@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_linux};
 
-/// Two processes that pass a value back and forth by signals, without handlers.
+/// Passing a value between two processes by signals, without handlers.
 pub const CASE: Case = Case {
     operation: "One round trip: a sigqueue of a real-time signal with a value to a child process, which waits in \
                 sigwaitinfo and answers with a sigqueue of the next value, for which the parent waits in \
@@ -15,17 +15,17 @@ pub const CASE: Case = Case {
         use platform::process::fork;
         use platform::signal::{Blocked, set_of};
 
-        /// Sends `value` to the process; whether that succeeded.
+        /// Sends `value` to the process. Returns whether that succeeded.
         fn send(process: libc::pid_t, value: usize) -> bool {
             let value = libc::sigval { sival_ptr: value as *mut libc::c_void };
             // SAFETY: plain values; the process blocks the signal or has ended.
             unsafe { libc::sigqueue(process, libc::SIGRTMIN(), value) == 0 }
         }
 
-        /// Takes a signal of the set; its value, or `None` if it is not the one that carries values.
+        /// Takes a signal of the set. Returns its value, or `None` for a signal that carries no value.
         fn take(set: &libc::sigset_t) -> Option<usize> {
-            // SAFETY: the set is valid, and an all-zero siginfo_t is a place for what is taken. Only the signal that
-            // has a value is asked for it.
+            // SAFETY: the set is valid, and an all-zero siginfo_t is a valid buffer. The value is read only of the signal that
+            // carries one.
             unsafe {
                 let mut info: libc::siginfo_t = std::mem::zeroed();
                 let is_value = libc::sigwaitinfo(set, &mut info) == libc::SIGRTMIN();
@@ -34,7 +34,7 @@ pub const CASE: Case = Case {
         }
 
         let cpu = super::partner_cpu(params, round)?;
-        // The end of the child ends the wait for its answer.
+        // SIGCHLD ends the wait for an answer if the child has ended.
         let signals = [libc::SIGRTMIN(), libc::SIGCHLD];
         let _blocked = Blocked::new(&signals);
         let set = set_of(&signals);
@@ -51,7 +51,7 @@ pub const CASE: Case = Case {
         })?;
         let (pid, mut value, answered) = (child.pid() as libc::pid_t, 0usize, Cell::new(0));
         if cfg!(target_env = "gnu") {
-            // rt_sigqueueinfo, getpid and getuid; rt_sigtimedwait.
+            // The calls are rt_sigqueueinfo, getpid, getuid and rt_sigtimedwait.
             round.expect_syscalls(4.0);
         }
         let handled_so_far = || answered.get();

@@ -1,4 +1,4 @@
-//! What the cases of switches share: tasks that pass a token around, and how long a hand-over takes.
+//! Shared by the cases of switches: tasks that pass a token around, and the time of a hand-over.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,20 +15,20 @@ pub trait TokenEnd: Send {
     /// Passes the token to the next task.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system calls.
     fn pass(&mut self, token: u32) -> io::Result<()>;
 
-    /// Waits until the task before passes the token.
+    /// Waits until the previous task passes the token.
     ///
     /// # Errors
-    /// Those of the system; `UnexpectedEof` if the task before has ended.
+    /// Errors of the system calls; `UnexpectedEof` if the previous task has ended.
     fn take(&mut self) -> io::Result<u32>;
 }
 
-/// Writes a token to a stream at once.
+/// Writes a token to a stream in one call.
 ///
 /// # Errors
-/// Those of the system; `WriteZero` if only a part was written.
+/// Errors of the system call; `WriteZero` if only a part was written.
 #[inline(always)]
 pub fn write_token(writer: &mut impl Write, token: u32) -> io::Result<()> {
     match writer.write(&token.to_le_bytes())? {
@@ -37,10 +37,10 @@ pub fn write_token(writer: &mut impl Write, token: u32) -> io::Result<()> {
     }
 }
 
-/// Reads a token from a stream at once.
+/// Reads a token from a stream in one call.
 ///
 /// # Errors
-/// Those of the system; `UnexpectedEof` if the other side has ended.
+/// Errors of the system call; `UnexpectedEof` if the other side has ended.
 #[inline(always)]
 pub fn read_token(reader: &mut impl Read) -> io::Result<u32> {
     let mut token = [0; 4];
@@ -50,17 +50,17 @@ pub fn read_token(reader: &mut impl Read) -> io::Result<u32> {
     }
 }
 
-/// Parameters of what threads and processes can use.
+/// Parameters of mechanisms that threads and processes can use.
 pub const EITHER: &[Param] = &[AS, PLACE];
-/// Parameters of what only threads can use.
+/// Parameters of mechanisms that only threads can use.
 pub const THREADS: &[Param] = &[AS_THREADS, PLACE];
-/// Parameters of what needs one CPU.
+/// Parameters of mechanisms that need one CPU.
 pub const ONE_CPU: &[Param] = &[AS_PROCESSES, SAME];
-/// All on one CPU, unless `--full`.
+/// The parameter `place` of mechanisms that are measured on one CPU only.
 pub const SAME: Param =
     Param { default: &["same"], full: &["same"], takes: Takes::Words(&[]), ..PLACE };
 
-/// Between how many hand-overs of unpinned tasks the CPU did not change.
+/// Share of hand-overs of unpinned tasks after which the CPU is the same.
 pub const SAME_CPU: Metric = Metric::neutral(
     "same-cpu",
     "share",
@@ -70,25 +70,24 @@ pub const SAME_CPU: Metric = Metric::neutral(
 /// Metrics of tasks that pass a token.
 pub const METRICS: &[Metric] = &[SAME_CPU];
 
-/// The token that ends a task.
+/// Token that ends a task.
 const STOP: u32 = u32::MAX;
-/// Tokens count hand-overs modulo this.
+/// Modulus of tokens, which count hand-overs.
 const TOKENS: u32 = 1 << 30;
-/// A CPU that the system does not report.
+/// Stands for a CPU that the system does not report.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Which points a run of this extent has: on two CPUs and unpinned there are threads only, because what processes add
-/// shows on one.
+/// Whether a run of this extent measures the point: on two CPUs and unpinned only threads are measured, because one CPU shows the
+/// additional cost of processes.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let is = |name, value| value_of(params, name).is_ok_and(|own| own == value);
     extent == Extent::Full || is("place", "same") || !is("as", "processes")
 }
 
-/// Measures a token passed between two tasks. `calls` is the number of system calls of a hand-over, if it is always the
-/// same.
+/// Measures a token passed between two tasks. `calls` is the number of system calls of a hand-over, if it is constant.
 ///
 /// # Errors
-/// If a call fails, or a task receives another token than it must.
+/// The error of a call that fails; `Failed` if a task receives a wrong token.
 pub fn measure_pair<E: TokenEnd>(
     params: &Params,
     round: &mut Round,
@@ -102,11 +101,11 @@ pub fn measure_pair<E: TokenEnd>(
     measure_ring(&tasks, round, ends, 0)
 }
 
-/// Measures a token passed around all of `ends`, each in a task that touches its own `working_set` bytes when it has the
-/// token. Returns after the round.
+/// Measures a token passed around all of `ends`, each in a task that touches its own `working_set` bytes when it has the token.
+/// Returns when all tasks have ended.
 ///
 /// # Errors
-/// As [`measure_pair`].
+/// Errors of [`measure_pair`].
 pub fn measure_ring<E: TokenEnd>(
     tasks: &Tasks,
     round: &mut Round,
@@ -117,7 +116,7 @@ pub fn measure_ring<E: TokenEnd>(
     let seen = TokenCpus::by(tasks, count)?;
     round.operations_per_call(count as u64);
     if tasks.place() == TaskPlace::Same {
-        // Counted in the measuring task, which another one must replace while the token goes around.
+        // Switches are counted in the measuring task, which gives up its CPU once while the token goes around.
         round.expect_switches(1.0 / count as f64);
     }
     let partner = |number: usize, mut end: E| {
@@ -128,7 +127,7 @@ pub fn measure_ring<E: TokenEnd>(
                 taken => taken.map_err(|e| CaseError::from_io("waiting for the token", &e))?,
             };
             if token == STOP {
-                // The next may have ended before.
+                // The result is ignored: the next task may have ended already.
                 let _ = end.pass(STOP);
                 return Ok(());
             }
@@ -141,7 +140,7 @@ pub fn measure_ring<E: TokenEnd>(
     let measure = |end: E| {
         let mut first =
             First { end, set: WorkingSet::new(working_set), seen: &seen, token: 0, tasks: count };
-        // The first time around the partners start, and a call that this system lacks fails.
+        // The first time around starts the partners, and fails here if this system lacks a call.
         first.go_around()?;
         let mut failed = Ok(());
         let timed = tasks.time(round, || {
@@ -171,7 +170,7 @@ struct First<'a, E: TokenEnd> {
 }
 
 impl<E: TokenEnd> First<'_, E> {
-    /// Passes the token on, and waits until it has been around; each other task adds 1 to it.
+    /// Passes the token on, and waits until it has gone around; each other task adds 1 to it.
     #[inline(always)]
     fn go_around(&mut self) -> Result<(), CaseError> {
         self.set.touch();
@@ -194,17 +193,17 @@ impl<E: TokenEnd> Drop for First<'_, E> {
     }
 }
 
-/// The CPUs on which unpinned tasks had the token; nothing of pinned ones.
+/// CPUs on which unpinned tasks had the token; not recorded for pinned tasks.
 struct TokenCpus {
     cpus: Option<Shared<[AtomicU32]>>,
-    /// Hand-overs on one CPU, and all.
+    /// Number of hand-overs that stayed on one CPU, and of all hand-overs.
     same: AtomicU32,
     all: AtomicU32,
 }
 
 impl TokenCpus {
     fn by(tasks: &Tasks, count: usize) -> Result<Self, CaseError> {
-        // As a system call it would be a large part of a hand-over.
+        // The CPU is not recorded if reading it takes a system call, which would be a large part of a hand-over.
         let known = tasks.place() == TaskPlace::Unpinned
             && platform::cpu::current().is_some()
             && !platform::cpu::current_is_system_call();
@@ -213,7 +212,7 @@ impl TokenCpus {
         Ok(Self { cpus, same: AtomicU32::new(0), all: AtomicU32::new(0) })
     }
 
-    /// Notes the CPU of task `number`, which is the caller.
+    /// Records the CPU of the calling task, which has this number.
     #[inline(always)]
     fn note(&self, number: usize) {
         if let Some(cpus) = &self.cpus {
@@ -222,7 +221,7 @@ impl TokenCpus {
         }
     }
 
-    /// Counts the hand-overs of the token's way around, which the measuring task has now.
+    /// Counts the hand-overs of one time around, after which the measuring task has the token again.
     #[inline(always)]
     fn compare(&self) {
         let Some(cpus) = &self.cpus else { return };
@@ -239,11 +238,11 @@ impl TokenCpus {
     }
 }
 
-/// Memory of one task, of which it changes a word in each cache line.
+/// Memory of one task, which changes a word in each cache line.
 pub struct WorkingSet(Vec<[u64; 8]>);
 
 impl WorkingSet {
-    /// Memory of this many bytes, in whole lines of 64.
+    /// Allocates `bytes`, rounded down to whole lines of 64 bytes.
     pub fn new(bytes: usize) -> Self {
         Self(vec![[1; 8]; bytes / 64])
     }
@@ -257,7 +256,7 @@ impl WorkingSet {
         std::hint::black_box(&mut self.0);
     }
 
-    /// The time of one touch, in ns, when nothing has evicted it: the least of a few.
+    /// Time of one touch in ns if all lines are cached: the least of 20.
     pub fn cached_ns(bytes: usize) -> f64 {
         let mut set = Self::new(bytes);
         let touch = |_| {

@@ -3,7 +3,7 @@ use platform::context::SecondContext;
 
 use crate::{Case, Only};
 
-/// A switch of stacks without the scheduler.
+/// Switching stacks without the scheduler, by swapcontext.
 pub const SWAPCONTEXT: Case = Case {
     operation: "One swapcontext of glibc to another context of the same thread, which includes one system call for the \
                 signal mask. Half of the way there and back.",
@@ -17,7 +17,7 @@ pub const SWAPCONTEXT: Case = Case {
     ..Case::new("switch", "swapcontext")
 };
 
-/// The same on Windows.
+/// Switching stacks without the scheduler, by fibers of Windows.
 pub const FIBER: Case = Case {
     name: "fiber",
     operation: "One SwitchToFiber to another fiber of the same thread. Half of the way there and back.",

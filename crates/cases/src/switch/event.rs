@@ -1,7 +1,7 @@
 use super::{METRICS, THREADS};
 use crate::{Case, on_windows};
 
-/// The token beside an event object.
+/// A token in shared memory, passed by an event object.
 pub const CASE: Case = Case {
     operation: "One hand-over of a token to another thread, which waits for it: one SetEvent of an automatic event and \
                 one WaitForSingleObject for a second one per thread and hand-over. Half of the way there and back.",

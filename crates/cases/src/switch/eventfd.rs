@@ -1,7 +1,7 @@
 use super::{EITHER, METRICS};
 use crate::{Case, Only, on_linux};
 
-/// The token as the value of an eventfd.
+/// A token passed as the value of an eventfd.
 pub const CASE: Case = Case {
     operation: "One hand-over of a token to another task, which waits for it: one write of a value to an eventfd and one \
                 read of a second one per task and hand-over. Half of the way there and back.",
@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
 
         use super::{TokenEnd, measure_pair};
 
-        /// An eventfd of value 0 is not readable: the token is added to this.
+        /// Offset that is added to the token: an eventfd of value 0 is not readable.
         const SOME: u64 = 1 << 32;
 
         struct EventfdEnd {

@@ -7,7 +7,7 @@ use platform::shared::Shared;
 use super::{EITHER, METRICS, THREADS, TokenEnd, measure_pair};
 use crate::{Case, Only, value_of};
 
-/// The token as a word in shared memory.
+/// A token passed as a word in shared memory, by futex(2).
 pub const FUTEX: Case = Case {
     operation: "One hand-over of a token to another task, which waits for it: one store to a word in shared memory, one \
                 FUTEX_WAKE, and FUTEX_WAIT on a second word until it holds a token, without spinning, per task and \
@@ -19,7 +19,7 @@ pub const FUTEX: Case = Case {
     run: |params, round| {
         let processes = value_of(params, "as")? == "processes";
         let sharing = if processes { Sharing::Processes } else { Sharing::Threads };
-        // Each in a page of its own.
+        // Each word has its own page.
         let (there, back) =
             (Shared::new(AtomicU32::new(NONE))?, Shared::new(AtomicU32::new(NONE))?);
         let first = FutexEnd { own: back, next: there, sharing };
@@ -29,7 +29,7 @@ pub const FUTEX: Case = Case {
     ..Case::new("switch", "futex")
 };
 
-/// The same on Windows.
+/// A token passed as a word in shared memory, by WaitOnAddress.
 pub const WAIT_ON_ADDRESS: Case = Case {
     name: "wait-on-address",
     operation: "One hand-over of a token to another thread, which waits for it: one store to a word, one \
@@ -40,7 +40,7 @@ pub const WAIT_ON_ADDRESS: Case = Case {
     ..FUTEX.on_windows()
 };
 
-/// The word holds no token.
+/// Value of a word that holds no token.
 const NONE: u32 = u32::MAX - 1;
 
 struct FutexEnd {

@@ -1,7 +1,7 @@
-//! What it costs to pass a token, and the CPU, from one task to another.
+//! Costs of passing a token, and the CPU, from one task to another.
 //!
-//! Each mechanism is one file: how its ends are made, how a task passes the token and waits for it. The tasks, their
-//! places and the check of the token are the same for all of them. One operation is one hand-over.
+//! Each mechanism is one file: creating its ends, passing the token and waiting for it. All mechanisms share the tasks, their
+//! places and the check of the token. One operation is one hand-over.
 
 mod common;
 mod context;
@@ -18,7 +18,7 @@ pub use common::*;
 use crate::partner::AS_THREADS;
 use measure::TIME;
 
-use crate::{Area, Case, Finding, Select, SummaryRow};
+use crate::{Area, Case, Counterpart, Finding, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -53,6 +53,11 @@ pub const AREA: Area = Area {
             equal: "Waking a thread on another CPU takes as long as switching to it on the same CPU ({}).",
         },
     ],
+    counterparts: &[
+        Counterpart::cases("switch/futex", "switch/wait-on-address"),
+        Counterpart::cases("switch/eventfd", "switch/event"),
+        Counterpart::cases("switch/swapcontext", "switch/fiber"),
+    ],
     ..Area::new("switch", CASES)
 };
 
@@ -61,7 +66,7 @@ const AS_PROCESSES: &[(&str, &str)] = &[("as", "processes"), ("place", "same")];
 const AS_THREADS_POINT: &[(&str, &str)] = &[("as", "threads"), ("place", "same")];
 const OTHER_CPU: &[(&str, &str)] = &[("as", "threads"), ("place", "other")];
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &pipe::CASE,
     &socketpair::CASE,

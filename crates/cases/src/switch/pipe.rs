@@ -6,7 +6,7 @@ use super::{METRICS, TokenEnd, measure_pair, read_token, write_token};
 use crate::Case;
 use crate::partner::{AS_WHERE_POSSIBLE, PLACE};
 
-/// The token as bytes in a pipe, the classic.
+/// A token passed as bytes in a pipe.
 pub const CASE: Case = Case {
     operation: "One hand-over of a token of 4 bytes to another task, which waits for it: one write to a pipe and one read \
                 from a second one per task and hand-over. place=same: a context switch; other: a wake-up on another CPU. \
@@ -29,15 +29,15 @@ pub struct PipeEnd {
     writer: PipeWriter,
 }
 
-/// A pipe from each of `tasks` tasks to the next.
+/// Creates a pipe from each of `tasks` tasks to the next.
 ///
 /// # Errors
-/// If a pipe cannot be made.
+/// The error of the system call.
 pub fn ring_of_pipes(tasks: usize) -> Result<Vec<PipeEnd>, CaseError> {
     let pipes: io::Result<Vec<_>> = (0..tasks).map(|_| io::pipe()).collect();
     let pipes = pipes.map_err(|e| CaseError::from_io("pipe", &e))?;
     let (readers, mut writers): (Vec<_>, Vec<_>) = pipes.into_iter().unzip();
-    // Each writes into the pipe of the next.
+    // Each task writes into the pipe of the next task.
     writers.rotate_left(1.min(tasks));
     let ends = readers.into_iter().zip(writers);
     Ok(ends.map(|(reader, writer)| PipeEnd { reader, writer }).collect())

@@ -5,13 +5,13 @@ use super::{SAME, SAME_CPU, WorkingSet, measure_ring};
 use crate::partner::{AS_PROCESSES_WHERE_POSSIBLE, Tasks};
 use crate::{Case, Param, Takes, count_of, size_of};
 
-/// Number of tasks.
+/// The parameter `tasks`: number of tasks.
 const TASKS: Param = Param::new("tasks", &["2", "16"])
     .meaning("how many tasks pass the token around")
     .full(&["2", "4", "8", "16", "32", "64"])
     .takes(Takes::Count(1024));
 
-/// What each of them uses.
+/// The parameter `working-set`: bytes that each task touches.
 const WORKING_SET: Param = Param::new("working-set", &["0", "64k"])
     .meaning(
         "bytes of its own memory that a task changes when it has the token: 8 bytes in \

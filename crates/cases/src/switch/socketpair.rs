@@ -1,7 +1,7 @@
 use super::{EITHER, METRICS};
 use crate::{Case, on_unix};
 
-/// The token as bytes in a Unix-domain stream.
+/// A token passed as bytes in a Unix-domain stream.
 pub const CASE: Case = Case {
     operation: "One hand-over of a token of 4 bytes to another task, which waits for it: one write and one read on a pair \
                 of Unix-domain stream sockets per task and hand-over. Half of the way there and back.",

@@ -8,15 +8,15 @@ use super::{AS_THREADS, ONE_CPU, SAME};
 use crate::partner::Tasks;
 use crate::{Case, Only, on_unix, on_windows};
 
-/// Hand-overs of one call: the partner is woken at its begin and blocks at its end, because a task that yields between
-/// batches would share the CPU with the sentinel.
+/// Number of hand-overs of one call. The partner is woken at the beginning of a call and blocks at its end, because a task that
+/// yields between batches would share the CPU with the sentinel.
 const HAND_OVERS: u32 = 512;
 
-/// How often a task must ask.
+/// Number of yields per hand-over.
 const YIELDS: Metric =
     Metric::lower("yields", "calls", "yields of a task until the other one had run, on average");
 
-/// A task gives up the CPU, and the other has it.
+/// Passing the CPU to another task by sched_yield.
 pub const SCHED_YIELD: Case = Case {
     operation: "One hand-over of the CPU between two tasks pinned to it, neither of which blocks: a task calls sched_yield \
                 until the other one has run. Half of the way there and back; a 256th of waking and blocking the other \
@@ -27,14 +27,14 @@ pub const SCHED_YIELD: Case = Case {
     metrics: &[YIELDS],
     run: on_unix!(|params, round| {
         run(params, round, || {
-            // SAFETY: takes nothing.
+            // SAFETY: the call takes no arguments.
             unsafe { libc::sched_yield() };
         })
     }),
     ..Case::new("switch", "sched-yield")
 };
 
-/// The same on Windows.
+/// Passing the CPU to another thread by SwitchToThread.
 pub const SWITCH_TO_THREAD: Case = Case {
     name: "switch-to-thread",
     operation: "One hand-over of the CPU between two threads pinned to it, neither of which blocks: a thread calls \
@@ -44,25 +44,25 @@ pub const SWITCH_TO_THREAD: Case = Case {
     params: &[AS_THREADS, SAME],
     run: on_windows!(|params, round| {
         run(params, round, || {
-            // SAFETY: takes nothing. Its answer, whether another thread ran, is no failure.
+            // SAFETY: the call takes no arguments. Its result, whether another thread ran, is no failure.
             unsafe { windows_sys::Win32::System::Threading::SwitchToThread() };
         })
     }),
     ..SCHED_YIELD.on_windows()
 };
 
-/// What both tasks see.
+/// State that both tasks share.
 struct Exchange {
-    /// Which of the tasks may go on: 0 or 1.
+    /// The task that may continue: 0 or 1.
     turn: AtomicU32,
-    /// Counts the calls; the partner waits for the next.
+    /// Number of calls; the partner waits for the next one.
     calls: AtomicU32,
     stop: AtomicBool,
     sharing: Sharing,
 }
 
 impl Exchange {
-    /// Lets the other task go on, and yields until it is the turn of task `own` again. Returns the number of yields.
+    /// Lets the other task continue, and yields until it is the turn of task `own` again. Returns the number of yields.
     #[inline(always)]
     fn hand_over(&self, own: u32, yield_cpu: impl Fn()) -> u32 {
         self.turn.store(1 - own, Ordering::Release);
@@ -79,14 +79,14 @@ impl Exchange {
         yields
     }
 
-    /// Starts the next call, or the end.
+    /// Wakes the partner for the next call, or to end.
     fn wake_partner(&self) -> Result<(), CaseError> {
         self.calls.fetch_add(1, Ordering::AcqRel);
         let woken = wake_one(&self.calls, self.sharing);
         woken.map_err(|e| CaseError::from_io("waking the partner", &e))
     }
 
-    /// The partner: takes its turns in each call, and blocks between calls.
+    /// Runs the partner: it takes its turns in each call, and blocks between calls.
     fn answer(&self, yield_cpu: impl Fn() + Copy) -> Result<(), CaseError> {
         let mut seen = 0;
         loop {
@@ -107,7 +107,7 @@ impl Exchange {
     }
 }
 
-/// Ends the partner when dropped.
+/// The measuring task's side, which ends the partner when dropped.
 struct Measuring(Shared<Exchange>);
 
 impl Drop for Measuring {

@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_unix};
 
-/// The way along a path, and a permission.
+/// Path lookup, and a check of permissions.
 pub const CASE: Case = Case {
     operation: "One access that asks whether this program's own file may be read, by its absolute path.",
     comparable_to: "libMicro's `access` is the same with another path; the difference to syscall/stat is that nothing is \

@@ -1,6 +1,6 @@
 use crate::{Case, on_unix};
 
-/// The way along a path to a directory.
+/// Path lookup of a directory.
 pub const CASE: Case = Case {
     operation: "One chdir to the working directory by its absolute path, so that it does not change; the longer the path, \
                 the dearer.",

@@ -1,6 +1,6 @@
 use crate::{Case, on_unix};
 
-/// A change of a file that every file system stores.
+/// Changing the mode of a file, which every file system stores.
 pub const CASE: Case = Case {
     operation: "One chmod of a temporary file, by its absolute path, to the permissions that it has.",
     comparable_to: "libMicro's `chmod` is the same with another path.",

@@ -7,8 +7,8 @@ use std::hint::black_box;
 
 /// Times `call`, which returns whether it succeeded.
 ///
-/// Calls it once before the timing, to find out whether this system supports it. The result of every
-/// timed call is checked, which adds one addition to the timed code.
+/// A first call before the timing finds out whether this system supports it. The result of every timed call is checked, which
+/// adds one addition to the timed code.
 ///
 /// # Errors
 /// The system's error if the first call fails; `Failed` if a later one does.
@@ -31,7 +31,7 @@ pub fn time(
 /// Opens this program's own file for reading: it exists and is in the page cache.
 ///
 /// # Errors
-/// If the file cannot be found or opened.
+/// Errors of finding or opening the file.
 pub fn own_program() -> Result<File, CaseError> {
     let opened = std::env::current_exe().and_then(File::open);
     opened.map_err(|e| CaseError::from_io("opening this program's own file", &e))
@@ -40,7 +40,7 @@ pub fn own_program() -> Result<File, CaseError> {
 /// The path of this program's own file, for calls that take a path.
 ///
 /// # Errors
-/// If the file cannot be found.
+/// The error of finding the file.
 #[allow(dead_code, reason = "not on every system")]
 pub fn path_of_own_program() -> Result<CString, CaseError> {
     let path = std::env::current_exe();
@@ -48,7 +48,7 @@ pub fn path_of_own_program() -> Result<CString, CaseError> {
     super::named_files::c_path(&path)
 }
 
-/// Declares system calls of an operation that makes others on Windows.
+/// Declares the number of system calls of an operation, except on Windows, where it makes other calls.
 pub fn expect_unix_calls(round: &mut Round, per_operation: f64) {
     if cfg!(unix) {
         round.expect_syscalls(per_operation);

@@ -1,6 +1,6 @@
 use crate::{Case, on_linux};
 
-/// Starting and ending to watch a descriptor.
+/// Registering a descriptor for epoll, and removing it.
 pub const CASE: Case = Case {
     operation: "One epoll_ctl that adds an idle Unix-domain socket to an epoll that watches it for reading, and one that \
                 removes it.",

@@ -11,7 +11,7 @@ pub const CASE: Case = Case {
         use crate::scale::{alone_or_scaled, is_scaled};
         use std::os::fd::AsRawFd;
 
-        // Each of several workers takes what it has added.
+        // A semaphore lets each of several workers take the 1 that it has added.
         let kind = if is_scaled(params) { libc::EFD_SEMAPHORE } else { 0 };
         let make = |_| platform::owned::eventfd(0, libc::EFD_NONBLOCK | kind);
         round.expect_syscalls(2.0);

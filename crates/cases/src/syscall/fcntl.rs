@@ -1,6 +1,6 @@
 use crate::{Case, on_unix};
 
-/// Asking about an open file.
+/// Reading the flags of an open file.
 pub const CASE: Case = Case {
     operation: "One fcntl that asks for the flags of a regular file's descriptor (F_GETFL).",
     comparable_to: "libMicro's `fcntl_ndelay` sets and clears a flag: two calls for each of its operations.",

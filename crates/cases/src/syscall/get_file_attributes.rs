@@ -1,6 +1,6 @@
 use crate::{Case, on_windows};
 
-/// The way along a path, and a few facts about its end.
+/// Path lookup, and reading the attributes of the file.
 pub const CASE: Case = Case {
     operation: "One GetFileAttributesW of this program's own file by its absolute path.",
     comparable_to: "The counterpart of syscall/access and syscall/stat.",

@@ -11,7 +11,7 @@ pub const CASE: Case = Case {
 
         let zero = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
         let [mut created, mut ended, mut kernel, mut user] = [zero; 4];
-        // SAFETY: the pseudo handle needs no closing; the four are valid places.
+        // SAFETY: the pseudo handle needs no closing; the four pointers are valid buffers.
         super::time(round, "GetProcessTimes", || unsafe {
             let this = GetCurrentProcess();
             GetProcessTimes(this, &mut created, &mut ended, &mut kernel, &mut user) != 0

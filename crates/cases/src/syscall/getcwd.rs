@@ -1,6 +1,6 @@
 use crate::{Case, on_unix};
 
-/// A path from a directory upwards.
+/// Building the path of the working directory, from the directory upwards.
 pub const CASE: Case = Case {
     operation: "One getcwd of the C library into a buffer of 4,096 bytes; the deeper the working directory, the dearer.",
     comparable_to: "libMicro's `getcwd` is the same; on Linux it is one system call.",

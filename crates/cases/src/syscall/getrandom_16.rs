@@ -1,6 +1,6 @@
 use crate::{Case, on_linux};
 
-/// The random bytes for a hash seed or an identifier.
+/// Getting the random bytes for a hash seed or an identifier.
 pub const CASE: Case = Case {
     operation: "One getrandom system call for 16 bytes. The C library's getrandom is not used, \
                 since glibc 2.41 and later answer it in user space through the vDSO.",

@@ -1,6 +1,6 @@
 use crate::{Case, on_linux};
 
-/// A named attribute of a file.
+/// Reading an extended attribute of a file.
 pub const CASE: Case = Case {
     operation: "One getxattr of 16 bytes of a temporary file, by its absolute path.",
     comparable_to: "Access control lists and SELinux labels are stored so; the measured peers have no such case.",
@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
         let mut found = [0u8; 16];
         round.expect_syscalls(1.0);
         super::time(round, "getxattr", || {
-            // SAFETY: as above, of `found`.
+            // SAFETY: both strings end with NUL; the pointer and length describe `found`.
             let length =
                 unsafe { libc::getxattr(path.as_ptr(), name, found.as_mut_ptr().cast(), 16) };
             length == 16 && found[15] == 7

@@ -1,28 +1,29 @@
-//! Descriptors to watch that never become ready.
+//! Sockets to watch that never receive data.
 
 use measure::{CaseError, Params};
 
 use crate::{Param, Takes, on_unix};
 
-/// The number of descriptors that a case watches.
+/// The parameter `fds`: number of descriptors that a case watches.
 pub const FDS: Param = Param::new("fds", &["10", "100", "500"])
     .meaning("the number of descriptors watched")
     .full(&["1", "10", "100", "500", "1000"])
     .takes(Takes::Count(1 << 20));
 
-/// How many descriptors a case watches of which some are ready.
+/// The parameter `fds` of cases in which some descriptors are ready.
 pub const WATCHED: Param = Param { default: &["100"], full: &["10", "100", "500"], ..FDS };
 
-/// How many of them are ready.
+/// The parameter `active`: share of descriptors that are ready.
 pub const ACTIVE: Param = Param::new("active", &["50"])
     .meaning("how many of 100 watched descriptors are readable")
     .full(&["1", "10", "50", "100"])
     .takes(Takes::Count(100));
 
-/// The sockets that `params` ask for, and how many of them are readable: none without the parameter, else at least one.
+/// The sockets that `params` describe, and the number of readable ones: none without the parameter `active`, otherwise at least
+/// one.
 ///
 /// # Errors
-/// As of [`open`].
+/// Errors of [`open`].
 pub fn asked_for(params: &Params) -> Result<(IdleSockets, usize), CaseError> {
     let fds = crate::count_of(params, FDS.name)?;
     let is_partly = params.contains_key(ACTIVE.name);
@@ -31,15 +32,15 @@ pub fn asked_for(params: &Params) -> Result<(IdleSockets, usize), CaseError> {
     Ok((open_partly_active(fds, active)?, active))
 }
 
-/// Sockets on which nothing happens, closed when dropped.
+/// Sockets that receive nothing, closed when dropped.
 pub struct IdleSockets {
-    /// Their descriptors.
+    /// Descriptors of the sockets.
     pub fds: Vec<i32>,
     _sockets: Box<dyn std::any::Any + Send + Sync>,
 }
 
-/// Opens `count` Unix-domain datagram sockets that receive nothing: each takes one descriptor, which is
-/// never ready for reading. Every Unix-like system has them.
+/// Opens `count` Unix-domain datagram sockets that receive nothing: each takes one descriptor, which is never ready for reading.
+/// Every Unix-like system has such sockets.
 ///
 /// # Errors
 /// `Unsupported` if the limit on descriptors is too low.
@@ -47,17 +48,17 @@ pub fn open(count: usize) -> Result<IdleSockets, CaseError> {
     open_partly_active(count, 0)
 }
 
-/// As [`open`], with `active` of the sockets, evenly spread, readable for ever: they are at their end.
+/// Like [`open`], with `active` of the sockets, evenly spread, always readable: they are at end of file.
 ///
 /// # Errors
-/// As of [`open`].
+/// Errors of [`open`].
 pub fn open_partly_active(count: usize, active: usize) -> Result<IdleSockets, CaseError> {
     on_unix!(count, active, {
         use std::net::Shutdown;
         use std::os::fd::AsRawFd;
         use std::os::unix::net::UnixDatagram;
 
-        /// The most other descriptors that the program has open.
+        /// Maximum number of other descriptors that the program has open.
         const BESIDES: usize = 20;
 
         allow_descriptors(count + active + BESIDES)?;
@@ -65,7 +66,8 @@ pub fn open_partly_active(count: usize, active: usize) -> Result<IdleSockets, Ca
         let (mut sockets, mut peers) = (Vec::new(), Vec::new());
         for at in 0..count {
             if (at + 1) * active / count > at * active / count {
-                // Systems may refuse to shut down a socket without a peer (POSIX: ENOTCONN), as gVisor does.
+                // A peer exists for the shutdown: systems such as gVisor refuse to shut down a socket without one (POSIX:
+                // ENOTCONN).
                 let (socket, peer) = UnixDatagram::pair().map_err(failed)?;
                 socket.shutdown(Shutdown::Read).map_err(failed)?;
                 sockets.push(socket);

@@ -1,6 +1,6 @@
 use crate::{Case, on_linux};
 
-/// Being notified of a change of a file.
+/// Receiving a notification of a change of a file.
 pub const CASE: Case = Case {
     operation: "One write of 1 byte to a temporary file that an inotify instance watches, and one read of the event.",
     comparable_to: "The price of the event is what this takes longer than a write and a read of 1 byte; the measured peers \
@@ -31,7 +31,7 @@ pub const CASE: Case = Case {
             return Err(CaseError::last_os_error("inotify_add_watch"));
         }
         let (fd, events) = (file.as_raw_fd(), inotify.as_raw_fd());
-        // Of a watched file, not a directory, an event has no name.
+        // An event has no name if the watch is on a file instead of a directory.
         const EVENT: usize = size_of::<libc::inotify_event>();
         let mut event = [0u8; EVENT];
         round.expect_syscalls(2.0);

@@ -1,6 +1,6 @@
 use crate::{Case, Only, Param, Takes, on_linux};
 
-/// The cost of a request when several share one system call.
+/// One of several no-op requests that share a system call.
 pub const CASE: Case = Case {
     operation: "One no-op request through io_uring. Each io_uring_enter submits `batch` such \
                 requests and waits for their completions.",

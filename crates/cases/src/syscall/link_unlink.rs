@@ -1,6 +1,6 @@
 use crate::{Case, on_unix};
 
-/// A second name for a file.
+/// Creating and removing a second name of a file.
 pub const CASE: Case = Case {
     operation: "One link that gives a temporary file a second name in its directory, and one unlink of that name.",
     comparable_to: "libMicro's `link` and `unlink` are measured one by one, on many files in turn.",

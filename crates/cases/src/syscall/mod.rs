@@ -68,7 +68,7 @@ pub(crate) use common::*;
 
 use measure::Params;
 
-use crate::{Area, Case, Extent, Need, Select, SummaryRow};
+use crate::{Area, Case, Counterpart, Extent, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -109,16 +109,29 @@ pub const AREA: Area = Area {
             Select::case("syscall/nt-get-current-processor"),
         ),
     ],
+    counterparts: &[
+        Counterpart::cases("syscall/getppid", "syscall/nt-get-current-processor"),
+        Counterpart::cases("syscall/sched-yield", "syscall/switch-to-thread"),
+        Counterpart::cases("syscall/getrusage", "syscall/get-process-times"),
+        Counterpart::cases("syscall/read-0", "syscall/read-file-0"),
+        Counterpart::cases("syscall/pread-4k", "syscall/read-file-4k"),
+        Counterpart::cases("syscall/write-1", "syscall/write-file-nul"),
+        Counterpart::cases("syscall/fstat", "syscall/query-file-size"),
+        Counterpart::cases("syscall/stat", "syscall/get-file-attributes"),
+        Counterpart::cases("syscall/open-close", "syscall/create-file-close"),
+        Counterpart::cases("syscall/dup-close", "syscall/duplicate-handle-close"),
+        Counterpart::cases("syscall/eventfd", "syscall/set-event"),
+    ],
     ..Area::new("syscall", CASES)
 };
 
-/// Which points a run of this extent has: without rules there is no filter that could read anything.
+/// Whether a run measures the point: a filter without rules reads no system call number.
 fn includes(params: &Params, _extent: Extent) -> bool {
     let has = |name: &str, value: &str| params.get(name).is_some_and(|own| own == value);
     !(has("rules", "0") && has("reads", "number"))
 }
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &getppid::CASE,
     &unimplemented::CASE,

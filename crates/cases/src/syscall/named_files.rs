@@ -7,10 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use measure::CaseError;
 use platform::cleanup::Directory;
 
-/// A process may have one such directory: cases that run at the same time in one process wait for each other.
+/// Lock of the directory, of which a process may have one: cases that run at the same time in one process wait for each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A directory for files of this process, removed with them when dropped, or after this process was killed.
+/// A directory for files of this process. It is removed with its files when dropped, or by the coordinator after this process was
+/// killed.
 #[derive(Debug)]
 pub struct NamedFiles {
     directory: Directory,
@@ -18,10 +19,10 @@ pub struct NamedFiles {
 }
 
 impl NamedFiles {
-    /// An empty one in the directory for temporary files.
+    /// Creates an empty directory in that for temporary files.
     ///
     /// # Errors
-    /// Those of mkdir(2).
+    /// Errors of mkdir(2).
     pub fn new() -> Result<Self, CaseError> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let made = Directory::new_in(&std::env::temp_dir());
@@ -29,7 +30,7 @@ impl NamedFiles {
         Ok(Self { directory, _alone: alone })
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -39,10 +40,10 @@ impl NamedFiles {
         self.path().join(Directory::file(false, number))
     }
 
-    /// A new file with this content, and its path.
+    /// Creates a file with this content and returns its path.
     ///
     /// # Errors
-    /// Those of open(2) and write(2).
+    /// Errors of open(2) and write(2).
     pub fn create(&self, number: usize, content: &[u8]) -> Result<PathBuf, CaseError> {
         let path = self.file(number);
         let written = std::fs::write(&path, content);
@@ -51,7 +52,8 @@ impl NamedFiles {
     }
 }
 
-/// The path of a temporary file, which is removed when this is dropped; if this process is killed, the coordinator removes it.
+/// The path of a temporary file, which is removed when this value is dropped; if this process is killed, the coordinator removes
+/// it.
 pub struct TemporaryPath(pub PathBuf);
 
 impl Drop for TemporaryPath {
@@ -60,10 +62,10 @@ impl Drop for TemporaryPath {
     }
 }
 
-/// A path for a call of the C library.
+/// Converts a path to a C string.
 ///
 /// # Errors
-/// `Failed` if the path has a zero in it.
+/// `Failed` if the path contains NUL.
 pub fn c_path(path: &Path) -> Result<CString, CaseError> {
     CString::new(path.as_os_str().as_encoded_bytes())
         .map_err(|e| CaseError::Failed(format!("the path {}: {e}", path.display())))

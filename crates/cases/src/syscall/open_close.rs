@@ -12,7 +12,7 @@ pub const CASE: Case = Case {
         use super::named_files::{NamedFiles, c_path};
         use crate::scale::{alone_or_scaled, is_scaled};
 
-        // A file for each of several workers.
+        // Each of several workers opens its own file.
         let files = if is_scaled(params) { Some(NamedFiles::new()?) } else { None };
         let path = |number| match &files {
             Some(files) => files.create(number, b"x").and_then(|path| c_path(&path)),

@@ -26,7 +26,7 @@ pub const CASE: Case = Case {
     ..Case::new("syscall", "poll")
 };
 
-/// Watching with the call that takes a list, of which some are ready.
+/// Polling descriptors that are passed in an array, some of which are ready.
 pub const PARTLY_ACTIVE: Case = Case {
     operation: "One poll with timeout 0 of a number of Unix-domain sockets, a share of which is readable.",
     comparable_to: "libMicro's `poll` has such a share too; lmbench's `lat_select` has none, and syscall/poll is the same \

@@ -1,12 +1,12 @@
 use crate::{Case, Only, Param, Takes, on_unix};
 
-/// How much one call transfers.
+/// The parameter `bytes`: number of bytes that one call transfers.
 pub const BYTES: Param = Param::new("bytes", &["1k", "100k"])
     .meaning("how many bytes one call transfers")
     .full(&["1k", "2k", "5k", "10k", "20k", "50k", "100k"])
     .takes(Takes::Size(1 << 30));
 
-/// Reading from a cached file: with its length, the copy becomes more than the call.
+/// Reading from a cached file: in long reads, copying takes more time than the call.
 pub const CASE: Case = Case {
     operation: "One pread of a number of bytes from the beginning of a temporary file, which is cached.",
     comparable_to: "libMicro's `read` with 1 to 100 KiB from a file in a memory file system; syscall/pread-4k reads this \

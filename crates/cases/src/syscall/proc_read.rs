@@ -1,6 +1,6 @@
 use crate::{Case, on_linux};
 
-/// A file that the kernel writes when it is read.
+/// Reading a file of /proc, which the kernel generates when it is read.
 pub const CASE: Case = Case {
     operation: "One open of /proc/self/stat, one read of all of it, and one close.",
     comparable_to: "What `ps` and `top` do for each process; the measured peers have no such case.",

@@ -1,7 +1,7 @@
 use super::pread::BYTES;
 use crate::{Case, on_unix};
 
-/// Writing to a cached file: with its length, the copy becomes more than the call.
+/// Writing to a cached file: in long writes, copying takes more time than the call.
 pub const CASE: Case = Case {
     operation: "One pwrite of a number of bytes to the beginning of a temporary file, which is cached.",
     comparable_to: "libMicro's `write` with 1 to 100 KiB to a file in a memory file system; syscall/pwrite-4k is the same \

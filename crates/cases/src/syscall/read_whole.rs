@@ -8,7 +8,7 @@ use platform::on_unix;
 /// Times one open of the file, one read of all of it, and one close.
 ///
 /// # Errors
-/// Those of open(2); `Failed` if the file is empty or longer than a page.
+/// Errors of open(2); `Failed` if the file is empty or longer than a page.
 #[allow(dead_code, reason = "not on every system")]
 pub fn time(round: &mut Round, path: &CStr) -> Result<(), CaseError> {
     on_unix!(round, path, {
@@ -17,7 +17,7 @@ pub fn time(round: &mut Round, path: &CStr) -> Result<(), CaseError> {
         let name = path.to_string_lossy();
         let mut content = [0u8; BYTES];
         super::time(round, &name, || {
-            // SAFETY: the path ends with NUL; the pointer and length describe `content`; what was opened is closed.
+            // SAFETY: the path ends with NUL; the pointer and length describe `content`; the descriptor is closed.
             unsafe {
                 let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
                 if fd < 0 {

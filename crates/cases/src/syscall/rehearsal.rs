@@ -64,21 +64,22 @@ pub fn default_points(case: &Case) -> Vec<Params> {
     points
 }
 
-/// Whether a value is rehearsed: many MiB of memory take seconds to prepare in an unoptimised build.
+/// Whether a value is rehearsed: preparing many MiB of memory takes seconds in an unoptimised build.
 fn is_short(param: &Param, value: &str) -> bool {
     const LONG_FROM: u64 = 16 << 20;
     let bytes = measure::count::parse_count(value);
     !matches!(param.takes, Takes::Footprint(_)) || bytes.is_ok_and(|bytes| bytes < LONG_FROM)
 }
 
-/// As many page faults are counted as a case expects, and hardly more: else the figure is of something else, too.
+/// Checks that an operation takes the declared number of page faults, and hardly more: otherwise the figure includes something
+/// else.
 pub fn page_faults_are_as_expected(cases: &[&Case]) {
     for case in cases {
         for params in default_points(case) {
             let name = format!("{}{params:?}", case.label());
             let (lines, result) = run(case, &params, Mode::CountRest);
             let [Line::Counts(counts)] = &lines[..] else {
-                // The other test says why.
+                // The error of a case without samples is reported by the other test.
                 assert!(result.is_err() || case.trials.is_some(), "{name}: {lines:?}");
                 continue;
             };
@@ -95,7 +96,7 @@ pub fn page_faults_are_as_expected(cases: &[&Case]) {
     }
 }
 
-/// Every case and default point gives samples and only declared metrics, or is unsupported.
+/// Checks that every case and default point gives samples and only declared metrics, or is unsupported.
 pub fn every_case_gives_samples_or_a_reason(cases: &[&Case]) {
     for case in cases {
         for params in default_points(case) {
@@ -117,7 +118,7 @@ pub fn every_case_gives_samples_or_a_reason(cases: &[&Case]) {
                         let declared = case.metrics.iter().any(|known| known.name == metric.name);
                         assert!(declared, "{name} does not declare {}", metric.name);
                     }
-                    // Of a sweep on a busy machine.
+                    // A sweep on a busy machine may be doubtful.
                     Line::Doubt(why) => println!("{name}: {why}"),
                     other => panic!("{name}: {other:?}"),
                 }
@@ -127,7 +128,7 @@ pub fn every_case_gives_samples_or_a_reason(cases: &[&Case]) {
     }
 }
 
-/// Where system calls can be counted, each case that declares their number makes exactly that number.
+/// Checks that each case that declares a number of system calls makes exactly that number, where they can be counted.
 pub fn system_calls_are_as_expected(cases: &[&Case]) {
     let Some(tracepoint) = syscall_tracepoint() else {
         println!("system calls cannot be counted here");
@@ -150,7 +151,7 @@ pub fn system_calls_are_as_expected(cases: &[&Case]) {
     }
 }
 
-/// No case changes the number of open descriptors.
+/// Checks that no case changes the number of open descriptors.
 pub fn no_descriptor_stays_open(cases: &[&Case]) {
     let open = || std::fs::read_dir("/proc/thread-self/fd").map(Iterator::count);
     if own_descriptors().is_err() {

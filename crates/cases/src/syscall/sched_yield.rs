@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_unix};
 
-/// A call of the scheduler that finds no other thread to run.
+/// Yielding when no other thread can run.
 pub const CASE: Case = Case {
     operation: "One sched_yield on a CPU with no other runnable thread.",
     comparable_to: "libMicro's `sched_yield` and will-it-scale's `sched_yield` make the same call.",
@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
         use crate::scale::{alone_or_scaled, nothing};
 
         round.expect_syscalls(1.0);
-        // SAFETY: takes nothing.
+        // SAFETY: the call takes no arguments.
         let operation = |(): &()| unsafe { libc::sched_yield() == 0 };
         alone_or_scaled(params, round, "sched_yield", nothing, operation)
     }),

@@ -1,6 +1,6 @@
 use crate::{Case, Only, Param, Takes, on_linux};
 
-/// What a filter adds to each system call, as containers and browsers have one.
+/// Additional cost that a seccomp filter, as containers and browsers have, adds to each system call.
 pub const CASE: Case = Case {
     operation: "One getppid in a process whose system calls pass a seccomp filter of a number of rules, none of which applies \
                 to it.",
@@ -30,7 +30,7 @@ pub const CASE: Case = Case {
         // SAFETY: takes nothing and cannot fail.
         let parent = unsafe { libc::getppid() };
         round.expect_syscalls(1.0);
-        // SAFETY: as above.
+        // SAFETY: takes nothing and cannot fail.
         super::time(round, "getppid", || unsafe { libc::getppid() } == parent)
     }),
     ..Case::new("syscall", "seccomp")

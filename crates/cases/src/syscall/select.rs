@@ -30,7 +30,7 @@ pub const CASE: Case = Case {
         super::time(round, "select", || {
             let mut ready = watched;
             let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
-            // SAFETY: the set holds open descriptors up to `highest`; the others are absent.
+            // SAFETY: the set holds open descriptors up to `highest`; the other sets are null.
             let found = unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) };
             found == active as libc::c_int
         })
@@ -38,7 +38,7 @@ pub const CASE: Case = Case {
     ..Case::new("syscall", "select").on_unix()
 };
 
-/// Watching with the oldest of the three calls, where some are ready.
+/// Polling descriptors that are passed in a bit set, some of which are ready.
 pub const PARTLY_ACTIVE: Case = Case {
     operation: "One copy of the set and one select with timeout 0 of a number of Unix-domain sockets, a share of which is \
                 readable.",

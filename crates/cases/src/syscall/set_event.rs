@@ -1,6 +1,6 @@
 use crate::{Case, on_windows};
 
-/// The call by which a thread wakes another, without blocking and waking.
+/// Setting an event, by which a thread wakes another, without a thread that waits.
 pub const CASE: Case = Case {
     operation: "One SetEvent of an auto-reset event that is already set and that no thread waits \
                 for.",

@@ -1,6 +1,6 @@
 use crate::{Case, on_linux};
 
-/// A change of a named attribute of a file.
+/// Changing an extended attribute of a file.
 pub const CASE: Case = Case {
     operation: "One setxattr that replaces 16 bytes of a temporary file by as many, by its absolute path.",
     comparable_to: "The measured peers have no such case; what it costs depends on the file system.",

@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_unix};
 
-/// The call by which a runtime blocks signals around a critical section.
+/// Blocking and restoring signals, as a runtime does around a critical section.
 pub const CASE: Case = Case {
     operation: "One sigprocmask that sets the signal mask which the thread already has, and \
                 returns it as the old one.",

@@ -1,6 +1,6 @@
 use crate::{Case, on_linux};
 
-/// What is known about a file, by the newer call.
+/// Path lookup, and reading the metadata of the file by the newer call.
 pub const CASE: Case = Case {
     operation: "One statx of this program's own file by its absolute path, of the facts that stat gives.",
     comparable_to: "syscall/stat makes the older call for the same path; the measured peers have no such case.",
@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     run: on_linux!(|_, round| {
         let path = super::path_of_own_program()?;
         let (here, wanted) = (libc::AT_FDCWD, libc::STATX_BASIC_STATS);
-        // SAFETY: all zero is a valid place for the answer.
+        // SAFETY: an all-zero statx is valid.
         let mut facts: libc::statx = unsafe { std::mem::zeroed() };
         round.expect_syscalls(1.0);
         super::time(round, "statx", || {

@@ -1,6 +1,6 @@
 use crate::{Case, on_windows};
 
-/// A call of the scheduler that finds no other thread to run.
+/// Yielding when no other thread can run.
 pub const CASE: Case = Case {
     operation: "One SwitchToThread on a CPU with no other runnable thread.",
     comparable_to: "The Windows counterpart of syscall/sched-yield.",
@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
         use windows_sys::Win32::System::Threading::SwitchToThread;
 
         round.time(|| {
-            // SAFETY: takes no argument. The result says whether another thread ran; both are fine.
+            // SAFETY: takes no argument. The result, whether another thread ran, is not needed.
             std::hint::black_box(unsafe { SwitchToThread() });
         })
     }),

@@ -1,6 +1,6 @@
 use crate::{Case, on_linux};
 
-/// A small file of the kernel about a device.
+/// Reading a small file of /sys about a device.
 pub const CASE: Case = Case {
     operation: "One open of /sys/devices/system/cpu/online, one read of all of it, and one close.",
     comparable_to: "Monitoring programs read many such files; the measured peers have no such case.",

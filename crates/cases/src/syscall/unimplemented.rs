@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_linux};
 
-/// Entering and leaving the kernel, without a system call function.
+/// Entering and leaving the kernel for a system call number that does not exist.
 pub const CASE: Case = Case {
     operation: "One system call with a number that no kernel assigns (65,535), which fails with \
                 ENOSYS.",
@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
     only: Only::Linux("elsewhere an unknown system call ends the process with SIGSYS"),
     core_bound: true,
     run: on_linux!(|_, round| {
-        // SAFETY: the kernel reads nothing but the number.
+        // SAFETY: the kernel reads only the number.
         let call = || unsafe { libc::syscall(65_535) } == -1;
         call();
         let refused = std::io::Error::last_os_error();

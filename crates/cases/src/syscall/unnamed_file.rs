@@ -14,9 +14,9 @@ use crate::scale::is_scaled;
 /// Opens a file without a name in the temporary directory for reading and writing.
 ///
 /// # Errors
-/// If the temporary directory does not permit it.
+/// Errors of creating a file in that directory.
 pub fn open() -> Result<File, CaseError> {
-    /// The second kind has the same name for a moment in all threads of this process.
+    /// Lock around creating a named file: its name is the same in all threads of this process.
     static ALONE: Mutex<()> = Mutex::new(());
 
     let directory = std::env::temp_dir();
@@ -26,20 +26,20 @@ pub fn open() -> Result<File, CaseError> {
     })
 }
 
-/// As [`open`], a file that contains these bytes.
+/// Like [`open`], for a file that contains these bytes.
 ///
 /// # Errors
-/// As of [`open`], and those of write(2).
+/// Errors of [`open`] and of write(2).
 pub fn containing(bytes: &[u8]) -> Result<File, CaseError> {
     let mut file = open()?;
     let written = file.write_all(bytes);
     written.map_err(|e| CaseError::from_io("a temporary file", &e)).map(|()| file)
 }
 
-/// A file that is only looked at: this program's own, or an unnamed one where several workers have one each.
+/// A file that the operation does not change: this program's own file, or an unnamed one per worker if `params` have workers.
 ///
 /// # Errors
-/// If it cannot be opened.
+/// Errors of opening the file.
 pub fn unless_alone(params: &Params) -> Result<File, CaseError> {
     if is_scaled(params) { open() } else { super::own_program() }
 }

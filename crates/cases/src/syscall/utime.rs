@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
         let files = NamedFiles::new()?;
         let path = c_path(&files.create(1, b"x")?)?;
         round.expect_syscalls(1.0);
-        // SAFETY: the path ends with NUL; no times means now.
+        // SAFETY: the path ends with NUL; null instead of times means now.
         super::time(round, "utimes", || unsafe {
             libc::utimes(path.as_ptr(), std::ptr::null()) == 0
         })

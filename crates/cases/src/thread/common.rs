@@ -1,4 +1,4 @@
-//! What the cases of threads share: threads that live meanwhile, and the parameter of their number.
+//! Shared by the cases of threads: threads that live during the measurement, and the parameter of their number.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use measure::{CaseError, Params};
 
 use crate::{Extent, Param, Takes, count_of, value_of};
 
-/// More threads than this are more than many systems allow.
+/// Maximum number of threads: many systems allow no more.
 const THREADS_AT_MOST: u64 = 10_000;
 
-/// How many threads live while another is created.
+/// The parameter `threads`: number of threads that exist while another is created.
 pub const THREADS: Param = Param::new("threads", &["1", "10", "512"])
     .meaning(
         "how many threads of the process live before one more is created; all but its \
@@ -21,21 +21,21 @@ pub const THREADS: Param = Param::new("threads", &["1", "10", "512"])
     .full(&["1", "10", "64", "256", "512"])
     .takes(Takes::Count(THREADS_AT_MOST));
 
-/// A quick run creates threads beside no others, and wakes them on another CPU only.
+/// Whether a run measures the point: a quick run creates threads beside no others, and wakes them on another CPU only.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let has_others = value_of(params, "threads").is_ok_and(|threads| threads != "1");
     let is_on_same = value_of(params, "place").is_ok_and(|place| place == "same");
     extent != Extent::Quick || !(has_others || is_on_same)
 }
 
-/// Threads that sleep until this is dropped, which joins them.
+/// Sleeping threads, which are woken and joined when dropped.
 pub struct SleepingThreads {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl SleepingThreads {
-    /// Those that live beside the calling one if there are to be as many as the parameter `threads` says.
+    /// Starts threads so that as many exist as the parameter `threads` says, including the calling one.
     ///
     /// # Errors
     /// `Unsupported` if this process may not have that many.
@@ -67,7 +67,7 @@ impl SleepingThreads {
         Ok(all)
     }
 
-    /// Number of these threads that live.
+    /// Number of sleeping threads.
     #[cfg(test)]
     pub fn living(&self) -> usize {
         self.threads.iter().filter(|thread| !thread.is_finished()).count()
@@ -79,7 +79,7 @@ impl Drop for SleepingThreads {
         self.stop.store(true, Ordering::Release);
         self.threads.iter().for_each(|thread| thread.thread().unpark());
         for thread in self.threads.drain(..) {
-            // It does nothing that could panic.
+            // The result is ignored: the thread cannot panic.
             let _ = thread.join();
         }
     }

@@ -1,7 +1,7 @@
 use super::THREADS;
 use crate::{Case, Only, on_windows};
 
-/// What every runtime builds its threads on, on Windows.
+/// Creating and joining a thread with CreateThread.
 pub const CASE: Case = Case {
     operation: "One CreateThread of a thread that returns a number at once, one \
                 WaitForSingleObject for its end, one GetExitCodeThread that gets the number, and \
@@ -20,7 +20,7 @@ pub const CASE: Case = Case {
             CreateThread, GetExitCodeThread, INFINITE, WaitForSingleObject,
         };
 
-        /// Exit codes have 32 bits, and one of them means a thread that runs.
+        /// Mask of exit codes, which have 32 bits; one code means a thread that still runs.
         const MASK: usize = 0xffff;
 
         unsafe extern "system" fn next(number: *mut c_void) -> u32 {

@@ -6,12 +6,12 @@ use platform::thread_key::ThreadKey;
 
 use crate::{Case, Param, value_of};
 
-/// Reads in one call of the closure on the clock: its own loop is a small share.
+/// Number of reads in one call of the timed closure, so that its loop is a small share.
 const READS: usize = 16;
-/// What each read must give.
+/// Value that each read must return.
 const VALUE: usize = 3;
 
-/// A variable of which each thread has its own.
+/// Reading a thread-local variable.
 pub const CASE: Case = Case {
     operation: "One call, through a pointer that the compiler cannot follow, of a function that \
                 returns the calling thread's value of a variable, and one addition of it; 16 of \
@@ -49,14 +49,14 @@ thread_local! {
     static CHECKED: Cell<usize> = Cell::new(unset());
 }
 
-/// A value that is computed when it is first needed.
+/// An initial value that is computed when it is first needed.
 fn unset() -> usize {
     black_box(0)
 }
 
-/// Times calls of `read`.
+/// Times calls of `read` and checks the sum of their results.
 fn measure<A: Copy>(round: &mut Round, read: fn(A) -> usize, argument: A) -> Result<(), CaseError> {
-    // Whatever it reads, the compiler does not know: no call can be left out or moved.
+    // The compiler must not know the function: it can neither leave out nor move a call.
     let read = black_box(read);
     let (mut sum, mut calls) = (0usize, 0usize);
     round.operations_per_call(READS as u64);

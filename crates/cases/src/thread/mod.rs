@@ -1,4 +1,4 @@
-//! What threads cost: starting and joining one, its own variables, and waking it.
+//! Costs of threads: starting and joining one, thread-local variables, and waking one.
 
 mod common;
 mod create_thread;
@@ -15,7 +15,7 @@ mod wake_srw_condvar;
 
 pub(crate) use common::*;
 
-use crate::{Area, Case, Need, Select, SummaryRow};
+use crate::{Area, Case, Counterpart, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -47,10 +47,16 @@ pub const AREA: Area = Area {
             Select::point("thread/create-thread", &[("threads", "1")]),
         ),
     ],
+    counterparts: &[
+        Counterpart::cases("thread/pthread-create", "thread/create-thread"),
+        Counterpart::cases("thread/wake-futex", "thread/wake-address"),
+        Counterpart::cases("thread/wake-condvar", "thread/wake-srw-condvar"),
+        Counterpart::cases("thread/wake-eventfd", "thread/wake-event"),
+    ],
     ..Area::new("thread", CASES)
 };
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &pthread_create::CASE,
     &create_thread::CASE,

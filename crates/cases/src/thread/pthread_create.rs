@@ -1,7 +1,7 @@
 use super::THREADS;
 use crate::{Case, Only, on_unix};
 
-/// What every runtime builds its threads on.
+/// Creating and joining a thread with pthread_create.
 pub const CASE: Case = Case {
     operation: "One pthread_create without attributes of a thread that returns a number at once, \
                 and one pthread_join that gets the number; both threads on one CPU.",
@@ -23,8 +23,7 @@ pub const CASE: Case = Case {
         crate::syscall::time(round, "pthread_create", || {
             number += 1;
             let mut result = null_mut();
-            // SAFETY: an all-zero pthread_t is a place for the call to fill; the thread gets and returns a number, and is
-            // joined.
+            // SAFETY: an all-zero pthread_t is a valid buffer; the thread gets and returns a number, and is joined.
             let error = unsafe {
                 let mut thread: libc::pthread_t = std::mem::zeroed();
                 match libc::pthread_create(

@@ -2,7 +2,7 @@ use std::hint::black_box;
 
 use crate::Case;
 
-/// A thread as programs in Rust start it.
+/// Starting and joining a thread with Rust's standard library.
 pub const CASE: Case = Case {
     operation: "One std::thread::Builder::spawn of a thread that returns a number at once, and one \
                 join that gets the number; on systems whose threads inherit it, both on one CPU.",

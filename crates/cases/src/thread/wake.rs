@@ -1,10 +1,10 @@
-//! How long a sleeping thread takes to run again after another has woken it.
+//! Time from waking a sleeping thread until it runs.
 //!
-//! One thread sleeps, this one wakes it, many times in a trial. The time is from just before the call that wakes until the
-//! sleeper, after its own call has returned, reads the clock: the system's monotonic one, which all CPUs share, less what
-//! reading it costs. Meanwhile the waking thread waits, so that on the same CPU the sleeper gets it. It wakes only a
-//! thread that has been asleep for the time of the parameter `asleep`; a wake-up whose sleeper did not give up the CPU,
-//! by the system's own count, is left out, and many of those fail the trial.
+//! One thread sleeps, and another wakes it, many times in a trial. The time begins just before the call that wakes the sleeper,
+//! and ends when the sleeper has returned from its own call and has read the clock: the system's monotonic one, which all CPUs
+//! share. The cost of reading it is subtracted. The waking thread waits meanwhile, so that a sleeper on the same CPU gets it. A
+//! sleeper is woken after it has been asleep for the time of the parameter `asleep`. If the sleeper did not give up the CPU, by
+//! the system's count of switches, the wake-up is left out, and many of those fail the trial.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::Thread;
@@ -22,18 +22,18 @@ use crate::{Case, Param, Takes, Trials, length_of, value_of};
 
 /// Number of wake-ups of a trial.
 const WAKE_UPS: u32 = 400;
-/// A thread that does not answer for this long has missed its wake-up.
+/// Time without an answer after which a wake-up counts as missed.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 metrics! {
-    /// The metrics of every wake-up.
+    /// Metrics of every wake-up.
     const METRICS: [
         P90 = lower("wake-p90", "ns"), "the time that nine in ten wake-ups of a trial do not exceed";
         P99 = lower("wake-p99", "ns"), "the time that 99 in a hundred wake-ups of a trial do not exceed";
     ]
 }
 
-/// The parameters of every wake-up.
+/// Parameters of every wake-up.
 const PARAMS: &[Param] = &[
     Param::new("place", &["spread", "same"]).meaning(
         "whether the sleeper has a CPU of its own, or the one of the thread that wakes it",
@@ -47,7 +47,7 @@ const PARAMS: &[Param] = &[
         .takes(Takes::Length),
 ];
 
-/// What all wake-ups have in common.
+/// A case with the definitions that all wake-ups have in common.
 pub const fn wake_up(name: &'static str) -> Case {
     Case {
         trials: Some(Trials::new(takes)),
@@ -62,29 +62,30 @@ fn takes(params: &Params) -> Duration {
     (length_of(params, "asleep").unwrap_or_default() + AROUND_ONE) * wake_ups(params)
 }
 
-/// Fewer of those that take long.
+/// Number of wake-ups of a trial: fewer if the thread sleeps long before each.
 fn wake_ups(params: &Params) -> u32 {
     const SHORT: Duration = Duration::from_micros(500);
     let is_short = length_of(params, "asleep").is_ok_and(|asleep| asleep <= SHORT);
     if is_short { WAKE_UPS } else { WAKE_UPS / 8 }
 }
 
-/// What the two threads exchange.
+/// State that the two threads share.
 #[derive(Default)]
 struct State {
     /// Number of times that the sleeper was about to sleep.
     ready: AtomicU32,
-    /// Number of wake-ups that it has answered; and of the last one the time, and whether it gave up the CPU before.
+    /// Number of wake-ups that the sleeper has answered; then the time of the last one, and whether the sleeper gave up the CPU
+    /// before.
     answered: AtomicU32,
     awake_at: AtomicU64,
     slept: AtomicBool,
-    /// Whether the system counts it when this thread gives up the CPU.
+    /// Whether the system counts the voluntary switches of a thread.
     counts_switches: AtomicBool,
     stop: AtomicBool,
 }
 
-/// Measures wake-ups of a thread that sleeps in `sleep` by `wake`: a call of `wake`, all of which is on the clock, lets one
-/// call of `sleep` return, also one that begins later.
+/// Measures wake-ups: one thread sleeps in `sleep`, and this thread wakes it by `wake`, which is on the clock as a whole. A call
+/// of `wake` lets one call of `sleep` return, also one that begins later.
 ///
 /// # Errors
 /// `Implausible` if the thread did not sleep, as far as the system counts that; `TimedOut` if a wake-up was missed.
@@ -119,7 +120,7 @@ pub fn measure(
     Ok(())
 }
 
-/// The wake-ups of a trial.
+/// Wake-ups of a trial.
 struct WakeUps {
     ascending_ns: Vec<f64>,
     counts_switches: bool,
@@ -154,7 +155,7 @@ fn wake_repeatedly(
                 slept_ns.push((ns - clock_cost).max(0.0));
             }
         }
-        // Once more for a thread that sleeps, and once for one that is about to.
+        // A last wake-up ends the sleeper, also if it has yet to begin to sleep.
         state.stop.store(true, Ordering::Release);
         wake();
         sleeper.join().map_err(|_| CaseError::Failed("the sleeping thread panicked".into()))??;
@@ -172,7 +173,7 @@ fn wake_repeatedly(
     })
 }
 
-/// The sleeping thread.
+/// Runs the sleeping thread.
 fn sleep_repeatedly(
     sleep: &impl Fn(),
     cpu: usize,
@@ -200,8 +201,8 @@ fn sleep_repeatedly(
     Ok(())
 }
 
-/// Wakes the sleeper when it has been asleep long enough, and waits for its answer; returns the time in ns, `None` if there
-/// was no answer.
+/// Wakes the sleeper when it has been asleep long enough, and waits for its answer. Returns the time in ns; `None` if there was
+/// no answer.
 fn wake_once(
     wake: &impl Fn(),
     number: u32,
@@ -215,7 +216,7 @@ fn wake_once(
         if is_over() {
             return None;
         }
-        // On the same CPU the sleeper needs it to go to sleep.
+        // A sleeper on the same CPU needs it to go to sleep.
         std::thread::yield_now();
     }
     let ready = Stopwatch::start();
@@ -257,7 +258,7 @@ mod tests {
         let times = &wake_ups.ascending_ns;
         assert!((10..=20).contains(&times.len()), "{}", times.len());
         assert!(times.iter().all(|ns| *ns >= 0.0) && times.is_sorted());
-        // Each wake-up, and one for the end.
+        // There are 20 wake-ups, and one for the end.
         assert_eq!(wakes.into_inner(), 21);
     }
 

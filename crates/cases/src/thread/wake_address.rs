@@ -1,7 +1,7 @@
 use super::wake;
 use crate::{Case, Only, on_windows};
 
-/// The least that wakes a thread on Windows.
+/// Waking a thread with WakeByAddressSingle, the lowest-level call of Windows.
 pub const CASE: Case = Case {
     operation: "From just before a store of 1 and WakeByAddressSingle until the thread that slept \
                 in WaitOnAddress reads the clock, the median of a trial's wake-ups; the waking \
@@ -18,13 +18,13 @@ pub const CASE: Case = Case {
             let zero = 0u32;
             while word.swap(0, Ordering::AcqRel) == 0 {
                 let (place, value) = (word.as_ptr().cast(), (&raw const zero).cast());
-                // SAFETY: both places have the size given and outlive the call.
+                // SAFETY: both pointers are to objects of the given size that outlive the call.
                 unsafe { WaitOnAddress(place, value, size_of::<u32>(), INFINITE) };
             }
         };
         let wake = || {
             word.store(1, Ordering::Release);
-            // SAFETY: the address is only looked up among those waited for.
+            // SAFETY: the address is only looked up among those that threads wait for.
             unsafe { WakeByAddressSingle(word.as_ptr().cast()) };
         };
         wake::measure(params, round, sleep, wake)

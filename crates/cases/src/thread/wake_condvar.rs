@@ -1,7 +1,7 @@
 use super::wake;
 use crate::{Case, Only, on_unix};
 
-/// What portable programs use.
+/// Waking a thread through a POSIX condition variable, as portable programs do.
 pub const CASE: Case = Case {
     operation: "From just before a flag is set under its mutex and pthread_cond_signal is called \
                 without it, until the thread that slept in pthread_cond_wait has the mutex and \
@@ -16,7 +16,7 @@ pub const CASE: Case = Case {
 
         let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
         let condition = InPlace::<libc::pthread_cond_t>::new()?;
-        // SAFETY: both places are new, aligned, never moved, and initialised once.
+        // SAFETY: both objects are new, aligned, never moved, and initialised once.
         let error = unsafe {
             match libc::pthread_mutex_init(mutex.get(), std::ptr::null()) {
                 0 => libc::pthread_cond_init(condition.get(), std::ptr::null()),
@@ -26,7 +26,7 @@ pub const CASE: Case = Case {
         succeed("pthread_cond_init", error)?;
         let is_woken = AtomicBool::new(false);
         let sleep = || {
-            // SAFETY: both objects were made before and are never unmade; the mutex is held where it must be.
+            // SAFETY: both objects are initialised and never destroyed; the mutex is held where it must be.
             unsafe {
                 libc::pthread_mutex_lock(mutex.get());
                 while !is_woken.swap(false, Ordering::Relaxed) {
@@ -36,7 +36,7 @@ pub const CASE: Case = Case {
             }
         };
         let wake = || {
-            // SAFETY: as above.
+            // SAFETY: both objects are initialised and never destroyed; the mutex is held where it must be.
             unsafe {
                 libc::pthread_mutex_lock(mutex.get());
                 is_woken.store(true, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 use super::wake;
 use crate::{Case, Only, on_windows};
 
-/// What wakes a thread that waits for handles.
+/// Waking a thread that waits for a handle, with SetEvent.
 pub const CASE: Case = Case {
     operation: "From just before a SetEvent of an automatic event until the thread that slept in \
                 WaitForSingleObject reads the clock, the median of a trial's wake-ups; the waking \
@@ -22,7 +22,7 @@ pub const CASE: Case = Case {
             assert_eq!(waited, WAIT_OBJECT_0, "WaitForSingleObject");
         };
         let wake = || {
-            // SAFETY: as above.
+            // SAFETY: the handle is an open event.
             let done = unsafe { SetEvent(event.as_raw_handle()) };
             assert_ne!(done, 0, "SetEvent");
         };

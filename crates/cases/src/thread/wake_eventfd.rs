@@ -1,7 +1,7 @@
 use super::wake;
 use crate::{Case, Only, on_linux};
 
-/// What wakes a thread that waits for descriptors.
+/// Waking a thread that waits for a descriptor, with an eventfd.
 pub const CASE: Case = Case {
     operation: "From just before a write of 8 bytes to an eventfd until the thread that slept in a \
                 read of it reads the clock, the median of a trial's wake-ups; the waking thread \
@@ -21,7 +21,7 @@ pub const CASE: Case = Case {
         };
         let wake = || {
             let one = 1u64;
-            // SAFETY: as above.
+            // SAFETY: the descriptor is open, the pointer is to 8 bytes.
             let bytes = unsafe { libc::write(event.as_raw_fd(), (&raw const one).cast(), 8) };
             assert_eq!(bytes, 8, "write to an eventfd");
         };

@@ -1,7 +1,7 @@
 use super::wake;
 use crate::{Case, Only, on_linux};
 
-/// The least that wakes a thread.
+/// Waking a thread with futex(2), the lowest-level call of Linux.
 pub const CASE: Case = Case {
     operation: "From just before a store of 1 and futex(FUTEX_WAKE) until the thread that slept in \
                 futex(FUTEX_WAIT) reads the clock, the median of a trial's wake-ups; the waking \

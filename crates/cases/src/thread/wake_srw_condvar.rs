@@ -1,7 +1,7 @@
 use super::wake;
 use crate::{Case, Only, on_windows};
 
-/// What programs use on Windows.
+/// Waking a thread through a condition variable of Windows.
 pub const CASE: Case = Case {
     operation: "From just before a flag is set under its SRWLOCK and WakeConditionVariable is \
                 called without it, until the thread that slept in SleepConditionVariableSRW has \
@@ -19,7 +19,7 @@ pub const CASE: Case = Case {
 
         use crate::lock::InPlace;
 
-        // Memory of zeros is a free lock, and a condition that nobody waits for.
+        // Zeroed memory is a free lock, and a condition variable without waiters.
         let (lock, condition) = (InPlace::<SRWLOCK>::new()?, InPlace::<CONDITION_VARIABLE>::new()?);
         let is_woken = AtomicBool::new(false);
         let sleep = || {
@@ -33,7 +33,7 @@ pub const CASE: Case = Case {
             }
         };
         let wake = || {
-            // SAFETY: as above.
+            // SAFETY: both objects are initialised and do not move; the lock is held where it must be.
             unsafe {
                 AcquireSRWLockExclusive(lock.get());
                 is_woken.store(true, Ordering::Relaxed);

@@ -10,9 +10,9 @@ use platform::counters::{Counts, SyscallCounting};
 use super::metrics;
 use crate::{Case, Param, Trials};
 
-/// The case, as runs and orders name it.
+/// Full name of the case.
 pub const CASE_NAME: &str = "time/command";
-/// The parameters: the command as the user typed it, the one to be run before it, and what runs them.
+/// Parameters: the command that the user typed, the command that prepares it, and the shell that runs them.
 pub const COMMAND: &str = "command";
 /// See [`COMMAND`].
 pub const PREPARE: &str = "prepare";
@@ -36,7 +36,7 @@ pub const CASE: Case = Case {
     ..Case::new("time", "command")
 };
 
-/// How long the user's command takes is unknown: `oscost time` plans its runs by their number.
+/// The duration of the user's command is unknown: `oscost time` plans its runs by their number.
 fn takes(_params: &Params) -> Duration {
     Duration::from_secs(1)
 }
@@ -59,7 +59,7 @@ fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
     Ok(())
 }
 
-/// Only system calls are counted in a run of their own: a tracer would change the other figures.
+/// Counts system calls in a separate run of the command: a tracer would change the other figures.
 fn count(line: &CommandLine, round: &mut Round) -> Result<(), CaseError> {
     prepare(line)?;
     let mut command = command_of(&line.words, false)?;

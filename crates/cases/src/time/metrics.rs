@@ -1,19 +1,20 @@
-//! What the system reports of a command beside its elapsed time.
+//! Metrics that the system reports of a command besides its elapsed time.
 
 use measure::{Combine, Role, metrics};
+use results::PerOp;
 
 metrics! {
-    /// The metrics of a command.
+    /// Metrics of a command.
     pub const COMMAND: [
         USER = lower("user", "ns"), "CPU time in user mode";
         SYSTEM = lower("system", "ns"), "CPU time in the kernel";
         MAX_RESIDENT = lower("max-resident", "bytes"),
             "largest resident memory of any of its processes, or of the process that started it if that is more";
-        VOLUNTARY_SWITCHES = lower("voluntary-switches", "switches"),
+        VOLUNTARY_SWITCHES = lower(PerOp::VOLUNTARY_SWITCHES, "switches"),
             "times one of its threads gave up its CPU, to wait";
-        INVOLUNTARY_SWITCHES = lower("involuntary-switches", "switches"),
+        INVOLUNTARY_SWITCHES = lower(PerOp::INVOLUNTARY_SWITCHES, "switches"),
             "times one of its threads was preempted";
-        PAGE_FAULTS = lower("page-faults", "faults"), "page faults, minor and major";
+        PAGE_FAULTS = lower(PerOp::PAGE_FAULTS, "faults"), "page faults, minor and major";
         EXIT_CODE = neutral("exit-code", "code"), "its exit code; 128 and the signal's number after a signal";
         FAILURES = lower("failures", "runs").combined(Combine::Sum).with(Role::Failures),
             "runs that ended with an exit code other than 0";

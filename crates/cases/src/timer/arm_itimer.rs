@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_unix};
 
-/// The timeout of a process.
+/// Arming and disarming the interval timer of a process.
 pub const CASE: Case = Case {
     operation: "One setitimer that arms ITIMER_REAL again, to expire in an hour, and returns what was left of the hour \
                 before.",
@@ -11,7 +11,7 @@ pub const CASE: Case = Case {
         use measure::CaseError;
 
         fn set(time: &libc::itimerval, left: &mut libc::itimerval) -> bool {
-            // SAFETY: both places are valid.
+            // SAFETY: both pointers are valid.
             unsafe { libc::setitimer(libc::ITIMER_REAL, time, left) == 0 }
         }
 

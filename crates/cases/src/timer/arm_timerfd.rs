@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_linux};
 
-/// What an event loop does whenever its next timeout changes.
+/// Arming a timerfd, as an event loop does when its next timeout changes.
 pub const CASE: Case = Case {
     operation: "One timerfd_settime that arms a timer again, to expire in an hour, and returns what was left of the \
                 hour before.",
@@ -24,7 +24,7 @@ pub const CASE: Case = Case {
         time.it_value.tv_sec = super::AN_HOUR_S;
         let mut left = time;
         let arm = |left: &mut libc::itimerspec| {
-            // SAFETY: the descriptor is an open timer, and both places are valid.
+            // SAFETY: the descriptor is an open timer, and both pointers are valid.
             unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &time, left) == 0 }
         };
         if !arm(&mut left) {

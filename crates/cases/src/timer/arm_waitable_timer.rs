@@ -4,7 +4,7 @@ use crate::{Case, on_windows};
 #[allow(dead_code, reason = "not on every system")]
 const IN_AN_HOUR: i64 = -super::AN_HOUR_S * 10_000_000;
 
-/// A timer of its own for each timeout.
+/// Creating and closing a timer for each timeout.
 pub const CREATE: Case = Case {
     operation: "One CreateWaitableTimerW without name, one SetWaitableTimer that arms it to expire in an hour, and one \
                 CloseHandle.",
@@ -16,7 +16,7 @@ pub const CREATE: Case = Case {
         use windows_sys::Win32::Foundation::CloseHandle;
         use windows_sys::Win32::System::Threading::{CreateWaitableTimerW, SetWaitableTimer};
 
-        // SAFETY: a timer without name and with the usual security, closed once; no completion routine.
+        // SAFETY: a timer without a name and with default security, closed once; no completion routine.
         crate::syscall::time(round, "CreateWaitableTimerW", || unsafe {
             let timer = CreateWaitableTimerW(null(), 0, null());
             !timer.is_null() && {
@@ -28,7 +28,7 @@ pub const CREATE: Case = Case {
     ..Case::new("timer", "create-waitable-timer").on_windows()
 };
 
-/// What an event loop does whenever its next timeout changes.
+/// Arming a waitable timer, as an event loop does when its next timeout changes.
 pub const ARM: Case = Case {
     name: "arm-waitable-timer",
     operation: "One SetWaitableTimer that arms a timer again, to expire in an hour.",
@@ -39,7 +39,7 @@ pub const ARM: Case = Case {
 
         use windows_sys::Win32::System::Threading::{CreateWaitableTimerW, SetWaitableTimer};
 
-        // SAFETY: a timer without name and with the usual security; the handle is new.
+        // SAFETY: a timer without a name and with default security; the handle is new.
         let timer = unsafe {
             platform::owned::handle(CreateWaitableTimerW(null(), 0, null()), "CreateWaitableTimerW")
         }?;

@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 use measure::CaseError;
 use platform::cpu::pin_thread;
 
-/// They end by themselves after this time.
+/// Time after which a busy thread ends by itself.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Turns between looks at the clock.
+/// Number of turns between two clock reads.
 const TURNS: u32 = 10_000;
 
-/// A busy thread on each of several CPUs, until this is dropped.
+/// A busy thread on each of several CPUs, until dropped.
 pub struct BusyThreads {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl BusyThreads {
-    /// Starts a thread for each of `cpus`, kept to it where the system can do that, and waits until all of them run.
+    /// Starts a busy thread on each of `cpus`, pinned where the system permits it, and waits until all of them run.
     ///
     /// # Errors
-    /// If a thread cannot be started.
+    /// The error of starting a thread.
     pub fn start(cpus: &[usize]) -> Result<Self, CaseError> {
         let running = Arc::new(AtomicUsize::new(0));
         let mut all = Self { stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
@@ -74,7 +74,7 @@ mod tests {
         let stop = Arc::clone(&threads.stop);
         assert_eq!(threads.threads.len(), cpus.len());
         let began = Instant::now();
-        // However little of the CPUs they get.
+        // The loop waits for CPU time, since the threads may get only a little of the CPUs.
         while measure_cpu() - before < Duration::from_millis(20) {
             assert!(began.elapsed() < Duration::from_secs(60), "they do not run");
             std::thread::sleep(Duration::from_millis(1));

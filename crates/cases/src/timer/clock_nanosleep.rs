@@ -1,7 +1,7 @@
 use super::sleep;
 use crate::{Case, Only, on_linux};
 
-/// How a periodic task sleeps without drift.
+/// Sleeping until an absolute time, as a periodic task does to avoid drift.
 pub const CASE: Case = Case {
     operation: "One clock_nanosleep until an absolute time of CLOCK_MONOTONIC (TIMER_ABSTIME), computed from a \
                 reading just before; it may end later by the thread's timer slack.",
@@ -20,7 +20,7 @@ pub const CASE: Case = Case {
                 tv_nsec: (end_ns % NS_PER_S) as libc::c_long,
             };
             let (clock, absolute) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
-            // SAFETY: the time is valid; nothing remains of an absolute time.
+            // SAFETY: the time is valid; an absolute sleep reports no remaining time.
             match unsafe { libc::clock_nanosleep(clock, absolute, &end, std::ptr::null_mut()) } {
                 0 => Ok(()),
                 error => {

@@ -1,6 +1,6 @@
 use crate::{Case, Only, on_linux};
 
-/// A timer of its own for each timeout.
+/// Creating and deleting a timer for each timeout.
 pub const CASE: Case = Case {
     operation: "One timer_create (CLOCK_MONOTONIC, without notification), one timer_settime that arms it to expire in \
                 an hour, and one timer_delete.",
@@ -14,7 +14,7 @@ pub const CASE: Case = Case {
         notification.sigev_notify = libc::SIGEV_NONE;
         time.it_value.tv_sec = super::AN_HOUR_S;
         round.expect_syscalls(3.0);
-        // SAFETY: all places are valid, the old time is not asked for, and the timer is deleted once.
+        // SAFETY: all pointers are valid, the old time is not requested, and the timer is deleted once.
         crate::syscall::time(round, "timer_create", || unsafe {
             let mut timer: libc::timer_t = std::mem::zeroed();
             libc::timer_create(libc::CLOCK_MONOTONIC, &mut notification, &mut timer) == 0

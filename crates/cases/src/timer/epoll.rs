@@ -1,7 +1,7 @@
 use super::sleep;
 use crate::{Case, Only, on_linux};
 
-/// The timeout of an event loop of many connections.
+/// Timeout of epoll_pwait2, as an event loop with many connections uses it.
 pub const CASE: Case = Case {
     operation: "One epoll_wait on an epoll without descriptors that times out; epoll_pwait2 (Linux 5.11) where the \
                 length is not a whole number of ms. It may end later by the thread's timer slack.",
@@ -24,8 +24,8 @@ pub const CASE: Case = Case {
                 tv_nsec: length.subsec_nanos().into(),
             };
             let (no_mask, no_size) = (std::ptr::null::<libc::sigset_t>(), 0usize);
-            // SAFETY: there is place for one event; the time is valid, and there is no mask. Not every C
-            // library has a function for epoll_pwait2.
+            // SAFETY: the buffer has room for one event; the time is valid, and there is no mask. The call is made by number
+            // because not every C library has epoll_pwait2.
             let events = unsafe {
                 match ms {
                     Some(ms) => libc::epoll_wait(fd, &mut event, 1, ms).into(),

@@ -1,7 +1,7 @@
 use super::sleep;
 use crate::{Case, Only, on_linux};
 
-/// A timeout among other requests of an io_uring.
+/// Timeout of an io_uring, beside other requests.
 pub const CASE: Case = Case {
     operation: "One timeout request through io_uring, submitted and waited for by one io_uring_enter. Its timer has no \
                 slack.",

@@ -1,4 +1,4 @@
-//! The metrics of sleeps.
+//! Metrics of sleeps.
 
 use measure::{Metric, metrics};
 

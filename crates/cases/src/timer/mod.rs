@@ -1,4 +1,4 @@
-//! How exactly sleeps end, idle and under load, and what creating and arming a timer costs.
+//! Accuracy of sleeps, idle and under load, and costs of creating and arming a timer.
 
 mod arm_itimer;
 mod arm_timerfd;
@@ -19,9 +19,9 @@ mod waitable_timer;
 
 pub(crate) use sleeping::*;
 
-use crate::{Area, Case, Need};
+use crate::{Area, Case, Counterpart, Need};
 
-/// When timers are set to expire that only arming is measured of, in seconds: late enough never to expire.
+/// Expiry of timers that are only armed, in seconds: late enough never to expire.
 #[allow(dead_code, reason = "not on every system")]
 const AN_HOUR_S: i64 = 3_600;
 
@@ -31,10 +31,17 @@ pub const AREA: Area = Area {
         cases: &["io-uring"],
         what: "io_uring (kernel.io_uring_disabled=0, a seccomp filter that permits it)",
     }],
+    counterparts: &[
+        Counterpart::cases("timer/nanosleep", "timer/waitable-timer-high-resolution"),
+        Counterpart::cases("timer/clock-nanosleep", "timer/sleep"),
+        Counterpart::cases("timer/timerfd", "timer/waitable-timer"),
+        Counterpart::cases("timer/create-timer", "timer/create-waitable-timer"),
+        Counterpart::cases("timer/arm-timerfd", "timer/arm-waitable-timer"),
+    ],
     ..Area::new("timer", CASES)
 };
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] = &[
     &nanosleep::CASE,
     &clock_nanosleep::CASE,
@@ -63,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_rounds_stay_within_their_share_of_a_run() {
-        /// Trials of a point, and the time to start one.
+        /// Number of trials of a point, and time to start one.
         const TRIALS: u32 = 6;
         const START: Duration = Duration::from_millis(25);
         let all = |extent| -> Duration {

@@ -1,7 +1,7 @@
 use super::{ALL_LENGTHS, sleep};
 use crate::{Case, Only, on_unix};
 
-/// The usual way to sleep.
+/// Sleeping with nanosleep.
 pub const CASE: Case = Case {
     operation: "One nanosleep; it may end later by the thread's timer slack.",
     comparable_to: "lmbench's `lat_usleep` reports the mean time of usleep, nanosleep and others; timer/clock-nanosleep \
@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
                 tv_sec: length.as_secs() as libc::time_t,
                 tv_nsec: length.subsec_nanos().into(),
             };
-            // SAFETY: the time is valid; what remains is not asked for.
+            // SAFETY: the time is valid; the remaining time is not requested.
             match unsafe { libc::nanosleep(&time, std::ptr::null_mut()) } {
                 0 => Ok(()),
                 _ => Err(CaseError::last_os_error("nanosleep")),

@@ -1,7 +1,7 @@
 use super::sleep;
 use crate::{Case, Only, on_unix};
 
-/// The timeout of an event loop.
+/// Timeout of poll or ppoll, as an event loop uses it.
 pub const CASE: Case = Case {
     operation: "One poll without descriptors that times out; ppoll (Linux only) where the length is not a whole \
                 number of ms. It may end later by the thread's timer slack.",

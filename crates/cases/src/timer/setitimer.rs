@@ -1,7 +1,7 @@
 use super::sleep;
 use crate::{Case, Only, on_unix};
 
-/// The oldest interval timer, whose signal wakes the process.
+/// Sleeping until the signal of an interval timer.
 pub const CASE: Case = Case {
     operation: "One setitimer that arms ITIMER_REAL once, in whole microseconds, and one sigsuspend, which waits until \
                 SIGALRM has been handled. On Linux this timer has no slack.",
@@ -13,9 +13,9 @@ pub const CASE: Case = Case {
 
         let _installed = Installed::handler(libc::SIGALRM, count)
             .map_err(|e| CaseError::from_io("sigaction", &e))?;
-        // Before any busy thread is started, which would take the signal otherwise.
+        // The signal is blocked before any busy thread starts, which could receive it otherwise.
         let blocked = Blocked::new(&[libc::SIGALRM]);
-        // setitimer, sigsuspend, and the return from the handler.
+        // The calls are setitimer, sigsuspend, and the return from the handler.
         let sleeper = super::Sleeper { name: "setitimer", syscalls: 3.0, may_end_early: false };
         super::measure(params, round, sleeper, |length, _| {
             let us = length.as_nanos().div_ceil(1_000);
@@ -28,7 +28,7 @@ pub const CASE: Case = Case {
             };
             let before = handled(libc::SIGALRM);
             let (timer, old) = (libc::ITIMER_REAL, std::ptr::null_mut());
-            // SAFETY: the times are valid; the old ones are not asked for.
+            // SAFETY: the times are valid; the old ones are not requested.
             if unsafe { libc::setitimer(timer, &once, old) } != 0 {
                 return Err(CaseError::last_os_error("setitimer"));
             }

@@ -1,7 +1,7 @@
 use super::{BY_TICKS, PARAMS, metrics};
 use crate::{Case, Param, on_windows};
 
-/// The usual way to sleep on Windows.
+/// Sleeping with Sleep on Windows.
 pub const CASE: Case = Case {
     operation: "One Sleep, in whole ms. It ends at a tick of the system's timer, which may be early, as documented.",
     comparable_to: "The counterpart of timer/nanosleep.",
@@ -22,6 +22,6 @@ pub const CASE: Case = Case {
     ..Case::new("timer", "sleep").on_windows()
 };
 
-/// Without the lengths below 1 ms.
+/// Parameters of a sleep of whole milliseconds.
 pub const IN_MS: &[Param] =
     &[Param { default: &["1ms", "10ms"], full: &["1ms", "10ms"], ..PARAMS[0] }, PARAMS[1]];

@@ -1,4 +1,4 @@
-//! What the cases of sleeps share: parameters, how many sleeps a round has, and how their overshoot is measured.
+//! Shared by the cases of sleeps: parameters, the number of sleeps in a round, and the measurement of their overshoot.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::busy_threads::BusyThreads;
 use super::metrics;
 use crate::{Case, Extent, Param, Takes, Trials, length_of, value_of};
 
-/// The parameters of every sleep.
+/// Parameters of every sleep.
 pub const PARAMS: &[Param] = &[
     Param::new("length", &["10us", "100us", "1ms", "10ms"])
         .meaning(
@@ -29,17 +29,17 @@ pub const PARAMS: &[Param] = &[
     ),
 ];
 
-/// The rounds of nanosleep, in which the effect of the length and of load is shown.
+/// Rounds of nanosleep, which shows the effect of the length and of load.
 pub const ALL_LENGTHS: Trials = Trials { includes: all_lengths, ..SOME_LENGTHS };
 
-/// The rounds of the other sleeps.
+/// Rounds of the other sleeps.
 pub const SOME_LENGTHS: Trials =
     Trials { counted: true, on_host: true, includes: some_lengths, ..Trials::new(takes) };
 
-/// The rounds of sleeps that end at a tick of the system's timer.
+/// Rounds of sleeps that end at a tick of the system's timer.
 pub const BY_TICKS: Trials = Trials { includes: by_ticks, ..SOME_LENGTHS };
 
-/// What most sleeps have in common.
+/// A case with the definitions that most sleeps have in common.
 pub const fn sleep(name: &'static str) -> Case {
     Case {
         trials: Some(SOME_LENGTHS),
@@ -49,39 +49,40 @@ pub const fn sleep(name: &'static str) -> Case {
     }
 }
 
-/// How long the sleeps of a round take together, if there are that many.
+/// Maximum nominal time of all sleeps of a round together.
 const ALL: Duration = Duration::from_millis(150);
-/// Sleeps of a round that are not measured, because the CPU and the caches may be cold.
+/// Number of sleeps of a round that are not measured, because the CPU and the caches may be cold.
 const WARM_UP: u32 = 2;
-/// A greater overshoot, of more than a quarter of an hour, counts as this.
+/// Maximum overshoot that is recorded, in ns; a greater one counts as this.
 const GREATEST_NS: u64 = 1 << 40;
-/// Sleeps of the untimed pass, and how much longer than asked for those to an absolute time take, so that this time is not
-/// past before they begin.
+/// Minimum number of sleeps in the counting pass, and delay of the beginning of a sleep until an absolute time, so that this time
+/// has not passed when the call begins.
 const COUNTED: usize = 3;
 const LATER: Duration = Duration::from_millis(2);
-/// A round ends after this time, if it has this number of sleeps: with load, or where sleeps end at ticks only, they may
-/// take many times as long as asked for.
+/// Time after which a round with this number of sleeps ends: under load, or if sleeps end at ticks only, they may take many times
+/// the requested length.
 const ENOUGH: (Duration, u64) = (Duration::from_millis(300), 10);
-/// Shorter ones may be over before the thread gives up the CPU.
+/// Minimum length of a sleep that always gives up the CPU: a shorter one may end before.
 const SURELY_SWITCHES: Duration = Duration::from_millis(1);
 
-/// What a thread sleeps by.
+/// Properties of a call that sleeps.
 pub struct Sleeper {
-    /// The call that waits.
+    /// Name of the call.
     pub name: &'static str,
-    /// System calls of one sleep.
+    /// Number of system calls of one sleep.
     pub syscalls: f64,
     /// Whether the system documents that a sleep may end before its time.
     pub may_end_early: bool,
 }
 
-/// What a round's sleeps took beyond what was asked for.
+/// Overshoots of a round: the times beyond the requested length.
 struct Overshoots {
     ns: Histogram<u64>,
     early: u64,
 }
 
-/// An ordinary run has all lengths on idle CPUs, and 1 ms on busy ones; a quick one a short and a usual length on idle ones.
+/// Whether a run measures the point: a default run measures all lengths on idle CPUs, and 1 ms on busy ones; a quick run measures
+/// a short and a usual length on idle CPUs.
 fn all_lengths(params: &Params, extent: Extent) -> bool {
     let is = |name, value| value_of(params, name) == Ok(value);
     match extent {
@@ -91,7 +92,8 @@ fn all_lengths(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// An ordinary run has the lengths at which timers with and without slack differ most and usual ones, on idle CPUs.
+/// Whether a run measures the point: a default run measures, on idle CPUs, a length at which timers with and without slack differ
+/// most, and a usual one.
 fn some_lengths(params: &Params, extent: Extent) -> bool {
     let is = |name, value| value_of(params, name) == Ok(value);
     match extent {
@@ -101,7 +103,7 @@ fn some_lengths(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// An ordinary run has all lengths on idle CPUs.
+/// Whether a run measures the point: a default run measures all lengths on idle CPUs.
 fn by_ticks(params: &Params, extent: Extent) -> bool {
     let is = |name, value| value_of(params, name) == Ok(value);
     match extent {
@@ -118,7 +120,7 @@ fn sleeps(length: Duration) -> u32 {
     (fitting as u32).clamp(1, most)
 }
 
-/// Time of a round, with the usual overshoots.
+/// Approximate duration of a round, with typical overshoots.
 fn takes(params: &Params) -> Duration {
     let length = length_of(params, "length").unwrap_or_default();
     let overshoot = match value_of(params, "load") {
@@ -128,11 +130,11 @@ fn takes(params: &Params) -> Duration {
     (length + overshoot) * (sleeps(length) + WARM_UP)
 }
 
-/// Measures the sleeps of a round. `sleep` sleeps for a time that began when the system's monotonic clock showed the
-/// given number of nanoseconds.
+/// Measures the sleeps of a round. `sleep` gets the length, and the time of the system's monotonic clock in ns at which the sleep
+/// begins.
 ///
 /// # Errors
-/// Those of `sleep`; `Failed` if one ends early that must not.
+/// Errors of `sleep`; `Failed` if a sleep ends early that must not.
 pub fn measure(
     params: &Params,
     round: &mut Round,
@@ -149,7 +151,7 @@ pub fn measure(
     let context =
         TrialContext::new(round, if is_busy { &cpus } else { std::slice::from_ref(&own) })?;
     let trial = round.trial_of(&context, || {
-        // Where a thread cannot be pinned, it sleeps and wakes on any CPU.
+        // The error is ignored: a thread that cannot be pinned sleeps and wakes on any CPU.
         let _ = pin_thread(own);
         let _busy = is_busy.then(|| BusyThreads::start(&cpus)).transpose()?;
         time_sleeps(length, &sleeper, &mut sleep)
@@ -158,7 +160,7 @@ pub fn measure(
     Ok(())
 }
 
-/// The untimed pass, without other threads and without readings of the clock, which are system calls on some systems.
+/// Runs the counting pass, without other threads and without clock reads, which are system calls on some systems.
 fn count(
     round: &mut Round,
     length: Duration,
@@ -176,8 +178,8 @@ fn count(
     round.count_each(count as u64, begins, |begins_ns| sleep(length, begins_ns))
 }
 
-/// Sleeps again and again; each time the clock is read just before and just after. Their time is the number of sleeps times
-/// the median: a single sleep that another program delays by some milliseconds would double the mean of short ones.
+/// Sleeps repeatedly and reads the clock just before and just after each sleep. The total time is the number of sleeps times the
+/// median: one sleep that another program delays by some milliseconds would double the mean of short sleeps.
 fn time_sleeps(
     length: Duration,
     sleeper: &Sleeper,
@@ -216,7 +218,7 @@ fn ended_early(name: &str, length: Duration, by_ns: u64) -> CaseError {
     CaseError::Failed(format!("{name} of {length} ended {by_ns} ns too early"))
 }
 
-/// The system's monotonic clock: the one that sleeps go by.
+/// Current time in ns of the system's monotonic clock, which the sleeps use.
 fn now_ns() -> u64 {
     (os_clocks()[0].read)()
 }
@@ -239,10 +241,10 @@ fn report(round: &mut Round, overshoots: &Overshoots, may_end_early: bool) {
     }
 }
 
-/// The length in ms, for calls that take no shorter times.
+/// Converts the length to ms, for calls that take whole milliseconds.
 ///
 /// # Errors
-/// `Unsupported` if it is not a whole number of ms.
+/// `Unsupported` if the length is not a whole number of ms.
 pub fn in_ms(length: Duration, call: &str) -> Result<u32, CaseError> {
     let is_whole = !length.is_zero() && length.subsec_nanos().is_multiple_of(1_000_000);
     match u32::try_from(length.as_millis()) {
@@ -291,7 +293,7 @@ mod tests {
     #[test]
     fn a_sleep_that_ends_early_is_an_error_or_counted() {
         let nothing = |_: Duration, _: u64| Ok(());
-        // Longer than two readings of the clock can take.
+        // The length is longer than two clock reads can take.
         let long = Duration::from_secs(3_600);
         let result = time_sleeps(long, &sleeper(false), nothing);
         let Err(CaseError::Failed(text)) = result else { panic!("not an error") };

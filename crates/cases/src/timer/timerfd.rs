@@ -1,7 +1,7 @@
 use super::sleep;
 use crate::{Case, Only, on_linux};
 
-/// A timer that an event loop can wait for.
+/// Sleeping with a timerfd, which an event loop can wait for.
 pub const CASE: Case = Case {
     operation: "One timerfd_settime that arms a timer once, and one read that waits until it expires. Such timers \
                 have no slack.",
@@ -30,7 +30,7 @@ pub const CASE: Case = Case {
                 },
             };
             let mut expiries = 0u64;
-            // SAFETY: the times are valid; the old ones are not asked for; a timer gives 8 bytes.
+            // SAFETY: the times are valid; the old ones are not requested; reading a timer returns 8 bytes.
             let bytes = unsafe {
                 if libc::timerfd_settime(fd, 0, &once, std::ptr::null_mut()) != 0 {
                     return Err(CaseError::last_os_error("timerfd_settime"));

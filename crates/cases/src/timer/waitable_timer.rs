@@ -4,7 +4,7 @@ use super::sleep::IN_MS;
 use super::{ALL_LENGTHS, BY_TICKS, PARAMS, metrics};
 use crate::{Case, on_windows};
 
-/// A timer that a thread waits for like for any object.
+/// Sleeping with a waitable timer.
 pub const CASE: Case = Case {
     operation: "One SetWaitableTimer that arms a timer once, and one WaitForSingleObject until it is signalled. It \
                 is signalled at a tick of the system's timer, which may be early.",
@@ -16,7 +16,7 @@ pub const CASE: Case = Case {
     ..Case::new("timer", "waitable-timer").on_windows()
 };
 
-/// The most exact timer of Windows.
+/// Sleeping with a high-resolution timer, the most accurate of Windows.
 pub const HIGH_RESOLUTION: Case = Case {
     name: "waitable-timer-high-resolution",
     operation: "The same with a timer made with CREATE_WAITABLE_TIMER_HIGH_RESOLUTION (Windows 10 1803), which does \
@@ -49,20 +49,20 @@ fn run(params: &Params, round: &mut Round, resolution: Resolution) -> Result<(),
             Resolution::Ordinary => 0,
             Resolution::High => CREATE_WAITABLE_TIMER_HIGH_RESOLUTION,
         };
-        // SAFETY: a timer without name and with the usual security, which a wait resets.
+        // SAFETY: a timer without a name and with default security, which a wait resets.
         let handle = unsafe { CreateWaitableTimerExW(null(), null(), flags, TIMER_ALL_ACCESS) };
         if handle.is_null() {
             let reason = std::io::Error::last_os_error();
-            // Versions that do not know the flag call it an invalid parameter.
+            // Versions of Windows without the flag report an invalid parameter.
             return Err(CaseError::Unsupported(format!("CreateWaitableTimerExW: {reason}")));
         }
-        // SAFETY: the handle was just opened and is owned by nothing else.
+        // SAFETY: the handle was just opened and has no other owner.
         let timer = unsafe { OwnedHandle::from_raw_handle(handle) };
         let handle = timer.as_raw_handle();
         let sleeper =
             super::Sleeper { name: "a waitable timer", syscalls: 2.0, may_end_early: true };
         super::measure(params, round, sleeper, |length, _| {
-            // In units of 100 ns; negative times are relative.
+            // The time is in units of 100 ns; negative times are relative.
             let due = -(length.as_nanos().div_ceil(100) as i64);
             // SAFETY: the handle is an open timer; there is no completion routine.
             let waited = unsafe {

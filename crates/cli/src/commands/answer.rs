@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use analysis::{Answer, Candidate, Choice, Within};
 use cases::concurrency::LIST;
+use cases::concurrency::choice::{Answer, Candidate, Choice, Within};
 use cases::concurrency::limits::Limits;
 use measure::count::parse_duration;
 use results::Document;
@@ -19,13 +19,13 @@ pub const WITHIN: &str = "within";
 /// The choice among the candidates of a run of `oscost concurrency`; `None` for other runs.
 pub fn choice_of(document: &Document) -> Option<Choice> {
     let goal = match document.run.asked.get(GOAL)?.as_str() {
-        "elapsed" => analysis::Goal::Elapsed,
-        "turnaround" => analysis::Goal::Turnaround,
-        "worst" => analysis::Goal::WorstTurnaround,
-        "foreground" => analysis::Goal::ForegroundDelay,
+        "elapsed" => cases::concurrency::choice::Goal::Elapsed,
+        "turnaround" => cases::concurrency::choice::Goal::Turnaround,
+        "worst" => cases::concurrency::choice::Goal::WorstTurnaround,
+        "foreground" => cases::concurrency::choice::Goal::ForegroundDelay,
         _ => return None,
     };
-    Some(analysis::choose(&document.results, goal))
+    Some(cases::concurrency::choice::choose(&document.results, goal))
 }
 
 /// The choice as text and a table.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cases::{Case, Extent};
+use catalog::{Case, Extent};
 use measure::Metric;
 use measure::cycles::{Latency, Timebase};
 use platform::machine::{Group, describe, line};
@@ -34,7 +34,7 @@ const EXTENDED: &str = "Measured only with --full, or if a filter names it or it
 
 fn card(case: &Case) -> Card {
     let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
-    let param = |param: &cases::Param| CardParam {
+    let param = |param: &catalog::Param| CardParam {
         name: param.name.to_owned(),
         meaning: meaning(param),
         default: owned(param.default),
@@ -49,20 +49,20 @@ fn card(case: &Case) -> Card {
         operation: case.operation.to_owned(),
         unit: "ns/op".to_owned(),
         better: Direction::Lower,
-        comparable_to: match cases::is_beyond(case, Extent::Ordinary) {
+        comparable_to: match catalog::is_beyond(case, Extent::Ordinary) {
             true => format!("{} {EXTENDED}", case.comparable_to),
             false => case.comparable_to.to_owned(),
         },
         params: case.params.iter().map(param).collect(),
-        needs: owned(&cases::needs_of(case)),
+        needs: owned(&catalog::needs_of(case)),
         metrics: case.metrics.iter().map(metric).collect(),
         unsupported: case.missing_here().map(str::to_owned),
     }
 }
 
 /// The meaning of a parameter, with the values that are measured only on request.
-fn meaning(param: &cases::Param) -> String {
-    let cases::Takes::Words(further) = param.takes else { return param.meaning.to_owned() };
+fn meaning(param: &catalog::Param) -> String {
+    let catalog::Takes::Words(further) = param.takes else { return param.meaning.to_owned() };
     let known = [param.default, param.full].concat();
     let further: Vec<&str> = further.iter().copied().filter(|word| !known.contains(word)).collect();
     match further[..] {

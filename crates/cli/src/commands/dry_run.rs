@@ -22,7 +22,7 @@ pub fn show(plan: &Plan, systems: &[&str], json: bool) -> anyhow::Result<()> {
     let longest_ms = measuring_ms + starts * START_MS;
     if json {
         let points = plan.points.iter().map(|point| {
-            let missing = cases::find(&point.case).and_then(|case| case.missing_here());
+            let missing = catalog::find(&point.case).and_then(|case| case.missing_here());
             json!({"case": point.case, "params": point.params, "unsupported_here": missing})
         });
         let document = json!({
@@ -35,7 +35,7 @@ pub fn show(plan: &Plan, systems: &[&str], json: bool) -> anyhow::Result<()> {
     }
     let mut text = String::new();
     for point in &plan.points {
-        let missing = cases::find(&point.case).and_then(|case| case.missing_here());
+        let missing = catalog::find(&point.case).and_then(|case| case.missing_here());
         let missing = missing.map(|reason| format!("   unsupported here: {reason}"));
         text.push_str(&format!("{}{}\n", point.label(), missing.unwrap_or_default()));
     }

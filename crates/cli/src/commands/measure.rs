@@ -123,7 +123,7 @@ pub fn show_results(
     page: &Page,
 ) -> anyhow::Result<()> {
     let choice = choice_of(document);
-    let ranking = analysis::rank_commands(document);
+    let ranking = cases::time::rank_commands(document);
     if form == Form::Json {
         return match (choice, ranking) {
             (None, None) => print(&results::to_json(document)),
@@ -137,7 +137,7 @@ pub fn show_results(
     match choice {
         Some(choice) => print(&in_words(&choice, document))?,
         None if is_summarised(document, form) => {
-            return print(&summary(document, cases::AREAS, took, page));
+            return print(&summary(document, catalog::areas(), took, page));
         }
         None => {
             print(&results_tables(&document.results, page))?;

@@ -1,6 +1,6 @@
 //! The commands of a run compared, as JSON.
 
-use analysis::{Ranked, Ranking};
+use cases::time::{Ranked, Ranking};
 use results::Document;
 use serde_json::{Value, json};
 

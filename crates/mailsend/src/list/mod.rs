@@ -129,7 +129,7 @@ impl List {
     /// Reads one record; for several use [`List::reader`].
     ///
     /// # Errors
-    /// As [`Reader::record`].
+    /// See [`Reader::record`].
     pub fn record(&self, number: u32) -> io::Result<Recipient> {
         self.reader().record(number)
     }

@@ -1,4 +1,4 @@
-//! Takes all workers of a group through the phases of a round, and tests that the lock excluded.
+//! Takes all workers of a group through the phases of a round, and verifies mutual exclusion.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use super::state::{SharedState, phase};
 use crate::round::{Mode, RoundOrder};
 use crate::time::Stopwatch;
 
-/// How long sampling continues beyond its time until each worker has finished its first batch: under an unfair lock, or
-/// a fair one whose next waiter does not run, that can be long.
+/// Maximum time that sampling continues beyond its usual time until each worker has finished its first batch, which takes
+/// long under an unfair lock, or a fair one whose next waiter does not run.
 const FIRST_BATCH_AT_MOST: Duration = Duration::from_secs(3);
-/// How long hand-overs are timed, and how long the first is waited for: where workers that spin share a CPU, one can take
-/// several time slices.
+/// Time for hand-overs, and maximum time for the first: one can take several time slices where spinning workers share a
+/// CPU.
 const HAND_OVERS_AT_MOST: Duration = Duration::from_millis(10);
 const FIRST_HAND_OVER_AT_MOST: Duration = Duration::from_millis(200);
-/// The longest that starting, or ending a batch, may take before the round is given up.
+/// Time limit for the start, and for the end of a batch, after which the round fails.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Takes the worker group through its phases, with that of hand-overs if asked.
+/// Takes the worker group through its phases; through those of hand-overs if `hands_over`.
 pub(super) fn coordinate(
     order: &RoundOrder,
     state: &SharedState,
@@ -34,13 +34,13 @@ pub(super) fn coordinate(
     wait_for(&state.gathered, all, "gathering", state, children)?;
     state.phase.store(phase::MEASURE, Ordering::Release);
     if order.mode == Mode::Sample {
-        // A single worker has enough samples sooner.
+        // A single worker has enough samples after a third of the time.
         let usual = Duration::from_millis(order.limit_ms);
         let alone = worker_group.workers == 1;
         std::thread::sleep(if alone { usual / 3 } else { usual.max(worker_group.time) });
         let _ = wait_until(&state.begun, all, FIRST_BATCH_AT_MOST);
     } else {
-        // Counting ends by itself after `COUNTED_PAIRS` pairs, or when time is up.
+        // Workers end counting after `COUNTED_PAIRS` pairs, or when time is up.
         let _ = wait_until(&state.measured, all, Duration::from_millis(order.limit_ms * 4));
     }
     state.phase.store(phase::STOP, Ordering::Release);

@@ -1,8 +1,8 @@
-//! Times the hand-over of a lock from one worker to another one that waits for it, in a phase of its own after the batches.
+//! Times the hand-over of a lock from one worker to a waiting one, in a phase of its own after the batches.
 //!
-//! In the batches a worker comes back at once, and with most locks takes the lock again before the waiting worker, which has to
-//! be woken, is there. Here a holder releases the lock only when another worker has waited for some time, so that a waiter
-//! that gives up spinning sleeps; and it comes back only when another has the lock.
+//! In the batches a worker requests the lock again at once, and with most locks gets it before the waiting worker has woken
+//! up. In this phase a holder releases the lock only when another worker has waited for some time, so that a waiter that
+//! gives up spinning sleeps, and requests it again only when another worker has it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -10,19 +10,20 @@ use crate::stats::median;
 use crate::survey::cost_of;
 use crate::time::{Clock, Nanoseconds, Ticks};
 
-/// Hand-overs of a round.
+/// Number of hand-overs of a round.
 const ENOUGH: usize = 16;
-/// How long a worker has waited when the lock is handed over to it: locks that spin before they sleep do so for less.
+/// Minimum wait of a worker before the lock is handed over to it: longer than locks spin before they sleep.
 pub(super) const WAITED: Nanoseconds = Nanoseconds::new(20_000.0);
 
 /// The hand-overs of a round, in the memory that its workers share.
 #[derive(Default)]
 pub(super) struct HandOvers {
-    /// Number of hand-overs to a worker that waited; from [`HandOvers::ENOUGH`] on they are not stored.
+    /// Number of hand-overs to a worker that waited; those beyond [`HandOvers::ENOUGH`] are not stored.
     pub made: AtomicU32,
-    /// Their times in ns, as bits.
+    /// Times of the hand-overs in ns, as bits.
     times: [AtomicU32; ENOUGH],
-    /// The number of the worker that released the lock last, plus one, and when it did so. Only the holder changes them.
+    /// Number of the worker that released the lock last, plus one, and the time of the release. Only the holder changes
+    /// them.
     releaser: AtomicU32,
     released: AtomicU64,
 }
@@ -31,8 +32,8 @@ impl HandOvers {
     /// The number of hand-overs after which the phase ends.
     pub const ENOUGH: u32 = ENOUGH as u32;
 
-    /// The clock of the stamps: the stamps of one hand-over are taken on two CPUs, and the system keeps this clock the same on
-    /// all of them.
+    /// The clock of the time stamps. The two stamps of a hand-over are taken on two CPUs, and the system keeps this clock
+    /// the same on all of them.
     pub fn clock() -> Clock {
         Clock::monotonic()
     }
@@ -41,13 +42,13 @@ impl HandOvers {
         self.releaser.load(Ordering::Acquire) == worker as u32 + 1
     }
 
-    /// Called by the holder immediately before it releases the lock.
+    /// Records a release; the holder calls this immediately before it.
     pub fn release(&self, worker: usize) {
         self.releaser.store(worker as u32 + 1, Ordering::Release);
         self.released.store(Self::clock().now().0, Ordering::Release);
     }
 
-    /// Called by a worker that has acquired the lock `now`, for which it had waited since `since`.
+    /// Records that `worker` acquired the lock at `now`, having waited since `since`.
     pub fn acquire(&self, worker: usize, since: Ticks, now: Ticks) {
         let released = Ticks(self.released.load(Ordering::Acquire));
         let is_first = self.releaser.load(Ordering::Acquire) == 0;
@@ -62,7 +63,7 @@ impl HandOvers {
         self.releaser.store(0, Ordering::Release);
     }
 
-    /// The median of their times, without that of reading the clock; `None` if none was made.
+    /// The median time of a hand-over, without the cost of a clock reading; `None` without hand-overs.
     pub fn median(&self) -> Option<Nanoseconds> {
         let made = (self.made.load(Ordering::Acquire) as usize).min(ENOUGH);
         let time = |bits: &AtomicU32| f32::from_bits(bits.load(Ordering::Acquire)).into();
@@ -87,7 +88,7 @@ mod tests {
     use crate::worker_group::{HANDOVER_TO_WAITER, Operations, Task, WorkerGroup, WorkerPlace};
     use crate::{CaseError, Round, RoundOrder};
 
-    /// A mutex that is known to the new holder only after a while.
+    /// A mutex whose new holder learns of it only after a while.
     struct Late(Mutex<()>, Duration);
 
     impl Late {
@@ -119,7 +120,7 @@ mod tests {
         }
     }
 
-    /// A lock that keeps nobody waiting.
+    /// A lock that never blocks.
     struct Nothing;
 
     impl Task<()> for Nothing {
@@ -194,7 +195,7 @@ mod tests {
         let now = || HandOvers::clock().now();
         hand_overs.acquire(0, long_ago, now());
         hand_overs.release(0);
-        // Again the same worker; one that did not wait; one that did.
+        // The same worker again; a worker that did not wait; one that did.
         hand_overs.acquire(0, long_ago, now());
         hand_overs.release(0);
         hand_overs.acquire(1, now(), now());

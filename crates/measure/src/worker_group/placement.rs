@@ -5,7 +5,7 @@ use std::time::Duration;
 use platform::CaseError;
 use platform::topology::{self, Distance};
 
-/// The most workers a worker group may have: two per CPU of the largest machines.
+/// Maximum number of workers of a group: two per CPU of the largest machines.
 pub const WORKERS_AT_MOST: usize = 1024;
 
 /// The workers of one round.
@@ -15,22 +15,22 @@ pub struct WorkerGroup {
     pub workers: usize,
     /// Whether they are forked processes rather than threads.
     pub processes: bool,
-    /// The CPUs that they run on.
+    /// The CPUs of the workers.
     pub place: WorkerPlace,
-    /// How long several of them go on in a round of samples, if that is longer than the round's usual time.
+    /// Minimum time for which several workers take samples; the round's usual time if that is longer.
     pub time: Duration,
 }
 
 /// The CPUs that the workers of a worker group run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerPlace {
-    /// All on one CPU.
+    /// All workers on one CPU.
     Same,
-    /// One on each CPU in turn.
+    /// One worker on each CPU in turn.
     Spread,
-    /// Chosen by the scheduler.
+    /// CPUs chosen by the scheduler.
     Unpinned,
-    /// In turn on CPUs that are this far apart.
+    /// CPUs at this distance, in turn.
     Apart(Distance),
 }
 
@@ -38,7 +38,7 @@ impl WorkerPlace {
     /// The CPUs among `allowed` that it uses, the first worker's last.
     ///
     /// # Errors
-    /// `Unsupported` with the reason if there are no two CPUs this far apart.
+    /// `Unsupported` if no two CPUs are at the requested distance.
     pub fn cpus(self, allowed: &[usize]) -> Result<Vec<usize>, CaseError> {
         match self {
             Self::Same | Self::Spread | Self::Unpinned => Ok(allowed.to_vec()),
@@ -52,16 +52,16 @@ impl WorkerPlace {
 }
 
 impl WorkerGroup {
-    /// Whether several of its workers run on one core.
+    /// Whether several workers run on one core.
     pub(super) fn shares_core(&self) -> bool {
         self.workers > 1 && self.place == WorkerPlace::Apart(Distance::Thread)
     }
 
-    /// The CPU of worker `number`; `None` if it may move.
+    /// The CPU of worker `number`; `None` if the worker may move.
     pub(super) fn cpu_of(&self, number: usize, cpus: &[usize]) -> Option<usize> {
         match self.place {
             WorkerPlace::Same => cpus.last().copied(),
-            // From the last down, so that a single worker has the CPU of all other single measurements.
+            // The order is descending, so that a single worker has the CPU of all other single measurements.
             WorkerPlace::Spread | WorkerPlace::Apart(_) => {
                 Some(cpus[cpus.len() - 1 - number % cpus.len()])
             }
@@ -69,7 +69,7 @@ impl WorkerGroup {
         }
     }
 
-    /// Number of CPUs that it keeps busy.
+    /// Number of CPUs that the group keeps busy.
     pub(super) fn busy(&self, cpus: &[usize]) -> usize {
         match self.place {
             WorkerPlace::Same => 1,

@@ -13,12 +13,12 @@ use crate::record::Series;
 use crate::round::RoundOrder;
 use crate::sentinel::Reading;
 
-/// The most samples a worker keeps.
+/// Maximum number of samples that a worker stores.
 const SAMPLES_AT_MOST: usize = 256;
 
-/// The phase of the round that the worker group is in.
+/// The phases of a round with a worker group.
 pub(super) mod phase {
-    // 0: the workers join.
+    // In phase 0 the workers join.
     /// Operations are timed or counted.
     pub const MEASURE: u32 = 1;
     /// The last batch ends.
@@ -37,15 +37,16 @@ pub(super) mod phase {
 pub(super) struct Slot {
     samples: [AtomicU32; SAMPLES_AT_MOST],
     readings: [[AtomicU32; 3]; SAMPLES_AT_MOST + 1],
-    /// Number of samples. Only those of the last batch length are stored: the batch may grow at the beginning.
+    /// Number of samples. Only those of the final batch length are stored: the batch may grow at the beginning.
     kept: AtomicU32,
     batch: AtomicU64,
     pub operations: AtomicU64,
     pub busy_ns: AtomicU64,
-    /// When it began to wait in the phase of hand-overs, in ticks of their clock; 0 while it does not wait.
+    /// When the worker began to wait in the phase of hand-overs, in ticks of [`HandOvers::clock`]; 0 while it does not
+    /// wait.
     pub waits_since: AtomicU64,
     pub checked: AtomicU64,
-    /// System calls, switches (two kinds), faults, instructions, cycles, each plus one; 0: unknown.
+    /// Counts plus one, 0 if unknown: system calls, voluntary and involuntary switches, faults, instructions, cycles.
     counts: [AtomicU64; 6],
     /// Numbers of system calls with their counts.
     calls: [[AtomicU64; 2]; 16],
@@ -54,7 +55,7 @@ pub(super) struct Slot {
 /// The memory that coordinator and workers share.
 pub(super) struct SharedState {
     pub phase: AtomicU32,
-    /// Number of workers that have joined; the next ones count those that have come to the start, finished their first
+    /// Number of workers that have joined. The next fields count workers that have come to the start, finished their first
     /// batch, finished measuring, made their last hand-over, and left.
     pub gathered: AtomicU32,
     pub started: AtomicU32,
@@ -62,13 +63,13 @@ pub(super) struct SharedState {
     pub measured: AtomicU32,
     pub handed_over: AtomicU32,
     pub left: AtomicU32,
-    /// The hand-overs that were timed.
+    /// The timed hand-overs.
     pub hand_overs: HandOvers,
     /// A counter that only the lock under test protects.
     pub unprotected: AtomicU64,
-    /// Number of a worker that could not join, plus one; 0 if all could.
+    /// Number of a worker that could not join, plus one; 0 if all joined.
     pub refused: AtomicU32,
-    /// One per worker.
+    /// One slot for each worker.
     pub slots: Shared<[Slot]>,
 }
 
@@ -130,9 +131,8 @@ impl Slot {
         }
     }
 
-    /// The operations of a worker among others outside of the stored batches, as one sample: the batches while their
-    /// length grew, and the one in which the workers were stopped. With it, the samples cover all operations and all
-    /// time of the rate.
+    /// One sample of the operations outside of the stored batches: the batches while their length grew, and the one in
+    /// which the workers were stopped. With this sample the series covers all operations and all time of the rate.
     pub fn rest(&self, kept: &Series) -> Option<Series> {
         let batches = kept.samples.len() as u64;
         let operations = self.operations.load(Ordering::Acquire);
@@ -158,7 +158,7 @@ impl Slot {
         self.kept.store(kept as u32, Ordering::Release);
     }
 
-    /// Stores what the untimed pass counted.
+    /// Stores the counts of the untimed pass.
     pub fn keep_counts(&self, counts: &Counts) {
         let known = [
             counts.syscalls,
@@ -177,7 +177,7 @@ impl Slot {
         }
     }
 
-    /// What the untimed pass counted.
+    /// The counts of the untimed pass.
     pub fn counts(&self) -> Counts {
         let known = |at: usize| self.counts[at].load(Ordering::Acquire).checked_sub(1);
         let mut calls = CallCounts::default();

@@ -19,11 +19,11 @@ use crate::work::align_code;
 
 /// A batch among several workers: long compared with the 2 us in which a worker runs its sentinel and does not contend.
 const CONTENDED_BATCH: Nanoseconds = Nanoseconds::new(100_000.0);
-/// How long a worker that is ready waits for the others before it starts.
+/// Maximum time that a ready worker waits for the others before it starts.
 const START_TOGETHER_WITHIN: Nanoseconds = Nanoseconds::new(1_000_000.0);
-/// Pairs a worker makes at most in the untimed pass.
+/// Maximum number of pairs that a worker makes in the untimed pass.
 const COUNTED_PAIRS: u64 = 10_000;
-/// Increments by each worker in the test of exclusion, unless that takes too long.
+/// Minimum number of increments by each worker in the test of exclusion, unless that takes too long.
 const CHECKS_AT_LEAST: u64 = 64;
 const CHECKS_AT_MOST: u64 = 100_000;
 const LONG_CHECK: Nanoseconds = Nanoseconds::new(200e6);
@@ -31,13 +31,13 @@ const LONG_CHECK: Nanoseconds = Nanoseconds::new(200e6);
 /// How the operations of several workers relate to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operations {
-    /// Only one worker may be inside at a time, which is tested.
+    /// Only one worker may be inside at a time, which is verified.
     Exclusive,
-    /// They may run at the same time.
+    /// Workers may be inside at the same time.
     Parallel,
 }
 
-/// What each worker does. `W` is the state of one worker, made by itself.
+/// The work of each worker. `W` is the state of one worker, which the worker makes itself.
 pub trait Task<W>: Sync {
     /// How the operations relate to each other.
     const OPERATIONS: Operations;
@@ -46,12 +46,12 @@ pub trait Task<W>: Sync {
     fn join(&self, number: usize) -> Result<W, CaseError>;
     /// The measured operation.
     fn operate(&self, worker: &mut W);
-    /// Whether the hand-overs from one worker to the next are timed too: of exclusive operations for which workers wait.
+    /// Whether hand-overs from one worker to the next are timed too, for exclusive operations whose workers wait.
     fn hands_over(&self) -> bool {
         false
     }
-    /// The operation again, with `inside` called where only one worker may be at a time. Needed only where operations
-    /// are exclusive: one that does not call `inside` fails the test of exclusion.
+    /// Carries out the operation, and calls `inside` where only one worker may be at a time. Required of exclusive
+    /// operations, for the test of exclusion.
     fn exclusively(&self, _worker: &mut W, _inside: impl FnMut()) {}
 }
 
@@ -75,7 +75,7 @@ impl<T> Worker<'_, T> {
         self.state.phase.load(Ordering::Acquire)
     }
 
-    /// Sleeps until a phase begins: a thread that keeps yielding takes time from those that still work.
+    /// Sleeps until a phase begins: a yielding thread would take CPU time from workers that still work.
     fn wait_for_phase(&self, phase: u32) {
         while self.phase() < phase {
             std::thread::sleep(Duration::from_micros(50));
@@ -114,7 +114,7 @@ impl<T> Worker<'_, T> {
             self.state.handed_over.fetch_add(1, Ordering::AcqRel);
         }
         self.wait_for_phase(phase::CHECK);
-        // Its length varies, which would spoil the difference of two rounds.
+        // The test's length varies, which would spoil the difference of two rounds that the coordinator counts.
         if T::OPERATIONS == Operations::Exclusive && !self.order.mode.is_counted_outside() {
             self.check(&mut own);
         }
@@ -122,8 +122,8 @@ impl<T> Worker<'_, T> {
         Ok(())
     }
 
-    /// Workers wake up one after the other: the first ones wait briefly for the rest, so that they contend from the first
-    /// operation on.
+    /// Waits briefly for the other workers, which wake up one after the other, so that all contend from the first operation
+    /// on.
     fn start_together(&self) {
         self.state.started.fetch_add(1, Ordering::AcqRel);
         let watch = Stopwatch::start();
@@ -141,9 +141,8 @@ impl<T> Worker<'_, T> {
         }
     }
 
-    /// Times batches until the phase `STOP`. Among several workers the batch grows to its length meanwhile, so that a lock
-    /// under which one pair can take milliseconds does not begin with thousands of pairs; if pairs become that slow only
-    /// later, the last batch is cut short.
+    /// Times batches until the phase `STOP`. Among several workers the batch grows to its length meanwhile, since a pair
+    /// can take milliseconds under some locks; if pairs become that slow only later, the last batch is cut short.
     fn sample(&self, sampler: &mut Sampler, mut operate: impl FnMut()) -> Result<(), CaseError> {
         let contended = self.worker_group.workers > 1;
         let left_out = Cell::new(0);
@@ -176,7 +175,7 @@ impl<T> Worker<'_, T> {
                 sampler.end_with(done);
                 break;
             }
-            // Among several workers a batch may have been long only because it had to wait.
+            // A batch among several workers may have been long only because it had to wait.
             if contended && sampler.falls_short(took) {
                 shorter = Some(sampler.take_series());
                 sampler.grow_batch(took)?;
@@ -212,8 +211,8 @@ impl<T> Worker<'_, T> {
         self.slot().operations.store(operations, Ordering::Release);
     }
 
-    /// Increments, inside, a counter that only the lock protects, slowly enough that a second worker inside shows:
-    /// between its load and its store there is work, and in every 16th increment a sleep.
+    /// Increments a counter that only the lock protects, so slowly that a second worker inside would be detected: between
+    /// load and store there is work, and in every 16th increment a sleep.
     fn check<W>(&self, own: &mut W)
     where
         T: Task<W>,

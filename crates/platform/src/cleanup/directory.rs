@@ -1,40 +1,40 @@
-//! The one directory a worker may create, with many files in it: only what it created is ever removed.
+//! The one directory a worker may create, for many files: only files and directories of known names are ever removed.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "oscost-files-";
 
-/// The longest name of a file or directory in it: that of most file systems.
+/// Maximum length of a name, in bytes: the limit of most file systems.
 pub const LONGEST_NAME: usize = 255;
 
-/// How deep directories in it may lie: one for all of them, and its branches within each other.
+/// Maximum depth of directories: one home and its nested branches.
 const DEEPEST: usize = 40;
 
-/// A new directory. It is removed with all files in it when this is dropped, or else by a sweep.
+/// A worker's directory. Dropping it removes it with all its files; after a kill, a sweep does.
 ///
-/// A file system that spreads directories goes by how many there are in each of its parts: it puts the next one where one was
-/// just removed, beside what is left of its files; see [`crate::filesystem::spread_directories_of`].
+/// Some file systems spread directories over their parts by the number of directories in each, and put a new one where one
+/// was just removed, beside the remains of its files; see [`crate::filesystem::spread_directories_of`].
 ///
-/// Only files with names of [`Directory::file`] and directories with names of [`Directory::branch`] are removed; other
-/// entries stay, and no link is followed.
+/// Only files named by [`Directory::file`] and directories named by [`Directory::branch`] are removed; other entries stay,
+/// and no link is followed.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// A lock that shows that this process is alive.
+    /// A lock, held while this process is alive.
     _hold: Option<std::fs::File>,
-    /// Whether the directory for all files stays, empty.
+    /// Whether the home directory is kept, empty, when this is dropped.
     home_stays: bool,
 }
 
 impl Directory {
-    /// A new one in `parent`, named with this process's pid.
+    /// Creates the directory in `parent`; its name contains this process's pid.
     ///
     /// # Errors
-    /// Those of mkdir(2).
+    /// Errors of mkdir(2).
     pub fn new_in(parent: &Path) -> io::Result<Self> {
         let path = path_of(parent, std::process::id());
-        // Of an earlier process with the same pid.
+        // The directory may be of an earlier process with the same pid.
         let _ = remove(&path, Held::Perhaps);
         os::make(&path)?;
         let hold = os::hold(&path);
@@ -42,34 +42,33 @@ impl Directory {
         Ok(Self { path, _hold: hold, home_stays: false })
     }
 
-    /// The name of a directory in it for all files, which no process before had: where a file system puts it may
-    /// go by the name.
+    /// The name of a home, a directory for all files, which no earlier process had: a file system may place a directory by
+    /// its name.
     pub fn home() -> String {
         format!("d{}", std::process::id())
     }
 
-    /// Only what is in the [`Directory::home`] is removed when this is dropped, and the rest by a sweep: so long the file system
-    /// puts others elsewhere.
+    /// Keeps the home directory, empty, until a sweep: while it exists, the file system puts other directories elsewhere.
     pub fn keep_home(&mut self) {
         self.home_stays = true;
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The name of a file in it: `f` or `g` and a number.
+    /// The name of a file: `f` or `g` and a number.
     pub fn file(renamed: bool, number: usize) -> String {
         format!("{}{number:07}", if renamed { 'g' } else { 'f' })
     }
 
-    /// The name of a file in it that has this length, at most [`LONGEST_NAME`].
+    /// The name of a file, `length` bytes long, at most [`LONGEST_NAME`].
     pub fn file_of_length(length: usize) -> String {
         format!("f{:0width$}", 1, width = length.clamp(2, LONGEST_NAME) - 1)
     }
 
-    /// The name of a directory in it: `d` and a number.
+    /// The name of a branch, a directory within the home: `d` and a number.
     pub fn branch(number: usize) -> String {
         format!("d{number:03}")
     }
@@ -85,12 +84,12 @@ impl Drop for Directory {
     }
 }
 
-/// What is known of the process that created a directory.
+/// Whether the creator of a directory may still use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
-    /// It has ended, or is this one.
+    /// The process has ended, or is this one.
     No,
-    /// It may be alive in another container.
+    /// The process may be alive in another container.
     Perhaps,
 }
 
@@ -99,19 +98,19 @@ pub fn path_of(parent: &Path, pid: u32) -> PathBuf {
     parent.join(format!("{PREFIX}{pid}"))
 }
 
-/// The process that created a directory of that name.
+/// The pid in the name of a worker's directory.
 pub fn pid_in(name: &str) -> Option<u32> {
     let digits = name.strip_prefix(PREFIX)?;
     let pid = digits.parse().ok()?;
     (format!("{pid}") == digits).then_some(pid)
 }
 
-/// Whether a file in such a directory was created by its process.
+/// Whether a file of this name was created by a worker.
 fn is_file(name: &[u8]) -> bool {
     is_named(name, b"fg")
 }
 
-/// Whether a directory in such a directory was created by its process.
+/// Whether a directory of this name was created by a worker.
 fn is_branch(name: &[u8]) -> bool {
     is_named(name, b"d")
 }
@@ -122,8 +121,8 @@ fn is_named(name: &[u8], first: &[u8]) -> bool {
     name.len() <= LONGEST_NAME && name.first().is_some_and(|c| first.contains(c)) && is_number
 }
 
-/// Removes from a directory what its process created, and the directory if it is empty then. Removes nothing if it is not
-/// such a directory, or is locked.
+/// Removes a worker's files and branches from the directory `path`, and the directory if it is then empty. Removes nothing
+/// if `path` is not a worker's directory, or is locked.
 ///
 /// # Errors
 /// If something could not be removed, or is left.
@@ -149,7 +148,8 @@ mod os {
         DirBuilder::new().mode(0o700).create(path)
     }
 
-    /// A lock that ends with the process, also if that has another pid here; `None` where there are no such locks.
+    /// Locks the directory until the process ends, also if it has another pid in its container; `None` where there are no
+    /// such locks.
     pub fn hold(path: &Path) -> Option<File> {
         let opened = OpenOptions::new().read(true).custom_flags(DIRECTORY).open(path).ok()?;
         opened.try_lock().ok().map(|()| opened)
@@ -172,7 +172,7 @@ mod os {
         done(unsafe { libc::rmdir(path.as_ptr()) })
     }
 
-    /// Removes what is in the directory for all files.
+    /// Removes a worker's files and branches from its home.
     pub fn clear(home: &Path) -> io::Result<()> {
         let opened = OpenOptions::new().read(true).custom_flags(DIRECTORY).open(home)?;
         empty(opened.into(), DEEPEST - 1)
@@ -182,7 +182,7 @@ mod os {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Removes what was made in a directory, with branches so deep.
+    /// Removes a worker's files and branches from `directory`, down to `depth` levels of branches.
     fn empty(directory: OwnedFd, depth: usize) -> io::Result<()> {
         let mut entries = Entries::of(directory)?;
         // No system guarantees to return names that follow a removed one.
@@ -284,7 +284,7 @@ mod os {
         fs::remove_dir(path)
     }
 
-    /// Removes what is in the directory for all files.
+    /// Removes a worker's files and branches from its home.
     pub fn clear(home: &Path) -> io::Result<()> {
         empty(home, DEEPEST - 1)
     }
@@ -294,7 +294,8 @@ mod os {
             let entry = entry?;
             let (name, kind) = (entry.file_name(), entry.file_type()?);
             let name = name.as_encoded_bytes();
-            // An entry that cannot be removed, such as a branch with files of others, does not keep the rest.
+            // Errors are ignored: an entry that cannot be removed, such as a branch with a user's files, must not keep the
+            // rest.
             if kind.is_file() && is_file(name) {
                 let _ = fs::remove_file(entry.path());
             } else if kind.is_dir() && depth > 0 && is_branch(name) {
@@ -343,7 +344,7 @@ mod tests {
         assert_eq!(fs::read_dir(&parent.0).unwrap().count(), 0);
     }
 
-    /// Trials of thousands of files were 3 to 9 times as slow where the one before had been: ext4 put them there.
+    /// Trials of thousands of files took 3 to 9 times as long where ext4 put their directory in the place of the last one.
     #[test]
     fn a_home_that_is_kept_stays_empty_until_a_sweep() {
         let parent = Parent::new("kept");
@@ -399,7 +400,7 @@ mod tests {
         let elsewhere = parent.0.join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
         fs::write(elsewhere.join("f0000001"), "precious").unwrap();
-        // In place of the directory, of a branch, and of a file.
+        // Links in place of the directory, of a branch, and of a file.
         let linked = path_of(&parent.0, 4_194_305);
         symlink(&elsewhere, &linked).unwrap();
         assert!(remove(&linked, Held::No).is_err());

@@ -4,33 +4,33 @@
 pub struct ProcessCounter(std::convert::Infallible);
 
 impl ProcessCounter {
-    /// Never.
+    /// Returns `None`: system calls are not counted here.
     pub fn start(_tracepoint: u64) -> Option<Self> {
         None
     }
 
-    /// Never.
+    /// Returns `None`: system calls are not counted here.
     pub fn from_exec(_tracepoint: u64) -> Option<Self> {
         None
     }
 
-    /// System calls so far.
+    /// Never called: no counter can be created.
     pub fn syscalls(&self) -> Option<u64> {
         match self.0 {}
     }
 }
 
-/// There is no tracepoint to hold here.
+/// A held tracepoint: there is none on this system.
 pub struct HeldTracepoint(std::convert::Infallible);
 
 impl HeldTracepoint {
-    /// Never.
+    /// Returns `None`: this system has no tracepoint.
     pub fn hold() -> Option<Self> {
         None
     }
 }
 
-/// There is no such tracepoint here.
+/// Returns `None`: this system has no tracepoint.
 pub fn syscall_tracepoint() -> Option<u64> {
     None
 }

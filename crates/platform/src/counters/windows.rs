@@ -10,7 +10,7 @@ pub struct ThreadCounters {
 }
 
 impl ThreadCounters {
-    /// Only page faults are counted here.
+    /// Opens the counter of page faults, the only one of Windows.
     pub fn open(_counting: SyscallCounting) -> Self {
         Self { faults_before: None }
     }
@@ -36,12 +36,12 @@ fn page_faults() -> Option<u64> {
     Some(u64::from(counters.PageFaultCount))
 }
 
-/// Windows does not report it.
+/// Returns 0: Windows does not report the switches of a thread.
 pub fn involuntary_switches() -> u64 {
     0
 }
 
-/// Windows does not report it.
+/// Returns `None`: Windows does not report the switches of a thread.
 pub fn voluntary_switches() -> Option<u64> {
     None
 }

@@ -35,9 +35,10 @@ fn ticks_per_second() -> u64 {
 
 /// The files with readings, besides `/proc/stat`.
 struct Sources {
-    /// Those of this process's control group and of its ancestors that count throttling: each counts only its own.
+    /// The `cpu.stat` of this process's control group and of those ancestors that count throttling; each counts its own
+    /// only.
     throttling: Vec<String>,
-    /// For CPU, input and output, and memory.
+    /// Pressure files of CPU, I/O, and memory.
     pressure: [Option<String>; 3],
 }
 
@@ -87,7 +88,7 @@ struct CpuTicks {
 }
 
 impl CpuTicks {
-    /// `None` if the kernel does not count stolen time, or not for all of `cpus`.
+    /// Parses `/proc/stat`; `None` if the kernel does not count stolen time, or not for all of `cpus`.
     fn of(stat: &str, cpus: &[usize]) -> Option<CpuTicks> {
         // Emulated kernels, or files mounted over it, contain only zeros.
         let counts = |ticks: &[u64; 8]| ticks.iter().any(|ticks| *ticks != 0);
@@ -105,7 +106,7 @@ impl CpuTicks {
     }
 }
 
-/// The first eight numbers; the guests' times after them are part of the first two.
+/// The first eight numbers of a line; the guests' times after them are part of the first two.
 fn columns(line: &str) -> Option<[u64; 8]> {
     let mut numbers = line.split_whitespace().map(|ticks| ticks.parse().ok());
     let mut columns = [0; 8];
@@ -115,7 +116,7 @@ fn columns(line: &str) -> Option<[u64; 8]> {
     Some(columns)
 }
 
-/// All interrupts since boot; a machine that had none does not count them.
+/// All interrupts since boot; `None` if there were none, which no machine that counts them has.
 fn interrupts(stat: &str) -> Option<u64> {
     let line = stat.lines().find_map(|line| line.strip_prefix("intr "))?;
     let all = line.split(' ').next()?.parse().ok()?;
@@ -133,17 +134,17 @@ fn throttled(stat: &str) -> Option<Duration> {
     microseconds.or_else(|| field("throttled_time").map(Duration::from_nanos))
 }
 
-/// The total of the line `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in microseconds.
+/// The total in the line `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in microseconds.
 fn pressure(text: &str) -> Option<Duration> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let total = line.split(' ').find_map(|word| word.strip_prefix("total="))?;
     total.parse().ok().map(Duration::from_micros)
 }
 
-/// The steal time of `cpus` as a share of the time in which they had work to do, while `wait` was called. Only measured
-/// if they had steal time before.
+/// The steal time of `cpus` as a share of the time in which they had work to do, while `wait` was called. `None` if they
+/// had no steal time before.
 fn stolen_share_under(tree: &Tree, cpus: &[usize], wait: impl FnOnce()) -> Option<f64> {
-    // One tick may be the rest of earlier steal time.
+    // A single tick may be the rest of earlier steal time.
     const TICKS_AT_LEAST: u64 = 2;
     let ticks = || CpuTicks::of(&tree.text("proc/stat")?, cpus);
     let before = ticks().filter(|ticks| ticks.stolen > 0)?;
@@ -224,7 +225,7 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
         ];
         let found = environment(&files, &[0]);
         assert_eq!(found.throttled, Some(Duration::from_micros(1_500_250)));
-        // A kernel without global pressure may report that of the group.
+        // The control group's pressure replaces the machine's, which this kernel does not report.
         assert_eq!(found.cpu_pressure, Some(Duration::from_micros(139_038_087)));
         assert_eq!(found.io_pressure, None);
     }
@@ -259,7 +260,7 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
 
     #[test]
     fn hidden_counters_are_none_not_zero() {
-        // Masked files are empty; those that sandboxes emulate contain zeros.
+        // Masked files are empty; files that sandboxes emulate contain zeros.
         let zeros = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795349643\n";
         for stat in ["", zeros, "cpu  odd\ncpu0\nintr\n", "cpu  1 2 3 4\ncpu0 1 2 3 4\n"] {
             let files = [
@@ -295,12 +296,12 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
         let stat = |busy: u64, idle: u64, stolen: u64| {
             format!("cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 {busy} 0 0 {idle} 0 0 0 {stolen} 0 0\n")
         };
-        // 10 of the 40 ticks with work; the 60 idle ones do not count.
+        // The CPU had work in 40 ticks, 10 of them stolen; the 60 idle ones do not count.
         assert_eq!(stolen_between(&stat(100, 0, 5), &stat(130, 60, 15), &[0]), Some(0.25));
         assert_eq!(stolen_between(&stat(100, 0, 5), &stat(102, 60, 6), &[0]), Some(0.0));
         assert_eq!(stolen_between(&stat(100, 0, 5), &stat(130, 60, 4), &[0]), None);
         assert_eq!(stolen_between(&stat(100, 0, 5), "", &[0]), None);
-        // This one never had steal time, so it is not waited for.
+        // CPU 0 never had steal time, so nothing is waited for.
         assert_eq!(stolen_between(&stat(100, 0, 0), &stat(130, 0, 30), &[0]), None);
     }
 

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-/// Counters of disturbances (since boot, or for this process's control group). `None`: not counted on this system, which
-/// is not the same as zero.
+/// Counters of disturbances, since boot or for this process's control group. `None`: not counted on this system.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Environment {
     /// Steal time: time in which the hypervisor ran something else while the CPUs had work to do.
@@ -11,19 +10,19 @@ pub struct Environment {
     /// Time in which this process's control group, or one of its ancestors, was throttled by its CPU quota; the sum over
     /// its CPUs.
     pub throttled: Option<Duration>,
-    /// Time in which some thread of the machine (of the control group, where the machine's is not reported) waited for a
-    /// CPU.
+    /// Time in which some thread waited for a CPU: of the machine, or of the control group where the machine's is not
+    /// reported.
     pub cpu_pressure: Option<Duration>,
-    /// The same for threads that waited for input or output.
+    /// Time in which some thread waited for I/O.
     pub io_pressure: Option<Duration>,
-    /// The same for threads that waited for memory to be reclaimed.
+    /// Time in which some thread waited for memory to be reclaimed.
     pub memory_pressure: Option<Duration>,
     /// Interrupts, on all CPUs of the machine.
     pub interrupts: Option<u64>,
 }
 
 impl Environment {
-    /// The difference to an earlier reading: `None` also for counters that decreased, as steal does on some kernels.
+    /// The difference to an earlier reading; `None` also for a counter that decreased, as steal time does on some kernels.
     pub fn since(self, earlier: Self) -> Self {
         let time = |now: Option<Duration>, then: Option<Duration>| now?.checked_sub(then?);
         let number = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);

@@ -6,18 +6,18 @@ use super::format::resource_limit;
 use std::ffi::CString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Only reports whether the processor has one kind of core.
+/// Reports only whether the processor has one kind of core.
 pub(super) fn core_type(_cpu: usize) -> Option<String> {
     (cpuid::here().is_hybrid() == Some(false)).then(|| "all alike".to_owned())
 }
 
-/// Rosetta translates programs for another processor without their seeing it.
+/// Detects Rosetta, which translates programs for another processor unnoticed by them.
 pub(super) fn emulator() -> Option<String> {
     // The name does not exist on machines that never translate, nor on FreeBSD.
     (number("sysctl.proc_translated") == Some(1)).then(|| "Rosetta 2".to_owned())
 }
 
-/// The size of the cache that facts call `name`, as macOS reports it (FreeBSD does not), or the processor.
+/// The size of the cache that facts call `name`, as reported by macOS (FreeBSD reports none) or CPUID.
 pub(super) fn reported_cache_bytes(_cpu: usize, name: &str) -> Option<u64> {
     let reported = number(&format!("hw.{name}cachesize")).filter(|bytes| *bytes != 0);
     reported.or_else(|| cpuid::here().cache_bytes(name))
@@ -61,7 +61,7 @@ fn text(name: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// A number, which sysctl gives in four or eight bytes; a negative one is none.
+/// A number of four or eight bytes; `None` for a negative one.
 fn number(name: &str) -> Option<u64> {
     let value = sysctl::<8>(name)?;
     let number = match value.len() {

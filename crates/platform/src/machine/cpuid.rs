@@ -7,10 +7,10 @@ use super::format::{flags_shown, stable_hash};
 /// The registers EAX, EBX, ECX, EDX after one CPUID.
 type Leaf = [u32; 4];
 
-/// The leaves of one processor; a function, so that tests can supply those of another.
+/// The leaves of a processor: a function, so that tests can supply another processor's.
 pub(super) struct Cpuid<F>(F);
 
-/// The processor that this runs on.
+/// The processor that this process runs on.
 pub(super) fn here() -> Cpuid<fn(u32, u32) -> Leaf> {
     Cpuid(read)
 }
@@ -21,7 +21,7 @@ fn read(function: u32, subleaf: u32) -> Leaf {
     [found.eax, found.ebx, found.ecx, found.edx]
 }
 
-/// No CPUID: a processor without a leaf returns zeros.
+/// Returns zeros, as a processor without the leaf does: there is no CPUID here.
 #[cfg(not(target_arch = "x86_64"))]
 fn read(_function: u32, _subleaf: u32) -> Leaf {
     [0; 4]
@@ -53,7 +53,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         (!name.is_empty()).then_some(name)
     }
 
-    /// The hypervisor under this machine; `none` if the processor reports that there is none.
+    /// The hypervisor's name; `none` if the processor reports that there is none.
     pub(super) fn hypervisor(&self) -> Option<String> {
         if !self.under_hypervisor()? {
             return Some("none".to_owned());
@@ -75,12 +75,12 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         }
     }
 
-    /// Whether a hypervisor, known or not, decides where this processor's CPUs run.
+    /// Whether a hypervisor, known or not, schedules this processor's CPUs.
     pub(super) fn is_virtual(&self) -> bool {
         self.under_hypervisor() == Some(true) && !self.is_hyperv_root()
     }
 
-    /// The emulator of this processor, if there is one that translates instructions.
+    /// The emulator that translates this processor's instructions, if any.
     pub(super) fn emulator(&self) -> Option<String> {
         let vendor = self.vendor()?;
         let signature = match self.under_hypervisor() {
@@ -104,7 +104,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         (last != 0 && !vendor.is_empty()).then_some(vendor)
     }
 
-    /// Identifies the processor.
+    /// The processor's identity.
     pub(super) fn identity(&self) -> Option<Identity> {
         let vendor = self.vendor()?;
         let [version, ..] = self.leaf(1, 0)?;
@@ -119,8 +119,8 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         Some(Identity { vendor, family, model, stepping: version & 0xf, flags, hash })
     }
 
-    /// The number of the processor's features, and a hash of them. Not the `flags` of /proc/cpuinfo, which differ between
-    /// versions of Linux on the same processor.
+    /// The number of the processor's features, and a hash of them. The `flags` of /proc/cpuinfo differ between versions of
+    /// Linux on the same processor.
     fn flags(&self) -> (u32, u64) {
         let mut words: Vec<u32> = Vec::new();
         let mut add = |function, subleaf, masks: Leaf| {
@@ -128,8 +128,8 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
             words.extend(leaf.iter().zip(masks).map(|(register, mask)| register & mask));
         };
         const ALL: u32 = !0;
-        // Without the bits that depend on the system: OSXSAVE, hypervisor present, APIC enabled, OSPKE; and without
-        // numbers that are not flags.
+        // Excluded are bits that depend on the system (OSXSAVE, hypervisor present, APIC enabled, OSPKE) and numbers that
+        // are not flags.
         add(1, 0, [0, 0, !(1 << 27 | 1 << 31), !(1 << 9)]);
         add(7, 0, [0, ALL, !(1 << 4), ALL]);
         add(7, 1, [ALL, 0, 0, ALL]);
@@ -151,8 +151,8 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         self.leaf(1, 0).map(|[_, _, ecx, _]| ecx & (1 << 31) != 0)
     }
 
-    /// Windows with virtualisation-based security runs on Hyper-V as its root partition, the one that may
-    /// create others (Hypervisor TLFS 2.4.3, privilege CreatePartitions).
+    /// Whether this Windows is the root partition of Hyper-V, the one that may create others (Hypervisor TLFS 2.4.3,
+    /// privilege CreatePartitions), as with virtualisation-based security.
     fn is_hyperv_root(&self) -> bool {
         self.leaf(HYPERVISOR + 3, 0).is_some_and(|[_, ebx, ..]| ebx & 1 != 0)
     }
@@ -178,7 +178,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         }
     }
 
-    /// The time stamp counter's rate, as the hypervisor or the processor reports it.
+    /// The time stamp counter's rate in kHz, as the hypervisor or the processor reports it.
     pub(super) fn tsc_khz(&self) -> Option<u64> {
         self.hypervisor_tsc_khz().or_else(|| {
             let [denominator, numerator, crystal_hz, _] = self.leaf(0x15, 0)?;
@@ -188,7 +188,8 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         })
     }
 
-    /// Leaf 0x40000010, defined by VMware and adopted by KVM. Other hypervisors use it for other purposes.
+    /// The time stamp counter's rate in kHz from leaf 0x40000010, defined by VMware and adopted by KVM. Other hypervisors
+    /// use the leaf for other purposes.
     fn hypervisor_tsc_khz(&self) -> Option<u64> {
         if !matches!(self.hypervisor()?.as_str(), "KVM" | "VMware") {
             return None;
@@ -211,10 +212,10 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         (entries != 0).then_some(entries)
     }
 
-    /// Intel's leaf 0x18, which has one subleaf for each TLB.
+    /// The number of TLB entries in Intel's leaf 0x18, which has one subleaf for each TLB.
     fn tlb_entries_in_table(&self, level: u32) -> Option<u64> {
         const TABLE: u32 = 0x18;
-        /// Types of TLB: for data, for both, for loads only.
+        /// Types of TLB: data, both, loads only.
         const OF_DATA: [u32; 3] = [1, 3, 4];
         const MOST_TLBS: u32 = 16;
         let [last, ..] = self.leaf(TABLE, 0)?;
@@ -225,7 +226,8 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         found.map(|[_, ebx, sets, _]| u64::from(ebx >> 16) * u64::from(sets)).max()
     }
 
-    /// Descriptors of Intel's leaf 2 (SDM volume 2A, table 3-12), one in each byte, on processors without leaf 0x18.
+    /// The number of TLB entries by the descriptors of Intel's leaf 2 (SDM volume 2A, table 3-12), one in each byte, on
+    /// processors without leaf 0x18.
     fn tlb_entries_by_descriptor(&self, level: u32) -> Option<u64> {
         const DESCRIPTORS: [(u8, u32, u64); 6] = [
             (0x03, 1, 64),
@@ -248,7 +250,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
     /// The size in bytes of the cache that facts call `name`, such as `l1d`.
     pub(super) fn cache_bytes(&self, name: &str) -> Option<u64> {
         const MOST_CACHES: u32 = 16;
-        // AMD has the same table in another leaf, and zeros in Intel's.
+        // AMD has the same table in another leaf, and zeros in Intel's leaf.
         [4, EXTENDED + 0x1d].into_iter().find_map(|table| {
             (0..MOST_CACHES)
                 .map_while(|index| self.leaf(table, index))
@@ -266,9 +268,9 @@ pub(super) struct Identity {
     family: u32,
     model: u32,
     stepping: u32,
-    /// The number of its features.
+    /// Number of features.
     flags: u32,
-    /// A hash of which features they are.
+    /// Hash of the features.
     hash: u64,
 }
 
@@ -282,7 +284,7 @@ impl Identity {
     }
 }
 
-/// The emulator with that signature, as vendor string or hypervisor signature.
+/// The emulator with the given vendor string or hypervisor signature.
 fn emulator_name(signature: &str) -> Option<&'static str> {
     Some(match signature {
         "TCGTCGTCGTCG" => "QEMU (TCG)",
@@ -305,7 +307,7 @@ fn characters(registers: &[u32]) -> String {
         .collect()
 }
 
-/// The hypervisor with that signature in leaf 0x40000000.
+/// The hypervisor with the given signature in leaf 0x40000000.
 fn hypervisor_name(signature: &str) -> Option<&'static str> {
     Some(match signature.trim() {
         "KVMKVMKVM" | "Linux KVM Hv" => "KVM",
@@ -333,7 +335,7 @@ fn cache_name(eax: u32) -> Option<&'static str> {
     }
 }
 
-/// Ways x partitions x line size x sets, each stored less one.
+/// The size of a cache in bytes: ways x partitions x line size x sets, each stored less one.
 fn cache_size(ebx: u32, ecx: u32) -> u64 {
     let line = u64::from(ebx & 0xfff) + 1;
     let partitions = u64::from((ebx >> 12) & 0x3ff) + 1;
@@ -413,7 +415,7 @@ mod tests {
         assert_eq!(processor(&[amd, GUEST, tcg]).emulator().unwrap(), "QEMU (TCG)");
         let kvm = (HYPERVISOR, signed(HYPERVISOR + 1, b"KVMKVMKVM\0\0\0"));
         assert_eq!(processor(&[amd, GUEST, kvm]).emulator(), None);
-        // Not under a hypervisor, that leaf holds whatever the highest basic one does.
+        // Without a hypervisor the leaf holds the contents of the highest basic leaf.
         assert_eq!(processor(&[amd, tcg]).emulator(), None);
         assert_eq!(processor(&[made_by(b"VirtualApple")]).emulator().unwrap(), "Rosetta 2");
         assert_eq!(processor(&[]).emulator(), None);
@@ -502,14 +504,14 @@ mod tests {
         };
         let (intel, amd) = (vendor(b"GenuineIntel"), vendor(b"AuthenticAMD"));
         let extended = (EXTENDED, [EXTENDED + 8, 0, 0, 0]);
-        // As on Zen 3.
+        // Cache sizes of Zen 3.
         let sizes = [
             (EXTENDED + 5, [0, 0xff40_ff40, 0, 0]),
             (EXTENDED + 6, [0, 0x8800_4200 | 0x800 << 16, 0, 0]),
         ];
         let zen = processor(&[amd, extended, sizes[0], sizes[1]]);
         assert_eq!([1, 2].map(|level| zen.tlb_entries(level)), [Some(64), Some(0x800)]);
-        // As on Sapphire Rapids: instructions; loads of 16 sets and 6 ways; both, of 128 sets and 16 ways.
+        // TLBs of Sapphire Rapids: instructions; loads of 16 sets and 6 ways; both, of 128 sets and 16 ways.
         let (_, signature) = intel;
         let rapids = Cpuid(move |function, subleaf| match (function, subleaf) {
             (0, _) => signature,

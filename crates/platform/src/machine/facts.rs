@@ -14,16 +14,16 @@ pub const MITIGATION_SEPARATOR: &str = " | ";
 /// A fact about the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// Its name in JSON, in snake case.
+    /// Name in JSON, in snake case.
     pub key: &'static str,
-    /// Its label in tables.
+    /// Label in tables.
     pub label: &'static str,
     /// Its value.
     pub value: Value,
-    /// The group in which it is shown.
+    /// The group in which the fact is shown.
     pub group: Group,
-    /// Whether two runs that differ in it are comparable only with a warning. Compare what
-    /// [`Fact::shown`] gives: it is rounded to what matters.
+    /// Whether two runs that differ in the fact are comparable only with a warning. Runs are compared by [`Fact::shown`],
+    /// which is rounded.
     pub compared: bool,
 }
 
@@ -42,11 +42,11 @@ impl Fact {
 /// The value of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A word or a short phrase; `none` if it is known not to exist.
+    /// A word or a short phrase; `none` if the thing is known not to exist.
     Text(String),
-    /// A number, in the unit at the end of the key.
+    /// A number, in the unit at the end of the fact's key.
     Number(u64),
-    /// It cannot be read on this machine.
+    /// The fact cannot be read on this machine.
     Unknown,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Value {
 }
 
 impl From<String> for Value {
-    /// Empty text means unknown.
+    /// Converts empty text to `Unknown`.
     fn from(text: String) -> Value {
         if text.is_empty() { Value::Unknown } else { Value::Text(text) }
     }
@@ -99,12 +99,12 @@ pub enum Group {
     Memory,
     /// Resource limits of this process.
     Limits,
-    /// The present state of the machine.
+    /// The current state of the machine.
     State,
 }
 
 impl Group {
-    /// Its heading.
+    /// The group's heading.
     pub fn label(self) -> &'static str {
         self.into()
     }
@@ -139,7 +139,7 @@ pub(super) const FACTS: &[(&str, &str, Group, bool)] = &[
     ("cpu_model", "Model number", Group::Cpu, true),
     ("cpu_stepping", "Stepping", Group::Cpu, true),
     ("cpu_flags", "Instruction sets", Group::Cpu, true),
-    // A summary of the caches below, each of which is compared.
+    // This fact sums up the caches below, each of which is compared.
     ("cpu_caches", "Caches", Group::Cpu, false),
     ("core_types", "Core types", Group::Cpu, true),
     ("microcode", "Microcode", Group::Cpu, true),
@@ -209,7 +209,7 @@ impl Findings {
         (!known.is_empty()).then(|| known.join(", "))
     }
 
-    /// The facts in the order of the list; what was not found is unknown.
+    /// The facts in the order of the list; those not found are unknown.
     pub(super) fn into_facts(mut self) -> Vec<Fact> {
         let caches = self.caches();
         self.set("cpu_caches", caches);
@@ -230,7 +230,7 @@ impl Findings {
 pub(super) mod tests {
     use super::*;
 
-    /// The facts of a machine of which only this was found.
+    /// The facts of a machine of which only `found` is known.
     pub fn facts(found: &[(&'static str, &str)]) -> Vec<Fact> {
         let mut findings = Findings::default();
         for (key, value) in found {

@@ -1,6 +1,6 @@
 //! Formatting of facts.
 
-/// FNV-1a, which has the same 64 bits for the same bytes in every version of this program and on every system
+/// Computes FNV-1a: the same 64 bits for the same bytes on every system and in every version
 /// (<http://www.isthe.com/chongo/tech/comp/fnv/>).
 pub(super) fn stable_hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
@@ -72,7 +72,7 @@ pub(super) fn cpu_share(cpus: f64) -> String {
     format!("{number} {}", if number == "1" { "CPU" } else { "CPUs" })
 }
 
-/// The soft and the hard limit of a resource of this process, as the kernel reports it.
+/// The soft and the hard limit of a resource of this process, as the kernel reports them.
 #[cfg(unix)]
 macro_rules! resource_limit {
     ($resource:expr) => {{
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_that_of_its_definition() {
-        // From the test vectors of the FNV reference implementation.
+        // Test vectors of the FNV reference implementation.
         assert_eq!(stable_hash(*b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(stable_hash(*b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(stable_hash(*b"foobar"), 0x8594_4171_f739_67e8);

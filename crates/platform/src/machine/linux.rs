@@ -37,7 +37,7 @@ fn find_under(root: &Path) -> Findings {
     findings
 }
 
-/// The kernel's name. Files have precedence: tests can replace them.
+/// The kernel's name and version. Files have precedence over uname(2), since tests can replace them.
 struct Uname {
     os: String,
     release: String,
@@ -104,7 +104,7 @@ fn bracketed(choices: &str) -> Option<&str> {
     choices.split_once('[')?.1.split_once(']').map(|pair| pair.0)
 }
 
-/// PRETTY_NAME of os-release(5), which may be in either of two places.
+/// PRETTY_NAME of os-release(5), whose file is in either of two places.
 fn distribution(tree: &Tree) -> Option<String> {
     let text =
         ["etc/os-release", "usr/lib/os-release"].into_iter().find_map(|path| tree.text(path))?;
@@ -121,7 +121,7 @@ fn c_library() -> Option<String> {
     Some(format!("glibc {}{linked}", version.to_string_lossy()))
 }
 
-/// musl does not report its version at run time.
+/// The C library and its version, which musl does not report at run time.
 #[cfg(target_env = "musl")]
 fn c_library() -> Option<String> {
     Some("musl".to_owned())
@@ -132,7 +132,7 @@ fn c_library() -> Option<String> {
     None
 }
 
-/// The filters that each system call of this process passes through.
+/// The seccomp filters that each system call of this process passes through.
 fn seccomp(status: &str) -> Option<String> {
     let filters = field(status, "Seccomp_filters").filter(|count| *count != "0");
     Some(match (field(status, "Seccomp")?, filters) {
@@ -144,7 +144,7 @@ fn seccomp(status: &str) -> Option<String> {
     })
 }
 
-/// Whether this is root, and with all capabilities: containers remove most of them.
+/// Whether the user is root, and has all capabilities: containers remove most of them.
 fn privileges(user: u32, status: &str, last_capability: Option<u64>) -> String {
     let name = if user == 0 { "root" } else { "user" };
     let held = field(status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
@@ -157,7 +157,7 @@ fn privileges(user: u32, status: &str, last_capability: Option<u64>) -> String {
     }
 }
 
-/// The CPUs that this process may run on, and how many of all are running.
+/// Adds the CPUs that this process may run on, and the number of online CPUs.
 fn find_affinity(findings: &mut Findings, tree: &Tree) {
     let online = tree
         .text("sys/devices/system/cpu/online")
@@ -173,7 +173,7 @@ fn find_affinity(findings: &mut Findings, tree: &Tree) {
 }
 
 fn affinity() -> Option<Vec<usize>> {
-    // More than any kernel is built for (NR_CPUS is at most 8192); a set too small is refused.
+    // A set larger than that of any kernel (NR_CPUS is at most 8192): the kernel refuses a smaller one.
     const MOST_CPUS: usize = 16_384;
     const BITS: usize = u64::BITS as usize;
     let mut mask = [0_u64; MOST_CPUS / BITS];
@@ -203,7 +203,7 @@ fn find_clock(findings: &mut Findings, tree: &Tree) {
     }
 }
 
-/// The time stamp counter, as the kernel reports it.
+/// Flags of the time stamp counter, as the kernel reports them.
 fn tsc_flags(cpuinfo: &str) -> Vec<&'static str> {
     const FLAGS: [(&str, &str); 4] = [
         ("constant_tsc", "constant"),
@@ -229,7 +229,7 @@ fn find_memory(findings: &mut Findings, tree: &Tree) {
     findings.set("page_size_bytes", u64::try_from(page_size).ok());
 }
 
-/// A line of /proc/meminfo, in bytes.
+/// A size in /proc/meminfo, converted to bytes.
 fn kilobytes(meminfo: &str, name: &str) -> Option<u64> {
     let number = field(meminfo, name)?.strip_suffix("kB")?.trim();
     number.parse::<u64>().ok()?.checked_mul(1024)
@@ -289,7 +289,7 @@ fn whole_seconds(uptime: &str) -> Option<u64> {
 
 /// Steal time as a share of all CPU time since boot.
 fn steal(stat: &str) -> Option<String> {
-    // user nice system idle iowait irq softirq steal; the guest times after them are part of user and nice.
+    // The columns are user nice system idle iowait irq softirq steal; the guest times after them are part of user and nice.
     const STEAL: usize = 7;
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> =
@@ -322,7 +322,7 @@ mod tests {
             "libc",
             "allocator",
             "hypervisor",
-            "container", // from the environment, if set
+            "container", // variable set by container managers
             "privileges",
             "cpu",
             "cpus",

@@ -1,6 +1,6 @@
 //! Windows, and Wine: the registry, a few system calls, and CPUID.
 //!
-//! Under Wine, known properties of Windows do not apply to the kernel below it, so such facts are unknown there.
+//! Under Wine, constant properties of Windows are unknown: they do not apply to the kernel below.
 
 use super::cpuid;
 use super::facts::{Findings, Value};
@@ -34,12 +34,12 @@ use windows_sys::Win32::System::Threading::{
     ALL_PROCESSOR_GROUPS, GetActiveProcessorCount, GetCurrentProcess, OpenProcessToken,
 };
 
-/// Only reports whether the processor has one kind of core.
+/// Reports only whether the processor has one kind of core.
 pub(super) fn core_type(_cpu: usize) -> Option<String> {
     (cpuid::here().is_hybrid() == Some(false)).then(|| "all alike".to_owned())
 }
 
-/// There are no other sources than CPUID.
+/// The emulator according to other sources than CPUID: Windows has none.
 pub(super) fn emulator() -> Option<String> {
     None
 }
@@ -58,7 +58,8 @@ pub(super) fn find() -> Findings {
     findings
 }
 
-/// A function of ntdll.dll, which every process has. Wine adds some of its own; old versions lack some.
+/// A function of ntdll.dll, which every process has; `None` if it lacks the function, as old versions do. Wine adds its
+/// own.
 fn ntdll(name: &CStr) -> Option<unsafe extern "system" fn() -> isize> {
     // SAFETY: the name ends in a zero.
     let module = unsafe { GetModuleHandleA(c"ntdll.dll".as_ptr().cast()) };
@@ -69,7 +70,7 @@ fn ntdll(name: &CStr) -> Option<unsafe extern "system" fn() -> isize> {
     unsafe { GetProcAddress(module, name.as_ptr().cast()) }
 }
 
-/// Text that a function of Wine handed out.
+/// Text that a function of Wine returned.
 fn wine_text(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
@@ -103,7 +104,7 @@ fn wine_host() -> Option<String> {
     Some(format!("{} {}", wine_text(name)?, wine_text(release)?))
 }
 
-/// GetVersionEx returns the version that a program was built for; this one returns the running version.
+/// The version of the running Windows: GetVersionEx returns the one that a program was built for.
 fn version() -> Option<OSVERSIONINFOW> {
     let function = ntdll(c"RtlGetVersion")?;
     // SAFETY: this is the function's type in the Windows Driver Kit.
@@ -126,7 +127,7 @@ fn wide(text: &str) -> Vec<u16> {
     text.encode_utf16().chain([0]).collect()
 }
 
-/// A value of the registry's local machine; how many bytes of `place` it filled.
+/// Reads a value of the registry's local machine into `place`; returns the number of bytes filled.
 fn registry(key: &str, name: &str, kind: REG_ROUTINE_FLAGS, place: &mut [u16]) -> Option<usize> {
     let (key, name) = (wide(key), wide(name));
     let mut length = size_of_val(place) as u32;
@@ -205,7 +206,7 @@ fn architecture() -> Option<&'static str> {
     }
 }
 
-/// Whether this process may act as an administrator.
+/// Whether this process has an administrator's privileges.
 fn elevated() -> Option<bool> {
     let mut token: HANDLE = std::ptr::null_mut();
     // SAFETY: `token` is a valid place for a handle.
@@ -262,7 +263,7 @@ fn find_cpu(findings: &mut Findings) {
     super::find_caches(findings, |name| reported_cache_bytes(0, name));
 }
 
-/// The size of the cache that facts call `name`.
+/// The size in bytes of the cache that facts call `name`.
 pub(super) fn reported_cache_bytes(_cpu: usize, name: &str) -> Option<u64> {
     let (level, kind) = match name {
         "l1d" => (1, CacheData),
@@ -327,7 +328,7 @@ fn find_memory(findings: &mut Findings) {
     findings.set("uptime_seconds", milliseconds / 1000);
 }
 
-/// The page files: what can be promised to programs, less the memory.
+/// The size of the page files: the commit limit less the memory.
 fn swap_bytes() -> Option<u64> {
     let mut pages = PERFORMANCE_INFORMATION::default();
     // SAFETY: `pages` has the stated length.
@@ -353,7 +354,7 @@ fn find_windows_only(findings: &mut Findings) {
     find_job_limits(findings);
 }
 
-/// The frequency of the system's timer interrupt, unless a program requests a higher one.
+/// The frequency of the system's timer interrupt in Hz, unless a program requests a higher one.
 fn tick_hz() -> Option<u64> {
     let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
     // SAFETY: all three are valid for writes.
@@ -363,7 +364,7 @@ fn tick_hz() -> Option<u64> {
     hertz.filter(|_| result != 0)
 }
 
-/// The power plan, which is what sets frequencies: the well-known ones by name.
+/// The power plan, which sets frequencies; well-known plans by name.
 fn power_scheme() -> Option<String> {
     const SCHEMES: &str = r"SYSTEM\CurrentControlSet\Control\Power\User\PowerSchemes";
     let scheme = registry_text(SCHEMES, "ActivePowerScheme")?.to_lowercase();
@@ -376,14 +377,14 @@ fn power_scheme() -> Option<String> {
     })
 }
 
-/// The kernel's switches against speculation flaws, as the bits of its own structure.
+/// The kernel's mitigations of speculation flaws, as the bits of its own structure.
 fn speculation_control() -> Option<String> {
     const SYSTEM_SPECULATION_CONTROL_INFORMATION: i32 = 201;
     type Query = unsafe extern "system" fn(i32, *mut c_void, u32, *mut u32) -> i32;
     let function = ntdll(c"NtQuerySystemInformation")?;
     // SAFETY: this is the function's type in the Windows SDK.
     let function = unsafe { transmute::<unsafe extern "system" fn() -> isize, Query>(function) };
-    // Newer versions of Windows have a second word, and take a buffer of the first one only.
+    // A buffer of the first word only: newer versions of Windows have a second one.
     let (mut flags, mut length) = (0_u32, 0);
     // SAFETY: `flags` has the stated length.
     let status = unsafe {
@@ -397,7 +398,7 @@ fn speculation_control() -> Option<String> {
     (status == 0).then(|| format!("speculation_control={flags:#x}"))
 }
 
-/// The limits of this process's job object, which containers use. Jobs can be nested, and only the innermost can be
+/// Adds the limits of this process's job object, which containers use. Jobs can be nested, and only the innermost can be
 /// queried: others may have further limits.
 fn find_job_limits(findings: &mut Findings) {
     let mut in_job = 0;

@@ -1,17 +1,17 @@
-//! The file of the least program: ELF headers and the few instructions that end a process (elf(5), System V ABI).
+//! The file of the smallest program: ELF headers and the few instructions that end a process (elf(5), System V ABI).
 
 use std::ffi::CStr;
 #[cfg(target_os = "linux")]
 use std::ffi::CString;
 
-/// The exit code of the program: neither success nor what a shell or a crash gives.
+/// The program's exit code, which neither success nor a shell nor a crash gives.
 pub(super) const EXIT_CODE: libc::c_int = 7;
 
 /// The file, removed when this is dropped.
 #[cfg(target_os = "linux")]
 pub(super) struct TinyFile {
     path: CString,
-    /// A process has one temporary file.
+    /// The lock of the process's one temporary file.
     _alone: std::sync::MutexGuard<'static, ()>,
 }
 
@@ -22,7 +22,7 @@ impl TinyFile {
     }
 }
 
-/// There is none on this system.
+/// The file of the smallest program: there is none on this system.
 #[cfg(not(target_os = "linux"))]
 pub(super) enum TinyFile {}
 
@@ -69,7 +69,7 @@ mod linux {
 
     impl Drop for TinyFile {
         fn drop(&mut self) {
-            // If it is not there, that is what is wanted.
+            // A missing file is no error.
             let _ = fs::remove_file(Path::new(std::ffi::OsStr::from_bytes(self.path.to_bytes())));
         }
     }
@@ -82,17 +82,17 @@ mod linux {
         file.write_all(contents)
     }
 
-    /// A program of one segment, which is the whole file, and a stack that is not executable.
+    /// An ELF file whose only segment is the whole file, with a stack that is not executable.
     fn elf(machine: u16, code: &[u8]) -> Vec<u8> {
         const BASE: u64 = 0x40_0000;
         const HEADER: u16 = 64;
         const SEGMENT: u16 = 56;
         const SEGMENTS: u16 = 2;
-        const PAGE: u64 = 0x1_0000; // the largest that an architecture has
+        const PAGE: u64 = 0x1_0000; // the largest of any architecture
         let code_at = u64::from(HEADER + SEGMENT * SEGMENTS);
         let size = code_at + code.len() as u64;
         let mut file = Vec::with_capacity(size as usize);
-        // ELF, 64 bits, little-endian, version 1, System V.
+        // The identification: ELF, 64 bits, little-endian, version 1, System V.
         file.extend([0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         let half = |file: &mut Vec<u8>, values: &[u16]| {
             values.iter().for_each(|value| file.extend(value.to_le_bytes()));
@@ -122,12 +122,12 @@ mod linux {
 mod code {
     #[cfg(target_arch = "x86_64")]
     pub const EM_MACHINE: u16 = 62;
-    /// mov edi, 7; mov eax, 231; syscall
+    /// Machine code of mov edi, 7; mov eax, 231; syscall.
     #[cfg(target_arch = "x86_64")]
     pub const EXIT: &[u8] = &[0xbf, 7, 0, 0, 0, 0xb8, 231, 0, 0, 0, 0x0f, 0x05];
     #[cfg(target_arch = "aarch64")]
     pub const EM_MACHINE: u16 = 183;
-    /// mov x0, #7; mov x8, #94; svc #0
+    /// Machine code of mov x0, #7; mov x8, #94; svc #0.
     #[cfg(target_arch = "aarch64")]
     pub const EXIT: &[u8] = &[0xe0, 0, 0x80, 0xd2, 0xc8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4];
 }

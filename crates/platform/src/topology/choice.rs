@@ -1,22 +1,22 @@
-//! The choice of CPUs by what they have in common.
+//! The choice of CPUs by their distance.
 
 use crate::CaseError;
 
-/// A CPU, and what it is part of: each is named by the lowest number of the CPUs that it has, and is `None` where the system
+/// A CPU, and the parts of the machine it belongs to, each named by the lowest number of its CPUs; `None` where the system
 /// does not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuLocation {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: usize,
-    /// Its core.
+    /// Core.
     pub core: Option<usize>,
-    /// Its last-level cache.
+    /// Last-level cache.
     pub cache: Option<usize>,
-    /// Its socket.
+    /// Socket.
     pub socket: Option<usize>,
 }
 
-/// How far apart CPUs are: the smallest thing of which each has its own.
+/// The distance of CPUs: the smallest part of which each has its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distance {
     /// Hardware threads of one core.
@@ -29,13 +29,13 @@ pub enum Distance {
     Socket,
 }
 
-/// Where some CPUs are.
+/// The locations of some CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     cpus: Vec<CpuLocation>,
 }
 
-/// What a CPU is part of.
+/// A part of the machine that CPUs belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Cpu,
@@ -46,7 +46,7 @@ enum Part {
 }
 
 impl Part {
-    /// Which one of its kind the CPU is part of.
+    /// The number of the CPU's part of this kind.
     fn of(self, location: &CpuLocation) -> Option<usize> {
         match self {
             Self::Cpu => Some(location.cpu),
@@ -57,7 +57,7 @@ impl Part {
         }
     }
 
-    /// What CPUs of one such part have in common.
+    /// The description of CPUs that share such a part, for messages.
     fn what(self) -> &'static str {
         match self {
             Self::Cpu => "are the same",
@@ -70,7 +70,7 @@ impl Part {
 }
 
 impl Topology {
-    /// Of these CPUs.
+    /// The topology of `cpus`.
     pub fn of(cpus: Vec<CpuLocation>) -> Self {
         Self { cpus }
     }
@@ -80,12 +80,12 @@ impl Topology {
         &self.cpus
     }
 
-    /// CPUs of which any two neighbours in the list are this far apart, as far as there are enough, and the first two always:
-    /// tasks take them in turn. They are on one CPU per core, unless hardware threads are asked for. The last CPU of the
-    /// topology, on which single measurements are made, is the first one where it can be.
+    /// CPUs for tasks in turn. Any two neighbours in the list are at this distance, as far as there are enough CPUs; the
+    /// first two always are. Unless hardware threads are requested, there is one CPU per core. Where possible, the list
+    /// begins with the last CPU of the topology, on which single measurements are made.
     ///
     /// # Errors
-    /// `Unsupported` if there are no two such CPUs, or the system does not report it.
+    /// `Unsupported` if no two CPUs are at this distance, or the system does not report it.
     pub fn cpus_apart(&self, distance: Distance) -> Result<Vec<usize>, CaseError> {
         let caches_are_known = self.cpus.iter().any(|at| at.cache.is_some());
         let (within, apart, missing) = match distance {
@@ -106,7 +106,7 @@ impl Topology {
                 return Err(CaseError::Unsupported(reason));
             }
         }
-        // From the last down, so that the first one has the CPU of single measurements.
+        // The order is descending, so that the first one is the CPU of single measurements.
         let mut candidates: Vec<&CpuLocation> = self.cpus.iter().rev().collect();
         if distance != Distance::Thread {
             candidates = first_of_each(&candidates, Part::Core);
@@ -124,12 +124,12 @@ impl Topology {
     }
 }
 
-/// The first CPU of each part; CPUs of which the part is unknown are left out.
+/// The first CPU of each part, without CPUs whose part is unknown.
 fn first_of_each<'a>(cpus: &[&'a CpuLocation], part: Part) -> Vec<&'a CpuLocation> {
     groups(cpus, part).into_iter().map(|group| group[0]).collect()
 }
 
-/// The CPUs of each part, in the order in which the parts first occur, without those of which it is unknown.
+/// The CPUs of each part, in the order in which the parts first occur, without CPUs whose part is unknown.
 fn groups<'a>(cpus: &[&'a CpuLocation], part: Part) -> Vec<Vec<&'a CpuLocation>> {
     let mut groups: Vec<(usize, Vec<&CpuLocation>)> = Vec::new();
     for &cpu in cpus {

@@ -14,7 +14,7 @@ pub fn locations(cpus: &[usize]) -> Vec<CpuLocation> {
 fn locations_under(tree: &Tree, cpus: &[usize]) -> Vec<CpuLocation> {
     let location = |&cpu: &usize| {
         let topology = format!("{CPUS}/cpu{cpu}/topology");
-        // Before Linux 5.3 the lists had the second names only.
+        // Linux before 5.3 had only the second names of the lists.
         let first_in = |names: [&str; 2]| {
             names.into_iter().find_map(|name| lowest_in(tree, &format!("{topology}/{name}")))
         };
@@ -28,13 +28,13 @@ fn locations_under(tree: &Tree, cpus: &[usize]) -> Vec<CpuLocation> {
     cpus.iter().map(location).collect()
 }
 
-/// The lowest CPU in the list of that file.
+/// The lowest CPU in a file's list.
 fn lowest_in(tree: &Tree, file: &str) -> Option<usize> {
     cpus_in(&tree.text(file)?)?.into_iter().min()
 }
 
-/// The lowest CPU that shares the cache of the highest level, without those for instructions only. A first-level cache is no
-/// last-level cache: where only those are reported, the others are unknown.
+/// The lowest CPU that shares the highest-level data cache. `None` where only first-level caches are reported: the last
+/// level is then unknown.
 fn last_cache(tree: &Tree, cpu: usize) -> Option<usize> {
     let folder = format!("{CPUS}/cpu{cpu}/cache");
     let caches = tree.names(&folder)?.into_iter().filter(|name| name.starts_with("index"));
@@ -65,7 +65,7 @@ mod tests {
         topology_of(cpus, &(0..cpus.len()).collect::<Vec<_>>())
     }
 
-    /// That of the `allowed` CPUs of a machine.
+    /// The topology of the `allowed` CPUs of a machine.
     fn topology_of(cpus: &[Cpu], allowed: &[usize]) -> Topology {
         let mut files: Vec<(String, String)> = Vec::new();
         for (number, cpu) in cpus.iter().enumerate() {
@@ -77,7 +77,7 @@ mod tests {
             add("topology/thread_siblings_list", &cpu.core);
             add("topology/package_cpus_list", &cpu.socket);
             if !cpu.caches.is_empty() {
-                // The instruction cache of the first level.
+                // This entry is the first-level instruction cache.
                 add("cache/index9/level", "1");
                 add("cache/index9/type", "Instruction");
                 add("cache/index9/shared_cpu_list", &cpu.core);
@@ -100,7 +100,7 @@ mod tests {
         Cpu { core, socket: socket.to_owned(), caches }
     }
 
-    /// A server with two 16-core processors: the second threads of all cores come after the first ones of all.
+    /// A server with two 16-core processors, numbered so that the second threads of all cores follow all first ones.
     fn two_sockets() -> Vec<Cpu> {
         let cpu = |cpu: usize| {
             let core = cpu % 32;
@@ -177,7 +177,7 @@ mod tests {
             "no two hardware threads of one core among the CPUs that this process may use"
         );
         assert!(reason(one_socket.cpus_apart(Distance::Socket)).starts_with("no two sockets"));
-        // The measuring CPU has no sibling here: two other ones have.
+        // The measuring CPU has no sibling among these; two others are siblings.
         let elsewhere = topology_of(&two_sockets(), &[0, 32, 5]);
         assert_eq!(elsewhere.cpus_apart(Distance::Thread).unwrap(), [32, 0]);
     }

@@ -10,12 +10,12 @@ use windows_sys::Win32::System::Threading::{GetCurrentThread, GetThreadGroupAffi
 
 use super::choice::CpuLocation;
 
-/// The affinity masks of everything that the system reports.
+/// The affinity masks of all parts that the system reports.
 #[derive(Default)]
 struct Masks {
     cores: Vec<usize>,
     sockets: Vec<usize>,
-    /// With the level.
+    /// The caches' levels and masks.
     caches: Vec<(u8, usize)>,
 }
 
@@ -47,7 +47,7 @@ fn own_group() -> Option<u16> {
     (done != 0).then_some(affinity.Group)
 }
 
-/// Reads the records, each of which has its own size.
+/// Reads the records of `group`, each of which has its own size.
 fn masks_of(group: u16) -> Masks {
     type Record = SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX;
 
@@ -55,7 +55,7 @@ fn masks_of(group: u16) -> Masks {
     let mut bytes = 0;
     // SAFETY: without a buffer, the call returns the required length.
     unsafe { GetLogicalProcessorInformationEx(RelationAll, std::ptr::null_mut(), &mut bytes) };
-    // Of words, so that the records are aligned; with a record more, so that the last one can be read as a whole.
+    // An array of words, so that the records are aligned; one record longer, so that the last one can be read as a whole.
     let mut buffer = vec![0u64; bytes as usize / 8 + size_of::<Record>() / 8 + 1];
     // SAFETY: the buffer has at least the length `bytes`.
     let done = unsafe {
@@ -72,8 +72,8 @@ fn masks_of(group: u16) -> Masks {
         let of_group = |affinity: GROUP_AFFINITY| {
             Some(affinity.Mask).filter(|&mask| affinity.Group == group && mask != 0)
         };
-        // A core is in one group; a socket or cache in several only on machines of more than 64 CPUs, where its first one
-        // is taken.
+        // A core is in one group. A socket or cache is in several only on machines of more than 64 CPUs; the first group is
+        // taken.
         //
         // SAFETY: the relationship defines which member of the union the system wrote.
         unsafe {

@@ -141,7 +141,7 @@ fn parts<'a, 'r>(rows: &'a [&'r AreaPoint<'r>]) -> Vec<&'a [&'r AreaPoint<'r>]> 
 fn definitions(results: &[Named]) -> Markup {
     let names = distinct(results.iter().map(|(_, result)| result.case.as_str()));
     let known: Vec<_> =
-        names.into_iter().filter_map(|name| Some((name, cases::find(name)?))).collect();
+        names.into_iter().filter_map(|name| Some((name, catalog::find(name)?))).collect();
     // Cases share metrics.
     let metrics = distinct(known.iter().flat_map(|(name, case)| {
         let is_measured = |metric: &&Metric| {

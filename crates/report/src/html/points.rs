@@ -114,7 +114,7 @@ pub(super) fn is_derived(result: &CaseResult) -> bool {
 
 /// The definition of its metric.
 pub(super) fn described(result: &CaseResult) -> Option<&'static Metric> {
-    cases::metric(&result.case, &result.metric)
+    catalog::metric(&result.case, &result.metric)
 }
 
 /// The figure with its unit: `164.9 ns`.
@@ -177,7 +177,7 @@ pub(super) fn notes<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Vec<St
     let results: Vec<&CaseResult> = results.collect();
     let names = distinct(results.iter().map(|result| result.case.as_str()));
     let unusual = results.iter().flat_map(|result| {
-        let case = cases::find(&result.case);
+        let case = catalog::find(&result.case);
         let params = result.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         params.filter(move |(key, value)| {
             let param = case.and_then(|case| case.params.iter().find(|param| param.name == *key));
@@ -187,7 +187,7 @@ pub(super) fn notes<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Vec<St
     let values = grouped(distinct(unusual));
     let mut notes = Vec::new();
     if let [only] = names[..]
-        && let Some(case) = cases::find(only)
+        && let Some(case) = catalog::find(only)
     {
         notes.push(format!("One operation: {}", case.operation));
     } else {
@@ -199,9 +199,9 @@ pub(super) fn notes<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Vec<St
 
 /// `Measure again: oscost run lock/spin --param workers=3`; `None` for cases that this version does not know.
 fn command(names: &[&str], values: &[(&str, Vec<&str>)]) -> Option<String> {
-    let known: Vec<_> = names.iter().filter_map(|name| cases::find(name)).collect();
+    let known: Vec<_> = names.iter().filter_map(|name| catalog::find(name)).collect();
     let first = known.first()?;
-    if let Some(only) = cases::only_by(first) {
+    if let Some(only) = catalog::only_by(first) {
         return Some(format!("Measure again: {only}"));
     }
     let named = match known.len() > CASES_IN_COMMAND {
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(text[1], "Measure again: oscost run syscall/getppid");
         let odd = [result("foreign/case", &[("a", "b c")], "time")];
         assert_eq!(notes(odd.iter()).len(), 1);
-        let param = cases::all()
+        let param = catalog::all()
             .into_iter()
             .find_map(|case| Some((case, case.params.first()?)))
             .map(|(case, param)| (case.label(), param.name))

@@ -27,8 +27,8 @@ const PAGE: Page = Page { width: 100, colour: false, unicode: true, this_run: fa
 /// The summary, as the terminal shows it.
 pub(super) fn summary(view: &View) -> Markup {
     let results = &view.document.results;
-    let rows = cost_rows(results, cases::AREAS);
-    let findings = sentences(results, cases::AREAS);
+    let rows = cost_rows(results, catalog::areas());
+    let findings = sentences(results, catalog::areas());
     let closing = closing_line(results, None, &PAGE).replace('\n', " ");
     html! {
         p.machine { (Text(&machine_line(view.document))) }

@@ -1,7 +1,7 @@
 //! Charts over a parameter: numbers of connections and workers, sizes, lengths of jobs. Which parameters these are follows
 //! from their values, so that a new area has its charts without changes here.
 
-use cases::Takes;
+use catalog::Takes;
 use measure::count::{parse_count, parse_duration};
 use measure::{Direction, Role, TIME};
 use results::{CaseResult, Outcome};
@@ -108,7 +108,7 @@ fn items<'r>(results: &[Named<'r>], key: &str, metric: &str) -> Vec<Item<'r, Swe
 
 /// The number that a value stands for: a count, bytes, or ns.
 pub(super) fn number(result: &CaseResult, key: &str, value: &str) -> Option<f64> {
-    let takes = cases::find(&result.case)
+    let takes = catalog::find(&result.case)
         .and_then(|case| case.params.iter().find(|param| param.name == key))
         .map(|param| param.takes);
     let count = || parse_count(value).ok().map(|count| count as f64);
@@ -149,7 +149,7 @@ fn rank(results: &[Named], result: &CaseResult) -> Option<usize> {
         _ if result.metric == TIME.name => (!results.iter().any(replaces_time)).then_some(0),
         Some(Role::SameAs(name)) if name == TIME.name => Some(0),
         Some(Role::OwnCost) => Some(1),
-        Some(Role::Derived | Role::SameAs(_) | Role::Failures) => None,
+        Some(Role::Derived | Role::SameAs(_) | Role::Failures | Role::CpuShare) => None,
         _ if result.metric.ends_with("-p99") => Some(2),
         _ if is_percentile => None,
         _ => Some(3),
@@ -248,7 +248,7 @@ fn marks(
     places: &[SweptPoint],
 ) -> Vec<Mark> {
     let takes = places.first().and_then(|place| {
-        let case = cases::find(&place.result.case)?;
+        let case = catalog::find(&place.result.case)?;
         case.params.iter().find(|param| param.name == key).map(|param| param.takes)
     });
     let fits = |unit: &str| match takes {

@@ -39,7 +39,7 @@ pub(super) fn timelines(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
 
 /// The parameter whose values are the lines of a chart: the first one of a case is what the case compares.
 fn compared(case: &str) -> &'static str {
-    let first = cases::find(case).and_then(|case| case.params.first());
+    let first = catalog::find(case).and_then(|case| case.params.first());
     first.map_or("", |param| param.name)
 }
 

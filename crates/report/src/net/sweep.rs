@@ -64,7 +64,7 @@ pub(crate) struct Point<'r> {
 
 /// Whether `result` is derived from other results of its run.
 pub(crate) fn is_derived(result: &CaseResult) -> bool {
-    let metric = cases::metric(&result.case, &result.metric);
+    let metric = catalog::metric(&result.case, &result.metric);
     let is_swept = ["net/", "mail/"].iter().any(|area| result.case.starts_with(area));
     is_swept && metric.is_some_and(|metric| metric.role == Role::Derived)
 }

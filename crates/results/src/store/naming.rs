@@ -48,7 +48,7 @@ impl Store {
     /// `last~2` or `key=value`, and so may be something other than a run.
     ///
     /// # Errors
-    /// As [`Store::resolve`], for a name of one of these forms, and for every name if there are no runs.
+    /// See [`Store::resolve`]; for a name of one of these forms, and for every name if there are no runs.
     pub fn resolve_whole_name(&self, name: &str) -> Result<Option<String>, StoreError> {
         let unknown = |hint: String| StoreError::UnknownRun { asked: name.to_owned(), hint };
         if self.ids("SELECT id FROM runs LIMIT 1", [])?.is_empty() {

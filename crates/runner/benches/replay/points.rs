@@ -53,7 +53,7 @@ pub fn points_of(run: &Path, further: &[std::path::PathBuf]) -> Vec<Point> {
     let mut points: Vec<Point> = first
         .into_iter()
         .filter_map(|row| {
-            let case = cases::find(&row.case)?;
+            let case = catalog::find(&row.case)?;
             let mut recorded = numbers(&row.values);
             recorded
                 .extend(others.remove(&(row.case.clone(), row.params.clone())).unwrap_or_default());
@@ -66,7 +66,7 @@ pub fn points_of(run: &Path, further: &[std::path::PathBuf]) -> Vec<Point> {
                 .filter_map(|pair| pair.split_once('='))
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect();
-            let trials = cases::trials_of(&row.case, &params);
+            let trials = catalog::trials_of(&row.case, &params);
             let contends = params.get("workers").is_some_and(|workers| workers != "1");
             let rounds = match trials {
                 Some(_) => Rounds::Trials,

@@ -24,7 +24,7 @@ pub(crate) fn examine(what: &ExamineOrder) -> Machine {
     add_cycle_counting(&mut facts, &timebase.latency);
     add_core_type(&mut facts, &cpus);
     add_file_systems(&mut facts, what.dirs.iter().map(String::as_str));
-    let missing: BTreeMap<String, String> = cases::AREAS
+    let missing: BTreeMap<String, String> = catalog::areas()
         .iter()
         .flat_map(|area| area.cases)
         .filter_map(|case| Some((case.label(), case.missing_here()?.to_owned())))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::claim::{Claim, Content, FileError, Scope, Side, Statement};
-use cases::only_by;
+use catalog::only_by;
 use measure::{Params, Role};
 
 use super::error::PlanError;
@@ -55,7 +55,7 @@ impl Planner<'_> {
     /// The points of a side; parameters that it does not give have the values of `counterpart`, those that this lacks too
     /// are left open.
     fn of_side(&self, side: &Side, counterpart: &Params) -> Result<Vec<Point>, FileError> {
-        let Some(case) = cases::find(&side.case.value).filter(|case| only_by(case).is_none())
+        let Some(case) = catalog::find(&side.case.value).filter(|case| only_by(case).is_none())
         else {
             return Ok(Vec::new());
         };
@@ -81,7 +81,7 @@ impl Planner<'_> {
 /// Checks that a claim about one combination of parameters selects one.
 fn check_scope(statement: &Statement, points: &[Point], claim: &Claim) -> Result<(), FileError> {
     let side = &statement.a;
-    let metric = cases::metric(&side.case.value, &side.metric.value);
+    let metric = catalog::metric(&side.case.value, &side.metric.value);
     // A derived figure is of several points.
     let is_derived = metric.is_some_and(|metric| metric.role == Role::Derived);
     if statement.scope != Scope::At || is_derived {

@@ -1,12 +1,12 @@
 //! Chooses cases by the filters that the user gave.
 
-use cases::{Case, matches_filter};
+use catalog::{Case, matches_filter};
 
 use super::error::PlanError;
 
 /// The cases that the filters name, in the order of the list; all if there are no filters.
 pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
-    let all = cases::all();
+    let all = catalog::all();
     let is_meant = |filter: &str, case: &Case| {
         let bare_name = filter == case.name && repeats(case);
         let of_another = |other: &&Case| other.name == case.name && !repeats(other);
@@ -28,7 +28,7 @@ pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
 
 /// Whether the case is of an area that repeats operations of others.
 fn repeats(case: &Case) -> bool {
-    cases::area(case.area).is_some_and(|area| area.repeats)
+    catalog::area(case.area).is_some_and(|area| area.repeats)
 }
 
 /// A case whose name contains the filter, or else the case or area with the most similar spelling.
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(labels(&["*/getppid"]), ["syscall/getppid", "scale/getppid"]);
         assert_eq!(labels(&["lock/sysv*"]), ["lock/sysv-sem", "lock/sysv-sem-no-undo"]);
         assert!(labels(&["lock"]).iter().all(|label| label.starts_with("lock/")));
-        assert_eq!(labels(&[]).len(), cases::all().len());
+        assert_eq!(labels(&[]).len(), catalog::all().len());
     }
 
     #[test]

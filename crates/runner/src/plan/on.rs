@@ -34,7 +34,7 @@ impl On {
     pub(super) fn lacks(&self, case: &str) -> bool {
         match self {
             On::All => false,
-            On::This => cases::find(case).is_some_and(|case| case.missing_here().is_some()),
+            On::This => catalog::find(case).is_some_and(|case| case.missing_here().is_some()),
             On::OneOf(systems, at) => systems[*at].lacks.contains(case),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use analysis::claim::Claim;
-use cases::Extent;
+use catalog::Extent;
 use measure::user_code::UserCode;
 
 use super::on::On;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cases::{Case, Param, Takes};
+use catalog::{Case, Param, Takes};
 use measure::count::{format_duration, parse_count, parse_duration};
 use measure::worker_group::WORKERS_AT_MOST;
 
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn default_values_are_accepted_as_explicit_values() {
-        for case in cases::all() {
+        for case in catalog::all() {
             for param in case.params {
                 for value in param.default.iter().chain(param.full) {
                     for value in on_this_machine(value, &[0, 1]) {

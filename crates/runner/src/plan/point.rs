@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cases::trials_of;
+use catalog::trials_of;
 use measure::Params;
 use serde::{Deserialize, Serialize};
 
@@ -34,14 +34,14 @@ impl Point {
 
     /// Whether the time of an operation is the core's alone.
     pub(crate) fn is_core_bound(&self) -> bool {
-        cases::find(&self.case)
+        catalog::find(&self.case)
             .is_some_and(|case| case.core_bound && !case.works_for_a_time(&self.params))
     }
 
     /// Whether an operation includes work of a given length, calibrated in the course of the run: neither its cycles nor how its
     /// time follows the frequency can be compared with another run's.
     pub(crate) fn works_for_a_time(&self) -> bool {
-        cases::find(&self.case).is_some_and(|case| case.works_for_a_time(&self.params))
+        catalog::find(&self.case).is_some_and(|case| case.works_for_a_time(&self.params))
     }
 
     /// Approximate duration of one trial; `None` for a case whose operation is timed in batches.

@@ -1,6 +1,6 @@
 //! The points of a case.
 
-use cases::{Case, Param, Takes};
+use catalog::{Case, Param, Takes};
 use measure::Params;
 
 use super::error::PlanError;
@@ -24,7 +24,7 @@ pub(super) fn points_of(
         // Which of these values a run measures depends on other parameters, or they are an experiment of their own: points chosen
         // by hand have the usual one.
         let is_chosen = options.params.contains_key(param.name);
-        let is_usual_one = cases::is_experiment(case, param.name)
+        let is_usual_one = catalog::is_experiment(case, param.name)
             || (matches!(param.takes, Takes::Work(_)) && !options.full);
         if by_hand && !is_chosen && is_usual_one {
             values.truncate(1);
@@ -40,6 +40,6 @@ pub(super) fn points_of(
             })
             .collect();
     }
-    all.retain(|params| by_hand || cases::includes(case, params, extent_of(options)));
+    all.retain(|params| by_hand || catalog::includes(case, params, extent_of(options)));
     Ok(all.into_iter().map(|params| Point { case: case.label(), params }).collect())
 }

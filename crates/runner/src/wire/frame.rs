@@ -40,7 +40,7 @@ impl<W: Write> FrameWriter<W> {
     /// Writes one frame, in one call.
     ///
     /// # Errors
-    /// Those of the output, or if the message is too long.
+    /// Errors of the output, or if the message is too long.
     pub(crate) fn write(&mut self, message: &Stamped) -> std::io::Result<()> {
         let json = serde_json::to_string(message)?;
         if json.len() > JSON_AT_MOST {

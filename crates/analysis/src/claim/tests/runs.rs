@@ -4,7 +4,7 @@ use measure::stats::median;
 use results::{CaseResult, Direction, Document, Estimate, Outcome, PerOp, PointKey};
 
 use super::super::*;
-use crate::simulated::AsPoint;
+use simulated::AsPoint;
 
 /// A result of a point.
 pub(super) fn result(point: impl AsPoint, metric: &str, round_values: Vec<f64>) -> CaseResult {
@@ -12,7 +12,7 @@ pub(super) fn result(point: impl AsPoint, metric: &str, round_values: Vec<f64>) 
     let mut sorted = round_values.clone();
     let middle = median(&mut sorted);
     let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
-    let known = cases::metric(&case, metric);
+    let known = catalog::metric(&case, metric);
     let (unit, better) =
         known.map_or(("ns/op", Direction::Lower), |metric| (metric.unit, metric.better));
     CaseResult {

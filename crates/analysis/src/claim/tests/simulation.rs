@@ -9,7 +9,7 @@ use results::{CaseResult, Document, PointKey};
 
 use super::super::*;
 use super::runs::{result, run};
-use crate::simulated::{AsPoint, noise, outlier};
+use simulated::{AsPoint, noise, outlier};
 
 /// Data sets for each claim.
 const DATA_SETS: usize = 10_000;

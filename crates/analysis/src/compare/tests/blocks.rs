@@ -3,7 +3,7 @@
 use results::LEAST_ROUNDS;
 
 use super::*;
-use crate::simulated::outlier;
+use simulated::outlier;
 
 /// The state of a machine in the course of a run.
 struct Machine {

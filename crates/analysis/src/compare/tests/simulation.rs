@@ -14,9 +14,7 @@ const SCATTERINGS: [(&str, Scattering); 6] = [
         let squares: f64 = (0..3).map(|_| noise(rng).powi(2)).sum();
         (0.03 * noise(rng) / (squares / 3.0).sqrt()).clamp(-2.0, 2.0).exp()
     }),
-    ("one in seven disturbed", |rng, _, _| {
-        (0.002 * noise(rng)).exp() * crate::simulated::outlier(rng)
-    }),
+    ("one in seven disturbed", |rng, _, _| (0.002 * noise(rng)).exp() * simulated::outlier(rng)),
     ("two modes", |rng, _, _| {
         let mode = if rng.random::<f64>() < 0.3 { 1.08 } else { 1.0 };
         mode * (0.004 * noise(rng)).exp()

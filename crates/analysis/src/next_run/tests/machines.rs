@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use results::{CaseResult, Distribution, Document, Estimate, Interval, PerOp};
 use serde_json::json;
 
-use crate::simulated::{document, noise, rounds_of};
+use simulated::{document, noise, rounds_of};
 
 /// How a machine changes from visit to visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The engines by their names.
+//! Selection of an engine by its name.
 
 use std::path::Path;
 
@@ -11,17 +11,17 @@ use super::{io_uring, mapping, overlapped, posix_aio, pread};
 pub enum Engine {
     /// One read at a time.
     Blocking(Box<dyn BlockReader>),
-    /// Up to so many at once.
+    /// Up to `depth` reads at once.
     Queue(Box<dyn ReadQueue>),
-    /// One read at a time by each of several threads.
+    /// One read at a time in each of several threads.
     Threads(Vec<Box<dyn BlockReader>>),
 }
 
 impl Engine {
-    /// The engine of that name, for a file of `size` bytes and up to `depth` reads at once.
+    /// Creates the engine with this name, for a file of `size` bytes and up to `depth` reads at once.
     ///
     /// # Errors
-    /// `Unsupported` where this system has no such engine, or it cannot read so.
+    /// `Unsupported` if this system lacks the engine, or the engine lacks the mode.
     pub fn new(
         name: &str,
         path: &Path,

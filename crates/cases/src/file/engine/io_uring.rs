@@ -1,4 +1,4 @@
-//! io_uring: what is submitted and what is complete share one system call.
+//! io_uring: one system call submits reads and waits for completed ones.
 
 use std::fs::File;
 
@@ -9,7 +9,7 @@ use super::reader::ReadQueue;
 /// A queue of up to `depth` reads.
 ///
 /// # Errors
-/// `Unsupported` where there is no io_uring, or it is not permitted.
+/// `Unsupported` if the system has no io_uring, or does not permit it.
 pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> {
     platform::on_linux!(file, depth, {
         use std::io;
@@ -65,7 +65,7 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
             }
 
             fn block(&self, slot: usize) -> &[u8] {
-                // SAFETY: the caller asks for blocks of complete reads only.
+                // SAFETY: the caller requests only blocks of complete reads.
                 unsafe { self.slots.block(slot) }
             }
         }
@@ -74,7 +74,7 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
             fn drop(&mut self) {
                 while self.under_way > 0 {
                     if self.enter().is_err() {
-                        return; // the buffers are leaked, which the reads may still write to
+                        return; // leaks the buffers, which the reads may still write to
                     }
                     self.under_way -= self.ring.completion().count();
                 }

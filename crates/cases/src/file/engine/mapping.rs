@@ -24,10 +24,10 @@ impl BlockReader for Mapped {
     }
 }
 
-/// Reads the file, which has `size` bytes and which nobody changes.
+/// Maps the file, which has `size` bytes and must not change.
 ///
 /// # Errors
-/// `Unsupported` for direct reads; those of mapping it.
+/// `Unsupported` for direct reads; errors of mapping the file.
 pub fn reader(path: &Path, size: usize, mode: Mode) -> Result<Box<dyn BlockReader>, CaseError> {
     if mode == Mode::Direct {
         let why = "a mapping is one of the cache: it cannot be read past it";

@@ -1,4 +1,4 @@
-//! Ways to read blocks of a file: one at a time, or several under way at once.
+//! Ways to read blocks of a file: one at a time, or several at once.
 
 mod choice;
 mod io_uring;

@@ -1,4 +1,4 @@
-//! Overlapped reads of Windows, whose ends an I/O completion port reports.
+//! Overlapped reads of Windows, whose completion an I/O completion port reports.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::reader::{Mode, ReadQueue};
 /// A queue of up to `depth` reads.
 ///
 /// # Errors
-/// `Unsupported` except on Windows; those of opening the file.
+/// `Unsupported` except on Windows; errors of opening the file.
 pub fn queue(path: &Path, mode: Mode, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> {
     platform::on_windows!(path, mode, depth, {
         use std::fs::File;
@@ -31,7 +31,7 @@ pub fn queue(path: &Path, mode: Mode, depth: usize) -> Result<Box<dyn ReadQueue>
 
         const NO_TIME_LIMIT: u32 = u32::MAX;
 
-        /// A read; the system knows it by the address of its first part.
+        /// A read; the system identifies it by the address of its first field.
         #[repr(C)]
         struct Request {
             overlapped: OVERLAPPED,
@@ -42,17 +42,17 @@ pub fn queue(path: &Path, mode: Mode, depth: usize) -> Result<Box<dyn ReadQueue>
             file: File,
             port: OwnedHandle,
             slots: Slots,
-            /// The request of each slot, which the system changes while it is under way.
+            /// The request of each slot, which the system changes while the read is under way.
             requests: Vec<*mut Request>,
             entries: Vec<OVERLAPPED_ENTRY>,
             under_way: usize,
         }
 
         impl Overlapped {
-            /// Waits for at least one read; the slots of those that are complete, each with its number of bytes.
+            /// Waits for at least one read. Returns the slots of all complete reads, each with its number of bytes.
             fn completed(&mut self) -> io::Result<Vec<(usize, u32)>> {
                 let mut count = 0;
-                // SAFETY: the port is open, and the list has room for so many entries.
+                // SAFETY: the port is open, and the list has room for that number of entries.
                 let waited = unsafe {
                     GetQueuedCompletionStatusEx(
                         self.port.as_raw_handle(),
@@ -68,7 +68,7 @@ pub fn queue(path: &Path, mode: Mode, depth: usize) -> Result<Box<dyn ReadQueue>
                 }
                 self.under_way -= count as usize;
                 let entry = |entry: &OVERLAPPED_ENTRY| {
-                    // SAFETY: the entry has the address of one of the requests, which are not freed before.
+                    // SAFETY: the entry has the address of one of the requests, which are freed only when the queue is dropped.
                     let slot = unsafe { (*entry.lpOverlapped.cast::<Request>()).slot };
                     (slot, entry.dwNumberOfBytesTransferred)
                 };
@@ -90,7 +90,7 @@ pub fn queue(path: &Path, mode: Mode, depth: usize) -> Result<Box<dyn ReadQueue>
                     ReadFile(handle, place, BLOCK as u32, null_mut(), request.cast())
                 };
                 let error = io::Error::last_os_error();
-                // A read that is complete at once is reported by the port, too.
+                // The port also reports a read that completes at once.
                 if begun == 0 && error.raw_os_error() != Some(ERROR_IO_PENDING as i32) {
                     return Err(error);
                 }
@@ -109,7 +109,7 @@ pub fn queue(path: &Path, mode: Mode, depth: usize) -> Result<Box<dyn ReadQueue>
             }
 
             fn block(&self, slot: usize) -> &[u8] {
-                // SAFETY: the caller asks for blocks of complete reads only.
+                // SAFETY: the caller requests only blocks of complete reads.
                 unsafe { self.slots.block(slot) }
             }
         }
@@ -118,7 +118,7 @@ pub fn queue(path: &Path, mode: Mode, depth: usize) -> Result<Box<dyn ReadQueue>
             fn drop(&mut self) {
                 while self.under_way > 0 {
                     if self.completed().is_err() {
-                        return; // requests and buffers are leaked, which the reads may still write to
+                        return; // leaks the requests and buffers, which the reads may still write to
                     }
                 }
                 // SAFETY: all reads are complete, and the queue is no longer used; the requests came from boxes.
@@ -138,7 +138,7 @@ pub fn queue(path: &Path, mode: Mode, depth: usize) -> Result<Box<dyn ReadQueue>
         if port.is_null() {
             return Err(CaseError::last_os_error("CreateIoCompletionPort"));
         }
-        // SAFETY: the handle was just opened and is ours alone.
+        // SAFETY: the handle was just opened and has no other owner.
         let port = unsafe { OwnedHandle::from_raw_handle(port) };
         let request = |slot| {
             // SAFETY: zeros are valid.

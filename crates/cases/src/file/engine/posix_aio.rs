@@ -9,7 +9,7 @@ use super::reader::ReadQueue;
 /// A queue of up to `depth` reads.
 ///
 /// # Errors
-/// `Unsupported` where there is no such interface.
+/// `Unsupported` if the system lacks POSIX aio.
 pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> {
     platform::on_unix!(file, depth, {
         use std::io;
@@ -21,15 +21,15 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
         use super::slots::Slots;
         use crate::file::BLOCK;
 
-        /// No system takes fewer in one list.
+        /// Maximum number of requests in a list: every system takes this many.
         const LIST_AT_MOST: usize = 16;
 
         struct Aio {
             file: File,
             slots: Slots,
-            /// The request of each slot, which the library changes while it is under way.
+            /// The request of each slot, which the library changes while the read is under way.
             requests: Vec<*mut aiocb>,
-            /// Slots to be submitted.
+            /// Slots whose requests are still to be submitted.
             next: Vec<usize>,
             under_way: Vec<usize>,
         }
@@ -39,7 +39,7 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
         }
 
         impl Aio {
-            /// Submits what is to be submitted.
+            /// Submits the requests of all slots in `next`.
             fn flush(&mut self) -> io::Result<()> {
                 for slots in self.next.chunks(LIST_AT_MOST) {
                     let list: Vec<*mut aiocb> =
@@ -62,7 +62,7 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
                 Ok(())
             }
 
-            /// Waits for at least one of those under way.
+            /// Waits for at least one of the reads under way.
             fn suspend(&self) -> io::Result<()> {
                 let list: Vec<*const aiocb> =
                     self.under_way.iter().map(|&slot| self.requests[slot].cast_const()).collect();
@@ -78,7 +78,7 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
                 }
             }
 
-            /// What became of a request: `None` while it is under way.
+            /// Result of a request; `None` while the read is under way.
             fn outcome(&self, slot: usize) -> Option<io::Result<()>> {
                 let request = self.requests[slot];
                 // SAFETY: the request was submitted; aio_return is called once, when it is complete.
@@ -129,7 +129,7 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
             }
 
             fn block(&self, slot: usize) -> &[u8] {
-                // SAFETY: the caller asks for blocks of complete reads only.
+                // SAFETY: the caller requests only blocks of complete reads.
                 unsafe { self.slots.block(slot) }
             }
         }
@@ -138,7 +138,7 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
             fn drop(&mut self) {
                 while !self.under_way.is_empty() {
                     if self.suspend().is_err() {
-                        return; // requests and buffers are leaked, which the reads may still write to
+                        return; // leaks the requests and buffers, which the reads may still write to
                     }
                     let under_way = std::mem::take(&mut self.under_way).into_iter();
                     self.under_way =

@@ -24,7 +24,7 @@ impl BlockReader for Pread {
     }
 }
 
-/// Reads `file`, which no other thread may use.
+/// A reader of `file`, which no other thread may use.
 pub fn reader(file: File) -> Box<dyn BlockReader> {
     let mut buffer = AlignedBuffer::new(BLOCK);
     buffer.fill(0);

@@ -1,4 +1,4 @@
-//! What engines have in common: how they are asked for blocks, and how the file is opened for them.
+//! Interface of the engines, and how they open the file.
 
 use std::fs::File;
 use std::io;
@@ -12,44 +12,44 @@ pub trait BlockReader: Send {
     /// Reads the block at `offset`.
     ///
     /// # Errors
-    /// Those of the call; `UnexpectedEof` if it was not a whole block.
+    /// The error of the call; `UnexpectedEof` if it returned less than a whole block.
     fn read(&mut self, offset: u64) -> io::Result<&[u8]>;
 }
 
-/// Has several reads under way, each in a slot of its own.
+/// Has several reads under way at once, each in its own slot.
 pub trait ReadQueue {
     /// Begins to read the block at `offset`, at the latest with the next [`ReadQueue::wait`].
     ///
     /// # Errors
-    /// Those of the call.
+    /// The error of the call.
     fn submit(&mut self, slot: usize, offset: u64) -> io::Result<()>;
 
-    /// Waits until at least one read is complete, and adds the slots of all that are to `done`.
+    /// Waits until at least one read is complete, and adds the slots of all complete reads to `done`.
     ///
     /// # Errors
-    /// Those of the calls and of the reads; `UnexpectedEof` if one was not a whole block.
+    /// Errors of the calls and of the reads; `UnexpectedEof` if a read returned less than a whole block.
     fn wait(&mut self, done: &mut Vec<usize>) -> io::Result<()>;
 
-    /// The block that was read in a slot, whose read must be complete.
+    /// The block that was read into a slot, whose read must be complete.
     fn block(&self, slot: usize) -> &[u8];
 }
 
-/// How a file is read.
+/// Whether a file is read through the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// From the cache.
+    /// Read from the cache.
     Cached,
-    /// Through the cache, which holds none of it at first.
+    /// Read through the cache, which is empty at first.
     Cold,
-    /// Past the cache.
+    /// Read directly from the device, without the cache.
     Direct,
 }
 
 impl Mode {
-    /// Opens a file to be read so.
+    /// Opens a file for reading in this mode.
     ///
     /// # Errors
-    /// Those of the call.
+    /// The error of the call.
     pub fn open(self, path: &Path) -> Result<File, CaseError> {
         if self == Self::Direct {
             return open_direct(path, Access::Read);

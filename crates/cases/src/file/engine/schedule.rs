@@ -1,5 +1,4 @@
-//! Which blocks are read, and the loops that read them. What is on the clock is here: the calls of a reader or a queue, and
-//! the check of each block.
+//! Order of the reads, and the timed loops: they call a reader or a queue, and check each block.
 
 use std::io;
 use std::time::Duration;
@@ -11,27 +10,27 @@ use super::reader::{BlockReader, ReadQueue};
 use crate::file::BLOCK;
 use crate::file::pattern::is_block;
 
-/// Which blocks are read, and when it is enough.
+/// Order of the reads, and the conditions at which reading ends.
 #[derive(Clone)]
 pub struct Schedule<'a> {
-    /// The numbers of the blocks, in the order in which they are read.
+    /// Numbers of the blocks, in the order in which they are read.
     pub order: &'a [u32],
-    /// Whether they are read again after the last.
+    /// Whether reading starts over after the last block.
     pub repeats: bool,
-    /// So many are read in any case, if there are so many.
+    /// Minimum number of reads, unless the blocks run out.
     pub at_least: usize,
-    /// And no more than this.
+    /// Maximum number of reads.
     pub at_most: usize,
-    /// Between the two, reading ends after this time.
+    /// Time after which reading ends, between the minimum and the maximum.
     pub time: Duration,
-    /// Times the reads.
+    /// Clock that times the reads.
     pub clock: Clock,
-    /// What a reading of it costs, to be subtracted.
+    /// Cost of a clock read in ns, which is subtracted.
     pub clock_ns: f64,
 }
 
 impl Schedule<'_> {
-    /// The block to be read as the `nth`.
+    /// Number of the block of the `nth` read; `None` at the end.
     fn block(&self, nth: usize) -> Option<u32> {
         let may = nth < self.at_most && (self.repeats || nth < self.order.len());
         may.then(|| self.order[nth % self.order.len()])
@@ -42,18 +41,18 @@ impl Schedule<'_> {
     }
 }
 
-/// What reads took.
+/// Times of the reads.
 pub struct Reads {
-    /// Of each, from its submission until its block was checked.
+    /// Time of each read in ns, from its submission until its block was checked.
     pub ns: Vec<f64>,
-    /// From the first submission to the last completion, without the clock's readings.
+    /// Time in ns from the first submission to the last completion, without the clock reads.
     pub elapsed_ns: f64,
 }
 
 impl Reads {
-    /// With room for so many.
+    /// An empty record with capacity for `count` reads.
     pub(super) fn with_room(count: usize) -> Self {
-        // Its pages are touched before the clock starts.
+        // The memory is written once, so that no page fault occurs on the clock.
         let mut ns = vec![1.0; count];
         ns.clear();
         Self { ns, elapsed_ns: 0.0 }
@@ -83,7 +82,7 @@ fn failed(e: io::Error) -> CaseError {
 /// Reads every `step`th block from the `first` on, one after the other.
 ///
 /// # Errors
-/// Those of the calls; `Failed` if a block is not the one asked for.
+/// Errors of the calls; `Failed` if a read returns another block.
 pub fn one_at_a_time(
     reader: &mut dyn BlockReader,
     schedule: &Schedule,
@@ -96,7 +95,7 @@ pub fn one_at_a_time(
     while let Some(block) = schedule.block(nth) {
         let bytes = reader.read(offset_of(block)).map_err(failed)?;
         expect_block(bytes, block)?;
-        // The end of one read is the beginning of the next.
+        // One clock read ends a read and begins the next.
         let now = clock.now();
         reads.ns.push((clock.between(started, now).get() - schedule.clock_ns).max(0.0));
         (started, nth) = (now, nth + step);
@@ -108,10 +107,10 @@ pub fn one_at_a_time(
     Ok(reads.end(elapsed_ns, schedule))
 }
 
-/// Reads blocks with `depth` reads under way, until the end.
+/// Reads blocks with `depth` reads under way at once, until the schedule ends.
 ///
 /// # Errors
-/// Those of the calls; `Failed` if a block is not the one asked for.
+/// Errors of the calls; `Failed` if a read returns another block.
 pub fn several_at_a_time(
     queue: &mut dyn ReadQueue,
     schedule: &Schedule,

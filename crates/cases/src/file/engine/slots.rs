@@ -1,4 +1,4 @@
-//! The buffers of reads that are under way: the system writes into them at any time, so they must outlive the reads.
+//! Buffers of the reads under way: the system may write into them at any time, so they must outlive the reads.
 
 use std::mem::ManuallyDrop;
 
@@ -6,7 +6,7 @@ use platform::aligned::AlignedBuffer;
 
 use crate::file::BLOCK;
 
-/// A buffer of one block for each read. They are leaked unless [`Slots::free`] is called.
+/// One buffer of a block for each read. The buffers are leaked unless [`Slots::free`] is called.
 pub struct Slots {
     buffer: ManuallyDrop<AlignedBuffer>,
     start: *mut u8,
@@ -15,7 +15,7 @@ pub struct Slots {
 
 #[allow(dead_code, reason = "not every system has a queue")]
 impl Slots {
-    /// So many.
+    /// Allocates `count` slots.
     pub fn new(count: usize) -> Self {
         let mut buffer = ManuallyDrop::new(AlignedBuffer::new(count * BLOCK));
         buffer.fill(0);
@@ -23,7 +23,7 @@ impl Slots {
         Self { buffer, start, count }
     }
 
-    /// Where the block of a slot goes.
+    /// Address of the block of a slot.
     pub fn place(&self, slot: usize) -> *mut u8 {
         assert!(slot < self.count);
         // SAFETY: the buffer has a block for each slot.

@@ -6,10 +6,10 @@ use super::reader::BlockReader;
 use super::schedule::{Reads, Schedule, one_at_a_time};
 use crate::together::at_once;
 
-/// Reads blocks by a thread for each reader, which begin together and share the blocks.
+/// Reads blocks with one thread per reader. The threads begin together and share the blocks.
 ///
 /// # Errors
-/// Those of the reads.
+/// Errors of the reads.
 pub fn read_by_threads(
     readers: &mut [Box<dyn BlockReader>],
     schedule: &Schedule,

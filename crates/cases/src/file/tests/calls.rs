@@ -1,4 +1,4 @@
-//! The cases that sample single calls.
+//! Tests of the cases that sample single calls.
 
 use measure::CaseError;
 use measure::record::Line;
@@ -58,7 +58,7 @@ fn each_makes_as_many_system_calls_and_faults_as_it_says() {
         let name = format!("{}{params:?}", case.label());
         let (lines, result) = rehearsal::run(case, &params, mode);
         if result.is_err() {
-            continue; // the other test says why
+            continue; // skipped with a reason by the other test
         }
         let [Line::Counts(counts)] = &lines[..] else { panic!("{name}: {lines:?}") };
         let each = |count: u64| count as f64 / counts.operations as f64;
@@ -98,7 +98,7 @@ fn a_directory_that_is_there_already_is_no_figure() {
     let order = rehearsal::order("file/test", &Params::new(), Mode::CountRest);
     let mut out = Vec::new();
     let mut made = 0;
-    // The broken variant: a directory is made and not removed.
+    // The broken variant creates a directory and does not remove it.
     let broken = crate::syscall::time(&mut measure::Round::new(&order, &mut out), "mkdir", || {
         made += 1;
         system_path.make_directory().is_ok()

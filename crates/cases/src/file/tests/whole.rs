@@ -1,4 +1,4 @@
-//! The cases of one large file.
+//! Tests of the cases of one large file.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ use crate::file::{BLOCK, copy, obstacle, random_read, sequential_read, sequentia
 
 const ENGINES: [&str; 6] = ["pread", "mmap", "threads", "posix-aio", "io_uring", "overlapped"];
 
-/// All points of a case with these values of parameters.
+/// Points of a case with all combinations of these values of parameters.
 fn points(folder: &Folder, values: &[(&str, &[&str])]) -> Vec<Params> {
     let mut points = vec![folder.params(&[])];
     for (name, values) in values {
@@ -38,7 +38,7 @@ fn points(folder: &Folder, values: &[(&str, &[&str])]) -> Vec<Params> {
     points
 }
 
-/// Runs a trial: its metrics, or why it is unsupported.
+/// Runs a trial. Returns its metrics, or the reason why it is unsupported.
 fn metrics_of(case: &Case, params: &Params) -> Result<Vec<MetricValue>, String> {
     let lines = match super::run(case, params, RoundMode::Sample) {
         Ok(lines) => lines,
@@ -49,7 +49,7 @@ fn metrics_of(case: &Case, params: &Params) -> Result<Vec<MetricValue>, String> 
     assert!(lines.iter().any(|line| matches!(line, Line::Series(_))), "{params:?}: no time");
     let metrics: Vec<MetricValue> = lines.into_iter().filter_map(metric).collect();
     for name in case.metrics.iter().map(|metric| metric.name) {
-        // CPU time may be counted in coarse steps.
+        // The system may count CPU time in coarse steps.
         let is_there = metrics.iter().any(|metric| metric.name == name && metric.value > 0.0);
         assert!(is_there || name == "cpu", "{} {params:?}: no {name}", case.label());
     }
@@ -136,7 +136,7 @@ fn each_read_makes_as_many_system_calls_as_it_says() {
         match (params["engine"].as_str(), params["depth"].as_str()) {
             ("pread" | "threads", _) | ("io_uring", "1") => assert_eq!(each, 1.0, "{params:?}"),
             ("mmap", _) => assert_eq!(each, 0.0),
-            // One for each batch, and a few more where a read is not complete at once.
+            // There is one call per batch, and a few more when a read is not complete at once.
             ("io_uring", _) => assert!((1.0 / 16.0..1.0).contains(&each), "{each}"),
             other => panic!("{other:?}"),
         }
@@ -217,7 +217,7 @@ fn every_engine_notices_a_wrong_block_and_a_file_that_ends_early() {
     fs::remove_file(&path).unwrap();
 }
 
-/// Says that reads are complete which were never made.
+/// A queue that reports reads as complete without reading.
 struct Idle(Vec<usize>, Vec<u8>);
 
 impl ReadQueue for Idle {

@@ -129,7 +129,7 @@ impl Missing {
 
 /// Whether no run has the point, and this system has the case.
 fn is_absent(point: &Point, runs: &[Document]) -> bool {
-    let is_here = cases::find(&point.case).is_some_and(|case| case.missing_here().is_none());
+    let is_here = catalog::find(&point.case).is_some_and(|case| case.missing_here().is_none());
     let mut results = runs.iter().flat_map(|run| &run.results);
     is_here && !results.any(|result| result.case == point.case && result.params == point.params)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use analysis::{Knee, knee};
+use cases::mail::knee::{Knee, knee};
 use mailsend::{Delivery, DeliveryOptions, Signals, deliver};
 use report::{SweepLine, sweep_table};
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
-//! Whether kernel auditing is on: then entry and exit of each system call are recorded.
+//! State of kernel auditing, which makes the kernel record entry and exit of each system call.
 
 use super::tree::{Tree, option};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// `none` if the kernel cannot audit; else `off`, `on`, or `on (locked)`.
+/// The state: `none` if the kernel cannot audit; else `off`, `on`, or `on (locked)`.
 pub(super) fn state(tree: &Tree, command_line: &str) -> Option<String> {
-    // Each process has this file where the kernel was built with auditing.
+    // A kernel built with auditing has this file for each process.
     if !tree.has("proc/self/loginuid") {
         return tree.has("proc/self/status").then(|| "none".to_owned());
     }
@@ -78,8 +78,8 @@ fn request() -> [u8; HEADER_BYTES] {
     request
 }
 
-/// What one message of the kernel's answers: the second number of `struct audit_status`. The outer `None`: it is
-/// no answer; the inner one: it is a case error.
+/// The state in one message from the kernel, the second number of `struct audit_status`. The outer `None`: the message is
+/// no answer; the inner one: it reports an error.
 fn answer_in(message: &[u8]) -> Option<Option<u32>> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     match kind {

@@ -1,4 +1,5 @@
-//! The limits of control groups: that of a process is the minimum over its group and all ancestors (the kernel's cgroup-v2 and cgroup-v1 documents).
+//! Limits of control groups. A process's limit is the minimum over its group and all ancestors (the kernel's cgroup-v2 and
+//! cgroup-v1 documents).
 
 use super::tree::Tree;
 use crate::machine::format::{cpu_share, size};
@@ -11,8 +12,8 @@ pub(super) fn cpu_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
     shown(cpu_quota(tree)?, own_kernel, cpu_share)
 }
 
-/// The CPU time that this process's groups may use, in CPUs. The outer `None`: there are no groups to read;
-/// the inner one: none of them has a limit.
+/// The CPU time that this process's groups may use, in CPUs. The outer `None`: no groups can be read; the inner one: none
+/// of them has a limit.
 pub(crate) fn cpu_quota(tree: &Tree) -> Option<Option<f64>> {
     least(tree, "cpu", |directory| match tree.text(&format!("{directory}/cpu.max")) {
         Some(limit) => cpus_of_v2(&limit),
@@ -33,8 +34,8 @@ pub(super) fn memory_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
     shown(limit, own_kernel, |bytes| size(bytes as u64))
 }
 
-/// The memory that this process's groups leave it, in bytes, with what the page cache could give back; `None` if none of
-/// them has a limit.
+/// The memory in bytes that this process's groups leave it, including reclaimable page cache; `None` if no group has a
+/// limit.
 pub(crate) fn memory_left(tree: &Tree) -> Option<u64> {
     let left = least(tree, "memory", |directory| {
         let first = |files: [&str; 2]| {
@@ -58,13 +59,13 @@ fn shown(limit: Option<f64>, own_kernel: bool, show: impl Fn(f64) -> String) -> 
     }
 }
 
-/// `150000 100000` or `max 100000`.
+/// The limit in CPUs of a `cpu.max` such as `150000 100000` or `max 100000`.
 fn cpus_of_v2(limit: &str) -> Option<f64> {
     let (quota, period) = limit.split_once(' ')?;
     cpus_of_v1(quota, period)
 }
 
-/// A quota per period, both in microseconds; a quota of -1 is none.
+/// The limit in CPUs of a quota per period, both in microseconds; a quota of -1 is no limit.
 fn cpus_of_v1(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (u64, u64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
     (period != 0).then(|| quota as f64 / period as f64)
@@ -77,8 +78,8 @@ fn bytes_of(limit: &str) -> Option<f64> {
     (bytes < UNLIMITED).then_some(bytes as f64)
 }
 
-/// The least limit on the way up in all hierarchies that `controller` may be in. The outer `None`: there is
-/// no such hierarchy; the inner one: no group in it has a limit.
+/// The minimum of a limit over this process's groups in all hierarchies that `controller` may be in. The outer `None`:
+/// there is no such hierarchy; the inner one: no group in it has a limit.
 fn least(tree: &Tree, controller: &str, read: impl Fn(&str) -> Option<f64>) -> Option<Option<f64>> {
     let directories = directories(tree, controller)?;
     let limits = directories.iter().filter_map(|directory| read(directory));
@@ -103,10 +104,10 @@ pub(crate) fn directories(tree: &Tree, controller: &str) -> Option<Vec<String>> 
 
 /// A hierarchy of groups, as listed in proc_pid_mountinfo(5).
 struct Mount<'a> {
-    /// The group that is seen at the mount point.
+    /// The group that the mount point shows.
     root: &'a str,
     point: String,
-    /// Empty for version 2, which has all controllers in one hierarchy.
+    /// Controllers; empty for version 2, which has all of them in one hierarchy.
     controllers: Vec<&'a str>,
 }
 
@@ -123,14 +124,14 @@ impl Mount<'_> {
         };
         Some(Mount {
             root,
-            // Spaces are the only characters of the escaped ones that mount points have in practice.
+            // Of the escaped characters, mount points contain only spaces in practice.
             point: point.replace("\\040", " "),
             controllers,
         })
     }
 
-    /// The directories of `group` and of those above it, up to the mount point. A group that lies outside
-    /// what is mounted, as in some containers, shows at least what holds at the mount point.
+    /// The directories of `group` and of those above it, up to the mount point. For a group outside the mounted part, as in
+    /// some containers, the mount point alone.
     fn directories_up_from(&self, group: &str) -> Vec<String> {
         let root = self.root.trim_end_matches('/');
         let below = group
@@ -150,7 +151,7 @@ impl Mount<'_> {
     }
 }
 
-/// The group of this process in a hierarchy, if `controller` may be in that one: lines such as
+/// The group of this process in the mounted hierarchy, if `controller` may be in it. `groups` has lines such as
 /// `4:memory:/docker/0123`, and `0::/user.slice` for version 2 (cgroups(7)).
 fn own_group<'a>(groups: &'a str, mount: &Mount, controller: &str) -> Option<&'a str> {
     let unified = mount.controllers.is_empty();
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_container_sees_its_own_limit_at_the_mount_point() {
-        // Docker on version 1 mounts the container's own group there, but shows its name on the host.
+        // Docker mounts the container's own group there on version 1, but shows its name on the host.
         let found = limits(
             &[
                 (
@@ -244,7 +245,7 @@ mod tests {
             true,
         );
         assert_eq!(found, some("2 CPUs", "256 MiB"));
-        // A namespace of groups shows a group outside it by `..`.
+        // A cgroup namespace shows a group outside it by `..`.
         let found = limits(
             &[
                 ("proc/self/mountinfo", V2),

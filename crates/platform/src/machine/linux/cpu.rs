@@ -1,4 +1,4 @@
-//! The processors, their caches, and how the kernel runs them.
+//! Processors, their caches, and the kernel's settings for them.
 
 use super::tree::{Tree, cpus_in, field, words};
 use crate::machine::cpuid;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// `own_kernel`: the kernel is Linux itself. Emulated ones invent some of this.
+/// Adds the facts about processors. `own_kernel`: the kernel is Linux itself; emulated kernels invent some of these facts.
 pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
     let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
     findings.set("cpu", model(&cpuinfo).or_else(|| cpuid::here().brand()));
@@ -36,7 +36,7 @@ pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
     findings.set("core_types", types.map(|types| types.shown()));
 }
 
-/// The identity of Arm processors, in place of CPUID (Arm ARM, MIDR_EL1).
+/// Adds the identity of Arm processors, which have no CPUID (Arm ARM, MIDR_EL1).
 fn find_identity(findings: &mut Findings, cpuinfo: &str) {
     findings.set("cpu_vendor", field(cpuinfo, "CPU implementer"));
     findings.set("cpu_family", field(cpuinfo, "CPU architecture"));
@@ -55,14 +55,14 @@ fn flags_of(features: &str) -> String {
     flags_shown(sorted.len() as u32, stable_hash(bytes))
 }
 
-/// The kind of core that one of this machine's CPUs is.
+/// The kind of core of a CPU of this machine.
 pub(crate) fn core_type(cpu: usize) -> Option<String> {
     let tree = Tree::new(Path::new("/"));
     let cpuinfo = tree.text("proc/cpuinfo")?;
     CoreTypes::read(&tree, &cpuinfo, true, cpuid::here().is_hybrid())?.of(cpu)
 }
 
-/// The emulator according to files, where there is no CPUID.
+/// The emulator according to files, for processors without CPUID.
 pub(crate) fn emulator() -> Option<String> {
     emulator_in_files(&Tree::new(Path::new("/")))
 }
@@ -81,14 +81,14 @@ fn emulator_in_files(tree: &Tree) -> Option<String> {
 struct CoreTypes(Vec<(String, Vec<usize>)>);
 
 impl CoreTypes {
-    /// `hybrid`: whether the processor reports that it has cores of several kinds.
+    /// Reads the kinds of cores. `hybrid`: whether the processor reports that it has several.
     fn read(
         tree: &Tree,
         cpuinfo: &str,
         own_kernel: bool,
         hybrid: Option<bool>,
     ) -> Option<CoreTypes> {
-        // Each of Intel's kinds of core has a separate performance monitor of this name.
+        // Each kind of core of Intel's has a separate performance monitor, with the name given here.
         const MONITORS: [(&str, &str); 3] = [
             ("cpu_core", "performance"),
             ("cpu_atom", "efficiency"),
@@ -128,7 +128,7 @@ impl CoreTypes {
         }
     }
 
-    /// The kind of one CPU.
+    /// The kind of core of `cpu`.
     fn of(&self, cpu: usize) -> Option<String> {
         match self.0.is_empty() {
             true => Some("all alike".to_owned()),
@@ -137,7 +137,7 @@ impl CoreTypes {
     }
 }
 
-/// The model's name. gVisor writes `unknown` for it and User-Mode Linux `UML`, neither of which is one.
+/// The model's name; `None` for gVisor's `unknown` and User-Mode Linux's `UML`.
 fn model(cpuinfo: &str) -> Option<String> {
     let name = field(cpuinfo, "model name")
         .filter(|name| !matches!(*name, "unknown" | "UML"))
@@ -148,7 +148,7 @@ fn model(cpuinfo: &str) -> Option<String> {
     }
 }
 
-/// Arm's processors have no name in /proc/cpuinfo, only numbers (Arm ARM, MIDR_EL1).
+/// The model of an Arm processor, which /proc/cpuinfo gives by numbers only (Arm ARM, MIDR_EL1).
 fn arm_model(cpuinfo: &str) -> Option<String> {
     let implementer = field(cpuinfo, "CPU implementer")?;
     let part = field(cpuinfo, "CPU part")?;
@@ -171,13 +171,13 @@ struct Cores {
 }
 
 impl Cores {
-    /// From the lists of threads that share a core.
+    /// Counts cores by the lists of threads that share one.
     fn read(tree: &Tree) -> Option<Cores> {
         let online = cpus_in(&tree.text(&format!("{CPUS}/online"))?)?;
         let mut cores = BTreeSet::new();
         for cpu in online {
             let topology = format!("{CPUS}/cpu{cpu}/topology");
-            // Before Linux 5.3 the list had the second name only.
+            // Linux before 5.3 had only the second name.
             let threads = ["core_cpus_list", "thread_siblings_list"]
                 .into_iter()
                 .find_map(|name| cpus_in(&tree.text(&format!("{topology}/{name}"))?))?;
@@ -189,7 +189,7 @@ impl Cores {
         })
     }
 
-    /// From the numbers that /proc/cpuinfo gives the package and core of each CPU.
+    /// Counts cores by the package and core numbers of each CPU in /proc/cpuinfo.
     fn in_cpuinfo(cpuinfo: &str) -> Option<Cores> {
         let mut threads: Vec<(&str, &str)> = Vec::new();
         for cpu in cpuinfo.split("\n\n").filter(|cpu| !cpu.trim().is_empty()) {
@@ -214,7 +214,7 @@ fn smt(tree: &Tree, threads_per_core: Option<u64>) -> Option<&'static str> {
     }
 }
 
-/// The size of the cache of one of this machine's CPUs that facts call `name`.
+/// The size in bytes of the cache that facts call `name`, of one of this machine's CPUs.
 pub(crate) fn reported_cache_bytes(cpu: usize, name: &str) -> Option<u64> {
     cache_bytes(&Tree::new(Path::new("/")), cpu, name).or_else(|| cpuid::here().cache_bytes(name))
 }
@@ -234,7 +234,7 @@ fn cache_bytes(tree: &Tree, cpu: usize, name: &str) -> Option<u64> {
     })
 }
 
-/// A size such as `49152K`.
+/// The bytes of a size such as `49152K`.
 fn kibibytes(size: &str) -> Option<u64> {
     let bytes = size.strip_suffix('K')?.parse::<u64>().ok()?;
     bytes.checked_mul(1024).filter(|bytes| *bytes != 0)

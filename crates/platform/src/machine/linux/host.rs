@@ -5,7 +5,7 @@ use crate::machine::cpuid;
 
 /// The layer between programs and the real kernel, where there is one.
 pub(super) fn compat(tree: &Tree, release: &str, build: &str) -> Option<String> {
-    // The constants that gVisor's sentry has returned for uname.
+    // uname(2) of gVisor's sentry has returned these constants.
     const SENTRY_BUILD: &str = "#1 SMP Sun Jan 10 15:06:54 PST 2016";
     if build.contains(SENTRY_BUILD) || release.to_lowercase().contains("gvisor") {
         return Some("gVisor".to_owned());
@@ -14,7 +14,7 @@ pub(super) fn compat(tree: &Tree, release: &str, build: &str) -> Option<String> 
     if release.contains("Microsoft") {
         return Some("WSL 1".to_owned());
     }
-    // Only this file identifies User-Mode Linux: without it the layer is unknown.
+    // User-Mode Linux is identified by this file only: without it the layer is unknown.
     let cpuinfo = tree.text("proc/cpuinfo")?;
     let uml = field(&cpuinfo, "vendor_id") == Some("User Mode Linux");
     Some(if uml { "User-Mode Linux" } else { "none" }.to_owned())
@@ -32,7 +32,7 @@ pub(super) fn hardware(tree: &Tree) -> Option<String> {
     }
 }
 
-/// The hypervisor, and the program that runs the guest on it where that shows: `KVM/Firecracker`.
+/// The hypervisor, and the program that runs the guest where it is known: `KVM/Firecracker`.
 pub(super) fn hypervisor(tree: &Tree) -> Option<String> {
     named_hypervisor(tree, cpuid::here().hypervisor())
 }
@@ -47,7 +47,7 @@ fn named_hypervisor(tree: &Tree, cpuid: Option<String>) -> Option<String> {
     }
 }
 
-/// The program that runs this guest, from the tables that it wrote for the guest's firmware.
+/// The program that runs this guest, by the tables that it wrote for the guest's firmware.
 fn monitor(tree: &Tree) -> Option<&'static str> {
     let vendor = tree.text("sys/class/dmi/id/sys_vendor");
     match vendor.as_deref() {
@@ -55,7 +55,7 @@ fn monitor(tree: &Tree) -> Option<&'static str> {
         Some("Cloud Hypervisor") => return Some("Cloud Hypervisor"),
         _ => {}
     }
-    // The maker's mark in the header of an ACPI table (ACPI 6.5, 5.2.6); only root may read it.
+    // The header of an ACPI table has its maker's mark (ACPI 6.5, 5.2.6); only root may read it.
     let table = tree.bytes("sys/firmware/acpi/tables/FACP");
     let marked = table.is_some_and(|table| table.get(10..16) == Some(b"FIRECK"));
     let devices = tree.names("sys/bus/acpi/devices").unwrap_or_default();
@@ -63,7 +63,7 @@ fn monitor(tree: &Tree) -> Option<&'static str> {
     (marked || has_device).then_some("Firecracker")
 }
 
-/// Where there is no CPUID.
+/// The hypervisor according to files, for processors without CPUID.
 fn hypervisor_in_files(tree: &Tree) -> Option<String> {
     if tree.text("sys/hypervisor/type").as_deref() == Some("xen") {
         return Some("Xen".to_owned());
@@ -86,7 +86,7 @@ pub(super) fn container(
 ) -> Option<String> {
     let cgroups = ["proc/self/cgroup", "proc/1/cgroup"].map(|file| tree.text(file));
     let in_cgroup = |name: &str| cgroups.iter().flatten().any(|text| text.contains(name));
-    // The one around the others first: Kubernetes runs its containers by way of something else.
+    // The outermost manager comes first: Kubernetes runs its containers by means of others.
     let shown = [
         (environment("KUBERNETES_SERVICE_HOST").is_some() || in_cgroup("kubepods"), "kubernetes"),
         (tree.has("run/.containerenv") || in_cgroup("libpod"), "podman"),
@@ -112,8 +112,8 @@ pub(super) fn container(
         })
 }
 
-/// Whether the machine's names are mounted from outside, as they are in every container of Docker's. Its mark
-/// alone is not enough: it stays in an image that a virtual machine boots from.
+/// Whether the files with the machine's names are mounts, as in every container of Docker's. Docker's mark alone is not
+/// enough: it stays in an image that a virtual machine boots from.
 fn names_are_mounted(tree: &Tree) -> bool {
     let mounts = tree.text("proc/self/mountinfo").unwrap_or_default();
     mounts.lines().any(|mount| {

@@ -6,7 +6,7 @@ use crate::machine::facts::Findings;
 use flate2::read::GzDecoder;
 use std::io::Read;
 
-/// Only for Linux itself: what is missing from an emulation means nothing.
+/// Adds the facts about the kernel, only if it is Linux itself: what is missing from an emulation means nothing.
 pub(super) fn find(findings: &mut Findings, tree: &Tree, release: &str, build: &str) {
     let config = Config::read(tree, release);
     let command_line = tree.text("proc/cmdline").unwrap_or_default();
@@ -24,7 +24,7 @@ struct Config(Option<String>);
 impl Config {
     fn read(tree: &Tree, release: &str) -> Config {
         let own = || {
-            // As much as ten of today's.
+            // Ten times the length of a current configuration.
             const LONGEST_BYTES: u64 = 4 << 20;
             let packed = tree.bytes("proc/config.gz")?;
             let mut text = String::new();
@@ -42,7 +42,7 @@ impl Config {
         Some(words.any(|word| word == option))
     }
 
-    /// The preemption model that was chosen when it was built.
+    /// The preemption model that was chosen when the kernel was built.
     fn preemption(&self) -> Option<&'static str> {
         const MODELS: [(&str, &str); 5] = [
             ("PREEMPT_RT", "real-time"),
@@ -55,8 +55,8 @@ impl Config {
     }
 }
 
-/// How the kernel may be preempted. Its version names it roughly; a dynamic kernel's present choice is in the
-/// scheduler's debug file, which few may read, else on its command line, else the one it was built with.
+/// The kernel's preemption model. The version names it roughly; a dynamic kernel's current choice is in the scheduler's
+/// debug file, which few may read, else on its command line, else the one it was built with.
 fn preemption(build: &str, chosen: Option<&str>, command_line: &str, config: &Config) -> String {
     if build.contains("PREEMPT_DYNAMIC") {
         let requested = || option(command_line, "preempt");
@@ -78,7 +78,7 @@ fn preemption(build: &str, chosen: Option<&str>, command_line: &str, config: &Co
     }
 }
 
-/// The choice in `none voluntary (full)`.
+/// The choice in parentheses in a text such as `none voluntary (full)`.
 fn in_parentheses(choices: &str) -> Option<&str> {
     choices.split_once('(')?.1.split_once(')').map(|pair| pair.0)
 }
@@ -91,7 +91,7 @@ fn security_modules(tree: &Tree, config: &Config) -> Option<String> {
     }
 }
 
-/// Whether connection tracking is loaded, and the size of its table. If it is, packets do not necessarily pass it.
+/// Whether connection tracking is loaded, and the size of its table. Loaded tracking does not mean that packets pass it.
 fn connection_tracking(tree: &Tree) -> Option<String> {
     match tree.number("proc/sys/net/netfilter/nf_conntrack_max") {
         Some(most) => Some(format!("loaded (at most {most} connections)")),
@@ -99,7 +99,7 @@ fn connection_tracking(tree: &Tree) -> Option<String> {
     }
 }
 
-/// The frequency of the timer interrupt, from the resolution of the coarse clock that it advances.
+/// The frequency of the timer interrupt in Hz, from the resolution of the coarse clock that it advances.
 pub(super) fn tick_hz() -> Option<u64> {
     let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `step` is valid for writes.
@@ -110,7 +110,7 @@ pub(super) fn tick_hz() -> Option<u64> {
     }
 }
 
-/// The frequency of a tick of that many nanoseconds; `None` if no Linux can be built with it.
+/// The frequency in Hz of a tick of `step_ns`; `None` if no Linux can be built with it.
 fn hertz(step_ns: u64) -> Option<u64> {
     const RATES: std::ops::RangeInclusive<u64> = 24..=1200;
     let hertz = (1_000_000_000 + step_ns / 2).checked_div(step_ns)?;

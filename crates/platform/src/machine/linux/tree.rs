@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The files under a root: `/`, or a test's copy of what some machine has there.
+/// The files under a root: `/`, or a test's copy of some machine's files.
 pub(crate) struct Tree<'a> {
     root: &'a Path,
 }
@@ -23,7 +23,7 @@ impl<'a> Tree<'a> {
         self.path(path).exists()
     }
 
-    /// A file's bytes. What is longer than any kernel writes is cut off.
+    /// A file's bytes, cut off beyond the length that any kernel writes.
     pub(crate) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         const LONGEST_BYTES: u64 = 8 << 20;
         let mut bytes = Vec::new();
@@ -32,7 +32,7 @@ impl<'a> Tree<'a> {
         Some(bytes)
     }
 
-    /// A file's text without the white space around it; `None` if that is empty.
+    /// A file's text without surrounding white space; `None` if that is empty.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let bytes = self.bytes(path)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -45,7 +45,7 @@ impl<'a> Tree<'a> {
         self.text(path)?.parse().ok()
     }
 
-    /// A setting of the kernel: a number where it is one.
+    /// A setting of the kernel: a `Number` if it is one, else `Text`.
     pub(crate) fn setting(&self, path: &str) -> Value {
         self.text(path).map_or(Value::Unknown, |text| {
             text.parse().map_or(Value::Text(words(&text)), Value::Number)
@@ -62,7 +62,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The value beside `name` in the `name : value` lines of /proc, the first one if there are several.
+/// The value of the first line `name : value` with this name.
 pub(crate) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -77,7 +77,7 @@ pub(crate) fn words(text: &str) -> String {
 
 /// The CPUs in a list such as `0-3,8`; `None` if it is not such a list.
 pub(crate) fn cpus_in(list: &str) -> Option<Vec<usize>> {
-    // A typing error in a range must not exhaust the memory.
+    // The limit keeps a typing error in a range from exhausting the memory.
     const MOST_CPUS: usize = 1 << 20;
     let mut cpus = Vec::new();
     for span in list.split(',') {
@@ -91,13 +91,14 @@ pub(crate) fn cpus_in(list: &str) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
-/// The value of `name=value` on a kernel's command line; the last one holds. Arguments after `--` are passed to init.
+/// The value of the last `name=value` on a kernel's command line, without the arguments after `--`, which are passed to
+/// init.
 pub(super) fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
     let options = command_line.split_whitespace().take_while(|word| *word != "--");
     options.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).last()
 }
 
-/// A folder with the files of some machine, removed at the end of the test.
+/// Folders with the files of some machine, for tests.
 #[cfg(test)]
 pub(crate) mod fixture {
     use std::path::{Path, PathBuf};
@@ -127,7 +128,7 @@ pub(crate) mod fixture {
 
     impl Drop for Fixture {
         fn drop(&mut self) {
-            // A folder left over in the temporary directory is no reason to fail a test.
+            // A folder that cannot be removed from the temporary directory is no reason to fail a test.
             let _ = std::fs::remove_dir_all(&self.0);
         }
     }

@@ -1,4 +1,4 @@
-//! For tests: simulated noise of trials, and arbitrary rows.
+//! Simulated results, for the tests of what computes with results: noise of trials, and arbitrary rows.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,53 @@ use results::{
 };
 
 /// A sum of uniform numbers, close enough to normal for a simulation, with mean 0, variance 1.
-pub(crate) fn noise(rng: &mut StdRng) -> f64 {
+pub fn noise(rng: &mut StdRng) -> f64 {
     (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
 }
 
 /// The factor on a time on a shared machine: in 15 % of trials up to 1.4.
-pub(crate) fn outlier(rng: &mut StdRng) -> f64 {
+pub fn outlier(rng: &mut StdRng) -> f64 {
     if rng.random::<f64>() < 0.15 { 1.0 + 0.4 * rng.random::<f64>() } else { 1.0 }
 }
 
+/// Seven lengths of jobs, as written and in ns.
+pub const LENGTHS: [(&str, f64); 7] = [
+    ("1us", 1e3),
+    ("2us", 2e3),
+    ("5us", 5e3),
+    ("10us", 1e4),
+    ("20us", 2e4),
+    ("50us", 5e4),
+    ("100us", 1e5),
+];
+
+/// [`LENGTHS`] in ns.
+pub fn job_lengths() -> Vec<f64> {
+    LENGTHS.iter().map(|(_, ns)| *ns).collect()
+}
+
+/// Rounds of 64 jobs at each of [`LENGTHS`]: jobs that take `share` of their length and `overhead` ns each, and the same jobs
+/// executed serially.
+pub fn rounds_of_jobs(
+    (share, overhead): (f64, f64),
+    rounds: usize,
+    rng: &mut StdRng,
+) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
+    let mut draw = |ns: f64| -> Vec<f64> {
+        (0..rounds).map(|_| ns * (1.0 + 0.02 * noise(rng)) * outlier(rng)).collect()
+    };
+    let threads = job_lengths().iter().map(|ns| draw(64.0 * (ns * share + overhead))).collect();
+    let serial = job_lengths().iter().map(|ns| draw(64.0 * ns)).collect();
+    (threads, serial)
+}
+
+/// Six equal rounds at each of [`LENGTHS`].
+pub fn flat(values: [f64; 7]) -> Vec<Vec<f64>> {
+    values.iter().map(|value| vec![*value; 6]).collect()
+}
+
 /// A run on the system of that name, which is also its id, in turn with others.
-pub(crate) fn document(system: &str, results: Vec<CaseResult>) -> Document {
+pub fn document(system: &str, results: Vec<CaseResult>) -> Document {
     let run = RunInfo {
         id: system.to_owned(),
         started: String::new(),
@@ -38,7 +74,8 @@ pub(crate) fn document(system: &str, results: Vec<CaseResult>) -> Document {
 }
 
 /// A point of a test: a case alone, or with its parameters.
-pub(crate) trait AsPoint {
+pub trait AsPoint {
+    /// The point.
     fn point(self) -> PointKey;
 }
 
@@ -62,7 +99,7 @@ impl AsPoint for &PointKey {
 }
 
 /// A time at a point, from its rounds.
-pub(crate) fn rounds_of(point: impl AsPoint, rounds: &[f64]) -> CaseResult {
+pub fn rounds_of(point: impl AsPoint, rounds: &[f64]) -> CaseResult {
     let median = median(&mut rounds.to_vec());
     CaseResult {
         estimate: Some(Estimate { median, low: median, high: median, level: 0.95 }),
@@ -73,7 +110,7 @@ pub(crate) fn rounds_of(point: impl AsPoint, rounds: &[f64]) -> CaseResult {
 }
 
 /// A time that a system lacks.
-pub(crate) fn unsupported(point: impl AsPoint, reason: &str) -> CaseResult {
+pub fn unsupported(point: impl AsPoint, reason: &str) -> CaseResult {
     let outcome = Outcome::Unsupported;
     CaseResult { outcome, reason: Some(reason.to_owned()), ..blank(point) }
 }
@@ -84,10 +121,7 @@ fn blank(point: impl AsPoint) -> CaseResult {
 }
 
 /// A row of `case`, as a file from elsewhere may have it.
-pub(crate) fn any_row(
-    case: &'static str,
-    metric: &'static str,
-) -> impl Strategy<Value = CaseResult> {
+pub fn any_row(case: &'static str, metric: &'static str) -> impl Strategy<Value = CaseResult> {
     let value = prop_oneof![
         8 => (-3.0f64..12.0).prop_map(|exponent| 10f64.powf(exponent)),
         1 => prop::sample::select(&[0.0, -1.0, f64::NAN, f64::INFINITY, 1e300, 1e-300][..]),

@@ -1,13 +1,13 @@
 //! The resident memory from which on spawning a program takes less time than fork.
 
-use cases::process::metrics::{SPAWN, SPAWN_FROM};
+use super::metrics::{SPAWN, SPAWN_FROM};
 use measure::TIME;
 use measure::count::parse_count;
 use measure::doubt::Axis;
 use results::{CaseResult, PointKey};
 
-use crate::crossover::{CrossingStep, CrossingWords, crossing_row};
-use crate::derived::{SweepStep, find, is_measured, sweeps};
+use analysis::crossing::{CrossingStep, CrossingWords, crossing_row};
+use analysis::derive::{SweepStep, find, is_measured, sweeps};
 
 const CASE: &str = "process/memory";
 
@@ -102,7 +102,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn any_rows_give_sound_rows(
-            rows in prop::collection::vec(crate::simulated::any_row(CASE, TIME.name), 0..24), seed: u64
+            rows in prop::collection::vec(simulated::any_row(CASE, TIME.name), 0..24), seed: u64
         ) {
             let sizes = ["1m", "4m", "1g", "0", "many"];
             let rows: Vec<CaseResult> = rows.into_iter().enumerate().map(|(at, mut row)| {

@@ -1,15 +1,15 @@
 //! How the ratio between two server architectures changes with the number of connections, and the load from which one
 //! collapses.
 
-use cases::net::metrics::{CHEAPER_GROWTH, COLLAPSES_FROM, FASTER_GROWTH, KEPT};
+use super::metrics::{CHEAPER_GROWTH, COLLAPSES_FROM, FASTER_GROWTH, KEPT};
 use measure::Metric;
 use measure::doubt::Axis;
 use results::{CaseResult, PointKey};
 
-use crate::crossover::open_ends;
-use crate::derived::{SweepStep, is_measured, sweeps, with_figure, without_figure};
-use crate::overtaking::{By, ServerSweep, server_sweeps};
-use crate::resample::Bootstrap;
+use super::overtaking::{By, ServerSweep, server_sweeps};
+use analysis::crossing::open_ends;
+use analysis::derive::{SweepStep, is_measured, sweeps, with_figure, without_figure};
+use analysis::resample::Bootstrap;
 
 /// The best event loop of each system, and what it is compared with.
 const LOOPS: [&str; 3] = ["epoll", "kqueue", "iocp"];
@@ -139,7 +139,7 @@ mod tests {
     use results::{Direction, Estimate};
 
     use super::*;
-    use crate::simulated::noise;
+    use simulated::noise;
 
     fn result(case: &str, params: &[(&str, &str)], metric: &str, values: Vec<f64>) -> CaseResult {
         let params = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();

@@ -1,34 +1,38 @@
-//! All areas and cases, and functions to look them up.
+//! The areas of this program, and functions to look up areas and cases.
+
+use std::sync::OnceLock;
 
 use measure::{Metric, Params, TIME};
+use results::CaseResult;
 
-use crate::{Area, Case, Extent, Need, Trials};
+use crate::{Area, Case, Counterpart, Extent, Need, Trials};
 
-/// All areas, in the order they are listed and shown.
-pub const AREAS: &[&Area] = &[
-    &crate::clock::AREA,
-    &crate::syscall::AREA,
-    &crate::memory::AREA,
-    &crate::atomic::AREA,
-    &crate::signal::AREA,
-    &crate::timer::AREA,
-    &crate::lock::AREA,
-    &crate::process::AREA,
-    &crate::thread::AREA,
-    &crate::switch::AREA,
-    &crate::ipc::AREA,
-    &crate::concurrency::AREA,
-    &crate::file::AREA,
-    &crate::net::AREA,
-    &crate::mail::AREA,
-    &crate::scale::AREA,
-    &crate::op::AREA,
-    &crate::time::AREA,
-];
+static AREAS: OnceLock<&'static [&'static Area]> = OnceLock::new();
+
+/// Makes these the areas of this process, unless it has some: the crates that plan, judge and print name none.
+pub fn install(areas: &'static [&'static Area]) {
+    let _ = AREAS.set(areas);
+}
+
+/// The installed areas, in the order they are listed and shown.
+pub fn areas() -> &'static [&'static Area] {
+    AREAS.get().copied().unwrap_or_default()
+}
+
+/// All operations that Unix and Windows have under different names.
+pub fn counterparts() -> impl Iterator<Item = &'static Counterpart> {
+    areas().iter().flat_map(|area| area.counterparts)
+}
+
+/// The results that follow from several points of a run.
+pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
+    let all = areas().iter().flat_map(|area| area.derived);
+    all.flat_map(|derive| derive(results, seed)).collect()
+}
 
 /// All cases, in the order they are listed.
 pub fn all() -> Vec<&'static Case> {
-    AREAS.iter().flat_map(|area| area.cases.iter().copied()).collect()
+    areas().iter().flat_map(|area| area.cases.iter().copied()).collect()
 }
 
 /// The case of that name, `area/name`.
@@ -60,7 +64,7 @@ fn glob(pattern: &str, text: &str) -> bool {
 
 /// The area of that name.
 pub fn area(name: &str) -> Option<&'static Area> {
-    AREAS.iter().copied().find(|area| area.name == name)
+    areas().iter().copied().find(|area| area.name == name)
 }
 
 /// The metric of that name of the case, or the time of its operation.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cases::time::{CASE_NAME, COMMAND};
+use super::{CASE_NAME, COMMAND};
 use measure::TIME;
 use results::{CaseResult, Document, GROUP, Outcome};
 
-use crate::compare::compare;
-use crate::judge::{Compared, Settings};
+use analysis::compare;
+use analysis::{Compared, Settings};
 
 /// The commands of a run, the one with the shortest median time first.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Ranked {
 }
 
 /// Compares the elapsed times of a run's commands; `None` if fewer than two were measured. All comparisons share one chance
-/// of error. That the fastest was selected from the same data does not raise it (see `crate::choice`).
+/// of error. That the fastest was selected from the same data does not raise it (see `crate::concurrency::choice`).
 pub fn rank_commands(document: &Document) -> Option<Ranking> {
     let measured = |result: &&CaseResult| {
         result.case == CASE_NAME
@@ -83,7 +83,7 @@ mod tests {
     use results::{Direction, Estimate, RunInfo};
 
     use super::*;
-    use crate::verdict::Verdict;
+    use analysis::Verdict;
 
     fn time(command: &str, round_values: Vec<f64>) -> CaseResult {
         let params = BTreeMap::from([(COMMAND.to_owned(), command.to_owned())]);

@@ -1,6 +1,6 @@
 //! The part of the time that a lock takes beside the work under it, and the work from which that part is small.
 
-use cases::lock::{HANDOVER, LOCK_SHARE, MILLION_PAIRS, WORK_FOR_HUNDREDTH, WORK_FOR_TENTH};
+use super::{HANDOVER, LOCK_SHARE, MILLION_PAIRS, WORK_FOR_HUNDREDTH, WORK_FOR_TENTH};
 use measure::count::parse_duration;
 use measure::doubt::Axis;
 use measure::stats::median;
@@ -8,9 +8,9 @@ use measure::worker_group::RATE;
 use measure::{Metric, TIME};
 use results::{CaseResult, Estimate, PointKey};
 
-use crate::crossover::{CrossingStep, CrossingWords, crossing_row};
-use crate::derived::{find, has_positive_rounds, sweeps, with_figure};
-use crate::resample::Bootstrap;
+use analysis::crossing::{CrossingStep, CrossingWords, crossing_row};
+use analysis::derive::{find, has_positive_rounds, sweeps, with_figure};
+use analysis::resample::Bootstrap;
 
 const AREA: &str = "lock/";
 const WORK: &str = "work";
@@ -178,7 +178,7 @@ mod tests {
     use rand::rngs::StdRng;
 
     use super::*;
-    use crate::simulated::noise;
+    use simulated::noise;
 
     const LENGTHS: [(&str, f64); 4] =
         [("none", 0.0), ("100ns", 100.0), ("1us", 1_000.0), ("10us", 10_000.0)];

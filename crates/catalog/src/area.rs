@@ -1,4 +1,5 @@
 use measure::{Metric, Params, TIME};
+use results::CaseResult;
 
 use crate::{Case, Extent};
 
@@ -32,6 +33,24 @@ pub struct Area {
     pub findings: &'static [Finding],
     /// The applications whose designs are judged when systems are compared.
     pub applications: &'static [Application],
+    /// Its operations that Unix and Windows have under different names. No case of Windows occurs twice.
+    pub counterparts: &'static [Counterpart],
+    /// What follows from several of its points: laws fitted over a parameter, and the values of a parameter from which one
+    /// alternative is better than another.
+    pub derived: &'static [Derive],
+}
+
+/// Computes results of an area's cases, by derived metrics, from the results of a run; the number is the seed of the bootstrap. A
+/// derived result lacks the parameters over which it was computed.
+pub type Derive = fn(&[CaseResult], u64) -> Vec<CaseResult>;
+
+/// Two points of one area that serve the same purpose, one on Unix and one on Windows, so that a comparison of systems can match
+/// them. Parameters that are not named have equal values.
+pub struct Counterpart {
+    /// The point on Unix, under whose name both are shown.
+    pub unix: Select,
+    /// The point on Windows.
+    pub windows: Select,
 }
 
 /// What a case needs besides the system on which it exists.
@@ -195,7 +214,16 @@ impl Area {
             summary: &[],
             findings: &[],
             applications: &[],
+            counterparts: &[],
+            derived: &[],
         }
+    }
+}
+
+impl Counterpart {
+    /// Two cases, at all their points.
+    pub const fn cases(unix: &'static str, windows: &'static str) -> Self {
+        Self { unix: Select::case(unix), windows: Select::case(windows) }
     }
 }
 

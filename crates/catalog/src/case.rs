@@ -217,7 +217,7 @@ impl Case {
 }
 
 /// The `run` of a case that sets none.
-pub(crate) fn has_no_run(_: &Params, _: &mut Round) -> Result<(), CaseError> {
+pub fn has_no_run(_: &Params, _: &mut Round) -> Result<(), CaseError> {
     Err(CaseError::Failed("the case has no run".into()))
 }
 
@@ -257,18 +257,4 @@ pub fn length_of(params: &Params, name: &str) -> Result<Duration, CaseError> {
     let text = value_of(params, name)?;
     measure::count::parse_duration(text)
         .map_err(|e| CaseError::Failed(format!("parameter {name}: {e}")))
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn work_of_a_given_length_is_told_from_a_number_of_instructions() {
-        let lock = crate::find("lock/std-mutex").unwrap();
-        let works = |name: &str, value: &str| {
-            lock.works_for_a_time(&[(name.to_owned(), value.to_owned())].into_iter().collect())
-        };
-        assert!(!lock.works_for_a_time(&measure::Params::default()));
-        assert!(!works("work", "none") && !works("work", "loop100") && !works("workers", "2"));
-        assert!(works("work", "100ns") && works("outside", "1us"));
-    }
 }

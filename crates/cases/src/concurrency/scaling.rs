@@ -9,15 +9,13 @@
 //! that is a linear problem; with none of the three below zero it has one solution, and `0 <= sigma <= 1`,
 //! `kappa >= 0` hold by construction.
 
-use cases::concurrency::metrics::{
-    AMDAHL_SERIAL, RATE, RATE_ONE, USL_COHERENCE, USL_CONTENTION, USL_KNEE,
-};
+use super::metrics::{AMDAHL_SERIAL, RATE, RATE_ONE, USL_COHERENCE, USL_CONTENTION, USL_KNEE};
 use measure::doubt::ScalingLaw;
 use measure::{Doubt, Metric, Params};
 use results::CaseResult;
 
-use crate::derived::{SweepStep, are_positive, sweeps, with_figure, without_figure};
-use crate::resample::Bootstrap;
+use analysis::derive::{SweepStep, are_positive, sweeps, with_figure, without_figure};
+use analysis::resample::Bootstrap;
 
 const CASE: &str = "concurrency/degree";
 /// The fewest points of a curve that is fitted.
@@ -278,7 +276,7 @@ mod tests {
     use results::{Direction, Estimate, Outcome};
 
     use super::*;
-    use crate::simulated::noise;
+    use simulated::noise;
 
     /// The example of the R package usl's own tests (tests/coef.R), which finds 0.02 and 0.02.
     #[test]
@@ -461,7 +459,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn any_rows_give_sound_rows(
-            rows in prop::collection::vec(crate::simulated::any_row(CASE, "rate"), 0..12), seed: u64
+            rows in prop::collection::vec(simulated::any_row(CASE, "rate"), 0..12), seed: u64
         ) {
             for row in scaling_laws(&rows, seed) {
                 prop_assert_eq!(row.check(), Ok(()), "{:?}", row);

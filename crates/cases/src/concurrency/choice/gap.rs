@@ -8,9 +8,9 @@
 
 use measure::stats::{LEVEL, median, t_quantile};
 
-use crate::change::{FLOOR_AT_LEAST, Ratio};
-use crate::judge::Settings;
-use crate::spread::welch;
+use analysis::Settings;
+use analysis::welch;
+use analysis::{FLOOR_AT_LEAST, Ratio};
 
 /// Values further than this from the median, in robust standard deviations, are outliers and left out.
 const FAR_OUT: f64 = 5.0;

@@ -8,12 +8,12 @@ mod gap;
 
 use std::collections::BTreeMap;
 
-use cases::concurrency::metrics::{FOREGROUND_DELAY_P90, TURNAROUND, TURNAROUND_WORST};
+use super::metrics::{FOREGROUND_DELAY_P90, TURNAROUND, TURNAROUND_WORST};
 use measure::{Doubt, TIME};
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::change::{FLOOR_AT_LEAST, Ratio};
-use crate::judge::Settings;
+use analysis::Settings;
+use analysis::{FLOOR_AT_LEAST, Ratio};
 use gap::{Gap, gaps};
 
 const CASE: &str = "concurrency/answer";
@@ -303,7 +303,7 @@ mod tests {
     use results::Direction;
 
     use super::*;
-    use crate::simulated::{noise, outlier};
+    use simulated::{noise, outlier};
 
     fn row(executor: &str, degree: &str, metric: &str, round_values: Vec<f64>) -> CaseResult {
         let params =
@@ -565,7 +565,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_rows_give_an_answer(
-            rows in prop::collection::vec(crate::simulated::any_row(CASE, "time"), 0..12)
+            rows in prop::collection::vec(simulated::any_row(CASE, "time"), 0..12)
         ) {
             let choice = choose(&rows, Goal::Elapsed);
             let figures = choice.candidates.iter().take_while(|c| c.ending.is_none()).count();

@@ -1,12 +1,12 @@
 //! The knee of a rate over the number of connections: where more of them hardly help.
 
-use cases::mail::metrics::{KNEE, RATE};
+use super::metrics::{KNEE, RATE};
 use measure::Doubt;
 use measure::stats::Interval;
 use results::{CaseResult, Outcome, PointKey};
 
-use crate::derived::{SweepStep, are_positive, sweeps, with_figure, without_figure};
-use crate::resample::Bootstrap;
+use analysis::derive::{SweepStep, are_positive, sweeps, with_figure, without_figure};
+use analysis::resample::Bootstrap;
 
 const CASE: &str = "mail/send";
 /// The share of its level from which a rate counts as level.
@@ -105,7 +105,7 @@ mod tests {
     use results::{Direction, Estimate};
 
     use super::*;
-    use crate::simulated::noise;
+    use simulated::noise;
 
     const X: [f64; 7] = [1.0, 10.0, 100.0, 500.0, 1_000.0, 2_000.0, 5_000.0];
 

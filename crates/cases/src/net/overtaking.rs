@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cases::net::metrics::{CHEAPER_FROM, FASTER_FROM, RATE, SERVER_CPU};
+use super::metrics::{CHEAPER_FROM, FASTER_FROM, RATE, SERVER_CPU};
 use measure::doubt::{Axis, listed};
 use measure::stats::{Interval, median};
 use measure::{Doubt, Metric, Params};
 use results::{CaseResult, Outcome, PointKey};
 
-use crate::change::FLOOR_AT_LEAST;
-use crate::crossover::{Crossing, crossing, open_ends};
-use crate::derived::{has_positive_rounds, with_figure, without_figure};
-use crate::resample::Bootstrap;
-use crate::scope::SERVERS;
+use super::SERVERS;
+use analysis::FLOOR_AT_LEAST;
+use analysis::crossing::{Crossing, crossing, open_ends};
+use analysis::derive::{has_positive_rounds, with_figure, without_figure};
+use analysis::resample::Bootstrap;
 
 /// The architectures that wait for many connections in one thread. Listed here, because results come from other
 /// versions too.
@@ -313,7 +313,7 @@ mod tests {
     use results::{Direction, Estimate};
 
     use super::*;
-    use crate::simulated::noise;
+    use simulated::noise;
 
     const LEVELS: [u32; 5] = [1, 10, 100, 1000, 5000];
 
@@ -444,7 +444,7 @@ mod tests {
     /// Arbitrary rows, also impossible ones, with the parameters of this area.
     fn any_row() -> impl Strategy<Value = CaseResult> {
         let metric = prop::sample::select(&["rate", "server-cpu"][..]);
-        (crate::simulated::any_row("net/answer", "rate"), metric).prop_map(|(mut row, metric)| {
+        (simulated::any_row("net/answer", "rate"), metric).prop_map(|(mut row, metric)| {
             let arch = if row.params["order"] == "given" { "epoll" } else { "threads" };
             let connections = row.params["degree"].clone();
             row.params = [("arch", arch), ("connections", &connections)]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cases::scale::SCALING;
+use super::SCALING;
 use measure::worker_group::PARALLEL_RATE;
 use results::{CaseResult, PointKey};
 
-use crate::derived::{has_positive_rounds, with_figure};
-use crate::resample::Bootstrap;
+use analysis::derive::{has_positive_rounds, with_figure};
+use analysis::resample::Bootstrap;
 
 const AREA: &str = "scale/";
 
@@ -76,7 +76,7 @@ mod tests {
     use results::{Direction, Estimate, Outcome};
 
     use super::*;
-    use crate::simulated::noise;
+    use simulated::noise;
 
     fn rate(workers: &str, share: &str, round_values: Vec<f64>) -> CaseResult {
         let params = [("workers", workers), ("as", "threads"), ("share", share)];
@@ -143,7 +143,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn any_rows_give_sound_rows(
-            rows in prop::collection::vec(crate::simulated::any_row("scale/x", "rate"), 0..12),
+            rows in prop::collection::vec(simulated::any_row("scale/x", "rate"), 0..12),
             seed: u64
         ) {
             let rows: Vec<CaseResult> = rows

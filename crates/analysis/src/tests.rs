@@ -1,3 +1,0 @@
-//! What tests of several modules share.
-
-pub(crate) mod simulated;

@@ -1,0 +1,19 @@
+//! What an area and a case are, and the list of those that this program has.
+//!
+//! The crate `cases` defines them; the program installs them when it starts.
+
+mod area;
+mod case;
+mod registry;
+
+pub use area::{
+    Application, Area, Counterpart, Derive, Design, Finding, Layout, Need, Select, SummaryRow,
+};
+pub use case::{
+    Case, Extent, Only, Param, Run, Takes, Trials, count_of, has_no_run, length_of, size_of,
+    value_of,
+};
+pub use registry::{
+    all, area, areas, counterparts, derived, find, includes, install, is_beyond, is_experiment,
+    is_in_summary, matches_filter, metric, needs_of, only_by, trials_of,
+};
