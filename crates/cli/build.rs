@@ -7,8 +7,8 @@ fn main() {
     let is = |name: &str, value: &str| {
         var(name).is_ok_and(|own| own.split(',').any(|part| part == value))
     };
-    // Every round is a process: with position-independent code each would relocate 60,000 pointers in 350 pages of its own. The
-    // static program has a linker and flags of its own.
+    // Each round is a process: position-independent code would relocate 60,000 pointers in 350 pages in each. The static program
+    // has its own linker and flags.
     if is("CARGO_CFG_TARGET_OS", "linux")
         && is("CARGO_CFG_TARGET_ENV", "gnu")
         && !is("CARGO_CFG_TARGET_FEATURE", "crt-static")

@@ -1,4 +1,4 @@
-//! The change of one figure from one run to another, its error, and the floor below which it means nothing.
+//! The change of a figure from one run to another, its error, and the floor below which it is not significant.
 
 use measure::stats::{LEVEL, median, t_quantile};
 use results::{CaseResult, Document, Estimate, LEAST_ROUNDS, Outcome};
@@ -12,19 +12,19 @@ use crate::scale::Scale;
 use crate::scope::{Points, References};
 use crate::spread::{Spread, grid_step, welch};
 
-/// Smaller differences, as shares, are not reported, independent of the spread of the rounds: the placement of a
-/// program and its data in memory changes a figure by this share.
+/// Smallest difference that is reported, as a share, whatever the spread of the rounds: the placement of a program and its data
+/// in memory changes a figure by this share.
 pub const FLOOR_AT_LEAST: f64 = 0.01;
-/// The same for core cycles, which are independent of the core's frequency and of disturbances.
+/// Smallest difference that is reported of core cycles, which are independent of the core's frequency and of disturbances.
 const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;
-/// Differences between separate runs in which too few rounds were quiet are reported beyond a factor of 2. A neighbour that never
-/// pauses, on the other hardware thread of the core, leaves about half of it.
+/// Smallest difference (a factor of 2) that is reported between separate runs in which too few rounds were quiet: a neighbour
+/// that never pauses, on the other hardware thread of the core, leaves about half of it.
 pub(crate) const DISTURBED_FLOOR: f64 = 1.0;
-/// What is said of a difference below [`DISTURBED_FLOOR`].
+/// Note on a difference below [`DISTURBED_FLOOR`].
 pub(crate) const DISTURBED: &str = "too few rounds were quiet: a quieter machine would decide it";
-/// What is said of a verdict from rounds made next to each other of which most were disturbed: load can slow the sides unequally.
+/// Note on a verdict from adjacent rounds most of which were disturbed: load can slow the sides unequally.
 pub(crate) const BESIDE_LOAD: &str = "beside load";
-/// The largest difference that rounding makes between two runs, in steps of the grid; both values are rounded.
+/// Largest difference that rounding causes between two runs, in steps of the grid; both values are rounded.
 const GRID_STEPS: f64 = 1.5;
 
 /// A ratio with the interval that decides the verdict.
@@ -32,27 +32,27 @@ const GRID_STEPS: f64 = 1.5;
 pub struct Ratio {
     /// The ratio of the medians.
     pub mid: f64,
-    /// Lower end of its interval.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end of its interval.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Ratio {
-    /// From a logarithm and the half-width of its interval.
+    /// A ratio from its logarithm and the half-width of the interval.
     pub fn of_log(by: f64, half: f64) -> Self {
         Self { mid: by.exp(), low: (by - half).exp(), high: (by + half).exp() }
     }
 
-    /// The ratio the other way round.
+    /// The inverse ratio.
     pub fn inverse(self) -> Self {
         Self { mid: 1.0 / self.mid, low: 1.0 / self.high, high: 1.0 / self.low }
     }
 }
 
-/// By how many core cycles the cost of one entry into the kernel differs from one hour to the next, as a standard deviation, where
-/// a processor has several states: on an AMD EPYC (Zen 5) it has several values 12 cycles apart. Two operations in one run may be
-/// in different states throughout; the same operation on two systems in turn is in the same.
+/// Standard deviation, in core cycles, of the cost of one entry into the kernel from hour to hour on a processor with several
+/// states: on an AMD EPYC (Zen 5) the cost has several values 12 cycles apart. Two operations in one run may be in different
+/// states throughout; the same operation on two systems in turn is in the same state.
 pub(crate) const ENTRY_STATES: f64 = 12.0;
 
 /// Two runs, with the facts needed to compare any of their results.
@@ -71,7 +71,7 @@ pub(crate) struct Sides<'a> {
 impl<'a> Sides<'a> {
     pub(crate) fn of(base: &'a Document, new: &'a Document) -> Self {
         Self {
-            // A run is on one CPU, also if its description does not identify it.
+            // A run compared with itself is on one CPU, also if its description does not identify the CPU.
             same_cpu: std::ptr::eq(base, new) || cpu_differences(base, new).is_empty(),
             is_one_run: std::ptr::eq(base, new),
             in_turn: base.run.is_in_turn_with(&new.run),
@@ -84,7 +84,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// `None` if one of them has no figure, or if their units differ.
+    /// The change between two results; `None` if one has no figure, or if their units differ.
     pub(crate) fn change(&self, base: &CaseResult, new: &CaseResult) -> Option<Change> {
         if base.unit != new.unit {
             return None;
@@ -102,7 +102,7 @@ impl<'a> Sides<'a> {
         }
         let references = (self.base.beside(base), self.new.beside(new));
         let difference = Difference::of_medians(&sides, scale);
-        // Rounds in turn find the same machine. Its frequency is not part of cycles.
+        // Rounds in turn find the same state of the machine, whose frequency does not affect cycles.
         let by_machine = match (in_cycles, self.in_turn) {
             (true, true) => 0.0,
             _ => speed_shift(base, new, references, &self.frequencies, in_cycles).exp_m1(),
@@ -117,8 +117,8 @@ impl<'a> Sides<'a> {
         Some(change)
     }
 
-    /// The variance that both figures of separate runs have because each found the machine in another state. What the run with more
-    /// visits knew counts for both, if they are of one machine.
+    /// Variance between visits of both figures of separate runs, each of which found the machine in a different state. If both
+    /// are of one machine, the variance of the run that knows more visits is used for both.
     fn between_visits(&self, sides: &[Side; 2], scale: Scale) -> [Variance; 2] {
         let known = [0, 1].map(|at| between_visits(self.runs[at], sides[at].result, scale));
         match self.is_same_machine {
@@ -128,7 +128,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// The difference of rounds that were made next to each other; `None` if too few were, as in separate runs.
+    /// The change by adjacent rounds; `None` if there are too few, as in separate runs.
     fn change_in_blocks(&self, sides: &[Side; 2], scale: Scale, in_cycles: bool) -> Option<Change> {
         if !(self.in_turn || self.is_one_run) {
             return None;
@@ -152,7 +152,7 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// The difference of rounds that were made next to each other, of one run or of systems in turn; `None` if too few were.
+/// The difference by adjacent rounds of one run or of systems in turn; `None` if there are too few.
 fn in_blocks([base, new]: &[Side; 2], scale: Scale, in_cycles: bool) -> Option<(Paired, Scatter)> {
     let [of_base, of_new] = [base, new].map(|side| Rounds::of(side.result, side.factor, scale));
     let found = paired(&[(1.0, &of_new?), (-1.0, &of_base?)])?;
@@ -166,8 +166,8 @@ fn in_blocks([base, new]: &[Side; 2], scale: Scale, in_cycles: bool) -> Option<(
     Some((found, scatter))
 }
 
-/// The ratio of two positive figures of one run, of which rounds were made next to each other, with its interval at
-/// [`LEVEL`](measure::stats::LEVEL); `None` if too few were.
+/// The ratio of two positive figures of one run by their adjacent rounds, with its interval at [`LEVEL`](measure::stats::LEVEL);
+/// `None` if there are too few such rounds.
 pub(crate) fn ratio_in_blocks(of: &CaseResult, to: &CaseResult) -> Option<Ratio> {
     let factors = to.cycles_per_ns().zip(of.cycles_per_ns());
     let (to_factor, of_factor) = factors.unwrap_or((1.0, 1.0));
@@ -176,13 +176,12 @@ pub(crate) fn ratio_in_blocks(of: &CaseResult, to: &CaseResult) -> Option<Ratio>
     Some(Ratio::of_log(found.center, scatter.half_width(1.0 - LEVEL)))
 }
 
-/// Entries into the kernel by system calls in one core cycle of the operation; `None` if they were not counted, or its cycles were
-/// not.
+/// System calls per core cycle of the operation; `None` if either was not counted.
 pub(crate) fn entries_per_cycle(result: &CaseResult) -> Option<f64> {
     Some(result.per_op.as_ref()?.syscalls? / result.cycles?.median)
 }
 
-/// Has the points of a comparison, whose rounds were made next to each other, lend each other what they know of their scatter.
+/// Moderates the variances of changes by adjacent rounds: each point of the comparison borrows from the variances of all points.
 pub(crate) fn moderate(changes: Vec<&mut Change>) {
     let in_blocks = |change: &Change| change.scatter.filter(|scatter| scatter.is_in_blocks);
     let variances: Vec<Variance> =
@@ -195,18 +194,18 @@ pub(crate) fn moderate(changes: Vec<&mut Change>) {
     }
 }
 
-/// One run's figures of a row, in the compared unit.
+/// Figures of one run in a row, in the compared unit.
 pub(crate) struct Side<'a> {
     result: &'a CaseResult,
     pub(crate) estimate: Estimate,
     pub(crate) rounds: Vec<f64>,
-    /// Whether the rounds are not only those behind the estimate.
+    /// Whether `rounds` include disturbed ones, which do not contribute to the estimate.
     pub(crate) has_few_quiet_rounds: bool,
     factor: f64,
 }
 
 impl<'a> Side<'a> {
-    /// `None` if it was not measured. `factor` converts its unit to the compared one.
+    /// The figures of a result; `None` if it was not measured. `factor` converts its unit to the compared one.
     pub(crate) fn of(result: &'a CaseResult, factor: f64) -> Option<Self> {
         let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
         let estimate = match result.cycles {
@@ -223,7 +222,7 @@ impl<'a> Side<'a> {
         Some(Self { result, estimate, rounds, has_few_quiet_rounds, factor })
     }
 
-    /// The spread of its rounds; `None` for a figure that is not their median, such as a sum.
+    /// The spread of the rounds; `None` for a figure that is not their median, such as a sum.
     pub(crate) fn spread(&self, scale: Scale) -> Option<Spread> {
         let apart = (median_of(&self.rounds)? - self.estimate.median).abs();
         let is_median = apart <= 1e-3 * self.estimate.median.abs();
@@ -231,7 +230,7 @@ impl<'a> Side<'a> {
         Spread::of(&rounds).filter(|_| is_median || self.has_few_quiet_rounds)
     }
 
-    /// The standard error that the rounding of its times adds, on this scale.
+    /// The standard error that the rounding of times adds, on this scale.
     fn rounding_error(&self, scale: Scale) -> f64 {
         if !self.result.unit.starts_with("ns") {
             return 0.0;
@@ -251,7 +250,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The difference between the two runs' figures: of their logarithms, or of the figures if values are not above 0.
+/// A difference between the figures of two runs, or between their logarithms if all values are above 0.
 pub(crate) struct Change {
     pub(crate) base: Estimate,
     pub(crate) new: Estimate,
@@ -259,66 +258,67 @@ pub(crate) struct Change {
     /// Whether `by`, and the values compared with it, are logarithms.
     pub(crate) log: bool,
     pub(crate) by: f64,
-    /// Its standard error; `None` without rounds in both runs.
+    /// Error of the difference; `None` without rounds in both runs.
     pub(crate) scatter: Option<Scatter>,
-    /// The smaller of the two runs' numbers of rounds.
+    /// The smaller number of rounds of the two runs; the number of blocks for adjacent rounds.
     pub(crate) rounds: usize,
     /// The difference that the machine and rounding can cause, as a share.
     pub(crate) floor: f64,
-    /// The part of its standard error that is from visit to visit; 0 within one run, and of systems in turn.
+    /// Part of the standard error that comes from the variance between visits; 0 within one run, and for systems in turn.
     pub(crate) between: f64,
-    /// Whether too few rounds were quiet, on either side, and these were not made next to each other.
+    /// Whether too few rounds were quiet, on either side, and the rounds are not adjacent.
     pub(crate) is_disturbed: bool,
-    /// Whether they were, and most of them were disturbed.
+    /// Whether the rounds are adjacent and most of them were disturbed.
     pub(crate) is_beside_load: bool,
-    /// When each block of them began, in ms, with its difference; empty without blocks.
+    /// Start of each block of adjacent rounds in ms, with its difference; empty without blocks.
     pub(crate) differences: Vec<(i64, f64)>,
 }
 
-/// How uncertain a change is.
+/// Error of a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scatter {
-    /// The variance of a single difference, with its degrees of freedom; without blocks, of the change itself.
+    /// Variance of a single difference, with its degrees of freedom; without blocks, that of the change itself.
     pub(crate) variance: Variance,
-    /// The number of differences behind it; 1 without blocks.
+    /// Number of differences that the mean is computed from; 1 without blocks.
     pub(crate) count: f64,
     /// Variance that more rounds do not reduce.
     pub(crate) fixed: f64,
-    /// Whether it is of rounds made next to each other, whose interval holds at every look.
+    /// Whether the rounds are adjacent, so that the interval holds at every look.
     pub(crate) is_in_blocks: bool,
 }
 
 impl Scatter {
-    /// The scatter of a change with this standard error, which is no mean of differences.
+    /// The error of a change that is no mean of differences.
     pub(crate) fn of_error(error: f64, degrees: f64) -> Self {
         let variance = Variance { value: error.powi(2), degrees };
         Self { variance, count: 1.0, fixed: 0.0, is_in_blocks: false }
     }
 
-    /// The scatter of a mean over blocks, with variance that more rounds do not reduce.
+    /// The error of a mean over blocks, with variance that more rounds do not reduce.
     pub(crate) fn of_blocks(found: &Paired, fixed: f64) -> Self {
         Self { variance: found.variance, count: found.count, fixed, is_in_blocks: true }
     }
 
-    /// The standard error.
+    /// Standard error of the change.
     pub(crate) fn error(&self) -> f64 {
         (self.variance.value / self.count + self.fixed).sqrt()
     }
 
-    /// Moderates the variance by what the points of the comparison lend: `factor` times that of a difference of two figures.
+    /// The error with the variance moderated by that of all points of the comparison. The variance is `factor` times that of a
+    /// difference of two figures.
     pub(crate) fn moderated(self, moderation: Moderation, factor: f64) -> Self {
         let Variance { value, degrees } = self.variance;
         let moderated = moderation.moderate(Variance { value: value / factor, degrees });
         Self { variance: Variance { value: moderated.value * factor, ..moderated }, ..self }
     }
 
-    /// Half the width of the interval that misses the true change with this chance.
+    /// Half-width of the interval that misses the true change with this probability.
     pub(crate) fn half_width(&self, chance: f64) -> f64 {
         let error = self.error();
         if error == 0.0 {
             return 0.0;
         }
-        // Beyond a thousand, Student's t is normal.
+        // With more than a thousand degrees of freedom, Student's t is practically normal.
         let degrees = self.variance.degrees.min(1e3);
         match self.is_in_blocks {
             true => critical(self.count, degrees, chance) * error,
@@ -332,14 +332,14 @@ struct Difference {
     by: f64,
     scatter: Option<Scatter>,
     rounds: usize,
-    /// What the runs changed from their first halves to their second, beyond its own error.
+    /// Change of the figures within the runs, from the first half to the second, beyond its own error.
     drift: f64,
-    /// The part of it that a steady mode of the operation can have made that became more frequent.
+    /// Part of `by` that a steady mode of the operation can cause by becoming more frequent.
     by_modes: f64,
 }
 
 impl Difference {
-    /// Of the medians of both.
+    /// The difference of the medians of both runs.
     fn of_medians([base, new]: &[Side; 2], scale: Scale) -> Self {
         let by = scale.of(new.estimate.median) - scale.of(base.estimate.median);
         let spreads = [base, new].map(|side| side.spread(scale));
@@ -361,7 +361,7 @@ impl Difference {
 }
 
 impl Change {
-    /// `by_machine` is the difference that the machine itself can have made, as a share.
+    /// The change with its error and floor. `by_machine` is the difference that the machine itself can cause, as a share.
     fn of(
         sides: &[Side; 2],
         difference: Difference,
@@ -391,12 +391,12 @@ impl Change {
         }
     }
 
-    /// The half-width of the interval of `by` that misses the true change with this chance; `None` without rounds in both runs.
+    /// Half-width of the interval of `by` that misses the true change with this probability; `None` without rounds in both runs.
     pub(crate) fn half_width(&self, chance: f64) -> Option<f64> {
         Some(self.scatter?.half_width(chance))
     }
 
-    /// Whether it is of rounds that were made next to each other: its interval decides by itself.
+    /// Whether the rounds are adjacent, so that the interval alone decides.
     pub(crate) fn is_in_blocks(&self) -> bool {
         self.scatter.is_some_and(|scatter| scatter.is_in_blocks)
     }
@@ -406,11 +406,11 @@ impl Change {
         if self.log { share.ln_1p() } else { share * scale_of(self.base, self.new) }
     }
 
-    /// Adds the variance between the visits of both figures to the error.
+    /// Adds the variance between visits of both figures to the error.
     fn widen(&mut self, of_sides: [Variance; 2]) {
         self.between = of_sides.iter().map(|variance| variance.value).sum::<f64>().sqrt();
         if let Some(scatter) = &mut self.scatter {
-            // Both are known from the same visits.
+            // The degrees of freedom are not added, since the same visits determine both variances.
             let degrees = of_sides[0].degrees.min(of_sides[1].degrees);
             let (error, degrees) =
                 welch((scatter.error(), scatter.variance.degrees), (self.between, degrees));
@@ -418,13 +418,13 @@ impl Change {
         }
     }
 
-    /// Whether more rounds would hardly narrow its interval, since most of its variance is between visits.
+    /// Whether more rounds would hardly narrow the interval, since most of its variance is between visits.
     pub(crate) fn is_mostly_between_visits(&self) -> bool {
         let error = self.scatter.map_or(0.0, |scatter| scatter.error());
         self.between > 0.0 && self.between.powi(2) > error.powi(2) / 2.0
     }
 
-    /// The smallest difference that is reported, as a share.
+    /// Smallest difference of these figures that is reported, as a share.
     pub(crate) fn floor_at_least(&self) -> f64 {
         match self.between > 0.0 {
             _ if self.is_disturbed => DISTURBED_FLOOR,
@@ -434,7 +434,7 @@ impl Change {
     }
 }
 
-/// The smallest difference that is reported of figures in core cycles or in other units, as a share.
+/// Smallest difference that is reported of figures in core cycles or in other units, as a share.
 pub(crate) fn floor_at_least(in_cycles: bool) -> f64 {
     if in_cycles { CYCLES_FLOOR_AT_LEAST } else { FLOOR_AT_LEAST }
 }
@@ -451,7 +451,7 @@ pub(crate) fn shift_between(
     speed_shift(base_result, new_result, references, &frequencies, in_cycles)
 }
 
-/// The rounds that a result is judged by, and whether they are all of them because too few were quiet.
+/// The rounds by which a result is judged, and whether these are all rounds because too few were quiet.
 fn judged_rounds(result: &CaseResult) -> (&[f64], bool) {
     let has_few = result.round_values.len() < LEAST_ROUNDS;
     match has_few && result.all_round_values.len() >= LEAST_ROUNDS {
@@ -460,7 +460,7 @@ fn judged_rounds(result: &CaseResult) -> (&[f64], bool) {
     }
 }
 
-/// The reference of shares for figures that may be 0.
+/// The value to which shares of figures that may be 0 refer.
 fn scale_of(base: Estimate, new: Estimate) -> f64 {
     base.median.abs().max(new.median.abs()).max(f64::MIN_POSITIVE)
 }

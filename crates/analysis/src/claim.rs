@@ -1,8 +1,9 @@
 //! Claims: sentences about figures, each judged *holds*, *fails*, *undecided* or *not measurable*.
 //!
-//! `file` reads a claim file by means of `reading` (TOML into types); `relation` is the grammar of what a claim says of its figures;
-//! `names` compares all names with the cases that oscost has. `found` finds the figures of a side in a run, `selection` pairs
-//! those of both sides, `quantity` computes what the relation is about, with its interval, from `figure`s; `judge` decides.
+//! `file` reads a claim file by means of `reading` (TOML into types). `relation` is the grammar of the relations that claims
+//! state between figures. `names` compares all names with the cases that oscost has. `found` finds the figures of a side in a
+//! run, `selection` pairs those of both sides, and `quantity` computes the quantity of a relation, with its interval, from
+//! `figure`s; `judge` decides.
 
 mod curve;
 mod figure;

@@ -1,8 +1,9 @@
-//! The columns of a table compared with the first, by the rules by which runs are compared.
+//! Comparison of the columns of a table with the first, by the rules by which runs are compared.
 //!
-//! The noise floor means the same within a run as between two runs: what the machine itself can change. Two points of one run
-//! are measured in the same minutes, in turn, so that its changes of speed affect both and the floor is low. What remains is
-//! the drift within each, the difference of the sentinel beside them, and what equal runs have shown for either point.
+//! The noise floor means the same within a run as between two runs: the change that the machine itself can cause. Two points of
+//! one run are measured in turn in the same minutes, so that changes of speed affect both and the floor is low. It consists of
+//! the drift within each point, the difference of the sentinel beside them, and the differences that equal runs have shown for
+//! either point.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::table::{Cell, Found, Table};
 pub struct ComparedTable<'a> {
     /// The table.
     pub table: Table<'a>,
-    /// For each row one comparison for each column but the first; `None` if there is nothing to compare: neither cell has a
+    /// For each row, one comparison for each column but the first; `None` if there is nothing to compare: neither cell has a
     /// result, or, within a run, one of them has none.
     pub rows: Vec<Vec<Option<Compared>>>,
 }
@@ -63,7 +64,7 @@ pub fn compare_columns<'a>(table: Table<'a>, settings: &Settings) -> ComparedTab
     ComparedTable { table, rows }
 }
 
-/// Why two cells cannot be compared.
+/// Reason why two cells cannot be compared.
 fn why_no_pair(cells: [(&Cell, &String); 2]) -> String {
     let mut missing =
         cells.iter().filter_map(|(cell, name)| Some(format!("{name}: {}", cell.reason()?)));
@@ -71,7 +72,7 @@ fn why_no_pair(cells: [(&Cell, &String); 2]) -> String {
     missing.next().unwrap_or_else(|| no_figures(base, new))
 }
 
-/// What is needed to compare any two results of the runs of a table.
+/// Facts that are needed to compare any two results of the runs of a table.
 pub(crate) struct Facts<'a> {
     sides: BTreeMap<(usize, usize), Sides<'a>>,
     points: Vec<Points<'a>>,
@@ -99,7 +100,7 @@ impl<'a> Facts<'a> {
         self.sides.get(&(base.run, new.run))?.change(base.result, new.result)
     }
 
-    /// Why the change gets no verdict, whatever its interval.
+    /// Reason why the change gets no verdict, whatever its interval; `None` if it gets one.
     pub(crate) fn held_back(&self, base: Found, new: Found) -> Option<String> {
         let emulated = |found: Found| self.emulated[found.run].map(|why| (found.run, why));
         if let (Some((run, why)), None) | (None, Some((run, why))) = (emulated(base), emulated(new))

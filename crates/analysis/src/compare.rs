@@ -1,14 +1,14 @@
 //! Decides which differences between two runs are significant.
 //!
-//! The interval of a ratio comes from the spread between rounds, that is between fresh processes, of both runs
-//! (`Spread`). All comparisons with one run share one chance of error (Bonferroni), so that their intervals are
-//! simultaneous. Holm's procedure would find more only if most rows have changed, and provides no intervals.
+//! The interval of a ratio comes from the spread between rounds of both runs, that is between fresh processes (`Spread`). All
+//! comparisons with one run share one chance of error (Bonferroni), so that their intervals are simultaneous. Holm's procedure
+//! would find more only if most rows have changed, and provides no intervals.
 //!
-//! Between separate runs the machine may have changed: the variance between visits of both is part of the interval
-//! (`next_run`), and no verdict falls below the floor, which is what these runs themselves show of the machine: its change
-//! in the course of them (`drift`), in its speed from one to the other (`speed_shift`), and in the frequency of an operation's
-//! steady modes (`unshared_shift`). Figures that the system under test can change, such as the cost of a system call, do not
-//! raise the floor.
+//! Between separate runs the machine may have changed. The variance between visits of both runs is part of the interval
+//! (`next_run`), and no verdict falls below the floor, which is the change of the machine that the runs themselves show: in the
+//! course of each (`drift`), in its speed from one to the other (`speed_shift`), and in the frequency of an operation's steady
+//! modes (`unshared_shift`). Figures that the system under test can change, such as the cost of a system call, do not raise the
+//! floor.
 
 use results::{CaseResult, Document, Outcome};
 use serde::Serialize;
@@ -20,13 +20,13 @@ use crate::scope::{Points, is_unsupported, pairs};
 /// A fact besides the measured figures that differs between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The fact's key.
+    /// Key of the fact.
     pub key: String,
-    /// Each run's value, the base's first.
+    /// Value in each run, the base's first.
     pub values: Vec<String>,
 }
 
-/// Compares `new` with `base`, one row for each metric with a direction that either has, except those that follow from
+/// Compares `new` with `base`, one row for each metric with a direction that either run has, except metrics that follow from
 /// others. Cases that are unsupported in both runs are left out.
 ///
 /// Times of which both runs have core cycles are compared in cycles if both were measured on the same CPU
@@ -94,7 +94,7 @@ fn why_no_pair(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {
     missing.unwrap_or_else(|| no_figures(base, new))
 }
 
-/// Why two results that are not missing cannot be compared.
+/// Reason why two results that are not missing cannot be compared.
 pub(crate) fn no_figures(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {
     match (base, new) {
         (Some(base), Some(new)) if base.unit != new.unit => {

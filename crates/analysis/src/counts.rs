@@ -1,4 +1,5 @@
-//! What one operation makes the kernel do, where it differs between the columns of a table: the cause of many differences.
+//! Counts of what one operation makes the kernel do, where they differ between the columns of a table: the cause of many
+//! differences.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +8,10 @@ use results::{PerOp, PointKey, serialize_label};
 
 use crate::table::Table;
 
-/// Smaller differences per operation are not reported: counts are means over many operations, with a few that belong to none of
-/// them, and contended locks wait differently often each time.
+/// Minimum difference per operation that is reported: counts are means over many operations, a few events belong to no operation,
+/// and the number of waits of contended locks varies.
 const LEAST_DIFFERENCE: f64 = 0.1;
-/// The same as a share of the greater count.
+/// Minimum difference that is reported, as a share of the greater count.
 const LEAST_SHARE: f64 = 0.2;
 
 /// A count of one row that differs between columns.
@@ -19,13 +20,14 @@ pub struct CountRow {
     /// The point of the row.
     #[serde(rename = "label", serialize_with = "serialize_label")]
     pub point: PointKey,
-    /// What is counted, as in `per_op` of the results: `syscalls`, `page_faults`.
+    /// Name of the count, as in `per_op` of the results: `syscalls`, `page_faults`.
     pub count: String,
-    /// The count per operation in each column; `None` if it is not known.
+    /// Count per operation in each column; `None` if it is not known.
     pub columns: Vec<Option<f64>>,
 }
 
-/// The counts that differ from the first column's in any other. Instructions and cycles are no cause, but costs themselves.
+/// The counts that differ from the first column's in any other column. Instructions and cycles are left out: they are costs, not
+/// causes.
 pub fn differing_counts(table: &Table) -> Vec<CountRow> {
     const COSTS: [&str; 2] = ["instructions", "cycles"];
     let mut rows = Vec::new();
@@ -54,7 +56,7 @@ pub fn differing_counts(table: &Table) -> Vec<CountRow> {
     rows
 }
 
-/// The known counts by the names that they have in documents, so that a count added there is compared too.
+/// Known counts by their names in documents, so that a new count in documents is compared too.
 fn named(per_op: &PerOp) -> BTreeMap<String, f64> {
     let json = serde_json::to_value(per_op).unwrap_or_default();
     let counts = json.as_object().into_iter().flatten();

@@ -12,35 +12,35 @@ use crate::resample::Bootstrap;
 /// The x from which `a` lies below `b` up to the largest measured x.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Crossing {
-    /// It crosses within the range.
+    /// The series cross within the range.
     At {
-        /// The x, with its interval; an open end lies at the edge of the range.
+        /// The x with its interval; an open end lies at the edge of the range.
         at: Interval,
         /// The interval may begin below the smallest x.
         open_below: bool,
         /// The interval may end above the largest x, or nowhere.
         open_above: bool,
-        /// The crossing of each single round, if every one of them has one.
+        /// Crossing of each single round, if every round has one.
         rounds: Vec<f64>,
     },
     /// `a` is below `b` already at the smallest x.
     Before {
-        /// Upper end of the interval: the smallest x, unless a crossing may be hidden by noise.
+        /// Upper end of the interval: the smallest x, unless noise may hide a crossing.
         at_most: f64,
     },
     /// `a` is not below `b` by more than the noise floor (1 %) at the largest x.
     Never,
-    /// Fewer than two x have values above zero of both.
+    /// Fewer than two x have values above zero in both series.
     TooFew,
 }
 
 /// Finds the x from which the medians of `a` stay below those of `b`.
 ///
 /// `a[i]` and `b[i]` are the rounds' values at `x[i]`. Between neighbours the logarithm of the ratio of the medians is
-/// interpolated linearly over the logarithm of `x`; nothing is extrapolated. The interval comes from a bootstrap over
-/// rounds. Crossings of single rounds are biased upwards, because noise at any larger x moves them there: in a
-/// simulation of curves that lie 5 % apart at the end, 80 and 61 % of the intervals of their median cover the true
-/// value (6 and 10 rounds), and 97 and 99 % of these. Values without a logarithm are left out.
+/// interpolated linearly over the logarithm of `x`; nothing is extrapolated. The interval comes from a bootstrap over rounds.
+/// Crossings of single rounds are biased upwards, because noise at any larger x moves them there. In a simulation of curves that
+/// lie 5 % apart at the end, 80 and 61 % of the intervals of the median of these crossings cover the true value (6 and 10
+/// rounds); of the intervals used here, 97 and 99 % do. Values without a logarithm are left out.
 pub fn crossing(x: &[f64], a: &[&[f64]], b: &[&[f64]], seed: u64) -> Crossing {
     let usable = x.iter().zip(a.iter().zip(b));
     let usable =
@@ -94,31 +94,31 @@ pub fn locate(ln_x: &[f64], ratios: &[f64]) -> f64 {
 
 /// Two alternatives at one x.
 pub struct CrossingStep<'a> {
-    /// The x.
+    /// Value of the parameter.
     pub x: f64,
-    /// The x as it is written.
+    /// Text of the x as written in the parameter.
     pub text: &'a str,
-    /// The values of the rounds of one alternative.
+    /// Values of the rounds of one alternative.
     pub a: &'a [f64],
-    /// The values of the rounds of the other one.
+    /// Values of the rounds of the other alternative.
     pub b: &'a [f64],
 }
 
-/// What is said of a crossing.
+/// Reasons for a crossing that was not found, as text.
 pub struct CrossingWords<'w> {
-    /// There are fewer than two x.
+    /// Reason if there are fewer than two x.
     pub too_few: &'w str,
-    /// Fewer than two x have rounds.
+    /// Reason if fewer than two x have rounds.
     pub without_rounds: &'w str,
-    /// `a` is not below `b` up to the largest x.
+    /// Reason if `a` is not below `b` up to the largest x.
     pub never: &'w dyn Fn(&str) -> String,
-    /// `a` is below `b` already at the smallest x.
+    /// Reason if `a` is below `b` already at the smallest x.
     pub before: &'w dyn Fn(&str) -> String,
-    /// What the x are.
+    /// Kind of the x.
     pub axis: Axis,
 }
 
-/// The row with the x from which `a` stays below `b`, or with the reason why there is none. The steps ascend.
+/// A row with the x from which `a` stays below `b`, or with the reason why there is none. The steps ascend.
 pub fn crossing_row(
     row: CaseResult,
     steps: &[CrossingStep],
@@ -146,7 +146,7 @@ pub fn crossing_row(
     without_figure(row, reason)
 }
 
-/// The doubts about a figure whose interval reaches the `lowest` or `highest` value measured.
+/// Doubts about a figure whose interval reaches the `lowest` or `highest` measured value.
 pub fn open_ends(
     axis: Axis,
     lowest: Option<impl ToString>,
@@ -177,7 +177,7 @@ mod tests {
         let mut rng = StdRng::seed_from_u64(1);
         for count in [6, 10] {
             for (part, overhead) in [(0.5, 3_000.0), (0.9, 500.0)] {
-                // The straight line between neighbours is not the curve: its own crossing is the truth.
+                // The true value is that of the straight lines between measured points, which differ from the curve.
                 let ratio = |ns: &f64| [ns * part + overhead, *ns];
                 let ln_x: Vec<f64> = job_lengths().iter().map(|x| x.ln()).collect();
                 let truth =
@@ -193,7 +193,7 @@ mod tests {
                 });
                 let share = covered.count() as f64 / TRIALS as f64;
                 println!("{count} rounds, {truth:.0} ns: {:.1} %", share * 100.0);
-                // 200 trials at 95 %: two standard errors are 3.1 %.
+                // For 200 trials at 95 %, two standard errors are 3.1 %.
                 assert!(share >= LEVEL - 0.031, "{count} rounds, {truth} ns: {share}");
             }
         }
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_crossing_is_where_the_line_between_neighbours_says() {
-        // At 5 us it is 10 % later, at 10 us as much sooner: half way between, by logarithms.
+        // At 5 us `a` is 10 % slower, at 10 us as much faster: the crossing is half way between, by logarithms.
         let serial = flat([100.0; 7]);
         let (over, under) = (110.0, 100.0 / 1.1);
         let threads = flat([300.0, 90.0, over, under, 80.0, 70.0, 60.0]);
@@ -211,7 +211,7 @@ mod tests {
             panic!("it crosses");
         };
         assert!((at.median - (5e3f64 * 1e4).sqrt()).abs() < 1e-6, "{at:?}");
-        // Sooner at 2 us already, but not from there on.
+        // `a` is faster at 2 us, but not from there on.
         assert_eq!((at.low, at.high, open_below, open_above), (at.median, at.median, false, false));
         assert_eq!(rounds.len(), 6);
     }
@@ -225,7 +225,7 @@ mod tests {
             Crossing::Before { at_most: 1e3f64.ln().exp() }
         );
         assert_eq!(crossing(&job_lengths(), &serial, &sooner, 1), Crossing::Never);
-        // As on one CPU: half a percent is no advantage.
+        // The executor is half a percent faster, as on one CPU, which is no advantage.
         let even = flat([130.0, 120.0, 110.0, 105.0, 102.0, 101.0, 99.5]);
         assert_eq!(crossing(&job_lengths(), &even, &serial, 1), Crossing::Never);
         assert_eq!(crossing(&[1.0], &[vec![1.0]], &[vec![2.0]], 1), Crossing::TooFew);

@@ -1,4 +1,4 @@
-//! What derived results share: sweeps over a parameter, and rows with or without a figure.
+//! Shared by derived results: sweeps over a parameter, and rows with or without a figure.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use results::{CaseResult, Estimate, Outcome, PointKey};
 pub struct SweepStep<'a> {
     /// The value.
     pub x: f64,
-    /// The value as it is written.
+    /// The value as written in the parameter.
     pub text: &'a str,
-    /// The result there.
+    /// Result at this value.
     pub result: &'a CaseResult,
 }
 
-/// The results that differ in the parameter `over` only, ascending by its value as `parse` reads it, each value once; by their
-/// points without that parameter. Results whose value cannot be read are left out.
+/// Sweeps: results that differ only in the parameter `over`, ascending by its value as `parse` reads it, each value once; by
+/// their points without that parameter. Results whose value cannot be read are left out.
 pub fn sweeps<'a>(
     results: impl IntoIterator<Item = &'a CaseResult>,
     over: &str,
@@ -39,7 +39,7 @@ pub fn sweeps<'a>(
     sweeps
 }
 
-/// The result of a point by one metric.
+/// The result for a metric at a point.
 pub fn find<'a>(
     results: &'a [CaseResult],
     case: &str,
@@ -49,12 +49,12 @@ pub fn find<'a>(
     results.iter().find(|r| r.metric == metric && r.case == case && r.params == *params)
 }
 
-/// Whether it was measured, in rounds.
+/// Whether the result was measured, in rounds.
 pub fn is_measured(result: &CaseResult) -> bool {
     result.outcome == Outcome::Measured && !result.round_values.is_empty()
 }
 
-/// Whether it was measured, in rounds whose values have logarithms.
+/// Whether the result was measured, in rounds whose values all have logarithms.
 pub fn has_positive_rounds(result: &CaseResult) -> bool {
     result.outcome == Outcome::Measured && are_positive(&result.round_values)
 }
@@ -64,7 +64,7 @@ pub fn are_positive(values: &[f64]) -> bool {
     !values.is_empty() && values.iter().all(|value| value.is_finite() && *value > 0.0)
 }
 
-/// The row with this figure, from so many rounds.
+/// The row with this figure from `rounds` rounds.
 pub fn with_figure(row: CaseResult, figure: Interval, rounds: usize) -> CaseResult {
     CaseResult { estimate: Some(Estimate::of(figure)), rounds: rounds as u32, ..row }
 }

@@ -10,31 +10,32 @@ use crate::compare::compare;
 use crate::judge::{Compared, Settings};
 use crate::next_run::Cause;
 
-/// What a comparison finds of figures with one cause. Figures are medians over its points.
+/// Smallest differences of figures with one cause, as medians over their points.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Detectable {
-    /// The cause, in words.
+    /// Cause as text.
     pub cause: String,
     /// The number of figures.
     pub figures: usize,
-    /// The number of visits that they are known from.
+    /// Number of visits from which the figures are known.
     pub visits: u32,
-    /// The standard deviation of single runs, as a share.
+    /// Standard deviation of single runs, as a share.
     pub deviation: f64,
-    /// The smallest difference that gets a verdict, as a share.
+    /// Smallest difference that gets a verdict, as a share.
     pub difference: f64,
-    /// That of nine in ten figures is smaller.
+    /// Smallest difference that gets a verdict for nine in ten figures, as a share.
     pub difference_of_most: f64,
-    /// The smallest difference in core cycles that gets a verdict; `None` if cycles were not counted.
+    /// Smallest difference in core cycles that gets a verdict; `None` if cycles were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles: Option<f64>,
 }
 
-/// What a comparison of this run with an equal one would find, by cause; all of its figures together share one chance of error.
+/// The smallest differences, by cause, that a comparison of this run with an equal one would find; all of its figures together
+/// share one chance of error.
 pub fn detectable(run: &Document) -> Vec<Detectable> {
     let mut equal = run.clone();
     equal.run.id.push_str("-again");
-    // Measured at another time: its rounds are not next to those of the run.
+    // The equal run is measured at another time: its rounds are not adjacent to those of the run.
     equal.run.asked.remove(results::GROUP);
     let rows = compare(run, &equal, &Settings::default());
     let mut by_cause: BTreeMap<Cause, Vec<(&CaseResult, f64)>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The properties by which results are told apart: system, run, case, each parameter, each tag; and the choice of
-//! results by their values.
+//! Properties that distinguish results: system, run, case, each parameter, each tag; and the selection of results by their
+//! values.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use thiserror::Error;
 
 use crate::param_value::same_value;
 
-/// A name or a `NAME=VALUE` that is none.
+/// An invalid name of a dimension, or an invalid `NAME=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DimensionError {
-    /// Not the name of a dimension.
+    /// The text is not the name of a dimension.
     #[error(
         "{0:?} is no dimension: it is system, run, case, the name of a parameter such as arch, or tag.KEY"
     )]
     NoDimension(String),
-    /// Not `NAME=VALUE`.
+    /// The text is not `NAME=VALUE`.
     #[error("{0:?} is not NAME=VALUE, such as connections=1000")]
     NoCondition(String),
 }
@@ -24,26 +24,25 @@ pub enum DimensionError {
 /// A property in which results can differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dimension {
-    /// `system`: the name of the system that was measured ([`Document::system`]); of a run without a name, its operating
-    /// system and kernel.
+    /// `system`: name of the measured system ([`Document::system`]); for a run without a name, its operating system and kernel.
     System,
-    /// `run`: the id of the run.
+    /// `run`: id of the run.
     Run,
-    /// `case`: `area/name`.
+    /// `case`: full name of the case, `area/name`.
     Case,
-    /// `metric`: only in a [`Condition`], since figures of different metrics are not comparable.
+    /// `metric`: name of the metric; only in a [`Condition`], since figures of different metrics are not comparable.
     Metric,
     /// `tag.KEY`: the value of the run's tag.
     Tag(String),
-    /// The value of the case's parameter of that name.
+    /// Name of a parameter: the value of that parameter.
     Param(String),
 }
 
 impl Dimension {
-    /// The dimension of that name.
+    /// Parses the name of a dimension.
     ///
     /// # Errors
-    /// [`DimensionError::NoDimension`] if it cannot be a name.
+    /// [`DimensionError::NoDimension`] if the text cannot be a name.
     pub fn parse(name: &str) -> Result<Self, DimensionError> {
         let is_name = |text: &str| {
             let allowed = |c: char| c.is_ascii_alphanumeric() || "_.-+".contains(c);
@@ -62,7 +61,7 @@ impl Dimension {
         })
     }
 
-    /// The value for a result of `run`; `None` if it has none, such as a case without the parameter.
+    /// The value for a result of `run`; `None` if the result has none, as a case without the parameter.
     pub fn value(&self, run: &Document, result: &CaseResult) -> Option<String> {
         match self {
             Self::Case => Some(result.case.clone()),
@@ -72,7 +71,7 @@ impl Dimension {
         }
     }
 
-    /// The value that all results of `run` share; `None` if they do not share one, or have none.
+    /// The value that all results of `run` share; `None` if they share none.
     pub fn value_of_run(&self, run: &Document) -> Option<String> {
         match self {
             Self::System => Some(system_name(run)),
@@ -101,7 +100,7 @@ impl fmt::Display for Dimension {
     }
 }
 
-/// The name of the system that a run measured: as the user named it, or else the operating system and its release.
+/// The name of the measured system: the one that the user gave, or the operating system and its release.
 pub fn system_name(run: &Document) -> String {
     let fact = |key: &str| run.machine.get(key).and_then(|value| value.as_str());
     let unnamed = || {
@@ -115,20 +114,20 @@ pub fn system_name(run: &Document) -> String {
     run.system().map_or_else(unnamed, str::to_owned)
 }
 
-/// `NAME=VALUE`: results with this value in this dimension.
+/// A condition `NAME=VALUE`: results with this value in this dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// The dimension.
     pub dimension: Dimension,
-    /// The value. Of `case` also an area, or a pattern with `*`, as in the filters of a run.
+    /// The value; for `case` also an area, or a pattern with `*`, as in the filters of a run.
     pub value: String,
 }
 
 impl Condition {
-    /// A condition from `NAME=VALUE`.
+    /// Parses `NAME=VALUE`.
     ///
     /// # Errors
-    /// If it has no `=`, or no dimension has that name.
+    /// An error if the text has no `=`, or no dimension has that name.
     pub fn parse(text: &str) -> Result<Self, DimensionError> {
         let none = || DimensionError::NoCondition(text.to_owned());
         let (name, value) = text.split_once('=').ok_or_else(none)?;
@@ -147,13 +146,13 @@ impl Condition {
     }
 }
 
-/// Which results are compared: those that have, in each dimension with conditions, one of the values asked for. Without
-/// conditions all of them.
+/// A selection of results: those that have, in each dimension with conditions, one of the given values. Without conditions all
+/// results are selected.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection(pub Vec<Condition>);
 
 impl Selection {
-    /// Whether it includes the result of `run`.
+    /// Whether the selection includes the result of `run`.
     pub fn includes(&self, run: &Document, result: &CaseResult) -> bool {
         self.0.iter().all(|condition| {
             let alternatives = self.0.iter().filter(|other| other.dimension == condition.dimension);
@@ -161,7 +160,7 @@ impl Selection {
         })
     }
 
-    /// Whether it includes results of `run`, as far as that does not depend on the result.
+    /// Whether the selection includes results of `run`, by the conditions that do not depend on the result.
     pub fn includes_run(&self, run: &Document) -> bool {
         let of_runs = || self.0.iter().filter(|condition| condition.dimension.is_of_runs());
         of_runs().all(|condition| {
@@ -170,7 +169,7 @@ impl Selection {
         })
     }
 
-    /// Whether the dimension has a condition.
+    /// Whether the selection has a condition on the dimension.
     pub fn fixes(&self, dimension: &Dimension) -> bool {
         self.0.iter().any(|condition| condition.dimension == *dimension)
     }

@@ -1,24 +1,24 @@
-//! How far a mean of differences may be from the truth: intervals that hold at every look and over all rows of a comparison.
+//! Error of a mean of differences: intervals that hold at every look and over all rows of a comparison.
 //!
-//! A run stops a question when it is answered, so that it looks at the same interval again and again; Student's t would exclude
-//! the truth at some look far more often than promised. Here a value is excluded when the evidence against it reaches 1 / chance:
-//! the likelihood of the differences seen so far if the true mean lies elsewhere, a few standard deviations of a difference away
-//! (normal priors, for small and for large differences), divided by their likelihood if it is this value. That ratio exceeds
-//! 1 / chance at any time with at most this chance (Ville 1939; of Student's t: Lai 1976; the ratio in closed form: Gönen,
-//! Johnson, Lu and Westfall 2005).
+//! A run stops a question when it is answered, so that it looks at the same interval again and again; an interval by Student's t
+//! would exclude the true value at some look far more often than promised. Here a value is excluded when the evidence against it
+//! reaches 1 / chance. The evidence is a ratio of likelihoods of the differences seen so far: if the true mean lies elsewhere, a
+//! few standard deviations of a difference away (normal priors, for small and for large differences), divided by that if it is
+//! this value. The ratio exceeds 1 / chance at any time with at most this chance (Ville 1939; for Student's t: Lai 1976; the
+//! ratio in closed form: Gönen, Johnson, Lu and Westfall 2005).
 //!
-//! Points of one comparison scatter alike, so that the variance of each is moderated by that of all (Smyth 2004, with the moments
-//! of `limma`): then few differences suffice where they are large. Where points scatter differently, that shows, and little is
-//! borrowed.
+//! Points of one comparison have similar variances, so that the variance of each is moderated by that of all (Smyth 2004, with
+//! the moments of `limma`): then few differences suffice to detect a large effect. If the variances of points differ, the
+//! estimate shows it, and little is borrowed.
 
 use statrs::function::gamma::digamma;
 
-/// The priors of the true mean, in standard deviations of a difference, with their weights. Most questions are about
-/// differences of the size of the noise; those that are many times as large shall be decided by six pairs.
+/// Priors of the true mean, in standard deviations of a difference, with their weights. Most questions are about differences of
+/// the size of the noise; six pairs should decide those that are many times as large.
 const PRIORS: [(f64, f64); 3] = [(0.5, 0.4), (2.0, 0.4), (8.0, 0.2)];
-/// The most degrees of freedom that the points of a comparison lend each other: their variances never are exactly equal.
+/// Maximum number of degrees of freedom that the points of a comparison lend each other: their variances are never exactly equal.
 const LENT_AT_MOST: f64 = 20.0;
-/// The least number of points that show how much their variances differ.
+/// Minimum number of points from which the spread of their variances is estimated.
 const POINTS_TO_LEND: usize = 3;
 
 /// The variance of single differences, with its degrees of freedom.
@@ -28,7 +28,7 @@ pub(crate) struct Variance {
     pub(crate) degrees: f64,
 }
 
-/// What the points of a comparison say about the variance of any of them.
+/// The prior of a point's variance, estimated from the points of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Moderation {
     variance: f64,
@@ -36,10 +36,10 @@ pub(crate) struct Moderation {
 }
 
 impl Moderation {
-    /// Of a point by itself.
+    /// No prior, for a point by itself.
     pub(crate) const NONE: Self = Self { variance: 0.0, degrees: 0.0 };
 
-    /// From the variances of all points of a comparison.
+    /// Estimates the prior from the variances of all points of a comparison.
     pub(crate) fn of(all: &[Variance]) -> Self {
         let known: Vec<&Variance> =
             all.iter().filter(|one| one.value > 0.0 && one.degrees > 0.0).collect();
@@ -62,7 +62,7 @@ impl Moderation {
         Self { variance, degrees }
     }
 
-    /// The variance of a point, moderated.
+    /// The variance of a point, moderated by the prior.
     pub(crate) fn moderate(self, own: Variance) -> Variance {
         let degrees = self.degrees + own.degrees;
         if degrees <= 0.0 {
@@ -73,8 +73,9 @@ impl Moderation {
     }
 }
 
-/// How many standard errors from the mean of `count` differences a value lies that is excluded with this chance, whatever the
-/// number of looks; infinite if so few exclude nothing. `degrees` are those of the error.
+/// The distance, in standard errors from the mean of `count` differences, beyond which a value is excluded with this chance of
+/// error, whatever the number of looks; infinite if so few differences exclude nothing. `degrees` are the degrees of freedom of
+/// the error.
 pub(crate) fn critical(count: f64, degrees: f64, chance: f64) -> f64 {
     let wanted = -chance.ln();
     let enough = |errors: f64| log_evidence(errors, count, degrees) >= wanted;
@@ -93,7 +94,7 @@ pub(crate) fn critical(count: f64, degrees: f64, chance: f64) -> f64 {
     above
 }
 
-/// The logarithm of the evidence against a value that lies so many standard errors from the mean.
+/// The logarithm of the evidence against a value at a distance of `errors` standard errors from the mean.
 fn log_evidence(errors: f64, count: f64, degrees: f64) -> f64 {
     let of_prior = |(width, weight): (f64, f64)| {
         let spread = 1.0 + count * width.powi(2);
@@ -119,7 +120,7 @@ fn trigamma(mut x: f64) -> f64 {
     sum + 1.0 / x + square / 2.0 + square / x * series
 }
 
-/// The positive number of which [`trigamma`] is `value`, above 0: by bisection of its logarithm.
+/// The inverse of [`trigamma`] for a value above 0, by bisection of the logarithm.
 fn inverse_trigamma(value: f64) -> f64 {
     let (mut low, mut high) = (-20.0f64, 20.0f64);
     for _ in 0..60 {
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn functions_agree_with_tables() {
-        // pi^2 / 6, and Abramowitz and Stegun, table 6.1: trigamma(2) = pi^2 / 6 - 1.
+        // The expected values are pi^2 / 6, and by Abramowitz and Stegun, table 6.1, trigamma(2) = pi^2 / 6 - 1.
         let at_one = std::f64::consts::PI.powi(2) / 6.0;
         assert!((trigamma(1.0) - at_one).abs() < 1e-9);
         assert!((trigamma(2.0) - (at_one - 1.0)).abs() < 1e-9);
@@ -178,7 +179,7 @@ mod tests {
         }
         let [ours, by_t] = excluded.map(|count| count as f64 / TRIES as f64);
         println!("excluded at some look: {ours}, by Student's t {by_t}");
-        // 5 % and three standard errors of the simulation.
+        // The limit is 5 % and three standard errors of the simulation.
         assert!(ours <= 0.05 + 3.0 * 0.007 && by_t > 0.2, "{ours} {by_t}");
     }
 
@@ -199,7 +200,8 @@ mod tests {
         assert_eq!(moderation(&[0.05; 2]), Moderation::NONE);
     }
 
-    /// By 30 equal points together, of which half scatter 30 times as much as the others, at several looks.
+    /// Checks the chance of error for 30 points without a difference, half of which have 30 times the scatter of the others, at
+    /// several looks.
     #[test]
     fn all_points_of_a_comparison_share_the_chance() {
         const TRIES: usize = 300;
@@ -221,7 +223,7 @@ mod tests {
                 })
                 .count();
             println!("{name}: {wrong} of {TRIES} comparisons");
-            // 5 % and three standard errors.
+            // The limit is 5 % and three standard errors.
             assert!(wrong as f64 <= TRIES as f64 * (0.05 + 3.0 * 0.0126), "{name}: {wrong}");
         }
     }
@@ -232,7 +234,7 @@ mod tests {
         let mut decided = |difference: f64, count: usize| {
             const TRIES: usize = 400;
             let tries = (0..TRIES).filter(|_| {
-                // Each round varies by a normal 10 %, neither side sharing it with the other.
+                // Each round varies independently by a normal 10 %.
                 let mut round = || 0.1 * noise(&mut rng);
                 let pairs: Vec<f64> = (0..count).map(|_| difference + round() - round()).collect();
                 (6..=count).any(|seen| excludes_zero(&pairs[..seen], Moderation::NONE, 0.05))

@@ -3,23 +3,23 @@
 
 use results::{CaseResult, Document, Interval, Reference};
 
-/// The facts that identify the CPU of a run. Model names reported by clouds are not specific enough.
+/// Facts that identify the CPU of a run. Model names reported by clouds are not specific enough.
 const CPU_FACTS: [&str; 6] =
     ["cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags", "cpu_caches"];
-/// Facts that only some processors have; they must be equal, or in neither run.
+/// Facts that only some processors have; they must be equal, or missing in both runs.
 const CORE_FACTS: [&str; 2] = ["core_types", "core_type"];
 
 /// The core's frequency in the two runs of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frequencies {
-    /// The base's; `None` if unknown.
+    /// Frequency in the base run; `None` if unknown.
     pub base: Option<Interval>,
-    /// The other run's.
+    /// Frequency in the other run; `None` if unknown.
     pub new: Option<Interval>,
 }
 
 impl Frequencies {
-    /// Those of two runs.
+    /// The frequencies in two runs.
     pub fn of(base: &Document, new: &Document) -> Self {
         Self { base: base.run.core_clock_ghz, new: new.run.core_clock_ghz }
     }
@@ -30,8 +30,8 @@ impl Frequencies {
     }
 }
 
-/// The facts about the CPU that prevent a comparison of cycles: those that differ or are unknown. Empty if both runs
-/// were measured on the same CPU.
+/// The facts about the CPU that prevent a comparison of cycles, because they differ or are unknown. Empty if both runs were
+/// measured on the same CPU.
 pub fn cpu_differences(base: &Document, new: &Document) -> Vec<&'static str> {
     let fact = |run: &Document, key: &str| {
         run.machine.get(key).filter(|value| !value.is_null() && *value != "unknown").cloned()
@@ -54,7 +54,7 @@ pub(crate) fn speed_shift(
     let run = frequencies.log_ratio().map_or(0.0, f64::abs);
     let shifts = references.0.zip(references.1).map(|(base, new)| {
         let chain = (new.chain / base.chain).ln();
-        // Divided by the chain, the others do not depend on the frequency.
+        // The ratios of the other reference computations to the chain do not depend on the frequency.
         let beside = |base: f64, new: f64| ((new / base).ln() - chain).abs();
         (chain.abs(), beside(base.alu, new.alu).max(beside(base.chase, new.chase)))
     });

@@ -1,4 +1,4 @@
-//! The rules by which a pair of figures is judged, whatever they were selected by.
+//! Rules by which a pair of figures is judged, whichever dimension selected them.
 
 use measure::stats::LEVEL;
 use results::{CaseResult, Estimate, LEAST_ROUNDS, PointKey, serialize_label};
@@ -7,12 +7,12 @@ use serde::Serialize;
 use crate::change::{BESIDE_LOAD, Change, DISTURBED, Ratio, moderate};
 use crate::verdict::Verdict;
 
-/// How runs are compared.
+/// Settings of a comparison of runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// A difference significantly within this share is `same`.
+    /// Share within which a difference is `same`, if it is significantly so.
     pub margin: f64,
-    /// The chance of any wrong verdict among all comparisons with one run.
+    /// Chance of any wrong verdict among all comparisons with one run.
     pub chance: f64,
 }
 
@@ -36,19 +36,19 @@ pub struct Compared {
     pub base: Option<Estimate>,
     /// The other run's figure, if it has one.
     pub new: Option<Estimate>,
-    /// The other's divided by the base's; `None` if a figure is missing.
+    /// The other run's figure divided by the base's; `None` if a figure is missing.
     pub ratio: Option<Ratio>,
     /// The smallest difference that can be reported here, as a share.
     pub floor: f64,
     /// The significant result.
     pub verdict: Verdict,
-    /// What would decide it, or why it cannot be compared; may be empty.
+    /// Note on an open verdict that says what would decide it, or why the figures cannot be compared; may be empty.
     pub note: String,
 }
 
 /// The rules that all rows of a comparison share.
 pub(crate) struct Judge<'a> {
-    /// The chance of a wrong verdict in each row.
+    /// Chance of a wrong verdict in each row.
     pub(crate) chance: f64,
     pub(crate) settings: &'a Settings,
 }
@@ -57,17 +57,17 @@ pub(crate) struct Judge<'a> {
 pub(crate) struct Pair<'a> {
     pub(crate) base: Option<&'a CaseResult>,
     pub(crate) new: Option<&'a CaseResult>,
-    /// `None` if a figure is missing, or if their units differ.
+    /// The change; `None` if a figure is missing, or if the units differ.
     pub(crate) change: Option<Change>,
-    /// Why they get no verdict, whatever their interval.
+    /// Reason why the pair gets no verdict, whatever its interval.
     pub(crate) held_back: Option<String>,
     /// Whether both are the same result of the same run.
     pub(crate) is_itself: bool,
 }
 
 impl<'a> Judge<'a> {
-    /// The judge of a family of comparisons, of which `changes` are those that have figures: all of them share the chance of
-    /// error, and what is known of their scatter.
+    /// The judge of a family of comparisons. `changes` are those with figures: all of them share the chance of error, and each
+    /// borrows from the variances of all.
     pub(crate) fn of<'c>(
         changes: impl Iterator<Item = &'c mut Change>,
         settings: &'a Settings,
@@ -78,7 +78,7 @@ impl<'a> Judge<'a> {
         Self { chance: settings.chance / comparable.max(1) as f64, settings }
     }
 
-    /// The comparison of a pair; `no_pair` is why it has no change, if it has none.
+    /// The comparison of a pair; `no_pair` is the reason if the pair has no change.
     pub(crate) fn row(&self, pair: Pair, no_pair: impl FnOnce() -> String) -> Compared {
         let any = pair.base.or(pair.new).expect("a row has a result");
         let mut row = Compared {
@@ -154,8 +154,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The smallest difference that is reported, as a share: what these figures show of the machine; none where their rounds were made
-/// next to each other.
+/// Smallest difference that is reported, as a share: the change of the machine that these figures show; 0 for adjacent rounds.
 pub(crate) fn floor(change: &Change) -> f64 {
     match change.is_in_blocks() {
         true => 0.0,
@@ -163,7 +162,7 @@ pub(crate) fn floor(change: &Change) -> f64 {
     }
 }
 
-/// Why the figures have no interval.
+/// Reason why the figures have no interval.
 fn no_interval(change: &Change) -> String {
     match change.rounds {
         0 => "one figure for a whole run has no interval".to_owned(),
@@ -172,7 +171,7 @@ fn no_interval(change: &Change) -> String {
     }
 }
 
-/// The factor by which more rounds would decide it, or that a quieter machine is needed.
+/// Advice for an undecided comparison: the factor by which more rounds would decide it, or a quieter machine.
 fn what_would_decide(
     distance: f64,
     half: f64,
@@ -181,7 +180,7 @@ fn what_would_decide(
 ) -> String {
     let floor_is_too_high = distance <= floor && floor > margin;
     let room = if distance > floor { distance - floor } else { margin - distance };
-    // An interval shrinks with the root of the number of rounds.
+    // The width of an interval is proportional to the inverse root of the number of rounds.
     let times = (half / room).powi(2);
     if room <= 0.0 || floor_is_too_high {
         let floor = floor_share * 100.0;

@@ -1,5 +1,5 @@
-//! What each layer between a program and the hardware adds to the cost of a primitive: host, system call filter, container,
-//! sandbox, virtual machine.
+//! Cost that each layer between a program and the hardware adds to a primitive: host, system call filter, container, sandbox,
+//! virtual machine.
 
 use measure::TIME;
 use measure::stats::t_quantile;
@@ -24,7 +24,7 @@ pub enum Layer {
     Seccomp,
     /// Namespaces: a container, or another root directory.
     Container,
-    /// Another implementation of the system calls, such as gVisor, or of another system's, such as Wine.
+    /// Another implementation of the system calls, such as gVisor, or of those of another system, such as Wine.
     Sandbox,
     /// Another kernel in a virtual machine.
     #[strum(serialize = "VM")]
@@ -32,7 +32,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// That of a run: by how its system was started, by the name of the system, and by what the description says.
+    /// The layer of a run: by how its system was started, by the name of the system, and by its description.
     pub fn of(run: &Document) -> Self {
         const KNOWN: [(&str, Layer); 17] = [
             ("native", Layer::Host),
@@ -56,7 +56,7 @@ impl Layer {
         let name = run.system().unwrap_or("native").to_ascii_lowercase();
         let words = || name.split(|c: char| !c.is_ascii_alphanumeric());
         let by_name = KNOWN.iter().find(|(known, _)| words().any(|word| word == *known));
-        // The user may have given any name to it.
+        // The launcher comes first, since the user may have given the system any name.
         let launcher = run.machine.get(LAUNCHER).and_then(|name| name.as_str());
         let by_launcher = KNOWN.iter().find(|(known, _)| Some(*known) == launcher);
         let fact = |key: &str| {
@@ -71,7 +71,7 @@ impl Layer {
         }
     }
 
-    /// In words.
+    /// Name of the layer.
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -83,20 +83,20 @@ pub struct Ladder {
     /// The point.
     #[serde(rename = "label", serialize_with = "serialize_label")]
     pub point: PointKey,
-    /// Its layers with a figure, from the hardware outwards.
+    /// Layers with a figure, from the hardware outwards.
     pub steps: Vec<Step>,
 }
 
 /// The cost of a primitive in one layer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
-    /// The column of the table.
+    /// Name of the column of the table.
     pub column: String,
-    /// Its layer.
+    /// Layer of the column.
     pub layer: Layer,
-    /// The cost in ns.
+    /// Cost in ns.
     pub ns: f64,
-    /// What it adds to the step before; `None` for the first, and without an interval.
+    /// Difference to the step before; `None` for the first step, and without an interval.
     pub adds: Option<Added>,
     /// System calls of one operation on the host, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,9 +108,9 @@ pub struct Step {
 pub struct Added {
     /// The difference of the medians.
     pub ns: f64,
-    /// Lower end of its interval.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
     /// The verdict on the ratio to the step before.
     pub verdict: Verdict,
@@ -199,7 +199,7 @@ mod tests {
         let mut run = document("mine", Vec::new());
         run.machine.insert(LAUNCHER.to_owned(), "qemu".into());
         assert_eq!(Layer::of(&run), Layer::VirtualMachine);
-        // A process with a filter of system calls: the name is more precise than how it was started.
+        // A process with a filter of system calls: its name says more than the way it was started.
         let mut run = document("seccomp", Vec::new());
         run.machine.insert(LAUNCHER.to_owned(), "native".into());
         assert_eq!(Layer::of(&run), Layer::Seccomp);
@@ -220,7 +220,7 @@ mod tests {
         let run = |system: &str, ns: f64| {
             document(system, vec![rounds_of("syscall/getppid", &rounds(ns))])
         };
-        // Not in the order of their layers.
+        // The runs are not in the order of their layers.
         let runs = [run("gvisor", 1_000.0), run("native", 100.0), run("bwrap", 100.1)];
         let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
         let ladders = ladders(&table, &Settings::default());

@@ -1,4 +1,4 @@
-//! Compares runs, and derives results from those of one run: pure functions over results.
+//! Compares runs, and derives results from the results of one run: pure functions over results.
 
 mod change;
 pub mod claim;

@@ -1,17 +1,17 @@
 //! The geometric mean of a ratio over several points, with its interval.
 //!
-//! Where the rounds of both sides were made next to each other, it is the mean of these points, of which each counts alike. Points
-//! share the state of the machine, so that its error is not that of independent points: the run is divided into stretches of time,
-//! and the error is that of the mean over all points from stretch to stretch.
+//! If the rounds of both sides are adjacent, it is the mean of these points with equal weights. Points share the state of the
+//! machine, so that its error is not that of independent points: the run is divided into stretches of time, and the error is that
+//! of the mean over all points from stretch to stretch.
 //!
-//! Of separate runs, the points are taken as a sample of the operations of their area, each with its own error (a random-effects
-//! model: DerSimonian and Laird 1986, with the interval of Hartung and Knapp 2001). While the ratios agree within their errors, the
-//! more precise points have more weight; the more they differ, the more equal the weights are. The interval has two parts:
+//! For separate runs, the points are taken as a sample of the operations of their area, each with its own error (a random-effects
+//! model: DerSimonian and Laird 1986, with the interval of Hartung and Knapp 2001). While the ratios agree within their errors,
+//! the more precise points have more weight; the more they differ, the more equal the weights are. The interval has two parts:
 //!
-//! - the spread between the points, so that the mean holds for operations like these and not only for these: points that disagree
+//! - the spread between the points, so that the mean holds for similar operations and not only for these: points that disagree
 //!   have a wide interval;
-//! - the error that they may share, because all points share the state of the machine: it is taken as if all points erred in
-//!   the same direction at once, which is the most that it can be.
+//! - the error that they may share, because all points share the state of the machine: it is computed as if all points erred in
+//!   the same direction at once, which is the maximum.
 
 use measure::stats::t_quantile;
 use results::{Direction, LEAST_ROUNDS};
@@ -26,13 +26,13 @@ use crate::verdict::Verdict;
 pub struct Mean {
     /// The geometric mean of the ratios, with its interval.
     pub ratio: Ratio,
-    /// The number of points.
+    /// Number of points.
     pub points: usize,
-    /// The smallest ratio of any point.
+    /// Smallest ratio of any point.
     pub least: f64,
-    /// The largest.
+    /// Largest ratio of any point.
     pub greatest: f64,
-    /// The number of points on the same side of 1 as the mean.
+    /// Number of points on the same side of 1 as the mean.
     pub agree: usize,
     /// The significant result.
     pub verdict: Verdict,
@@ -42,17 +42,19 @@ pub struct Mean {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sample {
     points: Vec<PointChange>,
-    /// Why other points are left out.
+    /// Reasons why other points are left out.
     left_out: Vec<String>,
 }
 
-/// Stretches of time into which a run is divided, at most: enough for the error of their mean, and as few as have many points each.
+/// Maximum number of stretches of time into which a run is divided: enough for the error of their mean, and few enough that each
+/// has many blocks.
 const STRETCHES: usize = 12;
 
 /// The change of one point, as a logarithm.
 #[derive(Debug, Clone)]
 struct PointChange {
-    /// When each block of its rounds began, in ms, with its difference less that of the point; empty without blocks.
+    /// Start of each block of the point's rounds in ms, with the block's difference minus that of the point; empty without
+    /// blocks.
     apart: Vec<(i64, f64)>,
     /// Variance that more rounds do not reduce.
     fixed: f64,
@@ -86,7 +88,7 @@ impl Sample {
         }
     }
 
-    /// Leaves a point out.
+    /// Records that a point is left out, with the reason.
     pub(crate) fn leave_out(&mut self, why: String) {
         self.left_out.push(why);
     }
@@ -95,18 +97,18 @@ impl Sample {
         self.points.is_empty()
     }
 
-    /// The number of points that are left out.
+    /// Number of points that are left out.
     pub(crate) fn left_out(&self) -> usize {
         self.left_out.len()
     }
 
-    /// The commonest reason why points are left out; `None` if none is.
+    /// The most frequent reason why points are left out; `None` if none is.
     pub(crate) fn why_left_out(&self) -> Option<&str> {
         let count = |why: &&String| self.left_out.iter().filter(|other| other == why).count();
         self.left_out.iter().rev().max_by_key(count).map(String::as_str)
     }
 
-    /// The mean, with the interval that misses the true one with this chance; `None` without points.
+    /// The mean, with the interval that misses the true mean with this probability; `None` without points.
     pub(crate) fn mean(
         &self,
         metric: &str,
@@ -144,7 +146,7 @@ impl Sample {
         })
     }
 
-    /// The weight of each point: the inverse of the variance of its error and of the spread of the true ratios together.
+    /// Weight of each point: the inverse of the sum of the variances of its error and of the true ratios.
     fn weights(&self) -> Vec<f64> {
         let variances: Vec<f64> = self.points.iter().map(PointChange::variance).collect();
         let inverse: Vec<f64> = variances.iter().map(|variance| 1.0 / variance).collect();
@@ -159,7 +161,7 @@ impl Sample {
         variances.iter().map(|variance| 1.0 / (variance + between)).collect()
     }
 
-    /// Half the width of the interval of the mean logarithm.
+    /// Half-width of the interval of the mean logarithm.
     fn half_width(&self, mean: f64, weights: &[f64], chance: f64) -> f64 {
         let others = self.points.len() as f64 - 1.0;
         let (shared, shared_degrees) = self.greatest_error(weights);
@@ -171,24 +173,24 @@ impl Sample {
         if variance == 0.0 {
             return 0.0;
         }
-        // The degrees of freedom of a sum of variances (Satterthwaite 1946).
+        // Degrees of freedom of a sum of variances (Satterthwaite 1946).
         let below = shared.powi(2) / shared_degrees + between.powi(2) / others.max(1.0);
         let degrees = variance.powi(2) / below;
         t_quantile(1.0 - chance / 2.0, degrees) * variance.sqrt()
     }
 
-    /// The square of the error of the mean that all points share at most, with its degrees of freedom.
+    /// The square of the largest error of the mean that all points can share, with its degrees of freedom.
     fn greatest_error(&self, weights: &[f64]) -> (f64, f64) {
         let shared = average(weights, self.points.iter().map(|point| point.error)).powi(2);
-        // Of a weighted sum of errors that are each estimated.
+        // Degrees of freedom of a weighted sum of errors that are each estimated.
         let squares = average(weights, self.points.iter().map(|point| point.error.powi(2)));
         let by_degrees =
             average(weights, self.points.iter().map(|point| point.error.powi(2) / point.degrees));
         (shared, if by_degrees > 0.0 { squares / by_degrees } else { f64::INFINITY })
     }
 
-    /// The mean of points whose rounds were made next to each other, half the width of its interval, and the weights; `None` if not
-    /// all points have such rounds, or too few.
+    /// The mean of points with adjacent rounds, the half-width of its interval, and the weights; `None` if a point has too few
+    /// such rounds.
     fn by_stretches(&self, chance: f64) -> Option<(f64, f64, Vec<f64>)> {
         let fewest = self.points.iter().map(|point| point.apart.len()).min()?;
         let stretches = fewest.min(STRETCHES);
@@ -196,7 +198,7 @@ impl Sample {
             return None;
         }
         let weights = vec![1.0; self.points.len()];
-        // Of each point's blocks, in the order of time, each stretch has an equal part.
+        // Each stretch has an equal part of each point's blocks, in the order of time.
         let part = |point: &PointChange, stretch: usize| {
             let ends = [stretch, stretch + 1].map(|end| end * point.apart.len() / stretches);
             let blocks = &point.apart[ends[0]..ends[1]];
@@ -212,7 +214,7 @@ impl Sample {
         Some((by, half, weights))
     }
 
-    /// The variance of the mean that no number of rounds reduces: points share the cause.
+    /// Variance of the mean that no number of rounds reduces. Its causes affect all points, so that their errors add up.
     fn fixed_variance(&self) -> f64 {
         let errors = self.points.iter().map(|point| point.fixed.sqrt());
         (errors.sum::<f64>() / self.points.len() as f64).powi(2)
@@ -220,8 +222,8 @@ impl Sample {
 }
 
 impl PointChange {
-    /// The variance of its error for the weights. An error estimated from few rounds may be small by chance, so that the variance of
-    /// Student's t is used, and half of the floor is added: no point is more precise than the machine.
+    /// Variance of the point's error for the weights. An error estimated from few rounds may be small by chance, so that the
+    /// variance of Student's t is used, and half of the floor is added: no point is more precise than the machine.
     fn variance(&self) -> f64 {
         let few = self.degrees / (self.degrees - 2.0).max(0.5);
         self.error.powi(2) * few + (self.floor / 2.0).powi(2)
@@ -242,13 +244,13 @@ mod tests {
     use crate::change::Sides;
     use simulated::{document, noise, rounds_of};
 
-    /// The sample of `points` points with these true logarithms of ratios, whose rounds differ by `own`, and by a
-    /// disturbance of each round that all points share.
+    /// A sample of points with these true logarithms of ratios. Their rounds differ by `own`, and by a disturbance of each round
+    /// that all points share.
     fn sample(truths: &[f64], shared: f64, own: f64, rng: &mut StdRng) -> Sample {
         sample_of(truths, shared, own, false, rng)
     }
 
-    /// A sample as [`sample`] makes it, of rounds of which it is known that they were made next to each other.
+    /// A sample like that of [`sample`], with rounds that are known to be adjacent.
     fn in_blocks(truths: &[f64], shared: f64, own: f64, rng: &mut StdRng) -> Sample {
         sample_of(truths, shared, own, true, rng)
     }
@@ -314,7 +316,7 @@ mod tests {
                 let share = missed.count() as f64 / TRIALS as f64;
                 let width = widths / TRIALS as f64;
                 println!("{points} points {name}, shared {shared}, own {own}: {share}, {width:.3}");
-                // 5 % and three standard errors of the simulation.
+                // The limit is 5 % and three standard errors of the simulation.
                 assert!(share <= 0.05 + 3.0 * 0.011, "{points} {shared} {own}: {share}");
             }
         }
@@ -335,7 +337,7 @@ mod tests {
         const TRIALS: usize = 400;
         let mut rng = StdRng::seed_from_u64(35);
         let missed = (0..TRIALS).filter(|_| {
-            // Half of the points share a disturbance that the others do not have.
+            // A disturbance affects half of the points.
             let mut all = sample(&[0.3; 6], 0.0, 0.005, &mut rng);
             all.points.extend(sample(&[0.3; 6], 0.1, 0.01, &mut rng).points);
             let Ratio { low, high, .. } = mean(&all).ratio;

@@ -1,12 +1,12 @@
-//! The ratio of two averages, with its interval.
+//! Ratio of two averages, with its interval.
 
 use results::CaseResult;
 
 use crate::change::{Ratio, ratio_in_blocks};
 use crate::resample::Bootstrap;
 
-/// The figure of `of` divided by that of `to`, both of one run: by their rounds that were made next to each other, or where it is
-/// not known when they began, by a bootstrap of both.
+/// The figure of `of` divided by that of `to`, both of one run: by adjacent rounds, or by a bootstrap of both if the start times
+/// of the rounds are unknown.
 ///
 /// `None` if one has no rounds, or too few for an interval, or the ratio is not above zero.
 pub fn ratio(of: &CaseResult, to: &CaseResult, seed: u64) -> Option<Ratio> {

@@ -1,11 +1,11 @@
-//! Where the figure of another run on this machine lies.
+//! Predicts the figure of another run on this machine.
 //!
-//! The rounds of a run tell how well it was measured, not in which state it found the machine. So runs are drawn at random from
-//! visits, and visits from the machine (random effects; the terms of ISO 5725 are repeatability and reproducibility). The variance
-//! between visits is pooled over the points with one cause ([`Cause`]), in core cycles for each call where they enter the kernel,
-//! moderated by what was recorded of such processors, and then moderates the variance that each point itself has shown (Smyth
-//! 2004). The points of a run find the same state, so that many of them are no more visits than one. Predictions that miss widen
-//! those after them (adaptive conformal inference, Gibbs and Candès 2021).
+//! The rounds of a run show how precisely it was measured, but not in which state it found the machine. So runs are modelled as
+//! drawn at random from visits, and visits from the machine (random effects; ISO 5725 calls them repeatability and
+//! reproducibility). The variance between visits is pooled over the points with one cause ([`Cause`]), in core cycles per call if
+//! they enter the kernel. It is moderated by the values recorded for such processors, and then moderates the variance that each
+//! point itself has shown (Smyth 2004). The points of a run find the same state, so that any number of them count as one visit. A
+//! prediction that misses widens later ones (adaptive conformal inference, Gibbs and Candès 2021).
 
 mod between;
 mod figure;
@@ -30,7 +30,7 @@ use visits::{Entry, Visits, length_of_visit};
 use crate::evidence::Variance;
 use crate::scale::Scale;
 
-/// The facts of a machine that must be equal for runs to differ alike from visit to visit.
+/// Facts of a machine that must be equal for its runs to have the same variance between visits.
 const MACHINE: [&str; 12] = [
     "os",
     "arch",
@@ -45,16 +45,16 @@ const MACHINE: [&str; 12] = [
     results::SYSTEM,
     results::LAUNCHER,
 ];
-/// The facts that must be equal besides for the figures of runs to have one mean.
+/// Further facts that must be equal for the figures of runs to have one mean.
 const SAME_MEAN: [&str; 4] = ["release", "build", "clock", "oscost_build"];
-/// The options of a run that change what its figures are, and so must be equal too.
+/// Options of a run that change its figures, and so must be equal too.
 const OPTIONS: [&str; 3] = ["slow-down", "scale", "netns"];
-/// Boots are told apart by when they were, in seconds: a clock that is set moves them.
+/// Difference of the computed boot times in seconds below which two runs are of the same boot: a clock that is set changes them.
 const ONE_BOOT: f64 = 120.0;
 
 type Key = (PointKey, String);
 
-/// A figure in one place: all that has one mean.
+/// A figure with the facts that determine its mean.
 type Series<'a> = (&'a [String], &'a Key);
 
 /// The earlier runs of a machine.
@@ -64,15 +64,15 @@ pub struct History {
     is_of_any_processor: bool,
 }
 
-/// What is kept of a run.
+/// Data that are kept of a run.
 #[derive(Debug, Clone)]
 struct Past {
-    /// In seconds since 1970.
+    /// Start of the run, in seconds since 1970.
     began: f64,
     booted: Option<f64>,
     place: Vec<String>,
     figures: BTreeMap<Key, (Cause, Figure)>,
-    /// The places between which the figures of the next run were said to lie.
+    /// The interval that was predicted for the next run, for each figure.
     predicted: BTreeMap<Key, (f64, f64)>,
 }
 
@@ -96,40 +96,41 @@ impl Past {
     }
 }
 
-/// The ends of a stored prediction on the figure's scale: cycles are as far from theirs as times are, in logarithms.
+/// The interval of a stored prediction on the figure's scale. The distances of its ends from the figure are the same for cycles
+/// and times, in logarithms.
 fn said(result: &CaseResult, figure: &Figure) -> Option<(f64, f64)> {
     let (next, estimate) = (result.next_run?, result.estimate?);
     let place = |end: f64| figure.at + figure.scale.of(end) - figure.scale.of(estimate.median);
     Some((place(next.low), place(next.high)))
 }
 
-/// What must be equal for the figures of two runs to have one mean.
+/// The facts and options that must be equal for the figures of two runs to have one mean.
 fn place(run: &Document) -> Vec<String> {
     let facts = SAME_MEAN.iter().map(|key| run.machine.get(*key).map(ToString::to_string));
     let options = OPTIONS.iter().map(|key| run.run.asked.get(*key).cloned());
     facts.chain(options).map(Option::unwrap_or_default).collect()
 }
 
-/// Whether figures of two machines differ alike from visit to visit.
+/// Whether figures of two machines have the same variance between visits.
 pub fn is_same_machine(one: &MachineFacts, other: &MachineFacts) -> bool {
     MACHINE.iter().all(|key| one.get(*key) == other.get(*key))
 }
 
 impl History {
-    /// Adds a run of the same machine ([`is_same_machine`]), whichever it is in their order.
+    /// Adds a run of the same machine ([`is_same_machine`]); runs may be added in any order.
     pub fn add(&mut self, earlier: &Document) {
         let past = Past::of(earlier);
         let at = self.runs.partition_point(|run| run.began <= past.began);
         self.runs.insert(at, past);
     }
 
-    /// This history, which assumes of its machine as much as if such a processor had never been recorded.
+    /// This history, with the prior of a processor that has never been recorded.
     pub fn of_any_processor(self) -> Self {
         Self { is_of_any_processor: true, ..self }
     }
 
-    /// The standard deviations between visits that the runs show, by cause: of entries into the kernel in core cycles for each, of the
-    /// others as shares; and the number of visits behind each. What is assumed of such a processor is not part of them.
+    /// Standard deviations between visits that the runs show, by cause (of entries into the kernel in core cycles per entry, of
+    /// others as shares), and the number of visits from which each is known. The prior of the processor is not part of them.
     pub fn deviations(&self, machine: &MachineFacts) -> BTreeMap<Cause, (f64, usize)> {
         let runs: Vec<&Past> = self.runs.iter().collect();
         let causes: BTreeSet<&Cause> =
@@ -150,7 +151,7 @@ impl History {
         }
     }
 
-    /// Says of each figure of `now`, a run of the same machine after these, where that of the next run lies.
+    /// Predicts, for each figure of `now`, the figure of the next run. `now` is a run of the same machine after these.
     pub fn predict(&self, now: &mut Document) {
         let this = Past::of(now);
         let before: Vec<&Past> = self.runs.iter().collect();
@@ -173,11 +174,11 @@ fn key_of(result: &CaseResult) -> Key {
     (result.point(), result.metric.clone())
 }
 
-/// What some runs say of the figures with one cause.
+/// Model of the figures with one cause, from some runs.
 struct Model<'a> {
     runs: Vec<&'a Past>,
     machine: &'a Family,
-    /// How long a visit is, in seconds.
+    /// Length of a visit in seconds.
     length: f64,
     between: Between,
     widening: f64,
@@ -218,7 +219,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// What is known of a figure of the run `now`, which need not be one of these.
+    /// The visits of a figure of the run `now`, which need not be in the model.
     fn visits(&self, result: &CaseResult, figure: &Figure, now: &Past) -> Visits {
         match self.series.get(&(now.place.as_slice(), &key_of(result))) {
             Some(series) => Visits::of(series, self.length),
@@ -226,14 +227,14 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// How the figures of single runs are drawn.
+    /// Distribution of the figures of single runs.
     fn drawn(&self, figure: &Figure, visits: &Visits) -> Drawn {
         let drawn = self.between.drawn(figure, visits);
         Drawn { variance: drawn.variance * self.widening.powi(2), ..drawn }
     }
 
-    /// `before` is how the figures of single runs were known to be drawn before this one: a comparison with it must not count the
-    /// difference that it is about as one between visits.
+    /// Stores the prediction in the result. `before` is the distribution known before this run: a comparison with the run must
+    /// not count the difference in question as variance between visits.
     fn predict(&self, result: &mut CaseResult, figure: &Figure, now: &Past, before: Drawn) {
         let key = key_of(result);
         let Some(estimate) = result.estimate else { return };
@@ -273,7 +274,8 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The variance of a figure between visits of its machine, on this scale: what its run said, or what is assumed of such a machine.
+/// Variance of a figure between visits of its machine, on this scale: the value stored with its run, or the prior for such a
+/// machine.
 pub(crate) fn between_visits(run: &Document, result: &CaseResult, scale: Scale) -> Variance {
     let cause = Cause::of(result);
     let figure = Figure::of(result, &cause);
@@ -293,7 +295,7 @@ pub(crate) fn between_visits(run: &Document, result: &CaseResult, scale: Scale) 
     }
 }
 
-/// How a figure of one run is drawn from the machine.
+/// Distribution of the figure of one run on the machine.
 #[derive(Clone, Copy)]
 struct Drawn {
     variance: f64,
@@ -301,7 +303,7 @@ struct Drawn {
 }
 
 impl Between {
-    /// What this says of a point, moderated by its own visits.
+    /// Distribution of a point's figure, moderated by the point's own visits.
     fn drawn(&self, figure: &Figure, visits: &Visits) -> Drawn {
         let between = self.variance * figure.weight;
         let within = self.excess * visits.within;
@@ -309,7 +311,7 @@ impl Between {
         let variance = (ASSUMED_DEGREES * (between + within) + own * visits.variance)
             / (ASSUMED_DEGREES + own);
         let now = (figure.error.powi(2) - visits.within).max(0.0);
-        // Few rounds tell little of their own variance (Satterthwaite 1946).
+        // Few rounds estimate their own variance with few degrees of freedom (Satterthwaite 1946).
         let all = (between + within).powi(2);
         let parts = between.powi(2) / FIRST_DEGREES + within.powi(2) / figure.degrees;
         let first = if parts > 0.0 { (all / parts).min(FIRST_DEGREES) } else { FIRST_DEGREES };
@@ -317,7 +319,7 @@ impl Between {
     }
 }
 
-/// The number of boots, at least one.
+/// Number of boots, at least one.
 fn boots(booted: impl Iterator<Item = Option<f64>>) -> u32 {
     let mut booted: Vec<f64> = booted.flatten().collect();
     booted.sort_unstable_by(f64::total_cmp);

@@ -1,7 +1,7 @@
-//! The verdict on the columns of a table as a whole: for each area, and for each design of an application, by which factor a
-//! column differs from the first; which rank it certainly has; and whether the order of the designs is the same everywhere.
+//! The verdict on the columns of a table as a whole, for each area and for each design of an application: the factor by which a
+//! column differs from the first, the rank that it certainly has, and whether the order of the designs is the same everywhere.
 //!
-//! All these statements share one chance of error, apart from that of the single points.
+//! All these statements share one chance of error, separate from that of the single points.
 
 use std::collections::BTreeMap;
 
@@ -21,39 +21,39 @@ use crate::verdict::Verdict;
 /// The verdict on the columns of a table.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Overview {
-    /// One for each area, by its times; by each metric in areas without times.
+    /// Standings in each area, by its times, or by each metric in areas without times.
     pub areas: Vec<Standing>,
-    /// One for each design of an application and each of its metrics; only if the columns are runs.
+    /// Standings of each design of an application by each of its metrics; only if the columns are runs.
     pub designs: Vec<Standing>,
-    /// The order of the designs in each column.
+    /// Order of the designs in each column.
     pub orders: Vec<DesignOrder>,
     /// Pairs of designs whose order certainly differs between columns.
     pub reversals: Vec<Reversal>,
 }
 
-/// How the columns compare in one area or with one design.
+/// Comparison of the columns in one area or with one design.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Standing {
-    /// The area, with the system if the table has rows of several; or the design.
+    /// Name of the area, with the system if the table has rows of several; or name of the design.
     pub name: String,
-    /// The application of the design.
+    /// Application of the design; `None` for an area.
     pub application: Option<&'static str>,
-    /// The metric of its figures.
+    /// Metric of the figures.
     pub metric: String,
-    /// Each column but the first compared with the first.
+    /// Comparisons of each column but the first with the first.
     pub columns: Vec<ColumnStanding>,
-    /// The best and the worst rank that each column may have, 1 being the best; `None` without figures.
+    /// Best and worst rank that each column may have, 1 being the best; `None` without figures.
     pub ranks: Vec<Option<[usize; 2]>>,
 }
 
 /// A column compared with the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ColumnStanding {
-    /// The mean ratio; `None` if there is no point to compare.
+    /// Mean ratio; `None` if there is no point to compare.
     pub mean: Option<Mean>,
-    /// The number of points that are left out, such as those of which the load generator was the bottleneck.
+    /// Number of points that are left out, such as those limited by the load generator.
     pub left_out: usize,
-    /// The commonest reason why points are left out, or why there are none.
+    /// The most frequent reason why points are left out, or why there are none.
     pub why: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub struct DesignOrder {
     pub column: String,
     /// The designs, the best first.
     pub designs: Vec<&'static str>,
-    /// For each design but the last, whether it is certainly better than the next.
+    /// For each design but the last, whether it is certainly better than the next one.
     pub certain: Vec<bool>,
 }
 
@@ -83,17 +83,17 @@ pub struct Reversal {
     pub better: &'static str,
     /// The design that is better in `there`.
     pub worse: &'static str,
-    /// The column where the first is better.
+    /// The column where `better` is better.
     pub here: String,
-    /// The figure of `worse` divided by that of `better` there.
+    /// The figure of `worse` divided by that of `better` in `here`.
     pub ratio_here: Ratio,
-    /// The column where it is worse.
+    /// The column where `worse` is better.
     pub there: String,
-    /// The same ratio there.
+    /// The figure of `worse` divided by that of `better` in `there`.
     pub ratio_there: Ratio,
 }
 
-/// The verdict on the columns of `table`. `at` is the selection that it was made with.
+/// The verdict on the columns of `table`. `at` is the selection with which the table was made.
 pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview {
     let measuring = Measuring { table, facts: Facts::of(table) };
     let areas = measuring.areas();
@@ -130,7 +130,7 @@ pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview 
 /// An area, the run if the columns are within runs, and a metric.
 type AreaKey<'a> = (&'a str, Option<usize>, &'a str);
 
-/// What all samples are computed from.
+/// Data from which all samples are computed.
 struct Measuring<'t, 'a> {
     table: &'t Table<'a>,
     facts: Facts<'a>,
@@ -139,12 +139,12 @@ struct Measuring<'t, 'a> {
 impl<'a> Measuring<'_, 'a> {
     fn add(&self, sample: &mut Sample, base: Found<'a>, new: Found<'a>) {
         let Some(change) = self.facts.change(base, new) else { return };
-        // The points of a run share the state of the machine: a mean over them is no less uncertain of it.
+        // All points of a run share the state of the machine, so that a mean over them has the full variance between visits.
         let floor = floor(&change).max(2.0 * change.between);
         sample.add(&change, floor, self.facts.held_back(base, new));
     }
 
-    /// The rows of each area, in pairs of columns.
+    /// The rows of each area, with each pair of columns compared.
     fn areas(&self) -> Vec<(String, Pairs<'a>)> {
         let columns = self.table.columns.len();
         let mut areas: Vec<(AreaKey, Pairs<'a>)> = Vec::new();
@@ -238,20 +238,20 @@ impl<'a> Measuring<'_, 'a> {
     }
 }
 
-/// Measured points of a design, by what must be equal in other designs and columns: the list of alternatives that selects
-/// them, and the parameters that it does not name.
+/// Measured points of a design, by the key that must be equal in other designs and columns: the list of alternatives that selects
+/// them, and the parameters that the selection does not name.
 type Points<'a> = BTreeMap<(usize, Params), Found<'a>>;
 
-/// The designs of an application by one metric.
+/// Designs of an application by one metric.
 struct Family<'a> {
     application: &'static Application,
     metric: &'static Metric,
-    /// By column and design.
+    /// Points by column and design.
     points: Vec<Vec<Points<'a>>>,
 }
 
 impl<'a> Family<'a> {
-    /// Each design in pairs of columns.
+    /// For each design, each pair of columns compared.
     fn between_columns(&self, measuring: &Measuring<'_, 'a>) -> Vec<Pairs<'a>> {
         let designs = 0..self.application.designs.len();
         let of_design = |design: usize| {
@@ -261,7 +261,7 @@ impl<'a> Family<'a> {
         designs.map(of_design).collect()
     }
 
-    /// Each column in pairs of designs.
+    /// For each column, each pair of designs compared.
     fn between_designs(&self, measuring: &Measuring<'_, 'a>) -> Vec<Pairs<'a>> {
         let of_column = |column: &Vec<Points<'a>>| {
             let designs: Vec<&Points> = column.iter().collect();
@@ -316,7 +316,7 @@ impl<'a> Family<'a> {
             let here = judged.iter().position(|judged| judged.is_better(a, b));
             let there = judged.iter().position(|judged| judged.is_better(b, a));
             let (Some(here), Some(there)) = (here, there) else { continue };
-            // Each pair once, from the first column that is certain.
+            // Each pair is reported once, from the first column that is certain.
             if here > there {
                 continue;
             }
@@ -339,16 +339,16 @@ impl<'a> Family<'a> {
     }
 }
 
-/// Several sides, each compared with each other.
+/// Several sides, each pair of which is compared.
 struct Pairs<'a> {
     sides: usize,
-    /// The results of each point on each side, with its name.
+    /// Name of each point, with its result on each side.
     points: Vec<(String, Vec<Option<Found<'a>>>)>,
     metric: String,
     better: Direction,
-    /// By the numbers of two sides, the lesser first; only pairs with a common point.
+    /// Samples by the numbers of two sides, the lesser first; only pairs with a common point.
     samples: BTreeMap<(usize, usize), Sample>,
-    /// Why sides have no figure at a point.
+    /// Numbers of sides that have no figure at a point, with the reason.
     missing: Vec<(usize, String)>,
 }
 
@@ -369,7 +369,8 @@ impl<'a> Pairs<'a> {
         self.points.push((name, found));
     }
 
-    /// Compares the sides by the points that all of them have, as far as they have any; so that all means are of the same points.
+    /// Compares the sides by the points that all sides have, so that all means are over the same points. Sides without any point
+    /// are ignored.
     fn compare(&mut self, measuring: &Measuring<'_, 'a>, name_of: impl Fn(usize) -> String) {
         let has_any = |side: &usize| self.points.iter().any(|(_, found)| found[*side].is_some());
         let sides: Vec<usize> = (0..self.sides).filter(has_any).collect();
@@ -386,19 +387,19 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// The commonest reason why a side has no figure.
+    /// The most frequent reason why a side has no figure.
     fn why_missing(&self, side: usize) -> Option<&str> {
         let of_side = || self.missing.iter().filter(move |(of, _)| *of == side);
         let count = |reason: &str| of_side().filter(|(_, other)| other == reason).count();
         of_side().map(|(_, reason)| reason.as_str()).max_by_key(|reason| count(reason))
     }
 
-    /// The number of means among them.
+    /// Number of means to be judged.
     fn questions(&self) -> usize {
         self.samples.values().filter(|sample| !sample.is_empty()).count()
     }
 
-    /// The means, each of which may be wrong with the chance of `settings`.
+    /// Means of the pairs, each of which may be wrong with the chance of `settings`.
     fn judged(&self, settings: &Settings) -> Judged<'_> {
         let mean = |sample: &Sample| {
             sample.mean(&self.metric, self.better, settings.chance, settings.margin)
@@ -408,7 +409,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// Each two of these, the lesser first.
+/// All pairs of these sides, the lesser first.
 fn pairs_of(sides: &[usize]) -> impl Iterator<Item = (usize, usize)> {
     sides
         .iter()

@@ -1,8 +1,8 @@
-//! Differences between figures whose rounds were made next to each other.
+//! Differences between figures by adjacent rounds: of two figures, those that are each the nearest in time to the other.
 //!
-//! What changes the machine for seconds (a neighbour, a state of the core, another program) changes all rounds of a *block*:
-//! one round of each figure, those nearest to each other in time. So the figures are compared block by block, whether quiet or
-//! not. Which blocks count is decided by the sentinel alone, never by their values.
+//! A cause that changes the machine for seconds (a neighbour, a state of the core, another program) changes all rounds of a
+//! *block*: one round of each figure, those nearest to each other in time. So the figures are compared block by block, whether
+//! quiet or not. The sentinel alone decides which blocks count, never their values.
 
 use results::{CaseResult, LEAST_ROUNDS};
 
@@ -10,16 +10,16 @@ use crate::evidence::Variance;
 use crate::scale::Scale;
 use crate::spread::{self, neighbours};
 
-/// The rounds of one figure, on the scale on which it is compared.
+/// Rounds of one figure, on the scale on which it is compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rounds {
-    /// The values of the quiet ones.
+    /// Values of the quiet rounds.
     quiet: Timed,
-    /// The values of all.
+    /// Values of all rounds.
     all: Timed,
 }
 
-/// Values with the times at which their rounds began.
+/// Values with the start times of their rounds.
 #[derive(Debug, Clone, PartialEq)]
 struct Timed {
     values: Vec<f64>,
@@ -27,7 +27,7 @@ struct Timed {
 }
 
 impl Timed {
-    /// `None` if it is not known when they began.
+    /// Values on the scale, multiplied by `factor`; `None` if the start times are unknown, or a value has no place on the scale.
     fn of(values: &[f64], starts_ms: &[i64], factor: f64, scale: Scale) -> Option<Self> {
         let values: Vec<f64> = values.iter().map(|value| scale.of(value * factor)).collect();
         let is_known = !values.is_empty()
@@ -38,7 +38,7 @@ impl Timed {
 }
 
 impl Rounds {
-    /// Those of a result, each value multiplied by `factor`; `None` if it is not known when they began, as in results of earlier
+    /// The rounds of a result, each value multiplied by `factor`; `None` if the start times are unknown, as in results of earlier
     /// versions, or if a value has no place on the scale.
     pub(crate) fn of(result: &CaseResult, factor: f64, scale: Scale) -> Option<Self> {
         let behind_figure =
@@ -58,21 +58,21 @@ impl Rounds {
 /// A difference between figures.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Paired {
-    /// The difference: the mean over blocks, without a sixth at each end where there are eight or more.
+    /// The difference: the mean over blocks, without a sixth at each end if there are eight or more.
     pub(crate) center: f64,
-    /// The number of differences behind it, as if they were independent.
+    /// Effective number of independent differences.
     pub(crate) count: f64,
-    /// The variance of one of them.
+    /// Variance of a single difference.
     pub(crate) variance: Variance,
-    /// The number of blocks.
+    /// Number of blocks.
     pub(crate) blocks: usize,
     /// Whether most blocks were disturbed.
     pub(crate) is_beside_load: bool,
-    /// When each block began, in ms, with its difference.
+    /// Start of each block in ms, with its difference.
     pub(crate) differences: Vec<(i64, f64)>,
 }
 
-/// The sum of the figures with their factors, such as 1 and -1; `None` if too few of their rounds lie next to each other.
+/// The sum of the figures, each multiplied by its factor, such as 1 and -1; `None` if too few of their rounds are adjacent.
 pub(crate) fn paired(terms: &[(f64, &Rounds)]) -> Option<Paired> {
     let all = sums(terms, |rounds| &rounds.all);
     let quiet = sums(terms, |rounds| &rounds.quiet);
@@ -94,14 +94,14 @@ pub(crate) fn paired(terms: &[(f64, &Rounds)]) -> Option<Paired> {
     })
 }
 
-/// The sum of each block, with the time at which that began.
+/// The start of each block in ms, with the sum of its rounds.
 fn sums<'r>(terms: &[(f64, &'r Rounds)], of: fn(&'r Rounds) -> &'r Timed) -> Vec<(i64, f64)> {
     let series: Vec<(f64, &Timed)> =
         terms.iter().map(|(factor, rounds)| (*factor, of(rounds))).collect();
     let fewest = (0..series.len()).min_by_key(|&at| series[at].1.values.len());
     let Some(anchor) = fewest else { return Vec::new() };
     let anchor_starts = &series[anchor].1.starts_ms;
-    // For each of its rounds, the sum so far, if all others so far have a round next to it.
+    // The sum so far for each round of the shortest series; `None` once another series has no adjacent round.
     let mut blocks: Vec<Option<f64>> =
         series[anchor].1.values.iter().map(|value| Some(series[anchor].0 * value)).collect();
     for (at, (factor, timed)) in series.iter().enumerate() {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use simulated::rounds_of;
 
-    /// A time whose rounds began every 100 ms, so many ms later than those of others.
+    /// A time whose rounds began every 100 ms, `later` ms after those of others.
     fn every_100_ms(values: &[f64], later: i64) -> CaseResult {
         let starts = (0..values.len()).map(|round| 100 * round as i64 + later).collect();
         CaseResult { round_starts_ms: starts, ..rounds_of("a/b", values) }
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(three.blocks, 10);
     }
 
-    /// One side lost rounds: the others of these blocks have no partner.
+    /// Checks that a block needs a round of each figure: if one side lost rounds, the other side's rounds have no partner.
     #[test]
     fn blocks_are_of_rounds_that_all_figures_have() {
         let whole = every_100_ms(&[100.0; 10], 0);

@@ -1,8 +1,8 @@
-//! Values of parameters: which mean the same, and as numbers.
+//! Values of parameters as numbers, and their equality.
 
 use measure::count::{parse_count, parse_duration};
 
-/// The value of a parameter as a number: a count, or a duration in ns. `None` if it is another word, or 0.
+/// The value of a parameter as a number: a count, or a duration in ns. `None` for other words, and for 0.
 pub(crate) fn parse_x(text: &str) -> Option<f64> {
     let count = parse_count(text).ok().map(|count| count as f64);
     // "1m" is a count here: no case has a parameter in minutes.

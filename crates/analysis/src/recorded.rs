@@ -1,30 +1,30 @@
-//! What the stored rounds of a run show beyond its figures: the distribution of each point's samples, and how quiet the
-//! machine was in the course of the run.
+//! Data from the stored rounds of a run besides its figures: the distribution of each point's samples, and how quiet the machine
+//! was in the course of the run.
 
 use std::collections::BTreeMap;
 
 use measure::Params;
 use measure::stats::{median, quantile};
 
-/// The number of steps of a histogram.
+/// Number of steps of a histogram.
 const STEPS: usize = 40;
 
-/// A histogram reaches to this quantile; its last step has all samples beyond.
+/// Quantile to which a histogram reaches; its last step includes all samples beyond.
 const REACH: f64 = 0.99;
 
-/// The maximum number of moments: more cannot be told apart in a chart.
+/// Maximum number of moments: a chart cannot show more.
 const MOMENTS: usize = 60;
 
-/// A mode has at least this share of the samples.
+/// Minimum share of the samples in a mode.
 const MODE_SHARE: f64 = 0.05;
 
-/// Two modes are apart if the histogram between them falls below this share of the lower one.
+/// Share of the lower one of two modes below which the histogram must fall between them.
 const VALLEY: f64 = 0.5;
 
-/// Modes are at least this share of the first one apart: less is noise within a mode.
+/// Minimum distance of two modes as a share of the first one: less is noise within a mode.
 const MODES_APART: f64 = 0.03;
 
-/// What the rounds of a run recorded.
+/// Data that the rounds of a run recorded.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recorded {
     /// The samples of each point, by case and parameters.
@@ -47,13 +47,13 @@ pub struct Samples {
     pub count: usize,
     /// The number of quiet samples.
     pub quiet: usize,
-    /// The beginning of the first step of the histogram, which is the shortest sample.
+    /// Beginning of the first step of the histogram: the shortest sample.
     pub from: f64,
-    /// The end of its last step, which also counts all samples beyond.
+    /// End of the last step of the histogram, which also counts all samples beyond.
     pub to: f64,
-    /// All samples in each step.
+    /// Number of all samples in each step.
     pub all_steps: Vec<u32>,
-    /// The quiet samples in each step.
+    /// Number of quiet samples in each step.
     pub quiet_steps: Vec<u32>,
     /// The quantiles 0.5, 0.95, 0.99 and 0.999 of all samples, and the longest sample.
     pub quantiles: [f64; 5],
@@ -62,7 +62,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// The distribution of `all` samples, of which `quiet` are quiet; `None` if there is no finite sample.
+    /// The distribution of `all` samples and of the quiet ones; `None` if there is no finite sample.
     pub fn of(mut all: Vec<f64>, quiet: &[f64]) -> Option<Samples> {
         all.retain(|sample| sample.is_finite());
         all.sort_unstable_by(f64::total_cmp);
@@ -72,7 +72,7 @@ impl Samples {
         let steps = |samples: &[f64]| {
             let mut steps = vec![0_u32; STEPS];
             for sample in samples.iter().filter(|sample| sample.is_finite()) {
-                // The cast saturates: what lies outside belongs to the first or last step.
+                // The cast saturates, so that samples outside belong to the first or last step.
                 let at = ((sample - from) / (to - from) * STEPS as f64) as usize;
                 steps[at.min(STEPS - 1)] += 1;
             }
@@ -97,10 +97,10 @@ impl Samples {
     }
 }
 
-/// The indexes of the histogram's peaks which are separated by a valley. The last step, with all samples beyond, is none.
+/// Indexes of the histogram's peaks that are separated by a valley. The last step, with all samples beyond, is no peak.
 fn modes(steps: &[u32]) -> Vec<usize> {
     let inner = &steps[..steps.len() - 1];
-    // A mean of three steps, so that single empty steps are no valleys.
+    // A moving mean over three steps: single empty steps are no valleys.
     let around = |at: usize| &inner[at.saturating_sub(1)..(at + 2).min(inner.len())];
     let sum = |steps: &[u32]| steps.iter().map(|&count| f64::from(count)).sum::<f64>();
     let smooth: Vec<f64> =
@@ -127,7 +127,7 @@ fn modes(steps: &[u32]) -> Vec<usize> {
     peaks
 }
 
-/// `modes` without those closer than a small share to the one before.
+/// `modes` without those too close to the one before.
 fn apart(modes: Vec<f64>, median: f64) -> Vec<f64> {
     let mut kept: Vec<f64> = Vec::new();
     for mode in modes {
@@ -141,40 +141,40 @@ fn apart(modes: Vec<f64>, median: f64) -> Vec<f64> {
 /// The state of the machine during a part of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
-    /// The middle of the part: seconds of measuring time since the run began.
+    /// Middle of the part, in seconds of measuring time since the run began.
     pub seconds: f64,
-    /// The core's frequency in GHz.
+    /// Frequency of the core in GHz.
     pub ghz: Option<f64>,
-    /// The share of the measuring time that was quiet.
+    /// Share of the measuring time that was quiet.
     pub quiet: Option<f64>,
-    /// The share of the CPU time that the hypervisor took.
+    /// Share of the CPU time that the hypervisor took.
     pub steal: Option<f64>,
-    /// The share of the elapsed time in which the control group had used up its CPU quota.
+    /// Share of the elapsed time in which the control group had used up its CPU quota.
     pub throttled: Option<f64>,
 }
 
-/// What one round shows of the machine.
+/// State of the machine during one round.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RoundState {
-    /// When it began, in seconds of measuring time since the run did.
+    /// Start of the round, in seconds of measuring time since the run began.
     pub seconds: f64,
-    /// The core's frequency in GHz.
+    /// Frequency of the core in GHz.
     pub ghz: Option<f64>,
-    /// Its quiet measuring time and all of it, in ns.
+    /// Quiet and total measuring time of the round, in ns.
     pub quiet_of_ns: (f64, f64),
-    /// Stolen CPU time and all of it, in seconds.
+    /// Stolen and total CPU time, in seconds.
     pub steal_of: Option<(f64, f64)>,
     /// Throttled time and elapsed time, in seconds.
     pub throttled_of: Option<(f64, f64)>,
 }
 
-/// The moments of a run from its rounds, which began in this order: parts of equal length.
+/// Divides the rounds of a run, which began in this order, into parts of equal length. Returns the moment of each part.
 pub fn moments(rounds: &[RoundState]) -> Vec<Moment> {
     let Some(end) = rounds.iter().map(|round| round.seconds).max_by(f64::total_cmp) else {
         return Vec::new();
     };
     let parts = MOMENTS.min(rounds.len());
-    // The last round has a length too.
+    // The factor keeps the last round within the last part.
     let length = (end / parts as f64).max(1e-9) * 1.000_001;
     let mut by_part: BTreeMap<usize, Vec<&RoundState>> = BTreeMap::new();
     for round in rounds {

@@ -1,25 +1,26 @@
-//! The bootstrap over rounds of what is computed from several series at once.
+//! Bootstrap over rounds of values that are computed from several series at once.
 
 use measure::stats::{Interval, ROUNDS_FOR_INTERVAL, expanded_tail, median, quantile};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Bootstrap draws behind an interval.
+/// Number of resamples for an interval.
 const DRAWS: usize = 2_000;
 
-/// What follows from the rounds as they were, and from resampled ones.
+/// A value computed from the measured rounds, and from resampled ones.
 pub struct Bootstrap<T> {
-    /// From the rounds as they were.
+    /// Value from the measured rounds.
     pub center: T,
     draws: Vec<T>,
-    /// The number of rounds that all series have.
+    /// Number of rounds that all series have.
     pub rounds: usize,
 }
 
 impl Bootstrap<Vec<f64>> {
-    /// The median of each of `series`, none of which may be empty. Of fewer than [`ROUNDS_FOR_INTERVAL`] rounds there are no resamples.
+    /// The median of each of `series`, none of which may be empty. With fewer than [`ROUNDS_FOR_INTERVAL`] rounds there are no
+    /// resamples.
     ///
-    /// A round is a pass over all series. If all have the same number of values, whole passes are resampled, so that a
+    /// A round is a pass over all series. If all series have the same number of values, whole passes are resampled, so that a
     /// disturbance of a pass stays together; if rounds were lost, each series is resampled independently.
     pub fn of(series: &[&[f64]], seed: u64) -> Self {
         let center = series.iter().map(|values| median(&mut values.to_vec())).collect();
@@ -47,7 +48,7 @@ impl Bootstrap<Vec<f64>> {
 }
 
 impl<T> Bootstrap<T> {
-    /// What follows from these; `None` if nothing follows from the rounds as they were. Resamples from which nothing follows are
+    /// Computes `figure` from each value; `None` if it is `None` for the measured rounds. Resamples for which it is `None` are
     /// left out.
     pub fn map<U>(&self, figure: impl Fn(&T) -> Option<U>) -> Option<Bootstrap<U>> {
         let center = figure(&self.center)?;
@@ -55,8 +56,8 @@ impl<T> Bootstrap<T> {
         Some(Bootstrap { center, draws, rounds: self.rounds })
     }
 
-    /// The interval, at [`measure::stats::LEVEL`], of a figure that follows from these. The percentiles are expanded as those
-    /// of [`measure::stats::interval_of`].
+    /// The interval of `figure` at [`measure::stats::LEVEL`]. The percentiles are expanded as those of
+    /// [`measure::stats::interval_of`].
     pub fn interval(&self, figure: impl Fn(&T) -> f64) -> Interval {
         let median = figure(&self.center);
         let mut figures: Vec<f64> = self.draws.iter().map(figure).collect();

@@ -1,15 +1,15 @@
 //! The scale on which figures are compared.
 
-/// What differences are taken of.
+/// Scale on which differences are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
     Logarithms,
-    /// Of the figures, some of which are not above 0.
+    /// Differences of the figures, some of which are not above 0.
     Figures,
 }
 
 impl Scale {
-    /// A number on this scale; minus infinity for one that has no logarithm.
+    /// A number on this scale; minus infinity for a number without a logarithm.
     pub(crate) fn of(self, number: f64) -> f64 {
         match self {
             Self::Figures => number,
@@ -18,7 +18,7 @@ impl Scale {
         }
     }
 
-    /// The number at a place of this scale.
+    /// The number at a place on this scale.
     pub(crate) fn number(self, place: f64) -> f64 {
         if self == Self::Logarithms { place.exp() } else { place }
     }

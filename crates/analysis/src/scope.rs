@@ -1,4 +1,4 @@
-//! Which results are compared, and the facts that apply to all metrics of a point.
+//! Selection of the results that are compared, and facts that apply to all metrics of a point.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub(crate) fn pairs<'a>(
     compared(base).map(|r| (r, known.get(&identity(r)).copied())).collect()
 }
 
-/// The results that are compared: those with a direction, except those that follow from others.
+/// The results that are compared: those with a direction, except metrics that are derived from others.
 pub(crate) fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
     let metrics: BTreeSet<(PointOf, &str)> =
         run.results.iter().map(|r| ((r.case.as_str(), &r.params), r.metric.as_str())).collect();
@@ -33,7 +33,7 @@ pub(crate) fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
     })
 }
 
-/// How runs are compared by the metric of this result; of one that this version does not know, by itself.
+/// Role of the result's metric in comparisons; a metric that this version does not know is compared by itself.
 fn role(result: &CaseResult) -> Role {
     catalog::metric(&result.case, &result.metric).map_or(Role::Figure, |metric| metric.role)
 }
@@ -42,7 +42,7 @@ pub(crate) fn is_unsupported(result: &CaseResult) -> bool {
     result.outcome == Outcome::Unsupported
 }
 
-/// The facts about all points of the compared runs.
+/// Facts about all points of the compared runs.
 pub(crate) struct Points<'a> {
     points: BTreeMap<PointOf<'a>, PointFacts<'a>>,
 }
@@ -50,11 +50,11 @@ pub(crate) struct Points<'a> {
 /// Facts that apply to all metrics of a point.
 #[derive(Debug, Default, Clone, Copy)]
 struct PointFacts<'a> {
-    /// In some run it was disturbed nearly throughout: the estimate is of disturbed rounds.
+    /// Whether the point was disturbed nearly throughout in some run: its estimate comes from disturbed rounds.
     disturbed: bool,
-    /// In some run the other side limited the rate: the doubt about it.
+    /// The doubt about saturation, if the other side limited the rate in some run.
     saturated: Option<&'a Doubt>,
-    /// In some run something failed under load: the doubt about it.
+    /// The doubt about failures under load, if there were any in some run.
     gave_way: Option<&'a Doubt>,
 }
 
@@ -71,24 +71,24 @@ impl<'a> Points<'a> {
         Self { points }
     }
 
-    /// Whether a rate of this point is a lower bound only, since something other than the measured program limited it.
+    /// Whether a rate of this point is only a lower bound, since something other than the measured program limited it.
     pub(crate) fn is_lower_bound(&self, result: &CaseResult) -> bool {
         let point = self.point(result);
         let is_bound = point.gave_way.is_none() && point.saturated.is_some();
         is_bound && !matches!(role(result), Role::OwnCost | Role::Failures)
     }
 
-    /// Whether the point of this metric was disturbed nearly throughout.
+    /// Whether the result's point was disturbed nearly throughout.
     pub(crate) fn is_disturbed(&self, result: &CaseResult) -> bool {
         self.point(result).disturbed
     }
 
-    /// Why this metric of its point gets no verdict, whatever its interval.
+    /// Reason why this metric of its point gets no verdict, whatever its interval; `None` if it gets one.
     pub(crate) fn held_back(&self, result: &CaseResult) -> Option<String> {
         self.point(result).held_back(result)
     }
 
-    /// The same of two results, each with the facts about its own run.
+    /// Reason why one of two results gets no verdict, each with the facts about its own run.
     pub(crate) fn either_held_back(sides: [(&Self, &CaseResult); 2]) -> Option<String> {
         let [base, new] = sides.map(|(points, result)| points.point(result));
         let either = PointFacts {
@@ -122,13 +122,13 @@ impl PointFacts<'_> {
     }
 }
 
-/// The name of the case's metric in that role.
+/// Name of the case's metric with this role.
 fn metric_of(result: &CaseResult, role: Role) -> Option<&'static str> {
     let case = catalog::find(&result.case)?;
     case.metrics.iter().find(|metric| metric.role == role).map(|metric| metric.name)
 }
 
-/// The sentinel's readings of each point of a run: those of its time apply to its other metrics too.
+/// The sentinel's readings for each point of a run: those of the point's time apply to its other metrics too.
 pub(crate) struct References<'a>(BTreeMap<PointOf<'a>, Reference>);
 
 impl<'a> References<'a> {

@@ -4,33 +4,32 @@ use std::f64::consts::FRAC_PI_2;
 
 use measure::stats::{LEVEL, dependence, median, t_quantile};
 
-/// One round in this number is replaced at each end, so that a rare one that was disturbed, or that has another steady mode of
+/// Number of rounds of which one is replaced at each end, so that a rare round that was disturbed, or in another steady mode of
 /// the operation, does not widen the spread.
 const ROUNDS_FOR_ONE_OUTLIER: usize = 6;
-/// With fewer rounds none is replaced: too few degrees of freedom would be left.
+/// Minimum number of rounds for replacing any: with fewer, too few degrees of freedom would be left.
 const ROUNDS_WITH_OUTLIERS: usize = 12;
-/// The same of differences, whose variance the other points of a comparison support.
+/// Minimum number of differences for replacing any: the other points of a comparison support their variance.
 const DIFFERENCES_WITH_OUTLIERS: usize = 8;
 
-/// The spread of one run's rounds about their median.
+/// Spread of one run's rounds about their median.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     /// Standard error of the median.
     pub error: f64,
-    /// Degrees of freedom of that error.
+    /// Degrees of freedom of the standard error.
     pub degrees: f64,
-    /// The difference between the second half of the run and the first, beyond its own error.
+    /// Difference between the second half of the run and the first, beyond its own error.
     pub drift: f64,
 }
 
 impl Spread {
-    /// `None` if there are fewer than two rounds, or values that are not finite.
+    /// The spread of `rounds`; `None` if there are fewer than two, or values that are not finite.
     ///
-    /// The error is that of the median of normal rounds with the standard deviation of these (of n rounds, from 12 on, n/6
-    /// at each end are replaced by their neighbours: Winsorised, Yuen 1974). The median of rounds with heavier tails than
-    /// normal has a smaller error, so this one is conservative. Rounds that depend on each other count as fewer
-    /// ([`dependence`]). A bootstrap of the median is not used: it is nearly 0 for six rounds whose middle ones agree by
-    /// chance.
+    /// The error is that of the median of normal rounds with the standard deviation of these. For 12 rounds and more, a sixth at
+    /// each end is replaced by their neighbours (Winsorised, Yuen 1974). The median of rounds with heavier tails than normal has
+    /// a smaller error, so this one is conservative. Rounds that depend on each other count as fewer ([`dependence`]). A
+    /// bootstrap of the median is not used: it is nearly 0 for six rounds whose middle ones agree by chance.
     pub(crate) fn of(rounds: &[f64]) -> Option<Self> {
         let n = rounds.len();
         if n < 2 || !rounds.iter().all(|value| value.is_finite()) {
@@ -46,23 +45,23 @@ impl Spread {
         Some(Self {
             error: independent * dependence.sqrt(),
             degrees: degrees_of(n - 2 * cut, dependence),
-            // The halves differ by twice the error of the whole at random, and by four times in one case of twenty. A
-            // larger difference is the machine's, which may have changed as much from one run to the other.
+            // At random, the halves differ by twice the error of the whole, and by four times in one case of twenty. A larger
+            // difference comes from the machine, which may have changed as much from one run to the other.
             drift: (between - 4.0 * independent).max(0.0),
         })
     }
 }
 
-/// The middle of values, and how much single ones scatter about it.
+/// Middle of values, and their scatter about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Middle {
-    /// The mean without a sixth of the values at each end, of eight or more.
+    /// Mean without a sixth of the values at each end, if there are eight or more.
     pub(crate) mean: f64,
-    /// The variance of one value: that of the mean times `count`.
+    /// Variance of one value: that of the mean times `count`.
     pub(crate) variance: f64,
     /// Degrees of freedom of the variance.
     pub(crate) degrees: f64,
-    /// How many independent values would say as much.
+    /// Effective number of independent values.
     pub(crate) count: f64,
 }
 
@@ -89,32 +88,32 @@ pub(crate) fn middle_of(values: &[f64]) -> Option<Middle> {
     })
 }
 
-/// The degrees of freedom of so many values that depend on each other. That a dozen independent ones seem to depend on each other
-/// is seen in one case of twenty, and Student's t of one or two degrees would then exclude nothing.
+/// Degrees of freedom of `count` values that depend on each other. The minimum is needed because a dozen independent values seem
+/// dependent in one case of twenty, and Student's t with one or two degrees would then exclude nothing.
 fn degrees_of(count: usize, dependence: f64) -> f64 {
-    /// Their error is already that of fewer values.
+    /// Minimum degrees of freedom: the error already allows for dependence.
     const AT_LEAST: f64 = 3.0;
     let all = count as f64 - 1.0;
     (count as f64 / dependence - 1.0).max(AT_LEAST.min(all)).max(1.0)
 }
 
-/// How many values at each end are not relied on, where there are `at_least` so many. Of what is usually 0, such as the share of failures, the exceptions are the
-/// spread.
+/// The number of values at each end that are replaced, if there are at least `at_least`. None are if the median is 0, such as for
+/// the share of failures, where the exceptions are the spread.
 fn outliers(values: &[f64], at_least: usize) -> usize {
     let n = values.len();
     let has_outliers = n >= at_least && median(&mut values.to_vec()) != 0.0;
     if has_outliers { (n / ROUNDS_FOR_ONE_OUTLIER).max(1) } else { 0 }
 }
 
-/// The half-width of the 95 % interval by which comparisons judge these rounds, as a share of their median; `None` as for their
-/// spread.
+/// Half-width of the 95 % interval by which comparisons judge these rounds, as a share of their median; `None` if there are fewer
+/// than two, or values that are not finite.
 pub fn compared_half_width(rounds: &[f64]) -> Option<f64> {
     let Spread { error, degrees, .. } = Spread::of(rounds)?;
     let t = t_quantile(1.0 - (1.0 - LEVEL) / 2.0, degrees.max(1.0));
     Some(t * error / median(&mut rounds.to_vec()).abs())
 }
 
-/// The standard deviation, the outermost `cut` values at each end replaced by their inner neighbours.
+/// Standard deviation with the outermost `cut` values at each end replaced by their inner neighbours.
 fn deviation(values: &[f64], cut: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -126,8 +125,8 @@ fn deviation(values: &[f64], cut: usize) -> f64 {
     (squares / (n as f64 - 1.0)).sqrt()
 }
 
-/// The rounds of two systems in turn that were made next to each other, by their numbers: each is the nearest in time to the
-/// other. These rounds found the machine in the same state. The starts of a system's rounds must ascend.
+/// The adjacent rounds of two systems in turn, by their numbers: each is the nearest in time to the other, so that both found the
+/// machine in the same state. The starts of a system's rounds must ascend.
 pub(crate) fn neighbours<'a>(
     a: &'a [i64],
     b: &'a [i64],
@@ -153,8 +152,7 @@ pub fn welch((a, a_degrees): (f64, f64), (b, b_degrees): (f64, f64)) -> (f64, f6
     ((a + b).sqrt(), degrees)
 }
 
-/// The step of the decimal grid that all `values` lie on, if some of them are equal, which unrounded times never are. 0
-/// without such a grid.
+/// Step of the decimal grid on which all `values` lie, if some are equal, which unrounded times never are; 0 without such a grid.
 pub(crate) fn grid_step(values: &[f64]) -> f64 {
     const STEPS: [f64; 6] = [1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2];
     let mut sorted = values.to_vec();
@@ -162,7 +160,7 @@ pub(crate) fn grid_step(values: &[f64]) -> f64 {
     if sorted.windows(2).all(|pair| pair[0] != pair[1]) {
         return 0.0;
     }
-    // Values were stored with 24 bits.
+    // The tolerance allows for values that were stored with 24 bits.
     let lies_on = |step: f64| {
         let off = |value: f64| (value / step - (value / step).round()).abs() * step;
         values.iter().all(|&value| off(value) <= value.abs() * 2e-7)
@@ -177,7 +175,7 @@ mod tests {
     #[test]
     fn the_error_is_that_of_the_median_of_normal_rounds() {
         let spread = Spread::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        // Standard deviation 1.5811, by the root of 5, by the 1.2533 of a median.
+        // The standard deviation is 1.5811, divided by the root of 5, times 1.2533 for a median.
         assert!((spread.error - 1.5811 / 5f64.sqrt() * 1.2533).abs() < 1e-3, "{spread:?}");
         assert_eq!((spread.degrees, spread.drift), (4.0, 0.0));
         assert_eq!(Spread::of(&[1.0]), None);
@@ -207,7 +205,7 @@ mod tests {
         assert!(Spread::of(&rounds).unwrap().error > 0.01);
     }
 
-    /// An uncontended lock: 21 cycles in most processes, 22 in some.
+    /// Checks an uncontended lock that takes 21 cycles in most processes, and 22 in some.
     #[test]
     fn a_rare_mode_does_not_hide_a_difference_and_a_common_one_does() {
         let error = |slow: usize, n: usize| {
@@ -249,7 +247,7 @@ mod tests {
     fn neighbours_are_the_nearest_in_time_to_each_other() {
         let of = |a: &[i64], b: &[i64]| neighbours(a, b).collect::<Vec<_>>();
         assert_eq!(of(&[0, 150, 300], &[9, 141, 307]), [(0, 0), (1, 1), (2, 2)]);
-        // A round of one of them was lost, or has no counterpart at the end.
+        // A round was lost, or has no counterpart at the end.
         assert_eq!(of(&[0, 150, 300, 450], &[9, 307]), [(0, 0), (2, 1)]);
         assert_eq!(of(&[5], &[]), []);
         assert_eq!(of(&[0, 150], &[160, 10]), [], "the clock was set back");

@@ -1,7 +1,7 @@
 //! Studies: published comparisons as data files, with the points that correspond to their figures here.
 //!
-//! [`Study::parse`] reads a file, [`MeasuredTable::of`] puts figures of runs into the layout of a published table. The claims of
-//! a study are those of [`crate::claim`].
+//! [`Study::parse`] reads a file, and [`MeasuredTable::of`] arranges figures of runs in the layout of a published table.
+//! [`crate::claim`] defines the claims of a study.
 
 mod figures;
 mod library;

@@ -14,32 +14,32 @@ use thiserror::Error;
 use crate::dimension::{Dimension, Selection, system_name};
 use crate::scope::compared;
 
-/// What is compared with what.
+/// Definition of a comparison.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Question {
-    /// Which results.
+    /// Results that are compared.
     pub at: Selection,
     /// Cases with different names that are matched.
     pub map: Vec<Renaming>,
-    /// The value that the others are compared with; `None` chooses: the first run's, or that with the most figures.
+    /// Value with which the others are compared; if `None`, that of the first run, or the one with the most figures.
     pub base: Option<String>,
 }
 
-/// `OLD=NEW`: the case `OLD` in the base is matched with the case `NEW` in the others. Where a column has only one of them,
-/// it is used on both sides.
+/// A pair `OLD=NEW`: the case `OLD` in the base is matched with the case `NEW` in the other columns. A column that has only one
+/// of them uses it on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renaming {
-    /// The name in the base.
+    /// Name in the base.
     pub old: String,
-    /// The name in the other columns.
+    /// Name in the other columns.
     pub new: String,
 }
 
 impl Renaming {
-    /// From `OLD=NEW`, each `area/name`.
+    /// Parses `OLD=NEW`, where each is a name `area/name`.
     ///
     /// # Errors
-    /// [`TableError::NoRenaming`].
+    /// [`TableError::NoRenaming`] for any other text.
     pub fn parse(text: &str) -> Result<Self, TableError> {
         let is_case = |name: &str| {
             let parts = name.split_once('/');
@@ -52,10 +52,10 @@ impl Renaming {
     }
 }
 
-/// Why there is no table.
+/// Reason why there is no table.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// A renaming that is none.
+    /// The text is not `OLD=NEW`.
     #[error("{0:?} is not OLD=NEW with two cases, such as lock/sysv-sem=lock/futex")]
     NoRenaming(String),
     /// The dimension cannot form columns.
@@ -69,7 +69,7 @@ pub enum TableError {
     NoValue {
         /// The dimension.
         dimension: String,
-        /// Those that would be possible.
+        /// Dimensions that are possible.
         known: String,
     },
     /// There is only one column.
@@ -77,17 +77,17 @@ pub enum TableError {
     OneColumn {
         /// The dimension.
         dimension: String,
-        /// Its only value.
+        /// Only value of the dimension.
         value: String,
     },
     /// The base is not among the columns.
     #[error("{base} is not a value of {dimension}: the values are {known}")]
     NoBase {
-        /// The base asked for.
+        /// Requested base.
         base: String,
         /// The dimension.
         dimension: String,
-        /// The columns.
+        /// Names of the columns.
         known: String,
     },
     /// Two runs form the same column.
@@ -97,14 +97,14 @@ pub enum TableError {
     TwoRuns {
         /// The dimension.
         dimension: String,
-        /// Their value.
+        /// Value that both runs have.
         value: String,
-        /// One run.
+        /// Id of one run.
         first: String,
-        /// The other.
+        /// Id of the other run.
         second: String,
     },
-    /// Cases of several areas.
+    /// The columns would be cases of several areas.
     #[error(
         "cases of one area can be compared, and these are of {0}: choose one, such as --at case=lock"
     )]
@@ -114,13 +114,13 @@ pub enum TableError {
 /// A table of results.
 #[derive(Debug, Clone)]
 pub struct Table<'a> {
-    /// The dimension whose values are the columns.
+    /// Dimension whose values are the columns.
     pub by: Dimension,
-    /// The runs that the cells refer to.
+    /// Runs to which the cells refer.
     pub runs: &'a [Document],
-    /// The columns' values, the base first.
+    /// Values of the columns, the base first.
     pub columns: Vec<String>,
-    /// The rows, in the order of the results.
+    /// Rows, in the order of the results.
     pub rows: Vec<Row<'a>>,
     /// Parameters that the selection fixes at one value, which labels therefore need not repeat.
     pub fixed: Params,
@@ -129,35 +129,35 @@ pub struct Table<'a> {
 /// Results that are equal in everything but the dimension of the columns.
 #[derive(Debug, Clone)]
 pub struct Row<'a> {
-    /// `area/name`; `area/*` if the columns are cases.
+    /// Name of the case, `area/name`; `area/*` if the columns are cases.
     pub case: String,
-    /// The parameters, without that of the columns.
+    /// Parameters, without that of the columns.
     pub params: Params,
-    /// The run that all cells belong to; `None` if the columns are runs.
+    /// Index of the run to which all cells belong; `None` if the columns are runs.
     pub run: Option<usize>,
     /// The metric.
     pub metric: String,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: String,
-    /// Which direction is better.
+    /// Better direction of the metric.
     pub better: Direction,
-    /// One for each column.
+    /// One cell for each column.
     pub cells: Vec<Cell<'a>>,
 }
 
 /// One cell of a table.
 #[derive(Debug, Clone)]
 pub enum Cell<'a> {
-    /// A result, which may be a failure with its reason.
+    /// The column has a result, which may be a failure with its reason.
     Found(Found<'a>),
-    /// There is none, because the run has no such point.
+    /// The column has no result, because the run lacks the point.
     NotMeasured,
 }
 
 /// A result and its run.
 #[derive(Debug, Clone, Copy)]
 pub struct Found<'a> {
-    /// The number of the run in [`Table::runs`].
+    /// Index of the run in [`Table::runs`].
     pub run: usize,
     /// The result.
     pub result: &'a CaseResult,
@@ -177,7 +177,7 @@ impl<'a> Cell<'a> {
         self.found().filter(|found| found.result.outcome == Outcome::Measured)
     }
 
-    /// Why the cell has no figure; `None` if it has one.
+    /// Reason why the cell has no figure; `None` if it has one.
     pub fn reason(&self) -> Option<String> {
         match self {
             Self::NotMeasured => Some("not measured".to_owned()),
@@ -193,8 +193,8 @@ impl<'a> Cell<'a> {
 }
 
 impl Row<'_> {
-    /// The point of the row, without the parameters that the selection fixes; if its cells belong to one of several runs, with
-    /// that run's system.
+    /// The point of the row, without the parameters that the selection fixes. If the cells belong to one of several runs, the
+    /// point has the run's system as a parameter.
     pub fn point(&self, table: &Table) -> PointKey {
         let mut params = self.params.clone();
         params.retain(|key, value| table.fixed.get(key) != Some(value));
@@ -205,14 +205,14 @@ impl Row<'_> {
         PointKey { case: self.case.clone(), params }
     }
 
-    /// The area.
+    /// The area of the row.
     pub fn area(&self) -> &str {
         self.case.split('/').next().unwrap_or(&self.case)
     }
 }
 
 impl Table<'_> {
-    /// What tells a run from the others: its system if no other has the same, else its id.
+    /// The key and value that distinguish a run from the others: its system if no other has the same, otherwise its id.
     pub fn name_of_run(&self, run: usize) -> (&'static str, String) {
         let system = system_name(&self.runs[run]);
         match self.runs.iter().filter(|other| system_name(other) == system).count() {
@@ -222,16 +222,16 @@ impl Table<'_> {
     }
 }
 
-/// What results of a row share, in the order of the parameters: case, parameters, metric, unit; and the run, if it does not
-/// form the columns. The unit is no part of it, so that a changed unit is seen and not taken for a missing result.
+/// Properties that the results of a row share: case, parameters, metric, and the run if runs do not form the columns. The unit is
+/// not part of the key, so that a changed unit is detected instead of looking like a missing result.
 type Key = (String, Params, String, Option<usize>);
 
-/// The results of `runs` as a table with a column for each value of `by`, without those that follow from others (as in
-/// [`compare`](crate::compare)) and without rows that no column supports. Within runs, results are left out that no other
-/// column has a counterpart for.
+/// A table of the results of `runs` with a column for each value of `by`, without derived results (as in
+/// [`compare`](crate::compare)) and without rows that no column supports. Within runs, results without a counterpart in another
+/// column are left out.
 ///
 /// # Errors
-/// If nothing is selected, or the columns cannot be formed.
+/// An error if nothing is selected, or the columns cannot be formed.
 pub fn tabulate<'a>(
     runs: &'a [Document],
     by: &Dimension,
@@ -264,7 +264,7 @@ pub fn tabulate<'a>(
     Ok(Table { by: by.clone(), runs, columns, rows, fixed: fixed(&question.at) })
 }
 
-/// The parameters with exactly one value in the selection.
+/// Parameters with exactly one value in the selection.
 fn fixed(at: &Selection) -> Params {
     let values = at.0.iter().filter_map(|condition| match &condition.dimension {
         Dimension::Param(name) => Some((name, &condition.value)),
@@ -278,7 +278,7 @@ fn fixed(at: &Selection) -> Params {
     only.map(|(name, value)| ((*name).clone(), (*value).clone())).collect()
 }
 
-/// Results for one cell, with the preference among them: the least is used.
+/// Candidates for one cell, each with a preference: the lowest one is used.
 type Candidates<'a> = Vec<(usize, Found<'a>)>;
 
 fn row<'a>(by: &Dimension, key: Key, candidates: Vec<Candidates<'a>>) -> Option<Row<'a>> {
@@ -390,7 +390,7 @@ fn columns(
     chosen: &[(Found, String)],
     question: &Question,
 ) -> Result<Vec<String>, TableError> {
-    // A run without results, such as of a system that cannot be started, is a column too.
+    // A run without results, such as of a system that cannot be started, forms a column too.
     let runs = runs.iter().filter(|run| question.at.includes_run(run));
     let mut columns: Vec<(String, usize)> = Vec::new();
     let of_runs = runs.filter_map(|run| by.value_of_run(run)).map(|value| (value, 0));
@@ -403,7 +403,7 @@ fn columns(
             None => columns.push((value, figures)),
         }
     }
-    // A value that this system lacks altogether is no column: it has nothing but the reason.
+    // A value without any figure forms no column: the system lacks it altogether.
     if columns.iter().filter(|(_, figures)| *figures > 0).count() > 1 && !by.is_of_runs() {
         columns.retain(|(_, figures)| *figures > 0);
     }
@@ -436,13 +436,14 @@ fn columns(
     Ok(columns.into_iter().map(|(value, _)| value).collect())
 }
 
-/// Whether the user's `base` means the value of the dimension: of cases, which are of one area, also the name without it.
+/// Whether the user's `base` means the value of the dimension; a case may be named without its area, since all cases are of one
+/// area.
 fn is_meant(by: &Dimension, base: &str, value: &str) -> bool {
     let name = value.split_once('/').map_or(value, |(_, name)| name);
     base == value || (*by == Dimension::Case && base == name)
 }
 
-/// The case and the parameters under which a result is matched, and the preference for it among the results of a cell.
+/// The case and the parameters under which a result is matched, and its preference among the results of a cell.
 fn identity(
     by: &Dimension,
     result: &CaseResult,
@@ -458,12 +459,12 @@ fn identity(
         }
         _ => {}
     }
-    // The user's pairs before the built-in ones.
+    // The user's pairs take precedence over the built-in ones.
     if let Some(pair) = map.iter().find(|pair| [&pair.old, &pair.new].contains(&&result.case)) {
         let is_preferred = (result.case == pair.old) == in_base;
         return (pair.new.clone(), params, usize::from(!is_preferred));
     }
-    // Within a run, both would be found in the same column.
+    // Built-in pairs are used between runs only: within a run, both cases would be in the same column.
     let mut pairs = counterparts().filter(|_| by.is_of_runs());
     if let Some(pair) = pairs.find(|pair| pair.windows.matches(&result.case, &params)) {
         params.retain(|key, _| !pair.windows.params.iter().any(|(name, _)| name == key));

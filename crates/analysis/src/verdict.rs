@@ -20,9 +20,9 @@ pub enum Verdict {
     Higher,
     /// A significantly lower value of a metric without a direction.
     Lower,
-    /// Significantly within the margin.
+    /// The difference is significantly within the margin.
     Same,
-    /// None of these is significant.
+    /// No verdict is significant.
     #[strum(serialize = "cannot tell")]
     CannotTell,
     /// There is no pair of figures.
@@ -36,7 +36,7 @@ impl Verdict {
         self.into()
     }
 
-    /// How many there are of each: `12 faster, 3 slower, 140 same, 20 cannot tell`.
+    /// The number of verdicts of each kind: `12 faster, 3 slower, 140 same, 20 cannot tell`.
     pub fn counted(verdicts: &[Self]) -> String {
         let count = |verdict: &Self| verdicts.iter().filter(|other| *other == verdict).count();
         let counts = Self::VARIANTS.iter().map(|verdict| (count(verdict), verdict.word()));
@@ -44,12 +44,12 @@ impl Verdict {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether it is a difference.
+    /// Whether the verdict is a difference.
     pub fn is_difference(self) -> bool {
         !matches!(self, Verdict::Same | Verdict::CannotTell | Verdict::NotComparable)
     }
 
-    /// Whether it is a change for the worse.
+    /// Whether the verdict is a change for the worse.
     pub fn is_loss(self) -> bool {
         matches!(self, Verdict::Slower | Verdict::Worse)
     }
@@ -68,7 +68,7 @@ impl Verdict {
 }
 
 impl Serialize for Verdict {
-    /// As its word.
+    /// Serializes the verdict as its word.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.word())
     }

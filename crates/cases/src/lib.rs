@@ -1,4 +1,4 @@
-//! What oscost measures: one small file per case, one folder per area.
+//! The measured cases: one small file per case, one folder per area.
 //!
 //! To add a case, add a file to its area's folder and a line to that folder's list; `CONTRIBUTING.md` shows how with an example.
 
@@ -53,6 +53,7 @@ pub const AREAS: &[&Area] = &[
 /// Makes these the areas of this process.
 pub fn install() {
     catalog::install(AREAS);
+    report::install(&[concurrency::LAYOUT, file::LAYOUT, net::LAYOUT, mail::LAYOUT]);
 }
 
 /// Tests have the areas of the program.

@@ -16,7 +16,7 @@ use servers::{Protocol, Task};
 /// The first argument of a worker; the second is its order as JSON.
 pub const WORKER: &str = "worker";
 
-/// What a worker prints that was started only to check that workers can be started.
+/// Output of a worker that was started only to check that workers can be started.
 pub const PROBED: &str = "started";
 
 /// The task of a worker.

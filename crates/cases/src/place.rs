@@ -6,8 +6,7 @@ use platform::topology::Distance;
 
 use crate::{Param, Takes, value_of};
 
-/// Values of `place` that depend on what the CPUs have in common, nearest first.
-pub const APART: &[&str] = &["smt", "core", "cache", "socket"];
+pub use catalog::APART;
 
 /// The parameter `place` of workers.
 pub const PLACE: Param = Param::new("place", &["spread"])

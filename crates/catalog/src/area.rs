@@ -25,8 +25,6 @@ pub struct Area {
     pub experiments: &'static [&'static str],
     /// The privileges, limits and settings that some of its cases need. A case without them is unsupported, with the reason.
     pub needs: &'static [Need],
-    /// The layout of its tables.
-    pub layout: Layout,
     /// The costs that the summary shows.
     pub summary: &'static [SummaryRow],
     /// The conclusions that the summary may draw, the most important one first: the page has room for some.
@@ -60,21 +58,6 @@ pub struct Need {
     pub cases: &'static [&'static str],
     /// The privilege, limit or setting, as it is called in manual pages.
     pub what: &'static str,
-}
-
-/// The layout of the tables of an area.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    /// A row per point, with its cost, and its other metrics beside or below.
-    Points,
-    /// Executors side by side, for each list of jobs.
-    Executors,
-    /// The phases of files side by side, a row for each point.
-    Phases,
-    /// A row per server architecture, with numbers of connections side by side.
-    Servers,
-    /// The same for sender architectures.
-    Senders,
 }
 
 /// One cost in the summary.
@@ -210,7 +193,6 @@ impl Area {
             only_by: None,
             experiments: &[],
             needs: &[],
-            layout: Layout::Points,
             summary: &[],
             findings: &[],
             applications: &[],

@@ -84,6 +84,15 @@ pub enum Takes {
     Directory,
 }
 
+/// Values of the parameter `place` that depend on what the CPUs have in common, nearest first: threads of a core, a core's
+/// neighbours, CPUs that share their last cache, sockets.
+pub const APART: &[&str] = &["smt", "core", "cache", "socket"];
+
+/// Whether the CPUs of a point were chosen by what they have in common.
+pub fn are_chosen_apart(params: &Params) -> bool {
+    params.get("place").is_some_and(|place| APART.contains(&place.as_str()))
+}
+
 /// How a case is measured whose rounds are trials.
 #[derive(Debug, Clone, Copy)]
 pub struct Trials {

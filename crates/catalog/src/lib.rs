@@ -6,12 +6,10 @@ mod area;
 mod case;
 mod registry;
 
-pub use area::{
-    Application, Area, Counterpart, Derive, Design, Finding, Layout, Need, Select, SummaryRow,
-};
+pub use area::{Application, Area, Counterpart, Derive, Design, Finding, Need, Select, SummaryRow};
 pub use case::{
-    Case, Extent, Only, Param, Run, Takes, Trials, count_of, has_no_run, length_of, size_of,
-    value_of,
+    APART, Case, Extent, Only, Param, Run, Takes, Trials, are_chosen_apart, count_of, has_no_run,
+    length_of, size_of, value_of,
 };
 pub use registry::{
     all, area, areas, counterparts, derived, find, includes, install, is_beyond, is_experiment,

@@ -1,9 +1,9 @@
-//! A TCP connection with or without TLS; its calls block or not, as its socket is configured.
+//! A TCP connection with or without TLS. Its calls block if its socket does.
 //!
-//! It buffers no plaintext before TLS. Bytes that a peer sends before TLS starts are either with the caller, which must
-//! discard them (RFC 3207, section 4.2: a buffer kept across STARTTLS lets an attacker inject text), or are read as TLS,
-//! which fails. A client must not call [`Channel::start_tls`] if anything followed the reply to STARTTLS; a server, if
-//! anything followed the command.
+//! The channel buffers no plaintext before TLS. The caller must discard bytes that it has received before TLS starts (RFC
+//! 3207, section 4.2: a buffer kept across STARTTLS lets an attacker inject text); later plaintext is read as TLS, which
+//! fails. A client must not call [`Channel::start_tls`] if bytes followed the reply to STARTTLS; a server, if bytes
+//! followed the command.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -22,9 +22,9 @@ pub struct Channel {
 #[derive(Debug)]
 struct Tls {
     connection: Connection,
-    /// Bytes decrypted and not read yet.
+    /// Number of decrypted bytes that were not read yet.
     received: usize,
-    /// The peer has closed the connection.
+    /// Whether the peer has closed the connection.
     ended: bool,
 }
 
@@ -34,19 +34,19 @@ impl Channel {
         Self { socket, tls: None }
     }
 
-    /// Starts TLS; the handshake is done by the following calls. The caller must discard bytes that it has received and
-    /// not handled.
+    /// Starts TLS; the following calls carry out the handshake. The caller must discard bytes that it has received and not
+    /// handled.
     pub fn start_tls(&mut self, connection: impl Into<Connection>) {
         let connection = connection.into();
         self.tls = Some(Box::new(Tls { connection, received: 0, ended: false }));
     }
 
-    /// Receives bytes, at most as many as fit into `room`. 0 is the end of the connection, with or without TLS
-    /// `close_notify`: SMTP marks the end of replies and messages itself.
+    /// Receives at most `room.len()` bytes; returns their number, 0 at the end of the connection. The end is accepted
+    /// without TLS `close_notify`, since SMTP marks the end of replies and messages itself.
     ///
     /// # Errors
-    /// `WouldBlock` if nothing has arrived and the socket is non-blocking: [`Channel::interest`] is what to wait for.
-    /// `InvalidData` if the peer violates TLS or is not trusted, with the reason. Else as recv(2).
+    /// `WouldBlock` if nothing has arrived and the socket is non-blocking: wait for [`Channel::interest`]. `InvalidData`,
+    /// with the reason, if the peer violates TLS or is not trusted. Else errors of recv(2).
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match &mut self.tls {
             None => receive(&self.socket, room),
@@ -54,11 +54,11 @@ impl Channel {
         }
     }
 
-    /// Sends bytes. Returns how many were accepted, which need not be sent again. With TLS some of them may be buffered:
-    /// see [`Channel::wants_write`] and [`Channel::flush`].
+    /// Sends bytes; returns the number accepted, which must not be sent again. With TLS some of them may be buffered: see
+    /// [`Channel::wants_write`] and [`Channel::flush`].
     ///
     /// # Errors
-    /// See [`Channel::receive`]; `WouldBlock` until a handshake is complete. Nothing was accepted then.
+    /// See [`Channel::receive`]; `WouldBlock` until a handshake is complete. No byte was accepted then.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.tls {
             None => send(&self.socket, bytes),
@@ -69,7 +69,7 @@ impl Channel {
     /// Sends buffered bytes.
     ///
     /// # Errors
-    /// `WouldBlock` if some remain; else as send(2).
+    /// `WouldBlock` if some remain; else errors of send(2).
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.tls {
             None => Ok(()),
@@ -77,7 +77,7 @@ impl Channel {
         }
     }
 
-    /// Continues the handshake, until it is complete or must wait for the peer.
+    /// Continues the handshake until it is complete or must wait for the peer.
     ///
     /// # Errors
     /// See [`Channel::receive`]; `UnexpectedEof` if the peer closes the connection.
@@ -98,12 +98,12 @@ impl Channel {
         self.tls.as_ref().is_some_and(|tls| tls.connection.wants_write())
     }
 
-    /// Whether [`Channel::receive`] has bytes without a system call, for which there will be no readiness event.
+    /// Whether [`Channel::receive`] has bytes without a system call; these cause no readiness event.
     pub fn has_received(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.received > 0)
     }
 
-    /// The readiness to wait for after `WouldBlock`. `to_send` if the caller has bytes to send; a handshake decides itself.
+    /// The readiness to wait for after `WouldBlock`. `to_send`: the caller has bytes to send; ignored during a handshake.
     pub fn interest(&self, to_send: bool) -> Interest {
         let writes = self.wants_write() || (to_send && !self.is_handshaking());
         if writes { Interest::Both } else { Interest::Read }
@@ -119,12 +119,12 @@ impl Channel {
         self.tls.as_deref().map(|tls| &tls.connection)
     }
 
-    /// Its socket.
+    /// The socket.
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
-    /// Shuts down sending, with TLS `close_notify` if that can be sent at once; more can be received.
+    /// Shuts down sending, with TLS `close_notify` if it can be sent at once. Receiving remains possible.
     pub fn finish(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.connection.send_close_notify();
@@ -133,7 +133,7 @@ impl Channel {
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Closes the connection, with TLS `close_notify` if that can be sent at once.
+    /// Closes the connection, with TLS `close_notify` if it can be sent at once.
     pub fn close(mut self) {
         if let Some(tls) = &mut self.tls {
             tls.connection.send_close_notify();
@@ -170,7 +170,7 @@ impl Tls {
                 Err(e) if taken > 0 && e.kind() == ErrorKind::WouldBlock => return Ok(taken),
                 Err(e) => return Err(e),
                 Ok(()) if taken > 0 || bytes.is_empty() => return Ok(taken),
-                Ok(()) => {} // there is room now
+                Ok(()) => {} // the buffer has room now
             }
         }
     }
@@ -185,10 +185,10 @@ impl Tls {
         Ok(())
     }
 
-    /// Sends buffered TLS records, and reads one from the peer.
+    /// Sends buffered TLS records, and reads records from the peer.
     fn read_records(&mut self, socket: &TcpStream) -> io::Result<()> {
         match self.flush(socket) {
-            // The peer may not read before this side does.
+            // The peer may send before it reads, so this side must not wait for it.
             Err(e) if e.kind() == ErrorKind::WouldBlock => {}
             other => other?,
         }
@@ -222,11 +222,11 @@ impl Tls {
     }
 }
 
-/// The error in words; an unknown certificate is the most common one.
+/// The TLS error in words; an unknown certificate is the most common one.
 fn reason(error: &rustls::Error) -> String {
     use rustls::CertificateError::{BadSignature, UnknownIssuer};
     match error {
-        // The signature is bad if another certificate of the same name is trusted.
+        // A bad signature means that another certificate of the same name is trusted.
         rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
             "the server's certificate is not trusted: neither it nor its issuer is known".to_owned()
         }
@@ -270,7 +270,7 @@ mod tests {
 
     use super::*;
 
-    /// Longest time anything may hang.
+    /// Time limit for each operation.
     const PATIENCE: Duration = Duration::from_secs(60);
 
     fn pair() -> (Channel, Channel) {
@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    /// One end waits in its calls, in another thread; it answers with what it got, reversed.
+    /// Receives `length` bytes on a blocking server, in another thread, and sends them back reversed.
     fn echo_reversed(mut server: Channel, length: usize) -> std::thread::JoinHandle<()> {
         std::thread::spawn(move || {
             let mut got = Vec::new();
@@ -490,13 +490,13 @@ mod tests {
         let other = std::thread::spawn(move || {
             assert_eq!(receive_exactly(&mut server, 2), b"ab");
             match server.receive(&mut [0; 8]) {
-                // The client has not read the server's tickets for resumption.
+                // The connection is reset because the client has not read the server's tickets for resumption.
                 Err(e) if e.kind() == ErrorKind::ConnectionReset => 0,
                 received => received.unwrap(),
             }
         });
         send_all(&mut client, b"ab");
-        drop(client); // without a farewell
+        drop(client); // without close_notify
         assert_eq!(other.join().unwrap(), 0);
     }
 }

@@ -141,7 +141,7 @@ pub fn parse() -> Result<Command, Ending> {
     match Cli::try_parse() {
         Ok(cli) => Ok(cli.command),
         Err(error) => {
-            // If it cannot be printed, the exit code still reports the error.
+            // An error of printing is ignored: the exit code reports the original error.
             let print = || drop(error.print());
             match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

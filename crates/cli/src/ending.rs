@@ -1,11 +1,11 @@
-//! How a command ends, and its exit code.
+//! The ending of a command, and its exit code.
 
 use std::process::ExitCode;
 
 use results::StoreError;
 use runner::{PlanError, RunError};
 
-/// How a command ended.
+/// The ending of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// The command succeeded.
@@ -29,7 +29,7 @@ impl From<Ending> for ExitCode {
     }
 }
 
-/// Wrong usage, and how to correct it.
+/// Wrong usage, with the remedy.
 #[derive(Debug)]
 pub struct Usage(pub String);
 
@@ -42,7 +42,7 @@ impl std::fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 impl Ending {
-    /// Prints the error in one line on stderr; returns the ending that it means.
+    /// Prints the error in one line on stderr. Returns the corresponding ending.
     pub fn of_error(error: &anyhow::Error) -> Self {
         crate::output::note(&one_line(&format!("{error:#}")));
         let wrong_usage = error.is::<Usage>()

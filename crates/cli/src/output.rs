@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Prints text to stdout. A closed pipe is no error: its reader needs no more.
 ///
 /// # Errors
-/// If it cannot be written.
+/// The error of writing.
 pub fn print(text: &str) -> anyhow::Result<()> {
     match write(text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -20,7 +20,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// Prints a document as JSON.
 ///
 /// # Errors
-/// If it cannot be written.
+/// The error of writing.
 pub fn print_json(document: &impl Serialize) -> anyhow::Result<()> {
     print(&serde_json::to_string_pretty(document)?)
 }
@@ -34,7 +34,7 @@ fn write(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Prints a message to stderr; an error in doing so is ignored.
+/// Prints a message to stderr; an error of writing is ignored.
 pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "oscost: {text}");
 }
@@ -56,7 +56,7 @@ fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0.into())
 }
 
-/// Whether the locale has Unicode: all do except `C` and `POSIX`.
+/// Whether the locale supports Unicode: all do except `C` and `POSIX`.
 fn has_unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()

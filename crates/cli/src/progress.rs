@@ -1,4 +1,4 @@
-//! The progress bar: the share done, the time left, the figure of the latest round.
+//! The progress bar: the share done, the time left, and the figure of the latest round.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -6,22 +6,22 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use runner::Event;
 
-/// Steps of the bar from empty to full.
+/// Number of steps of the bar.
 const STEPS: u64 = 1_000;
 
-/// The share to which the figure of one round is shown.
+/// Relative precision with which the figure of one round is shown.
 const ABOUT: f64 = 0.01;
 
-/// Shows a run's progress on stderr. Without a terminal, shows messages only.
+/// Progress of a run on stderr; without a terminal, messages only.
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// An empty bar.
+    /// Creates an empty bar.
     pub fn new() -> Self {
         let target = if std::io::stderr().is_terminal() {
-            // Rarely, because drawing takes CPU time from the measurement.
+            // The bar is drawn rarely, because drawing takes CPU time from the measurement.
             ProgressDrawTarget::stderr_with_hz(5)
         } else {
             ProgressDrawTarget::hidden()
@@ -52,7 +52,7 @@ impl Progress {
         }
     }
 
-    /// Removes the bar; returns the duration of the run.
+    /// Removes the bar, and returns the duration of the run.
     pub fn finish(self) -> Duration {
         self.bar.finish_and_clear();
         self.bar.elapsed()

@@ -13,7 +13,7 @@ fn store_path(arg: &StoreArg) -> Result<PathBuf, StoreError> {
 /// Opens the store for writing, and creates it if it does not exist.
 ///
 /// # Errors
-/// If it cannot be opened.
+/// The error of opening the store.
 pub fn store_to_write(arg: &StoreArg) -> Result<Store, StoreError> {
     Store::open(&store_path(arg)?)
 }
@@ -21,7 +21,7 @@ pub fn store_to_write(arg: &StoreArg) -> Result<Store, StoreError> {
 /// Opens the store for reading.
 ///
 /// # Errors
-/// If it does not exist or cannot be opened.
+/// An error if the store does not exist or cannot be opened.
 pub fn store_to_read(arg: &StoreArg) -> Result<Store, StoreError> {
     Store::open_read_only(&store_path(arg)?)
 }

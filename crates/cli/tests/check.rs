@@ -1,4 +1,4 @@
-//! `oscost check`, from a claim file to its verdicts.
+//! `oscost check`, from a claim file to verdicts.
 
 mod common;
 
@@ -28,7 +28,7 @@ b = { system = "native" }
 relation = "ratio > 1"
 "#;
 
-/// The claims of that name only.
+/// Only the claims with these names.
 fn only(names: &[&str]) -> String {
     let parts = CLAIMS.split("[[claim]]").skip(1);
     let wanted =
@@ -66,14 +66,14 @@ fn claims_are_measured_and_judged_again_from_the_run() {
     bench.oscost("export last -o run.json").with(0);
     let imported = bench.oscost("check claims.toml run.json --json").with(1);
     assert_eq!(imported.out, again.out);
-    // A run under another system's name.
+    // The document of a run under another system's name.
     let document = std::fs::read_to_string(bench.path("run.json")).expect("the document");
     let mut other: Value = serde_json::from_str(&document).expect("JSON");
     other["run"]["id"] = "20260101-000000-0000".into();
     other["machine"]["system"] = "elsewhere".into();
     bench.write("other.json", &other.to_string());
     let both = bench.oscost("check claims.toml run.json other.json --json").with(1);
-    // The figures are equal, so that one system is not slower than the other, nor certainly not.
+    // The figures are equal: one system is not slower than the other, nor certainly not slower.
     assert_eq!(verdicts(&both.out), ["holds", "fails", "undecided"]);
     let undecided = bench.write("undecided.toml", &only(&["elsewhere"]));
     assert!(undecided.exists());
@@ -97,7 +97,7 @@ relation = "< 10 ms"
 scope = "for all"
 "#;
 
-/// Whether there were figures: beside other programs a claim may remain undecided.
+/// Whether the verdict rests on figures: beside other programs a claim may remain undecided.
 fn is_judged(verdict: &str) -> bool {
     ["holds", "undecided"].contains(&verdict)
 }
@@ -125,7 +125,7 @@ fn claims_between_systems_are_measured_on_each_and_judged() {
         cases.dedup();
         assert_eq!(cases.len(), expected, "{cases:?}");
     }
-    // Either run brings the other along.
+    // Naming either run includes the other one.
     for run in ["last", "last~1"] {
         let again = bench.oscost(&format!("check claims.toml {run} --json")).ended();
         assert_eq!(verdicts(&again.out), verdicts(&said.out));
@@ -193,7 +193,7 @@ fn what_a_run_lacks_is_measured_on_request_if_it_is_of_this_machine() {
     assert!(verdicts(&said.out).iter().all(|verdict| is_judged(verdict)), "{}", said.out);
     let runs = said.json()["runs"].as_array().expect("runs").clone();
     assert!(runs.len() == 2 && runs[0] == run.as_str(), "{runs:?}");
-    // Nothing is left to measure.
+    // No points are left to measure.
     let again = bench.oscost(&format!("check claims.toml {run} last --measure-missing")).ended();
     assert!(again.err.is_empty(), "{}", again.err);
     let document = bench.oscost(&format!("export {run}")).with(0).out;

@@ -36,7 +36,7 @@ fn a_run_prints_a_table_and_is_saved() {
 #[test]
 fn each_area_has_figures_or_reasons() {
     let bench = Bench::new();
-    // Two of each, of which one exists on each system.
+    // Two cases of each area are measured, of which one exists on each system.
     let cases = "clock/std-instant clock/get-tick-count-64 syscall/getppid \
                  syscall/nt-get-current-processor lock/std-mutex lock/srwlock";
     let document = bench.oscost(&format!("run {cases} --quick --json")).with(0).json();
@@ -88,7 +88,7 @@ fn export_and_import_keep_a_document_unchanged() {
     assert_eq!(std::fs::read_to_string(another.path("again.json")).expect("exported"), run.out);
 }
 
-/// A measured time has all fields of the schema, in order.
+/// Checks that a measured time has all fields of the schema, in order.
 fn is_as_documented(result: &Value) {
     assert_eq!(result["outcome"], "measured", "{result}");
     assert_eq!((&result["unit"], &result["better"]), (&"ns/op".into(), &"lower".into()));
@@ -218,7 +218,7 @@ fn a_full_run_id_takes_precedence_over_an_area() {
         said.with(0).json()["run"]["id"].as_str().expect("an id").to_owned()
     };
     assert_eq!(shown("clock"), "clock");
-    // `syscall` is an area, and only the beginning of the other run's id.
+    // `syscall` is an area, and the beginning of the other run's id.
     bench.oscost("show syscall").with(2).complains(&["has no results for syscall"]);
     assert_eq!(shown("syscalls"), "syscalls");
     assert_eq!(shown("sysc"), "syscalls");
@@ -257,7 +257,7 @@ fn windows_and_wine_are_named() {
     assert_eq!(bench.oscost("env --json").with(0).json()["os"], "Windows");
     let line = bench.oscost("env --line").with(0).out;
     assert!(line.starts_with("Windows_"), "{line}");
-    // Wine passes on the variables of the system that it runs on.
+    // Wine passes on the environment of its host system.
     if std::env::var_os("WINEPREFIX").is_some() {
         assert!(env.contains("Wine ") && line.contains("wine"), "{env}{line}");
     } else {
@@ -288,7 +288,7 @@ fn a_run_equals_itself() {
 #[test]
 fn extra_work_on_the_clock_is_found_as_slower() {
     let bench = Bench::new();
-    // Under Wine a process takes longer to start, and two groups of tests run at once: more time for as many quiet rounds.
+    // Under Wine a process takes longer to start, and two groups of tests run at once: as many quiet rounds need more time.
     let budget = if cfg!(windows) { "20s" } else { "3s" };
     let run = format!("run {CASE} --quick --budget {budget}");
     // On a loaded machine the verdict may be undecided, but it must never be the opposite.
@@ -307,7 +307,7 @@ fn extra_work_on_the_clock_is_found_as_slower() {
     panic!("30 % more work was not found");
 }
 
-/// What each run says of the next is stored with it, and the next one is scored by it.
+/// Checks that each run stores a prediction of the next run, which scores it.
 #[test]
 fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
     let bench = Bench::new();
@@ -342,11 +342,11 @@ fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
     assert!(scores.json()["all"]["figures"].as_u64() > Some(0), "{scores:?}");
     let text = bench.oscost("noise --validate").out;
     assert!(text.contains("inside") && text.contains("all"), "{text}");
-    // A figure and its interval stay as they were printed.
+    // A figure and its interval do not change after they were printed.
     assert_eq!(document(ids[0]), first);
 }
 
-/// The interval of the run itself is a column away.
+/// Checks the column with the interval of the run itself.
 #[test]
 fn the_interval_of_this_run_has_a_column_if_asked_for() {
     let bench = Bench::new();
@@ -381,7 +381,7 @@ fn other_programs_formats() {
     assert!(line.is_some_and(|line| line.contains(" ns/op")), "{text}");
 }
 
-/// No example is broken in two on a narrow terminal.
+/// Checks that no example is broken in two on a narrow terminal.
 fn fits_in_80_columns(bench: &Bench, arguments: &str) {
     let at = |columns: &str| {
         let said = finish(bench.command(arguments).env("COLUMNS", columns)).with(0).out;

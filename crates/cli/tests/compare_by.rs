@@ -20,7 +20,7 @@ fn result(case: &str, params: &Value, ns: f64, salt: u64) -> Value {
     })
 }
 
-/// A run of a group of two, on the system of that name, where a system call is `factor` as expensive.
+/// A run of a group of two, on the system `system`, where a system call takes `factor` times as long.
 fn document(id: &str, system: &str, factor: f64) -> String {
     let as_of = |place: &str, workers: &str| json!({"as": place, "workers": workers});
     let results = [
@@ -99,7 +99,7 @@ fn parameters_and_cases_of_one_run_are_compared() {
     let mut all = bench.command("compare first --by case --at case=lock");
     let all = finish(all.env("COLUMNS", "80")).with(0).out;
     assert!(all.contains("threads") && all.lines().all(|line| !line.starts_with('*')), "{all}");
-    // Of a group, the run that is named; with a condition on the system, the one that it chooses.
+    // A named run of a group stands alone; a condition on the system selects the run on that system.
     let of_other = bench.oscost("compare first --by as --at system=gvisor --json").with(0).json();
     assert_eq!(of_other["rows"][0]["run"], "second");
 }

@@ -1,12 +1,12 @@
-//! Lists of jobs, from the command line to tables, workbook and answer. Jobs take a millisecond or
-//! less, and no test checks their times.
+//! Lists of jobs, from the command line to tables, workbook and answer. Jobs take a millisecond or less, and no test checks their
+//! times.
 
 mod common;
 
 use common::{Bench, times};
 use serde_json::Value;
 
-/// One small part of the experiment.
+/// Command for a small part of the experiment.
 const PART: &str = "run concurrency/jobs --quick --param kind=wait --param jobs=2 --param base=100us \
                     --param cpus=all --param executor=serial,threads";
 
@@ -28,7 +28,7 @@ fn the_experiment_is_measured_shown_and_compared() {
         assert_eq!(results.len(), 2, "{metric}");
         assert!(results.iter().all(|r| r["round_values"].as_array().is_some_and(|v| v.len() >= 3)));
     }
-    // Two waits of 100 and 200 us, the longer first: no schedule is done with them before that.
+    // Two jobs wait for 100 and 200 us, the longer first: no schedule completes them earlier.
     let least = |r: &&Value| r["estimate"]["low"].as_f64().expect("of three rounds") >= 0.0;
     assert!(of_metric(&document, "overhead").iter().all(least));
     let second = bench.oscost(PART).with(0);
@@ -42,7 +42,7 @@ fn the_experiment_is_measured_shown_and_compared() {
     }
 }
 
-/// On one CPU and on all, for work that needs a CPU and for mixed work.
+/// Checks every executor on one CPU and on all, for work that needs a CPU and for mixed work.
 #[test]
 fn every_executor_is_measured() {
     let bench = Bench::new();
@@ -79,7 +79,7 @@ fn laws_and_crossings_are_part_of_the_run() {
     let document = bench.oscost(lengths).ended().json();
     let [shortest] = of_metric(&document, "shortest-job")[..] else { panic!("{document}") };
     assert_eq!(shortest["params"]["executor"], "pool");
-    // Resumed and shown again there is still one of each.
+    // A run that is resumed and shown again has one result of each.
     let shown = bench.oscost("show last --json").with(0).json();
     assert_eq!(of_metric(&shown, "shortest-job").len(), 1);
 }
@@ -160,7 +160,7 @@ fn a_foreground_task_is_the_goal() {
     assert_eq!(answer["goal"], "foreground-delay-p90");
     let candidates = answer["candidates"].as_array().unwrap().len();
     let of = |which: &str| answer["within"][which].as_array().unwrap().len();
-    // Of a candidate with a single quiet trial, that is not sure.
+    // A candidate with a single quiet trial is in `perhaps`.
     assert_eq!(of("surely") + of("perhaps"), candidates);
     for candidate in answer["candidates"].as_array().unwrap() {
         assert!(candidate["foreground_delay"]["median"].as_f64() >= Some(1.0), "{candidate}");
@@ -214,7 +214,7 @@ fn jobs_come_from_a_file() {
     assert_eq!(times(&other).len(), 1, "one job can only be done");
 }
 
-/// The example in docs/concurrency.md.
+/// Checks the example in docs/concurrency.md.
 #[test]
 fn jobs_may_depend_on_each_other_and_share_a_lock() {
     let docs = include_str!("../../../docs/concurrency.md");
@@ -231,7 +231,7 @@ fn jobs_may_depend_on_each_other_and_share_a_lock() {
     bench.oscost("report -o jobs.html").with(0);
     let document = bench.oscost("show --json").with(0).json();
     let limits = &document["answer"]["limits"];
-    // 20 + 30 + 12 + 15 ms: read, a long parse, merge, write-2.
+    // The critical path is 20 + 30 + 12 + 15 ms: read, a long parse, merge, write-2.
     assert_eq!(limits["critical_path_ns"], 77_000_000, "{limits}");
     assert_eq!(limits["serial_ns"], 150_000_000, "{limits}");
     assert_eq!(limits["lock_held_ns"], 6_250_000, "{limits}");
@@ -336,7 +336,7 @@ fn an_answer_with_too_little_time_has_a_note() {
     let said = bench.oscost(ask).ended();
     assert!(said.out.contains("these 3 jobs"), "{}", said.out);
     let document = bench.oscost("show --json").with(0).json();
-    // Too little time for all of them: a figure of few rounds has its doubt.
+    // There is too little time for all points: a figure of few rounds has its doubt.
     for result in times(&document) {
         let few = result["rounds"].as_u64().is_some_and(|rounds| rounds < 6);
         let measured = result["outcome"] == "measured";

@@ -1,4 +1,4 @@
-//! The system calls and switches of each operation, by each way of counting.
+//! System calls and switches of each operation, by each way of counting.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -9,7 +9,7 @@ use common::{Bench, Said, finish, times};
 const RUN: &str = "run lock/sysv-sem lock/futex lock/pthread-mutex lock/std-mutex syscall/getppid \
                    --param workers=1 --quick --budget 4s --json";
 
-/// System calls of one operation where nothing contends.
+/// System calls of one operation without contention.
 const EXPECTED: [(&str, f64); 5] = [
     ("lock/sysv-sem", 2.0),
     ("lock/futex", 0.0),
@@ -42,8 +42,8 @@ fn by_a_tracer_where_the_kernels_counter_is_denied() {
     counts_are_right(finish(denied(&mut bench.command(RUN), &[libc::SYS_perf_event_open])));
 }
 
-/// A thread stops twice for its tracer at each call: getppid had two switches per call, and a server that leaves no marks for the
-/// tracer had no calls at all.
+/// Regression test: a thread stops twice for its tracer at each call, so that getppid had two switches per call; and a server
+/// that leaves no marks for the tracer had no calls at all.
 #[test]
 fn what_the_tracer_causes_or_cannot_see_is_not_counted() {
     let bench = Bench::new();
@@ -54,7 +54,7 @@ fn what_the_tracer_causes_or_cannot_see_is_not_counted() {
     };
     let switches = |run: &str| per_op(run, "voluntary_switches").as_f64().unwrap();
     assert!(switches("syscall/getppid") < 0.5);
-    // One of the two tasks is counted, which makes every second hand-over.
+    // Only one of the two tasks is counted, which makes every second hand-over.
     assert!(switches("switch/pipe --param place=same") < 0.75);
     let answers = "net/requests --param arch=epoll --param connections=1";
     assert!(per_op(answers, "syscalls").is_null(), "unknown is not zero");

@@ -1,5 +1,5 @@
-//! Environments in which something is missing, full or forbidden: a clear message and the right exit
-//! code, never a panic or a hang.
+//! Environments in which something is missing, full or forbidden: a clear message and the right exit code, never a panic or a
+//! hang.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -92,7 +92,7 @@ fn the_disk_is_full() {
     let bench = Bench::new();
     let folder = bench.path("small");
     std::fs::create_dir(&folder).expect("a folder");
-    // Full at once, when the run begins, and while rounds come in.
+    // The disk is full at once, when the run begins, or while rounds come in.
     for size in ["8k", "64k", "120k", "200k"] {
         let run = "run clock --quick --budget 20s --store small/store";
         let mut command = bench.command(run);
@@ -116,7 +116,7 @@ fn there_is_no_proc() {
     for arguments in [RUN, "run lock/futex --quick --budget 2s", "list", "env", "show"] {
         hidden(arguments).with(0);
     }
-    // Some operations are on this program's own file, which is found by /proc.
+    // Some operations use this program's own file, which is found by /proc.
     let run = "run syscall/fstat syscall/getppid --quick --budget 2s --json";
     let document = hidden(run).with(3).json();
     let [fstat, getppid] = times(&document)[..] else { panic!("{document}") };
@@ -158,7 +158,7 @@ fn there_are_few_descriptors() {
             _ => assert_eq!(result["outcome"], "measured", "{result}"),
         }
     }
-    // Not even enough to begin with.
+    // These are too few descriptors to begin with.
     for few in [4, 6, 10] {
         let said = finish(with_descriptors(&mut bench.command(RUN), few));
         assert!(matches!(said.code, Some(0 | 2 | 3)), "{few}: {said:?}");

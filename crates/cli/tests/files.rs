@@ -1,7 +1,6 @@
-//! The area `file`: unusable directories, full disks and sync without effect; and no file is left after a kill at any
-//! moment.
+//! The area `file`: unusable directories, full disks and sync without effect; and no file is left after a kill at any moment.
 //!
-//! `OSCOST_KILLS=50 cargo test -p oscost --test files -- --nocapture` kills more often than an ordinary test.
+//! `OSCOST_KILLS=50 cargo test -p oscost --test files -- --nocapture` kills more often than a default test.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -20,13 +19,13 @@ use common::linux::{
 use common::{Bench, codes_of_doubts, entries, finish, said_by, started, times};
 use serde_json::Value;
 
-/// A few points, short trials.
+/// Command for a few points with short trials.
 const FEW: &str = "run file/small file/layout --quick --param size=4k --param files=50";
-/// Long enough to be in the middle of something.
+/// Command for trials that are long enough to be killed halfway.
 const MANY: &str =
     "run file/small file/layout file/sync --quick --param size=4k --param files=3000";
 
-/// Large files instead of many.
+/// Command for large files instead of many.
 const LARGE: &str = "run file/sequential-write file/copy file/random-read --quick --param size=64m";
 
 #[track_caller]
@@ -124,7 +123,7 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
         let reason = result["reason"].as_str().expect("a reason");
         assert!(reason.contains("creating a file") || reason.contains("signal"), "{reason}");
     }
-    // In a store of its own, which stays below the limit.
+    // The run has a separate store, which stays below the limit.
     let run = "run file/sequential-write file/copy --quick --param size=1m --dir small --json";
     let mut command = bench.command(&format!("{run} --store large.sqlite"));
     let command = with_file_system(&mut command, &folder, "size=32m");
@@ -133,7 +132,7 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
         let reason = result["reason"].as_str().unwrap_or_default();
         assert!(result["outcome"] == "failed" && reason.contains("too large"), "{result}");
     }
-    // Too little space, since another program fills the disk after the check.
+    // Another program fills the disk after the check for free space.
     let mut command = bench.command(
         "run file/small --quick --param size=4k --param files=4000 --dir small --budget 4s --json",
     );
@@ -147,7 +146,7 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
         message.contains("small") || !Path::new(&format!("/proc/{}", begun.id())).exists()
     });
     std::thread::sleep(Duration::from_millis(700));
-    // Fills what is free, in its own mount namespace.
+    // Another process fills the free space, in its own mount namespace.
     let _ = write(format!("{mounts}/hog"), vec![1u8; 39 << 20]);
     let document = said_by(begun).ended().json();
     for result in times(&document) {
@@ -161,7 +160,7 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
 fn with_file_size_limit(command: &mut Command, bytes: u64) -> &mut Command {
     before(command, move || {
         let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-        // SAFETY: `limit` is a valid place, and a signal that is ignored stays so.
+        // SAFETY: `limit` is a valid buffer, and a signal that is ignored stays so.
         unsafe {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
             match libc::setrlimit(libc::RLIMIT_FSIZE, &limit) {
@@ -180,7 +179,7 @@ fn sync_that_is_none_is_marked() {
         let synced = times(document).into_iter().filter(|r| r["params"]["sync"] != "none");
         synced.flat_map(codes_of_doubts).filter(|code| codes.contains(code)).count()
     };
-    // Calls that report success without effect.
+    // These calls report success without effect.
     let mut command = bench.command(run);
     let document =
         finish(pretended(&mut command, &[libc::SYS_fsync, libc::SYS_fdatasync])).with(0).json();
@@ -201,7 +200,7 @@ fn unsupported_ways_are_reported_as_unsupported() {
     for result in times(&document) {
         let lacking = result["params"]["how"] == "io_uring" || result["case"] == "file/cold";
         let outcome = if lacking { "unsupported" } else { "measured" };
-        // O_TMPFILE is lacking on some file systems as well.
+        // Some file systems lack O_TMPFILE as well.
         let allowed = result["params"]["how"] == "tmpfile+link";
         assert!(result["outcome"] == outcome || allowed, "{result}");
     }
@@ -226,8 +225,7 @@ fn spawn(bench: &Bench, arguments: &str) -> Child {
     started(bench.command(arguments).process_group(0))
 }
 
-/// All processes are killed at a random moment: the next start removes their files, also in a directory that it does
-/// not use again.
+/// Kills all processes at a random moment: the next start removes their files, also in a directory that it does not use again.
 #[test]
 fn after_a_kill_the_next_start_removes_everything() {
     let (wanted, mut left) = (kills(4), 0);
@@ -238,11 +236,11 @@ fn after_a_kill_the_next_start_removes_everything() {
         let what = if nth % 3 == 2 { LARGE } else { MANY };
         let mut run = spawn(&bench, &format!("{what} --dir files --dir tmp"));
         std::thread::sleep(Duration::from_millis(100 + random(2_500)));
-        // The whole group, or the coordinator alone, whose worker then ends by itself.
+        // Kills the whole group, or the coordinator alone, whose worker then ends by itself.
         let workers: Vec<u32> = users_of(&bench.temp());
         if nth % 2 == 0 {
             for pid in workers {
-                // SAFETY: a plain call; these were started with this bench's own folder.
+                // SAFETY: takes numbers only; these processes were started with this bench's own folder.
                 unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
             }
         }

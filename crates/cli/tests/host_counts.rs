@@ -1,4 +1,4 @@
-//! What one operation in a system makes the host do, as counted from outside.
+//! Events on the host per operation in a system, as counted from outside.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,7 +10,7 @@ use common::linux::denied;
 use common::{Bench, finish, times};
 use serde_json::Value;
 
-/// Runs that count at the same time leave each other too few operations within their time.
+/// Lock for runs that count, since those that run at the same time leave each other too few operations.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const CASES: &str = "syscall/getppid clock/std-instant process/fork";
@@ -54,7 +54,7 @@ fn documents_with(
     unreachable!("the last attempt returns");
 }
 
-/// Why nothing was counted, if so.
+/// The reason why nothing was counted, if there is one.
 fn reason(document: &Value) -> Option<&str> {
     document["machine"]["host_counts"].as_str()
 }
@@ -63,7 +63,7 @@ fn reason(document: &Value) -> Option<&str> {
 fn each_operation_is_counted_on_the_host_without_the_start_of_its_worker() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
-    // A launcher whose process is not the agent, but starts it in another process group.
+    // The launcher's process is not the agent, but starts it in another process group.
     let systems = ["native", "other=env -u NOTHING setsid --wait {oscost} agent"];
     let arguments = format!("{CASES} --quick --budget 16s");
     let wanted = [
@@ -82,11 +82,11 @@ fn each_operation_is_counted_on_the_host_without_the_start_of_its_worker() {
         let of = |case: &str, of: &str| count(document, case, of).expect("a count");
         let calls = of("syscall/getppid", "host_syscalls");
         assert!((0.95..1.2).contains(&calls), "{calls}");
-        // As many as it makes itself: none, if the kernel's clock needs no call.
+        // The host makes as many calls as the operation itself: none, if the kernel's clock needs no call.
         let own = count(document, "clock/std-instant", "syscalls").unwrap_or(0.0);
         let calls = of("clock/std-instant", "host_syscalls");
         assert!((calls - own).abs() < 0.2, "{calls}, {own}");
-        // To the child and back; and the child's calls are counted too.
+        // There is a switch to the child and one back; the child's calls are counted too.
         assert!(of("process/fork", "host_switches") > 0.9);
         let own = count(document, "process/fork", "syscalls").unwrap_or(2.0);
         assert!(of("process/fork", "host_syscalls") > own + 0.5);
@@ -98,7 +98,7 @@ fn each_operation_is_counted_on_the_host_without_the_start_of_its_worker() {
     assert!(ladder.out.contains("host calls"), "{}", ladder.out);
 }
 
-/// A trial goes on for longer, and the difference is that of the additional requests.
+/// Checks trials that take longer, where the difference comes from the additional requests.
 #[test]
 fn a_request_to_a_server_is_counted_on_the_host() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,13 +112,13 @@ fn a_request_to_a_server_is_counted_on_the_host() {
         return;
     }
     let host = count(document, "net/requests", "host_syscalls").expect("a count");
-    // To read and to write, for server and client each, and what they do to wait.
+    // The calls are those to read and to write, for server and client each, and those to wait.
     assert!(host > 3.5 && host < 20.0, "{host}");
     let own = count(document, "net/requests", "syscalls").unwrap_or(2.0);
     assert!(host > own + 1.5, "{host}, of which the server's {own}");
 }
 
-/// More files are created, and more blocks are read.
+/// Checks trials that create more files, and read more blocks.
 #[test]
 fn files_and_their_blocks_are_counted_on_the_host() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +139,7 @@ fn files_and_their_blocks_are_counted_on_the_host() {
         let measured = all.iter().filter(|result| result["outcome"] == "measured");
         for result in measured.clone() {
             let count = |name: &str| result["per_op"][name].as_f64().expect("a count");
-            // Reading or creating it makes no other calls than those of this thread.
+            // Reading or creating a file makes no other calls than those of this thread.
             assert!((count("host_syscalls") - count("syscalls")).abs() < 0.3, "{result}");
         }
         assert!(measured.count() > 0, "{document}");

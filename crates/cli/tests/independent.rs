@@ -15,7 +15,7 @@ fn is_near(value: f64, expected: f64) -> bool {
 
 #[test]
 fn the_interval_is_that_of_students_t_on_the_logarithms() {
-    // Mean 0.05, standard deviation 0.0447214, and the tabulated quantile of four degrees, 2.7764, by hand.
+    // The mean is 0.05 and the standard deviation 0.0447214, computed by hand; the tabulated quantile for four degrees is 2.7764.
     let logs = [0.10f64, -0.02, 0.06, 0.04, 0.07];
     let pairs: Vec<(f64, f64)> = logs.iter().map(|log| (200.0 * log.exp(), 200.0)).collect();
     let ratio = Ratio::of(&pairs);
@@ -45,7 +45,7 @@ fn an_interval_touches_one_from_either_side() {
     assert!(touches(1.04, 1.3) && touches(0.5, 0.96) && touches(0.5, 2.0));
     assert!(!touches(1.06, 1.3) && !touches(0.5, 0.94));
     let at = |mean: f64| Ratio { mean, low: mean - 0.01, high: mean + 0.01 };
-    // A plain loop that had some of the load that the mean of all samples has, and one that is faster or slower than both.
+    // One plain loop included some of the load that the mean of all samples includes; the others are faster or slower than both.
     assert!(at(0.8).encloses_one_with(&at(1.2)) && at(0.9).encloses_one_with(&at(0.95)));
     assert!(!at(0.8).encloses_one_with(&at(0.9)) && !at(1.1).encloses_one_with(&at(1.3)));
     let ratio = Ratio { mean: 1.05, low: 1.04, high: 1.06 };

@@ -1,7 +1,7 @@
 //! Workers and coordinators killed at random moments: no round is lost, and no process, file or semaphore is left.
 //!
-//! `OSCOST_KILLS=100 cargo test -p oscost --test kills -- --nocapture` kills more often than an
-//! ordinary test, and prints what it found.
+//! `OSCOST_KILLS=100 cargo test -p oscost --test kills -- --nocapture` kills more often than a default test, and prints its
+//! findings.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -17,12 +17,12 @@ use common::{Bench, Said, entries, finish, said_by, started, times};
 use results::{RoundRow, Store};
 use serde_json::Value;
 
-/// Locks that leave something in the system when their processes are killed.
+/// Locks whose objects remain in the system when their processes are killed.
 const LOCKS: &str = "lock/sysv-sem lock/posix-sem-named lock/flock lock/fcntl \
                      --param as=processes --param workers=2";
 const POINTS: usize = 4;
 
-/// The areas whose cases start processes and threads, and make objects that may outlive them.
+/// Areas whose cases start processes and threads, and create objects that may outlive them.
 const PRIMITIVES: &str = "process thread switch ipc signal timer memory atomic scale";
 /// Tasks that wait for each other, and queues that outlive them.
 const PARTNERS: &str = "switch/pipe switch/futex ipc/fifo ipc/shm-futex ipc/posix-queue ipc/sysv-queue \
@@ -55,7 +55,7 @@ fn run_begun(bench: &Bench) -> Option<String> {
     store.runs().ok()?.last().map(|run| run.id.clone())
 }
 
-/// The run is complete: each point occurs once, measured or with a reason.
+/// Checks that the run is complete: each point occurs once, measured or with a reason.
 #[track_caller]
 fn is_whole(said: &Said, points: usize) -> Value {
     let document = said.json();
@@ -75,12 +75,12 @@ fn is_whole(said: &Said, points: usize) -> Value {
     document.clone()
 }
 
-/// No process, file or semaphore of the bench is left.
+/// Checks that no process, file or semaphore of the bench is left.
 #[track_caller]
 fn nothing_is_left(bench: &Bench) {
     until("no process is left", || users_of(&bench.temp()).is_empty());
     assert_eq!(entries(&bench.temp()), Vec::<String>::new());
-    // Files that another worker is removing disappear soon.
+    // Another worker may still be removing files.
     until(&format!("nothing of {:?} is left", left_in_system()), || left_in_system().is_empty());
 }
 
@@ -105,7 +105,7 @@ fn kill_workers(what: &str, points: usize) {
         let began = Instant::now();
         while killed < wanted && began.elapsed() < Duration::from_millis(3500) {
             std::thread::sleep(Duration::from_millis(20 + random(200) as u64));
-            // The worker, or one of the processes that contend for it.
+            // The victim is the worker, or one of the processes that contend.
             if let all @ [_, ..] = &descendants(coordinator)[..] {
                 let victim = all[random(all.len())];
                 killed += usize::from(signal_descendant(coordinator, victim, libc::SIGKILL));
@@ -135,7 +135,7 @@ fn killed_workers_of_the_primitives_leave_nothing() {
         let began = Instant::now();
         while killed < wanted && began.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(20 + random(400) as u64));
-            // The worker, or one of its children, partners and sleepers.
+            // The victim is the worker, or one of its children, partners and sleepers.
             match &descendants(coordinator)[..] {
                 [] => {}
                 all => {
@@ -162,7 +162,7 @@ fn a_killed_coordinator_loses_no_finished_round() {
     for nth in 0..wanted {
         let bench = Bench::new();
         let mut command = bench.command(&format!("run {LOCKS} --quick --budget 2s"));
-        // Every second time it is killed early, while it traces its workers.
+        // Every second time the coordinator is killed early, while it traces its workers.
         let within_ms = if nth % 2 == 0 { 1_900 } else { 400 };
         let traces = nth % 2 == 1;
         if traces {
@@ -172,7 +172,7 @@ fn a_killed_coordinator_loses_no_finished_round() {
         std::thread::sleep(Duration::from_millis(random(within_ms) as u64));
         run.kill().expect("our own child");
         said_by(run);
-        // Its workers end by themselves, and clean up.
+        // The workers end by themselves, and clean up.
         until("no process is left", || users_of(&bench.temp()).is_empty());
 
         let Some(id) = run_begun(&bench) else { continue };
@@ -181,7 +181,7 @@ fn a_killed_coordinator_loses_no_finished_round() {
         assert_eq!(numbers, (0..before.len() as u64).collect::<Vec<u64>>(), "none is missing");
         let mut resume = bench.command("run --resume --json");
         if traces {
-            // Without the filter, the machine would differ from the one on which the run began.
+            // Without the filter, the machine differs from the one on which the run began.
             bench.oscost("run --resume").with(2).complains(&["cannot be resumed here", "seccomp"]);
             denied(&mut resume, &[libc::SYS_perf_event_open]);
         }
@@ -200,7 +200,7 @@ fn a_stopped_run_prints_the_command_to_resume() {
     // Ctrl-C goes to all processes at the terminal, a request to terminate to one.
     let to_all = |run: &Child| signal_group(run.id(), libc::SIGINT);
     let to_one = |run: &Child| {
-        // SAFETY: a plain call; it is our child and not yet waited for.
+        // SAFETY: takes numbers only; the process is our child and has not been waited for.
         assert_eq!(unsafe { libc::kill(run.id() as libc::pid_t, libc::SIGTERM) }, 0);
     };
     for stop in [&to_all as &dyn Fn(&Child), &to_one] {
@@ -226,7 +226,8 @@ fn a_stopped_run_prints_the_command_to_resume() {
     }
 }
 
-/// The claims that a run was begun for decide how many rounds its points get, also after it was stopped: they are read again.
+/// Checks that the claims for which a run was begun still decide how many rounds its points get after it was stopped: they are
+/// read again.
 #[test]
 fn a_resumed_check_reads_its_claims_again() {
     const CLAIMS: &str = r#"[[claim]]
@@ -248,7 +249,7 @@ relation = "ratio > 1"
         if !is_kept {
             std::fs::remove_file(&file).expect("our own file");
         }
-        // It may have ended before.
+        // The run may have ended before.
         if bench.oscost("show").with(0).err.contains("is not finished") {
             let resumed = bench.oscost("run --resume").with(0);
             let cannot_read = resumed.err.contains("its claims do not decide");

@@ -1,4 +1,4 @@
-//! `oscost mail send` to `oscost mail sink` by every way to carry connections that this system has.
+//! `oscost mail send` to `oscost mail sink` by every transport that this system has.
 
 mod common;
 
@@ -13,7 +13,7 @@ const RECIPIENTS: usize = 300;
 
 const SEND: &str = "mail send --list list.csv --message message.eml --from me@example.org";
 
-/// A bench with a list and a message, with the ends of lines that Windows' editors write.
+/// A bench with a list and a message, with the line ends of Windows.
 fn bench() -> Bench {
     let bench = Bench::new();
     let mut list = "email,name\r\n".to_owned();
@@ -26,7 +26,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// Who got a message, by the log of a sink: one entry for each.
+/// Recipients of the accepted messages, by the log of a sink: one entry for each.
 fn received(bench: &Bench, log: &str) -> Vec<String> {
     let text = std::fs::read_to_string(bench.path(log)).expect("a log");
     let entry = |line: &str| serde_json::from_str::<Value>(line).expect("a line of JSON");

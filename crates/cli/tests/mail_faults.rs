@@ -1,7 +1,7 @@
 //! `oscost mail send` to a server with all kinds of faults: each recipient has the correct final status.
 //!
-//! `OSCOST_MAIL_RECIPIENTS=50000 cargo test -p oscost --test mail_faults -- --nocapture` takes longer lists, and prints
-//! what it found.
+//! `OSCOST_MAIL_RECIPIENTS=50000 cargo test -p oscost --test mail_faults -- --nocapture` takes longer lists, and prints its
+//! findings.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -19,14 +19,14 @@ const DROPS: &str = "--fault connect:drop:20% --fault ehlo:drop:20% --fault mail
 /// All faults at low rates.
 const ALL: &str = "--fault any:drop:2% --fault any:reset:2% --fault any:4xx:2% --fault any:5xx:1% \
     --fault any:malformed:1% --fault any:endless:1% --fault any:slowly:1% --fault any:stall:0.5% --fault end:late:5%";
-/// In KiB.
+/// Maximum memory in KiB.
 const MEMORY_AT_MOST: u64 = 150 * 1024;
 
 fn recipients(usual: usize) -> usize {
     number("OSCOST_MAIL_RECIPIENTS", usual)
 }
 
-/// A number from the environment, if it is there.
+/// A number from the environment, or a default.
 fn number<N: FromStr>(name: &str, usual: N) -> N {
     let value = std::env::var(name).ok();
     value.map_or(usual, |value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
@@ -77,7 +77,7 @@ fn all_faults_with_shared_messages() {
     survives(recipients(2_000), SHARED, ALL, "--connections 200 --recipients 20 --timeout 1s");
 }
 
-/// Each architecture, and each way to send a message.
+/// Checks each architecture, and each way to send a message.
 #[test]
 fn all_faults_with_each_architecture() {
     let ways = [
@@ -105,7 +105,7 @@ fn all_faults_within_tls() {
     });
 }
 
-/// After an occasional failed handshake, the sender neither sends the password in clear nor gives up.
+/// Checks that after an occasional failed handshake, the sender neither sends the password in clear nor gives up.
 #[test]
 fn a_password_waits_for_tls() {
     use std::os::unix::fs::PermissionsExt;
@@ -120,7 +120,7 @@ fn a_password_waits_for_tls() {
     assert!(report["connections_failed"].as_u64() > Some(0), "{report}");
 }
 
-/// A message that fills all buffers continues when there is space again.
+/// Checks that sending of a message that fills all buffers continues when there is space again.
 #[test]
 fn a_long_message_reaches_a_slow_reader() {
     let message = format!("{SHARED}{}", "a line as good as any other\n".repeat(100_000));
@@ -137,7 +137,7 @@ fn a_long_message_reaches_a_slow_reader() {
     }
 }
 
-/// Each failure affects only its destination, and recipients are given up in time.
+/// Checks that each failure affects only its destination, and that recipients are given up in time.
 #[test]
 fn silent_servers_are_given_up() {
     let bench = Bench::new();
@@ -151,12 +151,12 @@ fn silent_servers_are_given_up() {
     let received = server.stop();
     judge(&bench, 200, &report, &received, 0);
     assert_eq!((&report["deferred"], received.messages), (&200.into(), 0), "{report}");
-    // 1 s of retry delays of 2 ms, after each of which nearly all recipients are tried.
+    // The delivery lasts 1 s with retry delays of 2 ms, after each of which nearly all recipients are tried.
     let deferrals = report["deferrals"].as_u64();
     assert!(deferrals > Some(180 * 400) && deferrals <= Some(200 * 501), "{report}");
 }
 
-/// A file of routes without a domain of the list: the recipients of that domain fail, and the journal records that,
+/// Checks a file of routes without a domain of the list: the recipients of that domain fail, and the journal records that,
 /// although no connection was made.
 #[test]
 fn recipients_without_a_route_fail_permanently() {
@@ -170,7 +170,7 @@ fn recipients_without_a_route_fail_permanently() {
     }
 }
 
-/// Arbitrary faults with arbitrary options, which a failure prints. OSCOST_MAIL_SEED=1000 begins with others.
+/// Checks arbitrary faults with arbitrary options, which a failure prints. OSCOST_MAIL_SEED=1000 begins with others.
 #[test]
 fn every_recipient_has_a_final_status_under_any_faults() {
     const PHASES: [&str; 12] = [
@@ -179,7 +179,8 @@ fn every_recipient_has_a_final_status_under_any_faults() {
     ];
     const KINDS: [&str; 8] =
         ["drop", "reset", "stall", "4xx", "5xx", "malformed", "endless", "slowly"];
-    // Some faults take long: one connection to a server with faults in most sessions took nine minutes.
+    // The default is few tries, since some faults take long: one connection to a server with faults in most sessions took nine
+    // minutes.
     let begun: u64 = number("OSCOST_MAIL_SEED", 201);
     let seeds: Vec<u64> = (begun..begun + number("OSCOST_MAIL_TRIES", 8)).collect();
     at_once(&seeds, |&seed| {
@@ -187,7 +188,7 @@ fn every_recipient_has_a_final_status_under_any_faults() {
         let mut sink = format!("--seed {seed}");
         for _ in 0..=luck.below(4) {
             let (phase, kind) = (PHASES[luck.below(12)], KINDS[luck.below(8)]);
-            // No faults at nearly 100 %, which would take long to be given up.
+            // Faults at nearly 100 % are left out, since it takes long to give up.
             sink += &format!(" --fault {phase}:{kind}:{}%", 1 + luck.below(20));
         }
         let offers = ["", " --without pipelining", " --without chunking", " --tls", " --helo-only"];
@@ -219,7 +220,7 @@ struct SmallLuck(u64);
 
 impl SmallLuck {
     fn below(&mut self, limit: usize) -> usize {
-        // The generator of Knuth's MMIX; the high bits are the better ones.
+        // The generator is that of Knuth's MMIX, whose high bits are the better ones.
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit

@@ -1,5 +1,5 @@
-//! `oscost mail` with invalid input: one line with the problem, its place and the remedy, and the exit code. 2: wrong
-//! usage; 3: the delivery was not possible; 1: some recipients did not receive the message.
+//! `oscost mail` with invalid input: one line with the problem, its location and the remedy, and the exit code. 2: wrong usage;
+//! 3: the delivery was not possible; 1: some recipients did not receive the message.
 
 mod common;
 
@@ -329,7 +329,7 @@ fn closed_ports_are_tried_until_it_is_enough() {
     }
 }
 
-/// A certificate and its key, in the bench, for these names, valid until that year.
+/// Creates a certificate for these names and its key in the bench, valid until that year.
 fn certify(bench: &Bench, name: &str, of: &str, until: i32) {
     let mut params = rcgen::CertificateParams::new([of.to_owned()]).expect("a name");
     params.not_after = rcgen::date_time_ymd(until, 1, 1);
@@ -380,7 +380,7 @@ fn wrong_password_ends_it_at_once() {
     let sink = Sink::start(&bench, "--tls --user me:right --write-ca ca.pem");
     secret_file(&bench.write("auth", "me:guessed\n"));
     for how in ["loop", "threads"] {
-        // It would be retried for hours.
+        // With these options any other failure would be retried for hours.
         let arguments = format!(
             "--relay {} --auth-file auth --tls required --ca ca.pem --arch {how}",
             sink.address

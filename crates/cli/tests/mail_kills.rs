@@ -1,8 +1,8 @@
-//! Mail senders and servers that are killed, stopped or without disk space: no recipient is lost, and those who may
-//! have received the message twice are reported.
+//! Mail senders and servers that are killed, stopped or without disk space: no recipient is lost, and those who may have received
+//! the message twice are reported.
 //!
-//! `OSCOST_KILLS=30 cargo test -p oscost --test mail_kills -- --nocapture` kills more often than an
-//! ordinary test, and prints what it found.
+//! `OSCOST_KILLS=30 cargo test -p oscost --test mail_kills -- --nocapture` kills more often than a default test, and prints its
+//! findings.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -49,7 +49,7 @@ fn is_alive(child: &Child) -> bool {
 
 /// Kills the sender `times` times, then lets it finish, and checks the result.
 fn is_killed_and_goes_on(times: usize, how: &str) {
-    // Enough recipients that the delivery does not end before the last kill.
+    // The list has enough recipients that the delivery does not end before the last kill.
     let recipients = RECIPIENTS.max(times * 500);
     let bench = Bench::new();
     write(&bench, recipients, 50, PERSONAL);
@@ -209,8 +209,8 @@ fn a_restarted_server_receives_the_remaining_mail() {
     });
 }
 
-/// As when a server is killed while the last packet of a handshake is on its way: now and then the system then sends no
-/// reset, and the client believes that it is connected.
+/// Checks a server that is killed while the last packet of a handshake is on its way: occasionally the system then sends no
+/// reset, and the client considers itself connected.
 #[test]
 fn a_server_that_vanished_without_a_reset_is_noticed() {
     if testing::skip_unless_root("to close a connection silently") {
@@ -263,7 +263,7 @@ fn nothing_is_delivered_that_is_not_in_the_journal() {
     let bench = Bench::new();
     write(&bench, RECIPIENTS, 50, PERSONAL);
     let sink = Sink::start(&bench, "");
-    // As on a full disk, but the written data can be read afterwards.
+    // The calls fail as on a full disk, but the written data can be read afterwards.
     let mut command = send(&bench, &format!("--relay {} --connections 20", sink.address));
     let said = finish(common::linux::with_file_size(&mut command, 150 * 1024)).with(3);
     assert!(said.err.contains("cannot be written"), "{said:?}");

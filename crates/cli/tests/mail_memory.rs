@@ -1,7 +1,7 @@
 //! The memory of a delivery is independent of the length of the list.
 //!
-//! `cargo test -p oscost --test mail_memory -- --ignored --nocapture` takes the longest lists, which takes minutes,
-//! and prints what it found.
+//! `cargo test -p oscost --test mail_memory -- --ignored --nocapture` takes the longest lists, which takes minutes, and prints
+//! its findings.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -16,11 +16,11 @@ use common::mail::{SHARED, Sink, begin, deliver, said_of, signal, watch_memory, 
 
 const MIB: u64 = 1024;
 
-/// A delivery in test mode to one server under many addresses, with 1,500 connections.
+/// Checks the memory of a delivery in test mode to one server under many addresses, with 1,500 connections.
 fn takes_no_more_than(most: u64, recipients: usize, domains: usize, how: &str) {
     let bench = Bench::new();
     write(&bench, recipients, domains, SHARED);
-    // A port that was free just now, at all those addresses.
+    // A port that was just free, at all those addresses.
     let free = TcpListener::bind("127.0.1.1:0").and_then(|free| free.local_addr()).expect("a port");
     let server = Sink::start_at(&bench, &format!("127.0.1.1-200:{}", free.port()), "");
     let mut routes = String::new();
@@ -57,7 +57,7 @@ fn a_long_list_of_many_domains() {
     takes_no_more_than(150 * MIB, 200_000, 9_113, "--arch poll");
 }
 
-/// A delivery to millions of recipients is started and stopped after some seconds.
+/// Checks a delivery to millions of recipients that is started and stopped after some seconds.
 #[test]
 #[ignore = "takes minutes"]
 fn a_list_of_millions_is_read_as_it_is_needed() {

@@ -1,7 +1,7 @@
-//! The area `mail` as a user runs it: every architecture delivers, limits are reported, and nothing is left in any case
-//! of termination.
+//! The area `mail` as a user runs it: every architecture delivers, limits are reported, and nothing is left in any case of
+//! termination.
 //!
-//! `OSCOST_KILLS=50 cargo test -p oscost --test mail_runs` kills more often than the few times of an ordinary test.
+//! `OSCOST_KILLS=50 cargo test -p oscost --test mail_runs` kills more often than a default test.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -13,10 +13,10 @@ use common::linux::{descendants, signal_descendant, until, users_of, with_descri
 use common::{Bench, entries, finish, said_by, started, times};
 use serde_json::Value;
 
-/// A list that is quickly written and read.
+/// Parameters of a list that is quickly written and read.
 const SMALL: &str = "--param recipients=3000 --param domains=300";
 
-/// A metric's value, of the point with this architecture.
+/// The value of a metric at the point with this architecture.
 #[track_caller]
 fn value(document: &Value, arch: &str, metric: &str) -> f64 {
     let results = document["results"].as_array().expect("results");
@@ -38,7 +38,7 @@ fn every_architecture_delivers_to_the_same_list() {
         let of = |metric| value(&document, arch, metric);
         assert!(of("rate") >= of("transactions") && of("transactions") > 1.0, "{arch}");
         assert!((1.0..=40.0).contains(&of("open")), "{arch} {}", of("open"));
-        // EHLO and a transaction at least.
+        // There are at least EHLO and a transaction.
         assert!((1.0..10.0).contains(&of("round-trips")), "{arch} {}", of("round-trips"));
         assert!(of("greeting-p50") >= 10e6 && of("ehlo-p50") >= 10e6, "{arch}");
         assert!(of("greeting-p50") <= of("greeting-p99"), "{arch}");
@@ -83,7 +83,7 @@ fn a_message_is_delivered_and_a_list_is_swept() {
     assert!(text.contains("the rate is"), "{text}");
     let elsewhere = format!("mail send {files} --from a@b.example --sweep 1..9");
     bench.oscost(&elsewhere).with(2).complains(&["--sweep", "--relay"]);
-    // SAFETY: our own child, not waited for yet.
+    // SAFETY: the process is our child and has not been waited for.
     unsafe { libc::kill(sink.id() as libc::pid_t, libc::SIGTERM) };
     let counted = said_by(sink).with(0).json();
     assert_eq!(counted["messages"], 0, "{counted}");
@@ -104,7 +104,7 @@ fn the_untimed_pass_counts_what_the_sender_calls() {
         let Some(calls) = time["per_op"]["syscalls"].as_f64() else {
             return testing::skip("system calls are not counted here");
         };
-        // A connection and a transaction are some twenty to sixty calls, for two recipients or many.
+        // A connection with a transaction takes some twenty to sixty calls, for two recipients or many.
         assert!((0.1..100.0).contains(&calls), "{time}");
     }
 }
@@ -160,7 +160,7 @@ fn however_it_is_killed_no_sender_sink_or_list_is_left() {
         );
         let mut run = started(&mut bench.command(&run));
         std::thread::sleep(Duration::from_millis(100 + random(2_000) as u64));
-        // The coordinator, or a process that it has started: a worker, a sink, the process of a connection.
+        // The victim is the coordinator, or a process that it has started: a worker, a sink, or the process of a connection.
         if let (all @ [_, ..], 1..) = (&descendants(run.id())[..], nth % 3) {
             signal_descendant(run.id(), all[random(all.len())], libc::SIGKILL);
             std::thread::sleep(Duration::from_millis(random(300) as u64));

@@ -28,7 +28,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// Whether some bytes contain the password in any of its forms. In a PLAIN response, the user name before shifts it.
+/// Whether the bytes contain the password in any of its forms. In a PLAIN response, the user name before it shifts the encoding.
 fn tells(bytes: &[u8]) -> bool {
     let has = |what: &str| bytes.windows(what.len()).any(|some| some == what.as_bytes());
     has(PASSWORD) || ENCODED.iter().any(|form| has(form)) || has("AG1lAFRy")
@@ -48,7 +48,7 @@ fn is_kept_secret(bench: &Bench, said: &Said) {
 fn password_is_not_said_in_clear() {
     let bench = bench();
     for fake in [
-        // Offers AUTH without TLS, or an attacker has removed STARTTLS.
+        // The server offers AUTH without TLS, or an attacker has removed STARTTLS.
         Fake::start(&[
             ("EHLO", "250-fake\r\n250-PIPELINING\r\n250 AUTH PLAIN LOGIN"),
             ("AUTH", "235 ok"),
@@ -57,18 +57,18 @@ fn password_is_not_said_in_clear() {
             ("EHLO", "250-fake\r\n250-XXXXXXXX\r\n250 AUTH PLAIN LOGIN"),
             ("AUTH", "235 ok"),
         ]),
-        // Offers TLS and then rejects it.
+        // The server offers TLS and then rejects it.
         Fake::start(&[
             ("EHLO", "250-fake\r\n250-STARTTLS\r\n250 AUTH PLAIN"),
             ("STARTTLS", "454 no"),
         ]),
-        // Accepts STARTTLS without a handshake: the handshake fails, and the sender retries in clear.
+        // The server accepts STARTTLS without a handshake: the handshake fails, and the sender retries in clear.
         Fake::start(&[
             ("EHLO", "250-fake\r\n250-STARTTLS\r\n250 AUTH PLAIN"),
             ("STARTTLS", "220 go on"),
             ("\u{16}", ""),
         ]),
-        // Knows no extensions.
+        // The server knows no extensions.
         Fake::start(&[("EHLO", "500 what?"), ("AUTH", "235 ok")]),
     ] {
         for tls in ["--tls offered", "--tls required", ""] {
@@ -95,7 +95,7 @@ fn password_is_said_over_tls_and_written_nowhere() {
     let said = send(&bench, LIST, MESSAGE, &format!("{relay} --auth-file auth")).with(0);
     is_kept_secret(&bench, &said);
     assert_eq!(sink.message().envelope["tls"], true);
-    // From the environment, while another process can read it.
+    // The password comes from the environment, while another process can read it.
     let order = Order::new(&bench, LIST, MESSAGE);
     let slow = Sink::start(&bench, "--tls --latency connect=2s --write-ca slow.pem");
     let relay = format!("--relay {} --tls required --ca slow.pem", slow.address);
@@ -115,7 +115,7 @@ fn password_is_said_over_tls_and_written_nowhere() {
     assert_eq!(slow.messages().len(), 1);
 }
 
-/// By default, the password is sent only to a relay with a valid certificate.
+/// Checks that the password is by default sent only to a relay with a valid certificate.
 #[test]
 fn password_is_sent_only_to_an_authenticated_relay() {
     let bench = bench();
@@ -165,7 +165,7 @@ fn words_before_tls_do_not_pass_for_words_under_it() {
     }
 }
 
-/// The header of a message: the names of its fields, in order.
+/// Names of the fields in the header of a message, in order.
 fn fields(message: &Captured) -> Vec<String> {
     let header = message.text().split_once("\r\n\r\n").expect("a header").0;
     let fields = header.split("\r\n").filter(|line| !line.starts_with([' ', '\t']));
@@ -293,7 +293,7 @@ fn nothing_in_a_message_ends_it_early() {
             assert!(!bare.contains(['\r', '\n']), "{line}: {text:?}");
         }
     }
-    // As on the wire: even servers that accept bare line feeds see no end of data.
+    // The message is compared as on the wire: even servers that accept bare line feeds see no end of data.
     let fake = Fake::start(&[]);
     let message = format!("{BEGIN}a\n.\nb\r.\rc\r\n.\n{SECOND}");
     send(&bench, LIST, message, &format!("--relay {}", fake.address)).with(0);
@@ -303,8 +303,8 @@ fn nothing_in_a_message_ends_it_early() {
     assert!(!bare.contains(['\r', '\n']), "{received:?}");
 }
 
-/// A name server on loopback: the MX of every domain is its `mx.` name, and each name has this address. It ends with
-/// the test program.
+/// A name server on loopback: the MX of every domain is its `mx.` name, and each name has this address. The server ends with the
+/// test program.
 struct NameServer {
     address: SocketAddr,
     asked: Arc<AtomicUsize>,
@@ -337,17 +337,17 @@ fn answer(question: &[u8], target: [u8; 4]) -> Option<Vec<u8>> {
     let kind = u16::from_be_bytes([*question.get(end)?, *question.get(end + 1)?]);
     let data = match kind {
         A => target.to_vec(),
-        // Preference 10, and "mx" before the queried name.
+        // The preference is 10, and the host is "mx" before the queried name.
         MX => vec![0, 10, 2, b'm', b'x', 0xc0, 12],
         _ => Vec::new(),
     };
     let answers = u8::from(!data.is_empty());
     let mut answer = question[..2].to_vec();
-    // An authoritative answer without error: one question and the number of answers.
+    // The header of an authoritative answer without error: one question and the number of answers.
     answer.extend([0x85, 0x80, 0, 1, 0, answers, 0, 0, 0, 0]);
     answer.extend(&question[12..end + 4]);
     if answers > 0 {
-        // The same name, type, class IN, a minute.
+        // The record has the queried name and type, class IN, and a lifetime of a minute.
         answer.extend([0xc0, 12]);
         answer.extend(kind.to_be_bytes());
         answer.extend([0, 1, 0, 0, 0, 60]);
@@ -385,7 +385,7 @@ fn mx_records_that_lead_to_loopback_are_still_in_test_mode() {
 fn mail_is_local_only_if_all_targets_are_local() {
     let bench = bench();
     let sink = Sink::start(&bench, "");
-    // One domain has a remote route; no recipient of the list is in it, so that no connection is made to it.
+    // One domain has a remote route. No recipient of the list is in it, so that no connection is made to it.
     bench.write("routes", &format!("x.test {}\nelsewhere.test 192.0.2.1:25\n", sink.address));
     let said = send(&bench, LIST, MESSAGE, "--route routes --json").with(0);
     assert_eq!(said.json()["test_mode"], true);

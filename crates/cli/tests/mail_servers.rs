@@ -1,5 +1,5 @@
-//! `oscost mail send` with Postfix and Exim as packaged by Debian: they store exactly the sent messages, each once. The
-//! test of a server that is not installed is skipped with a message, but fails in CI (`CI=true`).
+//! `oscost mail send` with Postfix and Exim as packaged by Debian: they store exactly the sent messages, each once. The test of a
+//! server that is not installed is skipped with a message, but fails in CI (`CI=true`).
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -19,12 +19,12 @@ use common::servers::{MESSAGE, Order};
 use mail_parser::MessageParser;
 
 const MESSAGES: usize = 1_000;
-/// The maximum time in which a server delivers accepted messages: Exim starts several processes per message.
+/// Maximum time in which a server delivers accepted messages: Exim starts several processes per message.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(600);
-/// Messages whose signatures are checked.
+/// Number of messages whose signatures are checked.
 const CHECKED: usize = 20;
 
-/// A server's private instance, which ends with the test.
+/// A private instance of a server, which ends with the test.
 struct Server {
     folder: tempfile::TempDir,
     address: SocketAddr,
@@ -63,13 +63,13 @@ impl Server {
         self.folder.path().join(name)
     }
 
-    /// The messages it has delivered.
+    /// The messages that the server has delivered.
     fn delivered(&self) -> Vec<Vec<u8>> {
         let Ok(folder) = fs::read_dir(self.path("mail/new")) else { return Vec::new() };
         folder.flatten().map(|entry| fs::read(entry.path()).expect("a message")).collect()
     }
 
-    /// Waits until it has delivered all accepted messages.
+    /// Waits until the server has delivered all accepted messages.
     fn finish(&self) {
         let began = Instant::now();
         while !["queue/incoming", "queue/active", "queue/deferred", "queue/maildrop", "spool/input"]
@@ -84,7 +84,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // SAFETY: a plain call; the process is the one that was started for this test.
+        // SAFETY: takes numbers only; the process was started for this test.
         unsafe { libc::kill(self.pid as libc::pid_t, libc::SIGTERM) };
         let began = Instant::now();
         while platform::process_status::is_alive(self.pid)
@@ -136,10 +136,10 @@ fn name(number: usize) -> String {
     format!("{first} {last} {number}")
 }
 
-/// An address in the list, and its form on the wire.
+/// Address of a recipient in the list, and its form on the wire.
 fn email(number: usize) -> (String, String) {
     match number % 4 {
-        // The same by another implementation (Python's encodings.idna).
+        // The encoded form comes from another implementation (Python's encodings.idna).
         0 => (
             format!("n{number}@bücher{}.example", number % 7),
             format!("n{number}@xn--bcher{}-3ya.example", number % 7),
@@ -306,7 +306,7 @@ impl Key {
         let public = self.public.to_str().expect("a plain path");
         let said = openssl(&["dgst", "-sha256", "-verify", public, "-signature", raw, data]);
         assert_eq!(String::from_utf8_lossy(&said).trim(), "Verified OK");
-        // A field that is missing when the message is signed must not verify when it is added.
+        // A field that is missing when the message is signed must make the signature invalid when it is added.
         fs::write(data, signed + "x").expect("a file is written");
         let mut other = Command::new("openssl");
         other.args(["dgst", "-sha256", "-verify", public, "-signature", raw, data]);
@@ -314,7 +314,7 @@ impl Key {
     }
 }
 
-/// A header's fields, folded lines included.
+/// Fields of a header, including folded lines.
 fn fields(header: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for line in header.split("\r\n") {
@@ -376,7 +376,7 @@ fn smtp_sink_counts_as_many_messages_as_were_sent() {
         .expect("smtp-sink starts");
     let counted = Arc::new(Mutex::new(0));
     let (mut counts, last) = (sink.stdout.take().expect("a pipe"), Arc::clone(&counted));
-    // It prints "sess=1 quit=1 mesg=1" and a carriage return whenever one of them changes.
+    // The generator prints "sess=1 quit=1 mesg=1" and a carriage return whenever one of them changes.
     let reader = std::thread::spawn(move || {
         let (mut text, mut buffer) = (String::new(), [0; 64 * 1024]);
         while let Ok(bytes @ 1..) = counts.read(&mut buffer) {

@@ -12,13 +12,13 @@ use common::{Bench, said_by, started};
 use mailsink::hosted::Hosted;
 use serde_json::Value;
 
-/// Starts a sink; returns it and its address when it listens.
+/// Starts a sink. Returns it and its address when it listens.
 fn start(bench: &Bench, arguments: &str) -> (Child, SocketAddr) {
     let arguments = format!("mail sink --listen 127.0.0.1:0 {arguments}");
     let mut child = started(&mut bench.command(&arguments));
     let mut said = String::new();
     let stderr = child.stderr.as_mut().expect("a pipe");
-    // It prints nothing more before its end.
+    // The sink prints nothing more before its end.
     BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
     let address = said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
     (child, address.unwrap_or_else(|| panic!("no address in: {said}")))
@@ -37,7 +37,7 @@ fn codes(address: SocketAddr, text: &str, replies: usize) -> String {
 const MESSAGE: &str = "EHLO me\r\nMAIL FROM:<a@x>\r\nRCPT TO:<b@y>\r\nDATA\r\nMessage-ID: <1@x>\r\n\r\nhello\r\n.\r\nQUIT\r\n";
 
 fn end(child: Child) -> common::Said {
-    // SAFETY: our own child, not waited for yet.
+    // SAFETY: the process is our child and has not been waited for.
     unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
     said_by(child).with(0)
 }

@@ -1,5 +1,5 @@
-//! Every architecture that this system has, as `oscost net serve`: clients one after another and at a time get the
-//! replies of each protocol, and an idle client is closed.
+//! Every architecture that this system has, as `oscost net serve`: clients one after another and at a time get the replies of
+//! each protocol, and an idle client is closed.
 
 mod common;
 
@@ -18,7 +18,7 @@ const UNAVAILABLE_LAST: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo busy\n";
 const WORD: &[u8; 16] = b"sixteen-letters.";
 
-/// The entries of the list of architectures, each in one line with single spaces: further lines of one are indented.
+/// The entries of the list of architectures, each in one line with single spaces: further lines of an entry are indented.
 fn entries(list: &str) -> Vec<String> {
     let lines = list.replace("\n ", " ");
     lines.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
@@ -63,7 +63,7 @@ fn names(bench: &Bench) -> Vec<String> {
 
 #[track_caller]
 fn start(bench: &Bench, name: &str, options: &str) -> Hosted {
-    // Where a worker serves one client at a time, there are enough for all of these tests' clients.
+    // If a worker serves one client at a time, there are enough workers for all of these tests' clients.
     Hosted::start(bench, &format!("net serve --arch {name} --workers 64 {options}"))
 }
 
@@ -185,7 +185,7 @@ fn an_idle_client_is_closed_and_does_not_keep_a_server_from_stopping() {
         let mut idle = connect(server.address);
         let report = server.stop();
         ends(&mut idle);
-        // A program started for each connection cannot report it.
+        // A program that is started for each connection cannot report the error.
         if name != "exec" {
             let timed_out = report["timed_out"].as_u64();
             assert!(matches!(timed_out, Some(1 | 2)), "{name}: {report}");

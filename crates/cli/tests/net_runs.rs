@@ -1,7 +1,6 @@
-//! The area `net` as a user runs it: servers answer, limits are reported, and nothing is left in any case of
-//! termination.
+//! The area `net` as a user runs it: servers answer, limits are reported, and nothing is left in any case of termination.
 //!
-//! `OSCOST_KILLS=50 cargo test -p oscost --test net_runs` kills more often than the few times of an ordinary test.
+//! `OSCOST_KILLS=50 cargo test -p oscost --test net_runs` kills more often than a default test.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -13,7 +12,7 @@ use common::linux::{descendants, signal_descendant, until, users_of, with_descri
 use common::{Bench, entries, finish, said_by, started, times};
 use serde_json::Value;
 
-/// A metric's value, of the only point that has it.
+/// The value of a metric at the only point that has it.
 #[track_caller]
 fn value(document: &Value, metric: &str) -> f64 {
     let results = document["results"].as_array().expect("results");
@@ -62,7 +61,8 @@ fn the_untimed_pass_counts_what_the_server_calls() {
         let Some(calls) = time["per_op"]["syscalls"].as_f64() else {
             return testing::skip("system calls are not counted here");
         };
-        // accept, send and close at least, and in a process for each also fork, exit and waiting for it.
+        // The calls are at least accept, send and close, and with a process for each connection also fork, exit and waiting for
+        // it.
         let least = if time["params"]["arch"] == "fork" { 6.0 } else { 3.0 };
         assert!((least..least * 4.0).contains(&calls), "{time}");
     }
@@ -175,7 +175,7 @@ fn however_it_is_killed_no_server_and_no_network_is_left() {
         );
         let mut run = started(&mut bench.command(&run));
         std::thread::sleep(Duration::from_millis(100 + random(1_500) as u64));
-        // The coordinator, or a process that it has started: a worker, a server, one of its processes.
+        // The victim is the coordinator, or a process that it has started: a worker, a server, or one of the server's processes.
         if let (all @ [_, ..], 1..) = (&descendants(run.id())[..], nth % 3) {
             signal_descendant(run.id(), all[random(all.len())], libc::SIGKILL);
             std::thread::sleep(Duration::from_millis(random(300) as u64));

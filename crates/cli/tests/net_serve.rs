@@ -12,14 +12,14 @@ use common::linux::{descendants, until};
 use common::{Bench, at_once, said_by, started};
 use servers::ARCHITECTURES;
 
-/// Starts a server; returns it and its address when it listens.
+/// Starts a server. Returns it and its address when it listens.
 fn start(bench: &Bench, architecture: &str) -> (Child, SocketAddr) {
     let arguments =
         format!("net serve --arch {architecture} --listen 127.0.0.1:0 --workers 4 --timeout 2s");
     let mut child = started(&mut bench.command(&arguments));
     let mut said = String::new();
     let stderr = child.stderr.as_mut().expect("a pipe");
-    // It prints nothing more before its end.
+    // The server prints nothing more before its end.
     BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
     let address = said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
     (child, address.unwrap_or_else(|| panic!("no address in: {said}")))
@@ -33,7 +33,7 @@ fn reply_of(address: SocketAddr) -> String {
     reply
 }
 
-/// A network namespace may be removed before the server ends: no connection can wake the server, and it ends anyway.
+/// Checks a network namespace that is removed before the server ends: no connection can wake the server, and it ends anyway.
 #[test]
 fn a_server_without_its_network_ends_with_its_input() {
     if testing::skip_unless_root("to create a network namespace for a server") {
@@ -68,7 +68,7 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
         assert_eq!(reply_of(address), "450 too busy\r\n", "{}", architecture.name);
         let pid = child.id();
         let below = descendants(pid);
-        // SAFETY: our own child, not waited for yet.
+        // SAFETY: the process is our child and has not been waited for.
         unsafe { libc::kill(pid as libc::pid_t, libc::SIGTERM) };
         let began = Instant::now();
         said_by(child).with(0);
@@ -85,7 +85,7 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
     });
 }
 
-/// As with a server on another machine: its CPU time comes over the network.
+/// Checks the report over the network, as from a server on another machine: its CPU time.
 #[test]
 fn a_server_reports_to_a_load_generator() {
     let bench = Bench::new();
@@ -107,11 +107,11 @@ fn a_server_reports_to_a_load_generator() {
     let step = &document["steps"][0];
     let spent = step["server_cpu_ns"].as_f64().expect("a number");
     let replies = step["replies"].as_f64().expect("a number");
-    // Each reply is some work.
+    // Each reply takes some work.
     assert!(spent / replies > 50e3 && step["client_threads"] == 2, "{document}");
     // A second generator is served after the first one.
     bench.oscost(&load).with(0);
-    // SAFETY: our own child, not waited for yet.
+    // SAFETY: the process is our child and has not been waited for.
     unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
     said_by(child).with(0);
     bench.oscost(&load).with(2).complains(&[&reports.to_string()]);

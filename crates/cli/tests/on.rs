@@ -56,7 +56,7 @@ fn each_system_has_a_run_and_each_point_a_value_or_a_reason() {
         let reason = result["reason"].as_str().expect("a reason");
         assert!(reason.starts_with("the system was not started: "), "{reason}");
     }
-    // Of one of several, nothing can be resumed.
+    // One run of a group cannot be resumed.
     let id = group.as_str().expect("an id");
     bench.oscost(&format!("run --resume {id}")).with(2).complains(&[id, "finished"]);
 }

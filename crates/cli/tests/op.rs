@@ -1,4 +1,4 @@
-//! Functions of the user, from source text to verdict; and all that can go wrong in them.
+//! Functions of the user, from source text to verdict, and all possible failures of such functions.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,7 +10,7 @@ use common::linux::{until, users_of};
 use common::{Bench, Said, finish, times};
 use serde_json::Value;
 
-/// The repository.
+/// Root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -23,7 +23,7 @@ fn lacks(compilers: &[&str]) -> bool {
     testing::skip_unless(missing.is_none(), &format!("needs the compilers {compilers:?}"))
 }
 
-/// Builds a library from this source file; returns its path.
+/// Builds a library from this source file and returns its path.
 #[track_caller]
 fn built(bench: &Bench, source: &Path) -> PathBuf {
     let stem = source.file_stem().and_then(|stem| stem.to_str()).expect("a plain name");
@@ -47,7 +47,7 @@ fn built(bench: &Bench, source: &Path) -> PathBuf {
     library
 }
 
-/// A library in C with this name and operation, and what else is given before it.
+/// A library in C with this name and operation, and the code `before` it.
 fn in_c(bench: &Bench, file: &str, name: &str, before: &str, operation: &str) -> PathBuf {
     let source = format!(
         "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include \"oscost.h\"\nOSCOST_NAME(\"{name}\")\n\
@@ -56,7 +56,7 @@ fn in_c(bench: &Bench, file: &str, name: &str, before: &str, operation: &str) ->
     built(bench, &bench.write(&format!("{file}.c"), &source))
 }
 
-/// `oscost run` of these libraries.
+/// Runs `oscost run` with these libraries.
 fn run(bench: &Bench, libraries: &[PathBuf], more: &str) -> Said {
     let mut command = bench.command(&format!("run {more}"));
     for library in libraries {
@@ -94,7 +94,7 @@ fn the_examples_are_measured() {
         assert!(result["estimate"]["median"].as_f64() > Some(0.0), "{result}");
         assert_eq!(result["per_op"]["syscalls"], calls, "{result}");
     }
-    // Stored, and shown as any other case.
+    // The case is stored, and shown like any other.
     let shown = bench.oscost("show").with(0);
     assert!(shown.out.contains("getppid in C"), "{}", shown.out);
     bench.oscost(&format!("compare {} last", said.saved())).with(0);

@@ -8,7 +8,7 @@ use std::process::Command;
 use common::Bench;
 use serde_json::{Value, json};
 
-/// Where Debian has Chromium.
+/// Path of Chromium on Debian.
 const CHROMIUM: &str = "/usr/bin/chromium";
 
 /// Strings that must not become markup, script or attributes.
@@ -79,7 +79,7 @@ fn result(case: &str, params: Value, metric: &str, unit: &str, value: f64) -> Va
                  "p95": value * 1.3, "p99": value * 2.0, "mean": value * 1.1},
         "quiet_share": 0.8, "rounds": 9, "samples": 800, "converged": true,
         "per_op": {"syscalls": 1.0},
-        // Their median is the estimate, as that of real rounds.
+        // The median of the rounds is the estimate, as in real results.
         "round_values": (0..9).map(|nth| value * (1.0 + 0.001 * f64::from(nth % 3 - 1))).collect::<Vec<f64>>(),
     })
 }
@@ -150,7 +150,7 @@ fn results(factor: f64) -> Vec<Value> {
     all
 }
 
-/// A text as the page shows it: characters that cannot be seen are written out.
+/// A text as the page shows it, with invisible characters written out.
 fn as_shown(text: &str) -> String {
     let shown = |c: char| {
         match c {
@@ -179,7 +179,7 @@ fn hostile_run() -> Value {
             result("foreign/doubt", json!({text.clone(): nth.to_string()}), "time", "ns/op", 5.0);
         doubtful["doubts"] = json!([{"code": "emulated", "reason": format!("doubt {text}")}]);
         all.push(doubtful);
-        // A metric's name has no control characters.
+        // Names of metrics have no control characters.
         let name: String = text.chars().filter(|c| !c.is_control()).collect();
         let mut of_unit =
             result("foreign/unit", json!({"n": nth.to_string()}), &format!("m{name}"), "ns", 5.0);
@@ -271,7 +271,7 @@ fn hostile_text_appears_as_text() {
     };
     for text in hostile() {
         let text = escaped(&as_shown(&text));
-        // As a tag, an option, a parameter, a reason, a doubt, a fact about the host and one about a directory.
+        // The text is a tag, an option, a parameter, a reason, a doubt, a fact about the host and one about a directory.
         for whole in [
             format!("<td class=\"text\">{text}<"),
             format!("<td class=\"text\">asked {text}<"),
@@ -304,7 +304,7 @@ fn names_that_are_not_utf8_appear_as_text() {
         .complains(&["wrote <b>\u{fffd}\u{fffd}.html"]);
     let page = read(&bench.path("").join(os(&page)));
     assert!(page.contains("20261122-214018-0001") && !page.contains("<b>\u{fffd}"), "{page:.300}");
-    // The names of a run and of a library are text.
+    // The names of a run and of a library are shown as text.
     let library = name(".so");
     std::fs::write(bench.path("").join(os(&library)), "").expect("a file is written");
     finished(&[words("run"), words("--op"), os(&library)])

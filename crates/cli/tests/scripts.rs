@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Bench, Said, finish};
 
-/// Each script, with the packages of the programs that it needs besides those of [`PRESENT`].
+/// Scripts, each with the packages of the programs that it needs besides those of [`PRESENT`].
 const JUDGES: [(&str, &[&str]); 7] = [
     ("judge-agent", &[]),
     ("judge-answers", &[]),
@@ -18,11 +18,11 @@ const JUDGES: [(&str, &[&str]); 7] = [
     ("judge-report", &["nodejs", "chromium"]),
 ];
 
-/// All that can be found in PATH.
+/// The only programs that can be found in PATH.
 const PRESENT: [&str; 4] = ["bash", "dirname", "python3", "realpath"];
 
-/// Where a program of this machine is: in the system's folder if it can be, since in others there may be wrappers that
-/// need more.
+/// Path of a program of this machine: preferably in the system's folder, since other folders may have wrappers that need more
+/// programs.
 fn found(program: &str) -> PathBuf {
     let path = std::env::var_os("PATH").expect("a PATH");
     let folders = std::iter::once(PathBuf::from("/usr/bin")).chain(std::env::split_paths(&path));
@@ -40,7 +40,7 @@ fn judge(bench: &Bench, script: &str, program: &Path) -> Said {
     run(bench, script, arguments, program)
 }
 
-/// Runs a script where only [`PRESENT`] is in PATH.
+/// Runs a script with only [`PRESENT`] in PATH.
 fn run(bench: &Bench, script: &str, arguments: &[&Path], program: &Path) -> Said {
     let folder = bench.path("bin");
     if !folder.exists() {
@@ -59,7 +59,7 @@ fn run(bench: &Bench, script: &str, arguments: &[&Path], program: &Path) -> Said
     finish(&mut command)
 }
 
-/// Exit code 2 and one line that contains all these texts.
+/// Checks for exit code 2 and one line that contains all these texts.
 #[track_caller]
 fn tells(said: Said, script: &str, words: &[&str]) {
     let said = said.with(2);

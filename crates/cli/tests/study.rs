@@ -1,11 +1,11 @@
-//! `oscost study`: the list, a study of one's own, verdicts and exit codes.
+//! `oscost study`: the list, a user's own study, verdicts and exit codes.
 
 mod common;
 
 use common::Bench;
 use serde_json::{Value, json};
 
-/// A study of one claim, about a case that every system has.
+/// A study with one claim, about a case that every system has.
 fn study(relation: &str) -> String {
     format!(
         r#"
@@ -39,7 +39,7 @@ today = "Something changed."
     )
 }
 
-/// A run with this time of `clock/std-instant`, of `rounds` rounds.
+/// A run with this time of `clock/std-instant`, from `rounds` rounds.
 fn run_of(ns: f64, rounds: u32) -> String {
     let values: Vec<f64> =
         (0..rounds).map(|i| ns * (1.0 + 1e-4 * (f64::from(i % 3) - 1.0))).collect();
@@ -84,7 +84,7 @@ fn a_template_is_a_study_that_runs() {
         assert!(said.out.contains(part), "{part}: {}", said.out);
     }
     assert!(said.err.contains("2 points, up to"), "{}", said.err);
-    // The same from the store, without measuring.
+    // The verdict is the same from the store, without measuring.
     let stored = bench.oscost("study ./mine.toml --run last");
     assert_eq!((stored.code, stored.out), (said.code, said.out));
 }
@@ -123,7 +123,7 @@ fn claims_between_systems_are_judged_on_several() {
     let said = bench.oscost("study between.toml --on native --on again=native --json").ended();
     assert!(said.err.contains("study mine: 1 point on 2 systems, up to "), "{}", said.err);
     let json = said.json();
-    // Beside other programs it may remain undecided.
+    // Beside other programs the claim may remain undecided.
     assert_ne!(json["claims"][0]["verdict"], "not-measurable");
     let systems: Vec<&Value> =
         json["runs"].as_array().unwrap().iter().map(|run| &run["system"]).collect();

@@ -1,4 +1,4 @@
-//! Whole commands: measured, counted, compared, and ended with all that they started.
+//! Whole commands: measured, counted, compared, and ended with all processes that they started.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -38,7 +38,7 @@ fn a_command_is_measured_stored_and_compared() {
     let result = times(&document)[0];
     assert_eq!(result["case"], "time/command");
     assert_eq!(result["params"], serde_json::json!({"command": "sleep 0.05", "shell": "none"}));
-    // `rounds` are those that were quiet; there are samples of all six, on each CPU.
+    // `rounds` counts the quiet ones; there are samples of all six, on each CPU.
     let samples = result["samples"].as_u64().expect("a count");
     assert!(median(result) >= 50e6 && samples > 0 && samples.is_multiple_of(6), "{result}");
     assert!(result["per_op"]["syscalls"].as_f64() >= Some(5.0), "{result}");
@@ -85,7 +85,7 @@ fn several_commands_are_compared_with_the_fastest() {
     assert!(shown.out.contains(&format!("{}: {verdict}, ", commands[0])), "{}", shown.out);
 }
 
-/// By the kernel where it lets this user, and by a tracer: both count the same.
+/// Checks that the kernel, where it permits this user to count, and a tracer count the same.
 #[test]
 fn system_calls_of_all_processes_are_counted() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! Wrong usage: one line with the problem, its place and the remedy; exit code 2.
+//! Wrong usage: one line with the problem, its location and the remedy; exit code 2.
 
 mod common;
 

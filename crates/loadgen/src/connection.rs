@@ -1,4 +1,4 @@
-//! One connection, from the client's side.
+//! The client's side of a connection.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,30 +10,30 @@ use socket2::SockRef;
 
 use crate::verdict::Progress;
 
-/// Maximum number of connections from one source address: less than half of the 28,232 ephemeral ports of Linux
-/// (ip_local_port_range, ip(7)). Linux tries every second port first, which takes long once most of them are in use.
+/// Maximum number of connections from one source address: less than half of Linux's 28,232 ephemeral ports
+/// (ip_local_port_range, ip(7)). Linux tries every second port first, which takes long when most of them are in use.
 const PORTS_OF_AN_ADDRESS: usize = 12_000;
-/// Requests up to this size, in bytes, fit in one segment. Larger ones need `TCP_NODELAY`, so that their last segment is
-/// not delayed (RFC 896).
+/// Maximum size of a request in bytes that fits in one segment. Larger ones need `TCP_NODELAY`, so that their last segment
+/// is not delayed (RFC 896).
 pub(crate) const ONE_SEGMENT: usize = 1_000;
 
 /// The state of a slot and its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ConnectionState {
-    /// There is no connection.
+    /// The slot has no connection.
     #[default]
     Vacant,
-    /// There is no connection until a pause is over.
+    /// The slot has no connection until a pause is over.
     Resting,
-    /// It is being established.
+    /// The connection is being established.
     Connecting,
     /// The request is being sent.
     Sending,
     /// Waiting for the reply.
     Receiving,
-    /// The reply was received; waiting for the server to close.
+    /// The reply was received, and the server is to close.
     Closing,
-    /// Open, without an exchange.
+    /// The connection is open, without an exchange.
     Idle,
 }
 
@@ -42,17 +42,17 @@ pub(crate) enum ConnectionState {
 pub(crate) struct Connection {
     pub stream: Option<TcpStream>,
     pub state: ConnectionState,
-    /// It was newly opened and has not received a reply yet.
+    /// Whether the connection is new and has not received a reply yet.
     pub fresh: bool,
-    /// `begun` is a scheduled time, and does not change.
+    /// Whether `begun` is a scheduled time, which does not change.
     pub scheduled: bool,
-    /// Bytes of the request that were sent.
+    /// Number of bytes of the request that were sent.
     pub sent: u32,
-    /// Replies received.
+    /// Number of replies received.
     pub exchanges: u32,
-    /// When the current state began, for timeouts, in ns of the generator's clock.
+    /// Beginning of the current state, for timeouts, in ns of the generator's clock.
     pub since: u64,
-    /// From when on the latencies of the reply and of the close are counted, in ns of the generator's clock.
+    /// The time from which the latencies of the reply and of the close are counted, in ns of the generator's clock.
     pub begun: u64,
     pub progress: Progress,
 }
@@ -69,13 +69,13 @@ impl Connection {
         )
     }
 
-    /// Closes the connection. With `reset`, for a server that has closed already or has failed, it sends RST: no
+    /// Closes the connection. With `reset`, for a server that has closed already or has failed, sends RST, so that no
     /// TIME_WAIT remains on either side (RFC 9293, 3.5.2).
     pub fn close(&mut self, reset: bool) {
         if let Some(stream) = self.stream.take()
             && reset
         {
-            // If this fails, a TIME_WAIT remains on one side, which is harmless.
+            // Without the option a TIME_WAIT remains on one side, which is harmless.
             let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
         }
         self.progress.partial = Vec::new();
@@ -97,7 +97,7 @@ pub(crate) fn open(to: SocketAddr, from: Option<IpAddr>, request: usize) -> io::
     }
 }
 
-/// The source address of the connection in slot `nth`; `None`: the system chooses.
+/// The source address of the connection in slot `nth`; `None` if the system chooses.
 pub(crate) fn source_of(nth: usize, to: SocketAddr, sources: &[IpAddr]) -> Option<IpAddr> {
     if !sources.is_empty() {
         return Some(sources[nth % sources.len()]);

@@ -1,4 +1,4 @@
-//! Replies of an external HTTP server, whose contents are not known in advance.
+//! Checks replies of an external HTTP server, whose contents are not known in advance.
 
 use crate::verdict::{Progress, Verdict, shown, surplus};
 
@@ -7,13 +7,13 @@ const HEADERS_AT_MOST: usize = 64;
 /// Maximum length of a reply, head and body, in bytes.
 const REPLY_AT_MOST: usize = 64 * 1024;
 
-/// The checks on a server's replies: all must have the same status and body.
+/// Checks of a server's replies: all must have the same status and body.
 #[derive(Debug)]
 pub(crate) struct ExternalReplies {
     status: u16,
-    /// The first body seen: all others must equal it.
+    /// The first body; all others must equal it.
     body: Option<Vec<u8>>,
-    /// The last complete and correct reply. The next is usually equal, except for its date.
+    /// The last complete and correct reply. The next one is usually equal, except for its date.
     same: Vec<u8>,
     /// Whether that reply announced that the server closes the connection.
     same_closes: bool,
@@ -27,7 +27,7 @@ struct Head {
 }
 
 impl ExternalReplies {
-    /// Expects replies of this status.
+    /// Expects replies with `status`.
     pub fn new(status: u16) -> Self {
         Self { status, body: None, same: Vec::new(), same_closes: false }
     }
@@ -52,8 +52,8 @@ impl ExternalReplies {
         }
     }
 
-    /// `None` if `reply` is incomplete; else whether the server closes the connection after it. Errors describe what is
-    /// wrong.
+    /// Judges the received part of a reply: `None` if it is incomplete; else whether the server closes the connection after
+    /// it. An error describes what is wrong.
     fn judge(&mut self, reply: &[u8]) -> Result<Option<bool>, String> {
         let Some(head) = self.head(reply)? else { return Ok(None) };
         let body = &reply[head.length..];

@@ -22,11 +22,11 @@ use crate::schedule::{Arrivals, LoadSchedule, Next};
 use crate::step::{ErrorKind, Errors, Step, Unfinished};
 use crate::window::Window;
 
-/// While connections are opened and none receives its first reply for this time, in ns, the wait for them ends.
+/// Time in ns without a first reply on any fresh connection, after which waiting for the opened connections ends.
 const STUCK: u64 = 500 * MS;
-/// A scheduled time nearer than this, in ns, is waited for with a timer of microseconds.
+/// Time in ns before a scheduled time from which on a timer of microseconds is used.
 const FINE: u64 = 2 * MS;
-/// While other threads are awaited, a wait lasts at most so long, in ns.
+/// Maximum time of one wait while other threads are awaited, in ns.
 const MEETING: u64 = MS / 10;
 /// Maximum time of one wait, in ns.
 const LONGEST_WAIT: u64 = 100 * MS;
@@ -34,31 +34,31 @@ const LONGEST_WAIT: u64 = 100 * MS;
 /// The result of [`Generator::hold`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// Connections that are open and idle.
+    /// Number of connections that are open and idle.
     pub open: usize,
-    /// The time to open them.
+    /// Time to open them.
     pub took: Duration,
-    /// Errors meanwhile.
+    /// Errors during that time.
     pub errors: Errors,
 }
 
-/// An open loop.
+/// An open loop of scheduled exchanges.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offer {
-    /// Exchanges scheduled each second.
+    /// Number of exchanges scheduled each second.
     pub per_second: f64,
     /// Maximum number of connections.
     pub most: usize,
-    /// How long it lasts before it is counted.
+    /// Uncounted time at the beginning.
     pub settling: Duration,
-    /// How long it is counted.
+    /// Counted time.
     pub duration: Duration,
     /// Whether the exchanges scheduled in the counted time are awaited after it, until each has a reply or an error. The
-    /// CPU time of the server is then its mean over both times.
+    /// server's CPU time is then the mean over both times.
     pub awaits_all: bool,
 }
 
-/// What is counted.
+/// The figures of the load, and the times for which it is counted.
 struct Count {
     concurrency: usize,
     rate: Option<f64>,
@@ -68,20 +68,20 @@ struct Count {
 }
 
 impl Generator {
-    /// Closed loop with `concurrency` connections: opens or closes connections, then runs for a tenth of `duration` (at
-    /// most half a second) uncounted, then for `duration` counted. Opening them takes at most the timeout plus 1 s for
-    /// each 1,000.
+    /// Runs a closed loop with `concurrency` connections: opens or closes connections, then runs for a tenth of `duration`
+    /// (at most half a second) uncounted, then for `duration` counted. Opening takes at most the timeout plus 1 s for each
+    /// 1,000 connections.
     ///
     /// # Errors
-    /// If waiting for sockets fails, or [`Load::stop`](crate::Load::stop) is set. If the server does not answer, the
-    /// result is a step without replies.
+    /// If waiting for sockets fails, or [`Load::stop`](crate::Load::stop) is set. If the server does not answer, the result
+    /// is a step without replies.
     pub fn step(&mut self, concurrency: usize, duration: Duration) -> Result<Step, CaseError> {
         let server = self.load.server;
         self.step_watched(concurrency, Window::of(duration), &mut || cpu_of(server))
     }
 
-    /// As [`step`](Self::step), counted for a `window`. Calls `server_cpu` at the begin and at the end of the counted
-    /// time: it returns the CPU time that the server has used so far, `None` if that is unknown.
+    /// Runs a closed loop like [`step`](Self::step), counted for a `window`. Calls `server_cpu` at the beginning and at the
+    /// end of the counted time, which returns the CPU time that the server has used so far, `None` if unknown.
     ///
     /// # Errors
     /// See [`step`](Self::step).
@@ -100,9 +100,9 @@ impl Generator {
         step
     }
 
-    /// Open loop: `per_second` exchanges scheduled each second, on up to `most` connections, for a tenth of `duration`
-    /// (at most half a second) uncounted and then for `duration` counted. An exchange without a free connection waits
-    /// for one; its latency and its timeout still count from the scheduled time.
+    /// Runs an open loop: `per_second` exchanges scheduled each second, on up to `most` connections, for a tenth of
+    /// `duration` (at most half a second) uncounted and then for `duration` counted. An exchange without a free connection
+    /// waits for one; its latency and its timeout still count from the scheduled time.
     ///
     /// # Errors
     /// See [`step`](Self::step); also if the rate is not positive or `most` is 0.
@@ -118,7 +118,7 @@ impl Generator {
         self.offer(&offer, &mut || cpu_of(server))
     }
 
-    /// Open loop as described by `offer`. Calls `server_cpu` at the begin and at the end of the counted time.
+    /// Runs an open loop as described by `offer`. Calls `server_cpu` at the beginning and at the end of the counted time.
     ///
     /// # Errors
     /// See [`rate`](Self::rate).
@@ -147,11 +147,11 @@ impl Generator {
         step
     }
 
-    /// Opens `count` connections, with one exchange each, and leaves them idle. It takes at most as long as opening
-    /// takes in [`step`](Self::step). They stay open until the next step.
+    /// Opens `count` connections, with one exchange each, and leaves them idle until the next step. Takes at most as long
+    /// as opening in [`step`](Self::step).
     ///
     /// # Errors
-    /// See [`step`](Self::step); also if the server closes after its first reply, so that none can be idle.
+    /// See [`step`](Self::step); also if the server closes after its first reply, so that no connection can be idle.
     pub fn hold(&mut self, count: usize) -> Result<Held, CaseError> {
         if self.load.protocol.requests == Some(1) {
             let protocol = self.load.protocol;
@@ -168,7 +168,7 @@ impl Generator {
         opened.map(|()| Held { open: self.idle.len(), took, errors: self.tally.errors.clone() })
     }
 
-    /// Changes the schedule.
+    /// Changes the schedule, and closes or uses idle connections accordingly.
     fn follow(&mut self, schedule: LoadSchedule) {
         self.schedule = schedule;
         self.blocked_until = 0;
@@ -196,7 +196,7 @@ impl Generator {
             let short = now < self.blocked_until;
             let all = if hold { self.idle.len() } else { self.live() } >= target;
             let settled = self.opening == 0 && (all || short);
-            // No fresh connection was answered for long: the others will not be answered either.
+            // No fresh connection was answered for long, so the others will not be answered either.
             let stuck = all && now >= self.opened_at.max(self.answered_at) + STUCK;
             if settled || stuck || now >= until {
                 return Ok(());
@@ -205,7 +205,7 @@ impl Generator {
         }
     }
 
-    /// Runs for a while uncounted, then counts.
+    /// Runs the load for the settling time uncounted, then counts.
     fn count(
         &mut self,
         what: &Count,
@@ -226,7 +226,8 @@ impl Generator {
         let open = self.slots.iter().filter(|slot| slot.stream.is_some()).count();
         let planned = self.stop_arrivals(from, now);
         if what.awaits_all {
-            // First: replies that arrive while the server is asked, which may take long under load, would be late.
+            // The wait precedes reading the server's CPU time, which may take long under load: replies that arrive
+            // meanwhile would be late.
             self.await_all()?;
         }
         let asked = self.clock.now() - from;
@@ -247,28 +248,29 @@ impl Generator {
         Ok(step)
     }
 
-    /// Ends an open loop at `end`; returns how many exchanges were scheduled since `from`.
+    /// Ends an open loop at `end`; returns the number of exchanges scheduled since `from`.
     fn stop_arrivals(&mut self, from: u64, end: u64) -> u64 {
         let LoadSchedule::Open(arrivals) = &mut self.schedule else { return 0 };
         arrivals.stop(end);
         arrivals.before(end) - arrivals.before(from)
     }
 
-    /// Runs until no exchange is in progress or due. Each ends within its timeout, which is checked from time to time.
+    /// Runs until no exchange is in progress or due. Each exchange ends within its timeout, which is checked from time to
+    /// time.
     fn await_all(&mut self) -> Result<(), CaseError> {
         let until =
             self.clock.now() + self.load.timeout.as_nanos() as u64 + 3 * self.between_sweeps();
         while self.unfinished(self.clock.now()).count > 0 && self.clock.now() < until {
             self.iterate(until)?;
         }
-        // By now all are too late; a thread that did not run for a while may not have noticed.
+        // All remaining exchanges are too late; a thread that did not run for a while may not have noticed.
         self.swept_at = 0;
         self.sweep(self.clock.now());
         self.expire(self.clock.now());
         Ok(())
     }
 
-    /// Waits until all threads of this load are here; continues with the load meanwhile.
+    /// Waits until all threads of this load have called this; continues with the load meanwhile.
     fn meet(&mut self) -> Result<(), CaseError> {
         let Some(peers) = self.peers.clone() else { return Ok(()) };
         let meeting = peers.arrive();
@@ -278,7 +280,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Number of exchanges that have ended, in all threads since the step began.
+    /// Number of exchanges that have ended in all threads since the step began.
     fn ended_in_all(&mut self) -> u64 {
         let ended = self.tally.ended();
         let Some(peers) = &self.peers else { return ended };
@@ -302,7 +304,7 @@ impl Generator {
         Unfinished { count, oldest: Duration::from_nanos(now.saturating_sub(oldest)) }
     }
 
-    /// Runs for a window, with this number of connections.
+    /// Runs for `window` with `connections` connections.
     fn run_for(&mut self, window: Window, connections: usize) -> Result<(), CaseError> {
         let from = self.clock.now();
         let [least, most] =
@@ -319,7 +321,7 @@ impl Generator {
         }
     }
 
-    /// One iteration of the event loop; waits until `until` at the latest.
+    /// Runs one iteration of the event loop; waits until `until` at the latest.
     fn iterate(&mut self, until: u64) -> Result<(), CaseError> {
         if self.load.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return Err(CaseError::Interrupted("stopped".into()));
@@ -363,7 +365,7 @@ impl Generator {
         }
     }
 
-    /// When the next action without an event is due, and whether it needs a timer of microseconds.
+    /// The time of the next action that no event causes, and whether it needs a timer of microseconds.
     fn due(&self, now: u64) -> (u64, bool) {
         let swept = self.swept_at + self.between_sweeps();
         let due = self.opens_at(now).map_or(swept, |at| at.min(swept));
@@ -381,7 +383,7 @@ impl Generator {
         (self.load.timeout.as_nanos() as u64 / 20).clamp(MS, LONGEST_WAIT)
     }
 
-    /// Fails the exchanges that have timed out. A scan of all slots from time to time costs less than a sorted list.
+    /// Fails the exchanges that have timed out. Scanning all slots from time to time costs less than a sorted list.
     fn sweep(&mut self, now: u64) {
         if now < self.swept_at + self.between_sweeps() {
             return;
@@ -438,12 +440,12 @@ impl Generator {
     }
 }
 
-/// CPU time of a process and its children so far; `None` if there is none or it is unknown.
+/// CPU time of a process and its children so far; `None` without a process, or if unknown.
 fn cpu_of(process: Option<u32>) -> Option<Duration> {
     ProcessTree::cpu_of(process?).ok().map(|tree| tree.cpu)
 }
 
-/// CPU time of this thread; of the process where the system does not report threads.
+/// CPU time of this thread, or of the process where the system does not report threads.
 fn cpu_now() -> Option<Duration> {
     thread_cpu_time().or_else(|| Some(ProcessUsage::now().cpu).filter(|cpu| !cpu.is_zero()))
 }

@@ -1,4 +1,4 @@
-//! Several threads that carry out one load together.
+//! Generators of several threads, which carry out one load together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::peers::{FailsUnlessDone, Peers};
 use crate::step::Step;
 use crate::window::Window;
 
-/// A generator of several threads, which share the connections, or the requests of an open loop. The calling thread is
-/// the first; the others exist during each step. One thread is as [`Generator`].
+/// A generator of several threads, which share the connections, or the requests of an open loop. The calling thread is the
+/// first; the others exist during each step.
 #[derive(Debug)]
 pub struct Generators {
     all: Vec<Generator>,
@@ -21,14 +21,14 @@ pub struct Generators {
     cpus: Vec<Option<usize>>,
 }
 
-/// A step of the thread with this number, which asks for the server's CPU time.
+/// The step of the thread with this number, which reads the server's CPU time.
 type StepOf<'a> =
     dyn Fn(usize, &mut Generator, ServerCpu<'_>) -> Result<Step, CaseError> + Sync + 'a;
 /// Returns the CPU time of the server so far.
 type ServerCpu<'a> = &'a mut dyn FnMut() -> Option<Duration>;
 
 impl Generators {
-    /// A generator of a thread for each element of `cpus`, on that CPU if it is one; of one thread if there are none.
+    /// A generator with a thread for each element of `cpus`, pinned if it is a CPU; with one thread if there are none.
     ///
     /// # Errors
     /// See [`Generator::new`].
@@ -45,7 +45,7 @@ impl Generators {
         self.all.len()
     }
 
-    /// As [`Generator::step_watched`]; with fewer connections than threads, some threads have none.
+    /// Runs a step like [`Generator::step_watched`]. With fewer connections than threads, some threads have none.
     ///
     /// # Errors
     /// See [`Generator::step_watched`].
@@ -62,7 +62,7 @@ impl Generators {
         })
     }
 
-    /// As [`Generator::offer`].
+    /// Runs an open loop like [`Generator::offer`].
     ///
     /// # Errors
     /// See [`Generator::offer`].
@@ -85,7 +85,7 @@ impl Generators {
         &mut self.all[0]
     }
 
-    /// Runs `step` in `used` threads; the first one watches the server.
+    /// Runs `step` in `used` threads; the first one reads the server's CPU time.
     fn together(
         &mut self,
         used: usize,

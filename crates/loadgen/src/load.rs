@@ -1,4 +1,4 @@
-//! Description of a load.
+//! The description of a load.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use serving::Protocol;
 pub struct Load {
     /// The server's address.
     pub to: SocketAddr,
-    /// The protocol it serves.
+    /// The server's protocol.
     pub protocol: Protocol,
-    /// For HTTP: accept the replies of any server, if they have this status and all have the same body. Otherwise
-    /// replies must be those of [`Protocol`].
+    /// The required status of an external HTTP server, whose replies must all have the same body. `None`: replies must be
+    /// those of [`Protocol`].
     pub status: Option<u16>,
-    /// Time limit for establishing a connection, for a reply, and for the close; in an open loop, from the scheduled time
+    /// Time limit for establishing a connection, for a reply, and for the close; in an open loop from the scheduled time
     /// until the reply. Default: 5 s.
     pub timeout: Duration,
-    /// Source addresses, used in turn. If there are none the system chooses, and for a server on loopback each 12,000
-    /// further connections use another address of 127.0.0.0/8.
+    /// Source addresses, used in turn. If there are none, the system chooses; for a server on loopback, each 12,000 further
+    /// connections use another address of 127.0.0.0/8.
     pub sources: Vec<IpAddr>,
-    /// Pin the calling thread to this CPU.
+    /// The CPU that the calling thread is pinned to, if any.
     pub cpu: Option<usize>,
-    /// The server's process; each step then reports the CPU time of it and of its children.
+    /// The server's process; each step then reports the CPU time of this process and its children.
     pub server: Option<u32>,
-    /// Whether the server has no other CPU than the calling thread's.
+    /// Whether the calling thread's CPU is the server's only one.
     pub shares_cpu: bool,
-    /// The number of CPUs that the server can use at the same time: at least one, and one for a single event loop.
+    /// Number of CPUs that the server can use at the same time, at least one: one for a single event loop.
     pub server_cpus: usize,
-    /// When this is set, a running step ends with [`platform::CaseError::Interrupted`].
+    /// A flag that ends a running step with [`platform::CaseError::Interrupted`].
     pub stop: Option<Arc<AtomicBool>>,
 }
 

@@ -1,19 +1,19 @@
-//! What several threads of one load share.
+//! State that several threads of one load share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use platform::CaseError;
 
-/// What the threads of one step share.
+/// State that the threads of one step share.
 #[derive(Debug)]
 pub(crate) struct Peers {
     /// Number of threads.
     count: usize,
-    /// Exchanges that have ended in any thread.
+    /// Number of exchanges that have ended in any thread.
     ended: AtomicU64,
-    /// How often a thread has arrived at a meeting.
+    /// Number of arrivals of threads at meetings.
     arrived: AtomicUsize,
-    /// A thread has failed: the others end too.
+    /// Whether a thread has failed, so that the others end too.
     failed: AtomicBool,
 }
 
@@ -28,18 +28,18 @@ impl Peers {
         self.count
     }
 
-    /// Adds exchanges that have ended; returns the number of all.
+    /// Adds exchanges that have ended; returns the total number.
     pub fn add_ended(&self, more: u64) -> u64 {
         self.ended.fetch_add(more, Ordering::Relaxed) + more
     }
 
-    /// Arrives at the next meeting; returns how many arrivals complete it.
+    /// Arrives at the next meeting; returns the number of arrivals that completes it.
     pub fn arrive(&self) -> usize {
         let nth = self.arrived.fetch_add(1, Ordering::AcqRel);
         (nth / self.count + 1) * self.count
     }
 
-    /// Whether all have arrived at a meeting.
+    /// Whether all threads have arrived at a meeting.
     ///
     /// # Errors
     /// `Failed` if a thread has failed and will not arrive.

@@ -6,8 +6,8 @@ use serving::protocol::{self, ExchangeKind, Protocol, TOO_BUSY, UNAVAILABLE, UNA
 use crate::external::ExternalReplies;
 use crate::verdict::{Progress, Verdict, shown, surplus};
 
-/// Requests of an echo are windows into twice this number of random bytes, at varying offsets, so that no two
-/// consecutive ones are equal.
+/// Number of offsets of echo requests, which are windows into twice as many random bytes, so that no two consecutive
+/// requests are equal.
 const WINDOWS: usize = protocol::SIZE_AT_MOST;
 
 /// The requests and the expected replies of a protocol.
@@ -15,7 +15,7 @@ const WINDOWS: usize = protocol::SIZE_AT_MOST;
 pub(crate) struct Exchange {
     protocol: Protocol,
     request: Vec<u8>,
-    /// The request after whose reply the server is to close.
+    /// The request after whose reply the server must close.
     last_request: Vec<u8>,
     /// The random bytes of echoes; empty for other protocols.
     random: Vec<u8>,
@@ -73,7 +73,7 @@ impl Exchange {
     }
 
     fn window(&self, serial: u32, size: usize) -> &[u8] {
-        // An odd factor: each offset occurs once before any occurs again.
+        // The factor is odd, so that each offset occurs once before any occurs again.
         let at = (serial.wrapping_mul(40_503) as usize) % WINDOWS;
         &self.random[at..at + size]
     }
@@ -105,14 +105,14 @@ impl Exchange {
     }
 }
 
-/// Describes where bytes differ from the expected ones, after the first `before` bytes of a reply.
+/// Describes where the bytes after the first `before` bytes of a reply differ from the expected ones.
 fn difference(before: usize, came: &[u8], expected: &[u8]) -> String {
     let at = came.iter().zip(expected).take_while(|(came, expected)| came == expected).count();
     let shown = |bytes: &[u8]| shown(&bytes[at.min(bytes.len())..]);
     format!("from byte {} on it was {}, not {}", before + at, shown(came), shown(expected))
 }
 
-/// Pseudorandom bytes, the same each time.
+/// Pseudorandom bytes, the same in each run.
 fn random_bytes(length: usize) -> Vec<u8> {
     let mut random = SplitMix64::new(0, 0);
     std::iter::repeat_with(|| random.next().to_le_bytes()).flatten().take(length).collect()
@@ -127,7 +127,7 @@ mod tests {
     const EXTERNAL: &[u8] = b"HTTP/1.1 503 Service Temporarily Unavailable\r\nServer: x\r\n\
         Content-Length: 12\r\nConnection: keep-alive\r\n\r\nnot now, no\n";
 
-    /// The exchanges of all protocols, each with a whole right reply.
+    /// The exchanges of all protocols, each with a whole correct reply.
     fn all() -> Vec<(Exchange, Progress, Vec<u8>)> {
         let known = ["450", "echo:1", "echo:100", "echo:65536/1", "http", "http-close"];
         let mut all: Vec<_> = known

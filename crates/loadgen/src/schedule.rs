@@ -1,23 +1,23 @@
-//! When the next exchange begins.
+//! Schedules of exchanges.
 
 /// The schedule of exchanges; times in ns of the generator's clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LoadSchedule {
     /// Closed loop: each of `target` connections begins its next exchange when the previous one is done.
     Closed { target: usize },
-    /// `target` connections are open and idle, after one exchange each if the client sends first.
+    /// Idle connections: `target` are open, after one exchange each if the client sends first.
     Hold { target: usize },
     /// Open loop: exchanges begin at scheduled times, on a limited number of connections.
     Open(Arrivals),
 }
 
-/// Scheduled times at equal distances.
+/// The scheduled times of an open loop, at equal distances.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrivals {
     start: u64,
     distance: f64,
     taken: u64,
-    /// There are none from then on.
+    /// The time from which on no exchanges are scheduled.
     end: u64,
     /// Maximum number of connections.
     pub most: usize,
@@ -26,16 +26,16 @@ pub(crate) struct Arrivals {
 /// What a connection does after an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It begins the next one; in an open loop with its scheduled time.
+    /// The connection begins the next exchange; in an open loop at its scheduled time.
     Begin(Option<u64>),
-    /// It is idle until it is needed.
+    /// The connection is idle until it is needed.
     Wait,
-    /// It is closed: there are more connections than needed.
+    /// The connection is closed: there are more connections than needed.
     Close,
 }
 
 impl LoadSchedule {
-    /// What a connection does next, if there are `live` ones.
+    /// The connection's next action, while `live` connections exist.
     pub fn next(&mut self, now: u64, live: usize) -> Next {
         match self {
             Self::Closed { target } | Self::Hold { target } if live > *target => Next::Close,
@@ -59,17 +59,17 @@ impl LoadSchedule {
 }
 
 impl Arrivals {
-    /// `per_second` times each second, from `start` on.
+    /// Schedules `per_second` exchanges each second, from `start` on.
     pub fn new(start: u64, per_second: f64, most: usize) -> Self {
         Self { start, distance: 1e9 / per_second, taken: 0, end: u64::MAX, most }
     }
 
-    /// The scheduled time with this number.
+    /// The scheduled time with number `number`.
     fn at(&self, number: u64) -> u64 {
         self.start + (number as f64 * self.distance) as u64
     }
 
-    /// The next scheduled time that is not taken; the largest number if there is none.
+    /// The next scheduled time that is not taken; `u64::MAX` if there is none.
     pub fn next(&self) -> u64 {
         let next = self.at(self.taken);
         if next < self.end { next } else { u64::MAX }
@@ -90,7 +90,7 @@ impl Arrivals {
         self.before(now.saturating_add(1).min(self.end)).saturating_sub(handled)
     }
 
-    /// Number of scheduled times before a time, taken or not.
+    /// Number of scheduled times before `time`, taken or not.
     pub fn before(&self, time: u64) -> u64 {
         let Some(since) = time.checked_sub(self.start).filter(|&since| since > 0) else { return 0 };
         // The quotient may be off by one.
@@ -101,7 +101,7 @@ impl Arrivals {
         number
     }
 
-    /// Schedules none from `end` on.
+    /// Schedules no exchanges from `end` on.
     pub fn stop(&mut self, end: u64) {
         self.end = self.end.min(end);
     }

@@ -1,4 +1,4 @@
-//! Clients that send slowly, beside those of a generator.
+//! Clients that send slowly, beside a generator's connections.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,19 +11,19 @@ use platform::CaseError;
 use platform::cpu::pin_thread;
 use serving::protocol::UNAVAILABLE;
 
-/// Bytes that a connection sends at once.
+/// Number of bytes that a connection sends at a time.
 const PIECE: usize = 64;
-/// Times that it sends in a second: 1 KiB.
+/// Number of pieces that a connection sends each second: 1 KiB.
 const PIECES_PER_S: u32 = 16;
-/// Pieces of a request.
+/// Number of pieces of a request.
 const PIECES: usize = 4;
-/// Groups of connections that send one after the other.
+/// Number of groups of connections, which send one after the other.
 const GROUPS: usize = 16;
 /// Time limit to connect.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
-/// Persistent HTTP connections in a thread of their own, each of which sends its requests at 1 KiB/s and reads the replies.
-/// Dropping it closes them.
+/// Persistent HTTP connections in a separate thread, each of which sends requests at 1 KiB/s and reads the replies.
+/// Dropping this closes the connections.
 #[derive(Debug)]
 pub struct SlowClients {
     state: Arc<State>,
@@ -39,14 +39,14 @@ struct State {
 }
 
 impl SlowClients {
-    /// Requests that one client sends each second.
+    /// Number of requests that one client sends each second.
     pub const REQUESTS_PER_S: f64 = PIECES_PER_S as f64 / PIECES as f64;
 
-    /// The time in which each sends its first request, whenever it begins.
+    /// The time in which every client sends its first request, whenever it begins.
     pub const FIRST_REQUESTS: Duration =
         Duration::from_millis(2_000 * PIECES as u64 / PIECES_PER_S as u64);
 
-    /// Connects `count` clients, and starts their thread, on this CPU if one is given.
+    /// Connects `count` clients, and starts their thread, pinned to `cpu` if given.
     ///
     /// # Errors
     /// `Failed` if a connection is not established.
@@ -56,14 +56,14 @@ impl SlowClients {
             let stream = TcpStream::connect_timeout(&to, CONNECT_WITHIN)?;
             stream.set_nonblocking(true)?;
             stream.set_nodelay(true)?;
-            // They begin at different times, so that their replies do not come all at once.
+            // The clients begin at different times, so that their replies are spread.
             Ok(Client { stream: Some(stream), sent: 0, rests: nth % PIECES })
         };
         let clients = (0..count).map(connect).collect::<Result<Vec<_>, _>>().map_err(of)?;
         let state = Arc::new(State::default());
         let served = Arc::clone(&state);
         let run = move || {
-            // If the thread cannot be pinned, it runs on any CPU.
+            // Where the thread cannot be pinned, it runs on any CPU.
             let _ = cpu.map(pin_thread);
             send_slowly(clients, &served);
         };
@@ -71,7 +71,7 @@ impl SlowClients {
         Ok(Self { state, count, thread: Some(thread) })
     }
 
-    /// Waits until each has had the time to send a whole request: a server that reads it is occupied by then.
+    /// Waits for the time in which each client sends a whole request: then a server that reads requests is occupied.
     pub fn wait_for_first_requests(&self) {
         std::thread::sleep(Self::FIRST_REQUESTS);
     }
@@ -81,12 +81,12 @@ impl SlowClients {
         self.count
     }
 
-    /// Replies received so far by all of them.
+    /// Number of replies that all clients have received so far.
     pub fn replies(&self) -> u64 {
         self.state.received.load(Ordering::Relaxed) / UNAVAILABLE.len() as u64
     }
 
-    /// Connections that the server has closed.
+    /// Number of connections that the server has closed.
     pub fn broken(&self) -> u64 {
         self.state.broken.load(Ordering::Relaxed)
     }
@@ -103,13 +103,13 @@ impl Drop for SlowClients {
 
 struct Client {
     stream: Option<TcpStream>,
-    /// Bytes of the current request that were sent.
+    /// Number of bytes of the current request that were sent.
     sent: usize,
-    /// Turns left before it begins.
+    /// Number of turns left before the client begins.
     rests: usize,
 }
 
-/// A request of as many bytes as its pieces have.
+/// A request of as many bytes as all its pieces.
 fn request() -> Vec<u8> {
     let (start, end) = ("GET / HTTP/1.1\r\nHost: slow\r\nX-Fill: ", "\r\n\r\n");
     let fill = PIECE * PIECES - start.len() - end.len();
@@ -138,13 +138,13 @@ fn send_slowly(mut clients: Vec<Client>, state: &State) {
             }
         }
         next += between;
-        // After a delay the pace continues; what was not sent meanwhile is not made up for.
+        // After a delay the rate is kept, and missed pieces are not made up for.
         next = next.max(Instant::now());
         std::thread::sleep(next.saturating_duration_since(Instant::now()).max(between / 4));
     }
 }
 
-/// Sends the next piece, and reads what has arrived.
+/// Sends the next piece, and reads arrived replies.
 fn exchange(
     stream: &mut TcpStream,
     sent: &mut usize,

@@ -1,4 +1,4 @@
-//! The result of one step of load.
+//! The result of a step of load.
 
 use std::fmt;
 use std::io;
@@ -9,55 +9,56 @@ use strum::{IntoStaticStr, VariantArray};
 
 /// Maximum recorded latency, in ns: ten minutes.
 const LONGEST: u64 = 600_000_000_000;
-/// The share of the time from which on a thread counts as saturated.
+/// Minimum busy share of a saturated thread.
 const SATURATED: f64 = 0.95;
 
-/// The result of one step: a number of connections, or a rate of requests, for a time.
+/// The result of a step: a number of connections, or a rate of requests, for a time.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Requested number of connections; in an open loop the maximum.
+    /// Requested number of connections; in an open loop the maximum number.
     pub concurrency: usize,
     /// Requested rate of an open loop, per second.
     pub rate: Option<f64>,
-    /// Connections that were open at the end: fewer than requested after a shortage of descriptors or ports, or if the
-    /// server refuses them. In an open loop, as many as were needed.
+    /// Number of open connections at the end: fewer than requested after a shortage of descriptors or ports, or if the
+    /// server refuses them; in an open loop as many as were needed.
     pub open: usize,
-    /// The counted time. The time before, while connections are opened and the load settles, is in none of the figures.
+    /// Counted time. No figure includes the time before, in which connections are opened and the load settles.
     pub elapsed: Duration,
-    /// Requests scheduled in that time, in an open loop; otherwise 0. Each has a reply, an error, or is unfinished.
+    /// Number of requests scheduled in the counted time of an open loop; 0 for a closed loop. Each has a reply, an error,
+    /// or is unfinished.
     pub planned: u64,
-    /// Connections established in that time.
+    /// Number of connections established in the counted time.
     pub connections: u64,
-    /// Complete and correct replies in that time.
+    /// Number of complete and correct replies in the counted time.
     pub replies: u64,
     /// Times in ns from connect(2) until the connection was established.
     pub connect: Histogram<u64>,
     /// Times in ns until the reply was complete: since sending the request (closed loop), since connect(2) if the server
     /// sends first, or since the scheduled time (open loop).
     pub reply: Histogram<u64>,
-    /// Times in ns until the server had closed, since the same time as for `reply`.
+    /// Times in ns until the server had closed, counted from the same time as `reply`.
     pub close: Histogram<u64>,
-    /// Errors in that time.
+    /// Errors in the counted time.
     pub errors: Errors,
     /// Requests without a reply at the end.
     pub unfinished: Unfinished,
     /// Number of threads of the generator.
     pub threads: usize,
-    /// CPU time of the generator's threads; of its process where the system does not report threads.
+    /// CPU time of the generator's threads, or of its process where the system does not report threads.
     pub cpu: Option<Duration>,
     /// CPU time of the server and its children, if [`Load::server`](crate::Load::server) is set or
     /// [`Generator::step_watched`](crate::Generator::step_watched) measures it.
     pub server_cpu: Option<Duration>,
-    /// Whether the server had no other CPU than the generator's.
+    /// Whether the generator's CPU was the server's only one.
     pub shares_cpu: bool,
-    /// The number of CPUs that the server can use at the same time.
+    /// Number of CPUs that the server can use at the same time.
     pub server_cpus: usize,
-    /// How long the generator's threads waited for events, together. In the rest of the time they were busy, or preempted
-    /// by other programs.
+    /// Time that the generator's threads waited for events, summed. In the rest of the time they were busy, or preempted by
+    /// other programs.
     pub waiting: Duration,
 }
 
-/// Why an exchange failed.
+/// The reason why an exchange failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ErrorKind {
@@ -80,12 +81,12 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Its name in documents, such as `wrong-reply`.
+    /// Name in documents, such as `wrong-reply`.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Whether it is a shortage of this machine, not a failure of the server.
+    /// Whether the error is a shortage of this machine, not a failure of the server.
     pub fn is_shortage(self) -> bool {
         matches!(self, Self::NoPort | Self::NoDescriptor)
     }
@@ -111,7 +112,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// The number of errors, by kind.
+/// Numbers of errors, by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Errors {
     counts: [u64; ErrorKind::VARIANTS.len()],
@@ -127,7 +128,7 @@ impl Errors {
         self.counts[kind as usize]
     }
 
-    /// The numbers of errors of the kinds that occurred, as `3 timed out`.
+    /// The numbers of errors of the kinds that occurred, such as `3 timed out`.
     pub fn in_words(&self) -> Vec<String> {
         let counts = ErrorKind::VARIANTS.iter().map(|&kind| (kind, self.count(kind)));
         counts.filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{n} {kind}")).collect()
@@ -152,10 +153,10 @@ impl Errors {
 /// Requests without a reply at the end of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Exchanges in progress; in an open loop those that were scheduled in the counted time, and requests that were due
-    /// and had no connection yet.
+    /// Number of exchanges in progress; in an open loop those scheduled in the counted time, and due requests without a
+    /// connection.
     pub count: u64,
-    /// How long the oldest one had waited, whenever it was scheduled.
+    /// Age of the oldest one, whenever it was scheduled.
     pub oldest: Duration,
 }
 
@@ -184,34 +185,34 @@ impl Step {
         }
     }
 
-    /// Exchanges that have ended: with a reply, or with an error.
+    /// Number of exchanges that have ended, with a reply or an error.
     pub(crate) fn ended(&self) -> u64 {
         self.replies + self.errors.total()
     }
 
-    /// Replies a second.
+    /// Number of replies per second.
     pub fn replies_per_s(&self) -> f64 {
         self.replies as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Connections a second.
+    /// Number of connections per second.
     pub fn connections_per_s(&self) -> f64 {
         self.connections as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// The share of the time that the generator was busy or preempted: at 1 it could not have sent more.
+    /// The share of the time that the generator was busy or preempted; at 1 it could not have sent more.
     pub fn generator_busy(&self) -> f64 {
         1.0 - (self.share(self.waiting) / self.threads as f64).min(1.0)
     }
 
-    /// The share of the time that the generator was preempted by other programs, at least: it did not wait and used no
-    /// CPU time. Its latencies are too long by that. `None` if its CPU time is unknown.
+    /// A lower bound of the share of the time that the generator was preempted: it neither waited nor used CPU time. This
+    /// prolongs its latencies. `None` if its CPU time is unknown.
     pub fn generator_held_up(&self) -> Option<f64> {
         let ran = self.share(self.cpu?) / self.threads as f64;
         Some((self.generator_busy() - ran).max(0.0))
     }
 
-    /// The results of the threads of one generator in the same counted time as one.
+    /// Merges the results of a generator's threads in the same counted time.
     pub(crate) fn merged(steps: Vec<Self>) -> Option<Self> {
         let threads = steps.len();
         let mut steps = steps.into_iter();
@@ -247,14 +248,14 @@ impl Step {
         time.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Whether the generator was the bottleneck: it was busy for 95 % of the time or more, and the server was not.
-    /// The figures are then the generator's, not the server's.
+    /// Whether the generator was the bottleneck: it was busy for 95 % of the time or more, and the server was not. The
+    /// figures are then lower bounds.
     pub fn client_saturated(&self) -> bool {
         self.generator_busy() >= SATURATED && !self.server_busy()
     }
 
-    /// Whether the server had no CPU time left: it used 95 % of its CPUs or more; where its only CPU is the generator's,
-    /// the two together did. A server of which nothing is known is taken to have had time left.
+    /// Whether the server had no CPU time left: it used 95 % of its CPUs or more; on the generator's CPU, both together
+    /// did. A server of unknown CPU time counts as having had time left.
     pub fn server_busy(&self) -> bool {
         let beside = self.cpu.filter(|_| self.shares_cpu).unwrap_or_default();
         let full = SATURATED * self.server_cpus as f64;
@@ -284,7 +285,7 @@ mod tests {
         assert!(step(20, Some(second / 2)).client_saturated());
         assert!(!step(20, Some(second)).client_saturated());
         assert!(!step(100, None).client_saturated());
-        // On one CPU each has what the other leaves.
+        // On a shared CPU each has the time that the other leaves.
         let half = Step { cpu: Some(second / 2), ..step(0, Some(second / 2)) };
         assert!(half.client_saturated());
         assert!(!Step { shares_cpu: true, ..half }.client_saturated());

@@ -1,29 +1,29 @@
-//! The judgement of received bytes.
+//! Judgements of received bytes.
 
-/// Bytes of a wrong reply that are shown in an error.
+/// Maximum number of bytes of a wrong reply that an error shows.
 const SHOWN: usize = 60;
 
-/// The current exchange of a connection, and how much of its reply was received.
+/// The current exchange of a connection, and the received part of its reply.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Number of the exchange: its contents depend on it.
+    /// Number of the exchange, on which its contents depend.
     pub serial: u32,
-    /// Whether the server closes the connection after it.
+    /// Whether the server closes the connection after the exchange.
     pub last: bool,
-    /// Bytes of the reply that were received and correct.
+    /// Number of received and correct bytes of the reply.
     pub got: u32,
     /// The part of an external server's reply that was received.
     pub partial: Vec<u8>,
 }
 
-/// The judgement of received bytes.
+/// A judgement of received bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Correct so far.
+    /// The reply is correct so far.
     More,
-    /// The reply is complete and correct; `closes`: the server closes the connection now.
+    /// The reply is complete and correct. `closes`: the server closes the connection now.
     Whole { closes: bool },
-    /// The reply is wrong, and how.
+    /// The reply is wrong, for this reason.
     Wrong(String),
 }
 

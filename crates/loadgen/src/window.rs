@@ -1,27 +1,27 @@
-//! How long a step is counted.
+//! Time windows in which a step is counted.
 
 use std::time::Duration;
 
-/// Before the counted time of a step its load is on for a tenth of that time, at most this.
+/// Maximum settling time before the counted time of a step; it is a tenth of the counted time if that is less.
 const SETTLING_AT_MOST: Duration = Duration::from_millis(500);
 
-/// How long a step is counted: for a time, and then until each connection was served several times on average.
+/// The window in which a step is counted: a time, and then until each connection was served several times on average.
 ///
-/// With many connections one *service round*, in which as many exchanges end as there are connections, can take
-/// longer than any time fixed beforehand. Replies that come within less than a service round are those of the
-/// connections that happened to be served first; percentiles need several.
+/// With many connections one *service round*, in which as many exchanges end as there are connections, can take longer than
+/// any fixed time. Replies within less than a service round are those of the connections that were served first;
+/// percentiles need several rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// At least for so long,
+    /// Minimum time.
     pub at_least: Duration,
-    /// and until the number of exchanges that have ended is this many times the number of connections,
+    /// Minimum number of ended exchanges, as a multiple of the number of connections.
     pub service_rounds: u32,
-    /// but for no longer than this.
+    /// Maximum time, also without enough exchanges.
     pub at_most: Duration,
 }
 
 impl Window {
-    /// So many times as long.
+    /// The window, `times` times as long.
     pub fn times(self, times: u32) -> Self {
         Self {
             at_least: self.at_least * times,
@@ -35,8 +35,8 @@ impl Window {
         Self { at_least: time, service_rounds: 0, at_most: time }
     }
 
-    /// What comes uncounted before it, so that the counted exchanges have begun under the full load: a tenth of the
-    /// time, and one service round where several are counted.
+    /// The uncounted window before this one, so that counted exchanges begin under the full load: a tenth of the time, and
+    /// one service round where several are counted.
     pub(crate) fn settling(self) -> Self {
         let at_least = (self.at_least / 10).min(SETTLING_AT_MOST);
         let service_rounds = self.service_rounds.min(1);

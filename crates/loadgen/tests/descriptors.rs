@@ -1,6 +1,6 @@
-//! The generator with few descriptors, and with ten thousand connections.
+//! Tests of the generator with few descriptors, and with ten thousand connections.
 //!
-//! Both need child processes with other limits, which execute this program: hence no default test harness.
+//! Both need child processes with other limits, which execute this program, so there is no default test harness.
 
 #[cfg(unix)]
 mod support;
@@ -43,9 +43,9 @@ mod tests {
 
     use crate::support::echoing;
 
-    /// The argument with which this program runs a part of a test.
+    /// The argument with which this program is a client with few descriptors.
     pub const FEW: &str = "part-with-few-descriptors";
-    /// Another part.
+    /// The argument with which this program is an echo server.
     pub const SERVER: &str = "part-echo-server";
 
     pub const ALL: [(&str, fn()); 2] = [
@@ -58,8 +58,8 @@ mod tests {
         Load { timeout: Duration::from_secs(20), ..Load::new(to, protocol) }
     }
 
-    /// Starts a part in a child process with a limit of descriptors; its standard input is open until the result is
-    /// dropped.
+    /// Starts a part of a test in a child process with a limit of descriptors; its standard input is open until the result
+    /// is dropped.
     fn start(part: &str, descriptors: u64) -> Child {
         let program = std::env::current_exe().expect("this program");
         let script = format!("ulimit -n {descriptors} && exec \"$0\" {part}");
@@ -75,7 +75,7 @@ mod tests {
 
     pub fn with_few_descriptors() {
         let to = echoing(Arc::default());
-        // Half of them are the server's, which may have none left to accept with.
+        // Half of the descriptors are the server's, which may have none left to accept with.
         let scarce = Load { timeout: Duration::from_secs(1), ..load(to) };
         let mut generator = Generator::new(scarce).expect("a generator");
         let step = generator.step(100, Duration::from_millis(300)).expect("a step");
@@ -99,7 +99,7 @@ mod tests {
         let to = ([127, 0, 0, 1], port.expect("the server's port")).into();
         let mut generator = Generator::new(load(to)).expect("a generator");
         let held = generator.hold(MANY).expect("held");
-        // Beside other tests one of so many was reset while it was being established, and made again.
+        // When other tests ran, one of so many connections was reset while it was being established, and made again.
         let resets = held.errors.count(ErrorKind::Reset);
         assert_eq!((held.open, held.errors.total()), (MANY, resets), "{held:?}");
         assert!(resets <= MANY as u64 / 1_000, "{held:?}");

@@ -1,4 +1,4 @@
-//! The generator against correct and faulty servers.
+//! Tests of the generator against correct and faulty servers.
 
 mod support;
 
@@ -29,7 +29,7 @@ fn step(load: Load, concurrency: usize) -> Step {
     Generator::new(load).and_then(|mut it| it.step(concurrency, SHORT)).expect("a step")
 }
 
-/// Asserts that errors of this kind occurred, and no others.
+/// Asserts that errors of `kind` occurred, and no others.
 #[track_caller]
 fn only(step: &Step, kind: ErrorKind) {
     assert!(step.errors.count(kind) > 0, "{step:?}");
@@ -55,7 +55,7 @@ fn each_correct_reply_is_counted_once() {
     assert!(step.elapsed >= SHORT && step.waiting <= step.elapsed);
 }
 
-/// Three threads, two of them on the same CPU.
+/// A generator of three threads, two of them on the same CPU.
 fn threads(load: &Load) -> Generators {
     let cpu = Some(platform::cpu::allowed()[0]);
     Generators::new(load, &[cpu, None, cpu]).expect("a generator")
@@ -78,7 +78,7 @@ fn several_threads_share_one_load() {
     assert_eq!((step.errors.total(), accepted.load(Ordering::Relaxed)), (0, 10));
     assert!(step.replies >= 20 && step.reply.len() == step.replies, "{step:?}");
     assert!(step.waiting <= step.elapsed * 3);
-    // Fewer connections than threads: one thread each, and the others wait for none.
+    // Two connections for three threads: one thread has none, and the others do not wait for it.
     let step = generators.step_watched(2, window, &mut || None).expect("a step");
     assert_eq!((step.threads, step.open), (2, 2));
 }
@@ -116,7 +116,7 @@ fn each_request_of_an_open_loop_has_one_outcome() {
         assert!(step.planned > 300, "{step:?}");
         assert_eq!(step.planned, step.replies + step.errors.total(), "{:?}", step.errors);
         assert_eq!((step.unfinished.count, step.reply.len()), (0, step.replies));
-        // Without waiting for all, those without an outcome are counted.
+        // A step that does not wait for all requests counts those without a result.
         let step = Generator::new(load).and_then(|mut it| it.rate(2_000.0, most, SHORT));
         let step = step.expect("a step");
         let counted = step.replies + step.errors.total() + step.unfinished.count;
@@ -124,7 +124,7 @@ fn each_request_of_an_open_loop_has_one_outcome() {
     }
 }
 
-/// Serves one connection after the other, each for a millisecond at least.
+/// Serves one connection after the other, each for at least a millisecond.
 fn slow_server() -> std::net::SocketAddr {
     serving(|mut stream| {
         std::thread::sleep(Duration::from_millis(1));
@@ -143,7 +143,7 @@ fn a_window_lasts_until_all_connections_were_served_several_times() {
     };
     let step = generator.step_watched(50, window, &mut || None).expect("a step");
     assert!(step.replies >= 4 * 50 && step.elapsed >= Duration::from_millis(200), "{step:?}");
-    // It ends even if few are answered.
+    // The step ends at its maximum time even if few are answered.
     let window = Window { service_rounds: u32::MAX, at_most: Duration::from_millis(50), ..window };
     let step = generator.step_watched(50, window, &mut || None).expect("a step that ends");
     assert!(step.elapsed >= Duration::from_millis(50), "{step:?}");
@@ -172,7 +172,7 @@ fn connections_persist_from_step_to_step() {
         assert_eq!(step.errors.total(), 0, "{:?}", step.errors);
         assert!(step.replies > 0 && step.open == concurrency, "{step:?}");
     }
-    // Eight, and five that were reopened after three.
+    // The server accepted eight connections, and five that were reopened after three exchanges.
     assert_eq!(accepted.load(Ordering::Relaxed), 13);
     let step = generator.rate(200.0, 4, SHORT).expect("an open loop");
     assert!(step.replies > 0 && step.errors.total() == 0, "{step:?}");
@@ -269,7 +269,7 @@ fn a_server_that_sends_surplus_data_at_once_or_later() {
 
 #[test]
 fn a_server_that_confuses_clients() {
-    // It answers each request with the previous one.
+    // The server answers each request with the previous one.
     let to = answering({
         let before = Arc::new(std::sync::Mutex::new([0; 64]));
         move |stream| {
@@ -299,7 +299,7 @@ fn a_server_that_never_answers() {
         let step = step(silent, 3);
         only(&step, ErrorKind::TimedOut);
     }
-    // Requests that wait at the end are reported with their age.
+    // The step reports requests that wait at the end, with their age.
     let step = step(load(to, "http"), 0);
     assert_eq!(step.unfinished.count, 0);
     let mut generator =
@@ -350,8 +350,8 @@ fn an_open_loop_shows_a_stall_in_all_requests_scheduled_meanwhile() {
     let mut generator = Generator::new(load(stalling(stall), "http")).expect("a generator");
     let step = generator.rate(500.0, 2, Duration::from_secs(2)).expect("a step");
     assert_eq!(step.errors.total(), 0, "{:?}", step.errors);
-    // 200 were scheduled meanwhile, each 2 ms later than the one before: 100 of them wait for 200 ms or more,
-    // of about 1000. In a closed loop two would.
+    // During the stall 200 of about 1000 requests were scheduled, each 2 ms later than the one before, so that 100 wait for
+    // 200 ms or more. In a closed loop two would.
     let long = step.reply.count_between(200_000_000, u64::MAX);
     assert!(long >= 90, "{long} of {}", step.reply.len());
     assert!(step.reply.value_at_percentile(99.0) >= 200_000_000);

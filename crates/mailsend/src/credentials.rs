@@ -10,10 +10,10 @@ use thiserror::Error;
 
 /// The environment variable with `user:password`.
 pub const VARIABLE: &str = "OSCOST_MAIL_AUTH";
-/// Largest credentials file, in bytes: user, colon, password and a line end.
+/// Maximum size of the credentials file, in bytes: user, colon, password and a line end.
 const FILE_AT_MOST: u64 = 2 * EACH_AT_MOST as u64 + 3;
 
-/// Why there are no credentials. Never contains what was read.
+/// The reason why there are no credentials. It never contains the text that was read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AuthError {
@@ -22,7 +22,7 @@ pub enum AuthError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// Other users can read the file.
@@ -34,12 +34,12 @@ pub enum AuthError {
         /// The file.
         path: PathBuf,
     },
-    /// What was found is not user and password.
+    /// The text is not a user and a password.
     #[error("{source_name}: {cause}; it must be user:password")]
     Wrong {
         /// The file or the variable.
         source_name: String,
-        /// What is wrong with it.
+        /// What is wrong with the text.
         cause: &'static str,
     },
 }
@@ -67,7 +67,7 @@ pub fn from_file(path: &Path) -> Result<Credentials, AuthError> {
 ///
 /// # Errors
 ///
-/// If it is malformed.
+/// If the variable is malformed.
 pub fn from_environment() -> Result<Option<Credentials>, AuthError> {
     from_variable(std::env::var_os(VARIABLE))
 }
@@ -79,7 +79,7 @@ fn from_variable(value: Option<OsString>) -> Result<Option<Credentials>, AuthErr
     Credentials::parse(value.as_bytes()).map(Some).map_err(wrong)
 }
 
-/// Whether users can read it that are neither the owner nor in the file's group.
+/// Whether users other than the owner and the file's group can read the file.
 #[cfg(unix)]
 fn is_readable_by_all(file: &File) -> std::io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
@@ -87,7 +87,7 @@ fn is_readable_by_all(file: &File) -> std::io::Result<bool> {
     Ok(file.metadata()?.mode() & READ_BY_OTHERS != 0)
 }
 
-/// Unknown without reading access control lists, which are inherited: users' own folders are private by default.
+/// Returns false: access control lists are inherited, and users' own folders are private by default.
 #[cfg(not(unix))]
 fn is_readable_by_all(_file: &File) -> std::io::Result<bool> {
     Ok(false)

@@ -13,16 +13,16 @@ use crate::options::DeliveryOptions;
 use crate::stats::TransportStats;
 use crate::tally::{Count, Summary};
 
-/// How far a delivery has come.
+/// Progress of a delivery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Recipients with a final result.
     pub count: Count,
-    /// All recipients.
+    /// Number of all recipients.
     pub of: usize,
-    /// Open connections.
+    /// Number of open connections.
     pub open: usize,
-    /// Recipients that wait to be retried.
+    /// Number of recipients that wait to be retried.
     pub waiting: usize,
 }
 
@@ -32,15 +32,15 @@ pub struct Progress {
 pub struct Delivery<'a> {
     options: &'a DeliveryOptions,
     dispatcher: Mutex<Dispatcher>,
-    /// Notified when another thread may have something to do.
+    /// Notified when another thread may have work to do.
     changed: Condvar,
     signals: Arc<Signals>,
     has_begun: AtomicBool,
 }
 
 impl<'a> Delivery<'a> {
-    /// Prepares a delivery. A journal with a history continues the delivery it describes; without a journal no results
-    /// are recorded. `signals` may have been given to the router before.
+    /// Prepares a delivery. A journal with a history resumes its delivery; without a journal no results are recorded.
+    /// `signals` may have been given to the router before.
     ///
     /// # Errors
     /// If the journal cannot be read or written.
@@ -68,7 +68,7 @@ impl<'a> Delivery<'a> {
         self.has_begun.store(true, Ordering::SeqCst);
     }
 
-    /// How far it has come.
+    /// The current progress.
     pub fn progress(&self) -> Progress {
         let dispatcher = self.dispatcher();
         Progress {
@@ -83,7 +83,7 @@ impl<'a> Delivery<'a> {
         self.options
     }
 
-    /// The results, with what the transport counted.
+    /// The results, with the transport's statistics.
     pub(crate) fn summary(&self, stats: TransportStats) -> Result<Summary, SendError> {
         let mut dispatcher = self.dispatcher();
         dispatcher.commit()?;
@@ -95,7 +95,7 @@ impl<'a> Delivery<'a> {
         self.signals.register(waker);
     }
 
-    /// Whether no more transactions are to begin.
+    /// Whether the delivery begins no more transactions.
     pub(crate) fn is_stopped(&self) -> bool {
         self.signals.is_stopped()
     }
@@ -119,7 +119,7 @@ impl<'a> Delivery<'a> {
         committed.map(|()| response)
     }
 
-    /// Waits until there may be work, at most this long.
+    /// Waits until there may be work, for at most `at_most`.
     pub(crate) fn wait(&self, at_most: Duration) {
         let _ = self.changed.wait_timeout(self.dispatcher(), at_most);
     }

@@ -1,4 +1,4 @@
-//! Why a delivery cannot continue.
+//! Errors that end a delivery.
 
 use std::io;
 
@@ -6,10 +6,10 @@ use thiserror::Error;
 
 use crate::journal::JournalError;
 
-/// Why a delivery could not continue. Recipients delivered before remain delivered.
+/// The reason why a delivery could not continue. Recipients delivered before remain delivered.
 #[derive(Debug, Error)]
 pub enum SendError {
-    /// The journal cannot be read or written: what was delivered could not be recorded.
+    /// The journal cannot be read or written, so that deliveries could not be recorded.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The list can no longer be read.

@@ -1,5 +1,5 @@
-//! The journal: the results of each recipient, recorded as they happen, so that a killed delivery can be resumed. It is
-//! a SQLite database with one row per event.
+//! The journal records the results of each recipient at once, so that a killed delivery can be resumed. It is a SQLite
+//! database with one row per event.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,23 +8,23 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use strum::FromRepr;
 use thiserror::Error;
 
-/// The version of the database's layout; others are not read.
+/// The version of the database's layout; other versions are not read.
 const SCHEMA: &str = "1";
-/// Pages of the write-ahead log at a checkpoint: each checkpoint waits for the disk.
+/// Number of pages of the write-ahead log at which SQLite makes a checkpoint, which waits for the disk.
 const LOG_PAGES: u32 = 10_000;
-/// How long to wait for another process that still has the journal open.
+/// Maximum wait for another process that still has the journal open.
 const FREE_WITHIN: Duration = Duration::from_secs(2);
 
-/// What identifies a delivery. A resumed delivery must have the same values.
+/// The identity of a delivery. A resumed delivery must have the same values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     /// The list's fingerprint.
     pub list: String,
     /// The message's fingerprint, with all options that change it.
     pub message: String,
-    /// The return path as it was given.
+    /// The return path as the user gave it.
     pub from: String,
-    /// Test mode, in which no message is sent.
+    /// Whether this is test mode, in which no message is sent.
     pub dry: bool,
 }
 
@@ -32,13 +32,13 @@ pub struct About {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromRepr)]
 #[repr(u8)]
 pub enum EventKind {
-    /// The message is about to be sent. If this is the last event, it is unknown whether it was sent.
+    /// The message is about to be sent. If this is the last event, it is unknown whether the message was sent.
     Sending = 0,
-    /// A server has accepted it.
+    /// A server has accepted the message.
     Delivered = 1,
-    /// A temporary failure: it is retried.
+    /// A temporary failure; the recipient is retried.
     Deferred = 2,
-    /// A server may have accepted it: it is retried, and may be delivered twice.
+    /// A server may have accepted the message; the recipient is retried, and may get it twice.
     Uncertain = 3,
     /// A permanent failure.
     Failed = 4,
@@ -47,7 +47,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Whether it is the last event of a recipient.
+    /// Whether this is the last event of a recipient.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Delivered | Self::Failed | Self::GivenUp)
     }
@@ -56,15 +56,15 @@ impl EventKind {
 /// An event of a recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number in the list.
+    /// Number of the recipient in the list.
     pub recipient: u32,
-    /// What happened.
+    /// Kind of the event.
     pub kind: EventKind,
     /// The server's reply, or the sender's own reason.
     pub why: String,
 }
 
-/// Why a journal cannot be used.
+/// The reason why a journal cannot be used.
 #[derive(Debug, Error)]
 pub enum JournalError {
     /// The file exists.
@@ -75,13 +75,13 @@ pub enum JournalError {
     /// There is no journal to resume.
     #[error("the journal {0} does not exist: omit --resume to start a new delivery")]
     Missing(PathBuf),
-    /// It is not a journal, or damaged.
+    /// The file is not a journal, or is damaged.
     #[error("{0} is not the journal of a delivery: {1}")]
     NotOne(PathBuf, String),
-    /// It belongs to another delivery.
+    /// The journal belongs to another delivery.
     #[error("{0} is the journal of another delivery: {1}")]
     Another(PathBuf, String),
-    /// Another process has it open.
+    /// Another process has the journal open.
     #[error("{0} is in use: is the same delivery still running?")]
     InUse(PathBuf),
     /// Writing failed.
@@ -105,7 +105,7 @@ impl Journal {
     /// # Errors
     /// If the file exists, or cannot be written.
     pub fn create(path: &Path, about: &About, run: &str) -> Result<Self, JournalError> {
-        // Fails if another process has created it.
+        // Creation fails if another process has created the file.
         match std::fs::File::create_new(path) {
             Ok(_) => {}
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && !path.is_dir() => {
@@ -135,7 +135,7 @@ impl Journal {
         };
         let unwritable = |e: rusqlite::Error| JournalError::Unwritable(path.into(), e.to_string());
         let database = begin().map_err(unwritable).inspect_err(|_| {
-            // An incomplete journal would prevent the next attempt.
+            // An incomplete file would prevent the next attempt.
             let _ = std::fs::remove_file(path);
         })?;
         Ok(Self { path: path.into(), database, run: run.into(), pending: Vec::new() })
@@ -144,7 +144,7 @@ impl Journal {
     /// Opens a journal to resume its delivery.
     ///
     /// # Errors
-    /// If it does not exist, belongs to another delivery, or is in use.
+    /// If the journal does not exist, belongs to another delivery, or is in use.
     pub fn resume(path: &Path, about: &About) -> Result<Self, JournalError> {
         if !path.is_file() {
             return Err(JournalError::Missing(path.to_owned()));
@@ -174,15 +174,15 @@ impl Journal {
         Ok(Self { path: path.into(), database, run, pending: Vec::new() })
     }
 
-    /// The identifier of the delivery, the same whenever it is resumed.
+    /// The identifier of the delivery, which a resumed delivery keeps.
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// All events so far, in order.
+    /// Calls `each` for all events so far, in order.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the journal cannot be read.
     pub fn history(&self, mut each: impl FnMut(Entry)) -> Result<(), JournalError> {
         let not_one = |e: rusqlite::Error| JournalError::NotOne(self.path.clone(), e.to_string());
         let query = "SELECT recipient, what, why FROM event ORDER BY number";
@@ -205,11 +205,11 @@ impl Journal {
         self.pending.push(Entry { recipient, kind, why: why.to_owned() });
     }
 
-    /// Writes the recorded events in one transaction. They survive the end of this process, but a crash of the machine
-    /// only once the system has written them to disk.
+    /// Writes the recorded events in one transaction. They survive the end of this process at once, and a crash of the
+    /// machine when the system has written them to disk.
     ///
     /// # Errors
-    /// If they cannot be written; then none of them is.
+    /// If the events cannot be written; none of them is written then.
     pub fn commit(&mut self) -> Result<(), JournalError> {
         if self.pending.is_empty() {
             return Ok(());
@@ -233,14 +233,14 @@ impl Journal {
     }
 }
 
-/// The default path of a delivery's journal: beside the list.
+/// The default path of a delivery's journal, beside the list.
 pub fn journal_beside(list: &Path) -> PathBuf {
     let mut name = list.as_os_str().to_owned();
     name.push(".journal");
     name.into()
 }
 
-/// The values that are compared, by name.
+/// The values of `about` that are compared, by name.
 fn known(about: &About) -> [(&str, &str); 4] {
     [
         ("list", &about.list),
@@ -263,12 +263,12 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(path, flags)?;
     database.busy_timeout(FREE_WITHIN)?;
-    // Before the first access: with one process the log needs no shared memory.
+    // The mode is set before the first access: with one process the log needs no shared memory.
     database.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     database.pragma_update(None, "journal_mode", "WAL")?;
     database.pragma_update(None, "synchronous", "NORMAL")?;
     database.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
-    // Takes the lock now, not at the first write.
+    // The statement takes the lock now, not at the first write.
     database.execute_batch("BEGIN IMMEDIATE; COMMIT")?;
     Ok(database)
 }

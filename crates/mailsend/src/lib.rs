@@ -1,7 +1,7 @@
 //! Delivers a message to a long list of recipients over SMTP, with thousands of connections at a time.
 //!
-//! [`list`], [`message`] and [`route`] define the recipients, the message and the servers. [`queue`] decides what is
-//! sent next, [`journal`] records the results. All transports (event loops, threads, processes) go through one
+//! [`list`], [`message`] and [`route`] define the recipients, the message and the servers. [`queue`] decides which
+//! recipients are next, [`journal`] records the results. All transports (event loops, threads, processes) go through one
 //! dispatcher, one request at a time: see [`Delivery`] and [`deliver`].
 
 pub mod credentials;

@@ -13,14 +13,14 @@ use crate::queue::{Limits, Retry};
 use crate::route::Router;
 use crate::tls::ClientTls;
 
-/// How connections are served.
+/// The way in which connections are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// By this number of event loops, each in a thread of its own, with this polling interface.
+    /// A number of event loops, each in its own thread, with a polling interface.
     Loops(usize, PollBackend),
-    /// By a thread for each connection, with blocking calls.
+    /// A thread for each connection, with blocking calls.
     Threads,
-    /// By a process for each connection, with blocking calls.
+    /// A process for each connection, with blocking calls.
     Processes,
 }
 
@@ -39,11 +39,11 @@ pub struct DeliveryOptions {
     pub signer: Option<Signer>,
     /// The return path; `None` for a message that must not be returned.
     pub from: Option<Address>,
-    /// Each recipient gets a return path of its own that names the recipient (VERP).
+    /// Whether each recipient gets a separate return path that names the recipient (VERP).
     pub verp: bool,
     /// Finds the servers of a domain.
     pub router: Router,
-    /// All recipients go to the same servers, whatever their domain: to a relay.
+    /// Whether all recipients go to the same servers, a relay, whatever their domain.
     pub is_relayed: bool,
     /// The settings of SMTP sessions.
     pub session: SessionOptions,
@@ -53,27 +53,27 @@ pub struct DeliveryOptions {
     pub limits: Limits,
     /// Maximum number of transactions over one connection.
     pub per_connection: u32,
-    /// When deferred recipients are retried.
+    /// The times at which deferred recipients are retried.
     pub retry: Retry,
-    /// Longest time to wait for a server's reply, where RFC 5321 allows more.
+    /// Maximum wait for a server's reply, where RFC 5321 allows more.
     pub timeout: Duration,
     /// Local addresses to connect from, in turn; the system chooses if there are none.
     pub sources: Vec<IpAddr>,
-    /// How connections are served.
+    /// The transport.
     pub transport: Transport,
-    /// The delivery stops after this time, complete or not; for measurements.
+    /// The time after which the delivery stops, complete or not; for measurements.
     pub time: Option<Duration>,
 }
 
 impl DeliveryOptions {
-    /// The local address for connection number `made` to `to`.
+    /// The local address for the connection with the number `made` to `to`.
     pub(crate) fn source(&self, made: usize, to: SocketAddr) -> Option<IpAddr> {
         source(&self.sources, made, to)
     }
 }
 
-/// The addresses of the family of `to`, in turn. If there are only others, one of them: the connection then fails,
-/// since it must not be made from any other address.
+/// Chooses in turn among the addresses of the family of `to`. Without such an address, chooses one of the other family, so
+/// that the connection fails rather than being made from an unlisted address.
 fn source(sources: &[IpAddr], made: usize, to: SocketAddr) -> Option<IpAddr> {
     let fit = || sources.iter().filter(|source| source.is_ipv6() == to.is_ipv6());
     let nth = made.checked_rem(fit().count());

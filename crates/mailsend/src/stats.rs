@@ -1,4 +1,4 @@
-//! What transports count: connections, transactions, bytes, latencies.
+//! Statistics of transports: connections, transactions, bytes, latencies.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,32 +8,32 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use smtp::session::SmtpPhase;
 
-/// Significant digits of latencies.
+/// Number of significant digits of latencies.
 const DIGITS: u8 = 2;
-/// Longest latency recorded: an hour.
+/// Maximum recorded latency: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// What a transport has done. A child process sends it to its parent.
+/// Statistics of a transport. A child process sends them to its parent.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct TransportStats {
-    /// Connections made.
+    /// Number of connections made.
     pub connections: u64,
-    /// Connections that could not be made, or failed.
+    /// Number of connections that could not be made, or failed.
     pub failed: u64,
-    /// Transactions begun.
+    /// Number of transactions begun.
     pub transactions: u64,
-    /// Groups of commands sent, each answered before the next: round trips.
+    /// Number of groups of commands sent, each answered before the next one: round trips.
     pub groups: u64,
-    /// Bytes sent, before TLS.
+    /// Number of bytes sent, before TLS.
     pub sent: u64,
     /// Number of times a connection could not be made for lack of ports, descriptors, threads or processes.
     pub shortages: u64,
-    /// Time from sending a group of commands to its last reply, in us, by the command of that reply.
+    /// Times from sending a group of commands to its last reply, in us, by the command of that reply.
     #[serde(with = "as_counts")]
     pub latencies: BTreeMap<SmtpPhase, Histogram<u64>>,
 }
 
-/// The form in which latencies are sent: by phase, value in us and number of times.
+/// Serializes latencies: by phase, value in us and number of times.
 mod as_counts {
     use super::{BTreeMap, Deserialize, Histogram, Serialize, SmtpPhase, TransportStats};
 
@@ -70,7 +70,7 @@ impl TransportStats {
         histogram.saturating_record_n(us.clamp(1, LONGEST_US), times);
     }
 
-    /// The sum of both.
+    /// The sum of both statistics.
     pub fn plus(mut self, other: Self) -> Self {
         self.connections += other.connections;
         self.failed += other.failed;
@@ -82,7 +82,7 @@ impl TransportStats {
             match self.latencies.entry(phase) {
                 Entry::Vacant(entry) => drop(entry.insert(histogram)),
                 Entry::Occupied(mut entry) => {
-                    let _ = entry.get_mut().add(&histogram); // of the same bounds
+                    let _ = entry.get_mut().add(&histogram); // both histograms have the same bounds
                 }
             }
         }

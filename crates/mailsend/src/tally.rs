@@ -1,4 +1,4 @@
-//! Counting the results of a delivery.
+//! Counts the results of a delivery.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use strum::IntoStaticStr;
 use crate::journal::EventKind;
 use crate::stats::TransportStats;
 
-/// Maximum number of distinct replies counted; all further ones are counted as one.
+/// Maximum number of distinct replies that are counted separately; all others are counted together.
 const REPLIES_AT_MOST: usize = 1_000;
 
-/// Recipients by final result.
+/// Numbers of recipients by final result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Accepted by a server; in test mode, the recipient was accepted.
+    /// Recipients accepted by a server; in test mode, by the reply to RCPT.
     pub delivered: u32,
-    /// Deferred until the retry period ended.
+    /// Recipients deferred until the retry period ended.
     pub given_up: u32,
-    /// Permanently rejected, or undeliverable.
+    /// Recipients rejected permanently, or undeliverable.
     pub failed: u32,
 }
 
 impl Count {
-    /// The sum.
+    /// The sum of all results.
     pub fn all(self) -> u32 {
         self.delivered + self.given_up + self.failed
     }
@@ -39,7 +39,7 @@ impl Count {
     }
 }
 
-/// Results as the dispatcher counts them.
+/// Counters of results in the dispatcher.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// All recipients.
@@ -79,29 +79,29 @@ impl ReplyGroup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Ended {
-    /// As [`Count::delivered`].
+    /// See [`Count::delivered`].
     Delivered,
-    /// As [`Count::given_up`].
+    /// See [`Count::given_up`].
     #[strum(serialize = "deferred")]
     GivenUp,
-    /// As [`Count::failed`].
+    /// See [`Count::failed`].
     Failed,
 }
 
 impl Ended {
-    /// Its name in reports.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
 impl Tally {
-    /// A tally for this number of domains.
+    /// An empty tally for `domains` domains.
     pub fn new(domains: usize) -> Self {
         Self { domains: vec![Count::default(); domains], ..Self::default() }
     }
 
-    /// The replies as in [`Summary::replies`].
+    /// The replies for [`Summary::replies`].
     pub fn replies(&self) -> Vec<(Ended, String, u32)> {
         let all = self.replies.iter().map(|((end, reply), group)| {
             let text = group.exactly.as_deref().unwrap_or(reply);
@@ -112,7 +112,7 @@ impl Tally {
         all
     }
 
-    /// Counts an event of a recipient, of this domain if it has one.
+    /// Counts an event of a recipient, of `domain` if that is given.
     pub fn count(&mut self, domain: Option<usize>, kind: EventKind, why: &str) {
         let end = match kind {
             EventKind::Sending => return,
@@ -143,7 +143,7 @@ impl Tally {
     }
 }
 
-/// A reply with its details replaced by `…`: addresses, and words with digits except the codes at the beginning.
+/// A reply with details replaced by `…`: addresses, and words with digits except the codes at the beginning.
 fn without_details(reply: &str) -> String {
     let mut words = Vec::new();
     for (number, word) in reply.split_whitespace().take(24).enumerate() {
@@ -160,29 +160,30 @@ fn without_details(reply: &str) -> String {
 pub struct Summary {
     /// Recipients by final result, in this and all earlier runs of the delivery.
     pub count: Count,
-    /// Of these, recipients with a final result before this run: invalid addresses, and those in the journal.
+    /// Number of recipients with a final result before this run: invalid addresses, and those in the journal. Included in
+    /// `count`.
     pub before: u32,
-    /// Of these, invalid addresses.
+    /// Number of invalid addresses. Included in `before`.
     pub bad: u32,
-    /// Recipients without a final result.
+    /// Number of recipients without a final result.
     pub unsettled: usize,
     /// Number of times a message was sent again that a server may have accepted before.
     pub repeated: u32,
-    /// Recipients whose message was being sent when an earlier run was killed.
+    /// Number of recipients whose message was being sent when an earlier run was killed.
     pub in_flight_before: u32,
     /// Number of times a recipient was deferred.
     pub deferrals: u64,
-    /// By domain, in the order of the list's domains.
+    /// Recipients by domain and final result, in the order of the list's domains.
     pub domains: Vec<Count>,
-    /// Number of recipients by result and last reply, most frequent first. Details that differ are omitted.
+    /// Number of recipients by result and last reply, the most frequent first. Details of replies are omitted.
     pub replies: Vec<(Ended, String, u32)>,
-    /// What the transport counted.
+    /// Statistics of the transport.
     pub carried: TransportStats,
     /// Highest number of connections open at the same time.
     pub open_at_most: usize,
-    /// How long it took.
+    /// Duration of this run.
     pub took: Duration,
-    /// It was stopped before all recipients had a final result, or by its time limit.
+    /// Whether the delivery was stopped before all recipients had a final result, or had a time limit.
     pub is_stopped: bool,
 }
 

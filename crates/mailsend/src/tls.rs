@@ -1,4 +1,4 @@
-//! TLS of the sender, and the certificates it trusts.
+//! The sender's TLS, and the certificates that it trusts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use smtp::security::Security;
 use thiserror::Error;
 
-/// Number of servers whose TLS sessions are cached for resumption; some KB each.
+/// Maximum number of servers whose TLS sessions are cached for resumption; each takes some KB.
 const SESSIONS_KEPT: usize = 4_096;
 
-/// Why TLS cannot be used.
+/// The reason why TLS cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -26,10 +26,10 @@ pub enum TlsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         cause: String,
     },
-    /// It has none.
+    /// The file has no certificate.
     #[error(
         "{} has no certificate; it must have at least one in PEM, from BEGIN CERTIFICATE to END CERTIFICATE",
         path.display()
@@ -43,9 +43,9 @@ pub enum TlsError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// Which one, from 1.
+        /// Number of the certificate in the file, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// What is wrong with the certificate.
         cause: rustls::Error,
     },
     /// The system has no trusted certificates.
@@ -54,10 +54,10 @@ pub enum TlsError {
          ca-certificates), or give a file of your own"
     )]
     NoRoots {
-        /// What went wrong when they were looked for, after a colon; empty if nothing did.
+        /// Errors of the search for certificates, after a colon; empty if there were none.
         causes: String,
     },
-    /// No certificate can be for this name.
+    /// No certificate can be valid for this name.
     #[error("\"{0}\" is no name of a server that speaks TLS")]
     Name(String),
     /// TLS is switched off.
@@ -68,26 +68,26 @@ pub enum TlsError {
     Refused {
         /// The server.
         name: String,
-        /// Why.
+        /// The error.
         cause: rustls::Error,
     },
 }
 
-/// Starts TLS with servers. All connections have the same settings, and share the session cache.
+/// Starts TLS with servers. All connections have the same settings and share the session cache.
 #[derive(Debug, Clone)]
 pub struct ClientTls {
     security: Security,
-    /// None if TLS is switched off.
+    /// The settings; `None` if TLS is switched off.
     config: Option<Arc<ClientConfig>>,
 }
 
 impl ClientTls {
-    /// Certificates are verified, if `security` requires it, against those in the PEM file `ca` alone, or else against
-    /// those the system trusts.
+    /// Settings for `security`. If it requires verification, certificates are verified against the PEM file `ca` alone, or
+    /// else against the certificates that the system trusts.
     ///
     /// # Errors
     ///
-    /// If there are none, or they cannot be read. They are read only if certificates are verified.
+    /// If certificates are to be verified, and there are no trusted ones or they cannot be read.
     pub fn new(security: Security, ca: Option<&Path>) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = match security {
@@ -108,16 +108,16 @@ impl ClientTls {
         Ok(Self { security, config })
     }
 
-    /// The security it was created for.
+    /// The policy that these settings are for.
     pub fn security(&self) -> Security {
         self.security
     }
 
-    /// The client's side of TLS with the server called `name`, a host name or an IP address.
+    /// Begins TLS with the server called `name`, a host name or an IP address.
     ///
     /// # Errors
     ///
-    /// If TLS is switched off, or this can be no server's name.
+    /// If TLS is switched off, or `name` cannot be a server's name.
     pub fn connect(&self, name: &str) -> Result<ClientConnection, TlsError> {
         let config = self.config.as_ref().ok_or(TlsError::Off)?;
         let server = ServerName::try_from(name.strip_suffix('.').unwrap_or(name).to_owned())
@@ -161,7 +161,7 @@ fn roots_in(path: &Path) -> Result<RootCertStore, TlsError> {
     if roots.is_empty() { Err(TlsError::NoCertificate { path: path() }) } else { Ok(roots) }
 }
 
-/// Those of them that can be used: systems also have some that no longer can.
+/// The usable certificates of the system, which may also have unusable ones.
 fn roots_of_system(
     found: rustls_native_certs::CertificateResult,
 ) -> Result<RootCertStore, TlsError> {
@@ -174,8 +174,8 @@ fn roots_of_system(
     Ok(roots)
 }
 
-/// Accepts whatever certificate the server has, as [`Security::Offered`] says. The server must still prove that it has
-/// its key: what is encrypted is for it alone.
+/// Accepts any certificate, as [`Security::Offered`] requires. The server must still prove that it has the certificate's
+/// key.
 #[derive(Debug)]
 struct AnyCertificate(WebPkiSupportedAlgorithms);
 
@@ -276,7 +276,7 @@ mod tests {
         Arc::new(config)
     }
 
-    /// Both sides say what they have to, until neither has more.
+    /// Carries out a handshake: both sides send until neither has more to send.
     fn shake_hands(
         mut client: ClientConnection,
         server: &Arc<ServerConfig>,
@@ -356,7 +356,8 @@ mod tests {
         let provider = rustls::crypto::ring::default_provider();
         let any = AnyCertificate(provider.signature_verification_algorithms);
         let (certificate, _) = self_signed("mx.example.org");
-        // Scheme ECDSA with P-256 and SHA-256, and eight bytes that are no signature (RFC 8446, section 4.4.3).
+        // The message has the scheme ECDSA with P-256 and SHA-256, and eight bytes that are no signature (RFC 8446, section
+        // 4.4.3).
         let said = [4, 3, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8];
         let signed = rustls::internal::msgs::codec::Codec::read_bytes(&said).unwrap();
         any.verify_tls12_signature(b"said", &certificate, &signed).unwrap_err();

@@ -1,4 +1,4 @@
-//! Building transactions: reads the recipients from the list, and fills in the message.
+//! Builds transactions: reads the recipients from the list, and fills in the message.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::options::DeliveryOptions;
 use smtp::address::verp;
 use smtp::transaction::{EnvelopeRecipient, Message, Transaction};
 
-/// Builds transactions; each thread has its own.
+/// Builds transactions; each thread has its own builder.
 #[derive(Debug)]
 pub struct TransactionBuilder<'a> {
     options: &'a DeliveryOptions,
@@ -24,10 +24,10 @@ impl<'a> TransactionBuilder<'a> {
         Self { options, reader: options.list.reader(), same }
     }
 
-    /// The message, if it is the same for all recipients: it is in memory once.
+    /// The message, if it is the same for all recipients, so that it is in memory once.
     ///
     /// # Errors
-    /// If it cannot be signed.
+    /// If the message cannot be signed.
     pub fn same(options: &DeliveryOptions) -> Result<Option<Arc<Message>>, SendError> {
         if options.template.is_personal() {
             return Ok(None);
@@ -35,7 +35,7 @@ impl<'a> TransactionBuilder<'a> {
         render(options, None).map(|message| Some(Arc::new(message)))
     }
 
-    /// A transaction for the recipients with these indexes.
+    /// A transaction for the recipients with the given indexes.
     ///
     /// # Errors
     /// If the list cannot be read any more.
@@ -54,7 +54,7 @@ impl<'a> TransactionBuilder<'a> {
             None => Arc::new(render(self.options, last.as_ref())?),
         };
         let from = match (&self.options.from, to.first()) {
-            // If the recipient's address is too long for VERP, the plain return path is used.
+            // The plain return path is used if the recipient's address is too long for VERP.
             (Some(from), Some(to)) if self.options.verp => {
                 Some(verp(from, &to.address).unwrap_or_else(|_| from.clone()))
             }
@@ -64,7 +64,7 @@ impl<'a> TransactionBuilder<'a> {
     }
 }
 
-/// The message for a recipient, or for all. Rendering it again gives the same bytes, Message-ID included.
+/// Renders the message for a recipient, or for all. Rendering is reproducible, including the Message-ID.
 fn render(options: &DeliveryOptions, recipient: Option<&Recipient>) -> Result<Message, SendError> {
     let number = recipient.map_or(0, |recipient| u64::from(recipient.number));
     let seed = Seed { run: &options.run, number, date: &options.date };

@@ -1,5 +1,5 @@
-//! What a list of five million recipients needs. Run it alone, since memory is counted for the whole process:
-//! `cargo test --release -p mailsend --test list_of_millions -- --ignored --nocapture`.
+//! Memory and time of a list of five million recipients. Run this test alone, since memory is counted for the whole
+//! process: `cargo test --release -p mailsend --test list_of_millions -- --ignored --nocapture`.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,12 +9,12 @@ use mailsend::list::List;
 
 const RECIPIENTS: u32 = 5_000_000;
 const DOMAINS: u32 = 200_000;
-/// Resident at most, in MB, while the list is opened.
+/// Maximum resident memory while the list is opened, in MB.
 const WHILE_OPENING_MB: u64 = 300;
-/// Resident at most, in MB, once it is open.
+/// Maximum resident memory when the list is open, in MB.
 const AFTER_MB: u64 = 200;
 
-/// A figure of this process's memory in MB, if the system reports it (proc(5)).
+/// A value of this process's memory in MB, if the system reports it (proc(5)).
 fn memory_mb(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -26,7 +26,7 @@ fn memory_mb(name: &str) -> Option<u64> {
         .map(|kb| kb / 1_000)
 }
 
-/// Half of the recipients are in a few domains, as it is with real lists.
+/// The domain of a recipient: half of the recipients are in a few domains, as in real lists.
 fn domain_of(n: u32) -> u32 {
     if n.is_multiple_of(2) { n / 2 % 5 } else { n / 2 % DOMAINS }
 }

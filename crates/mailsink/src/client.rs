@@ -1,4 +1,4 @@
-//! A client of the sink's event loop: reads and writes as much as is possible without waiting.
+//! Clients of the sink's event loop, which read and write as much as is possible without waiting.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
@@ -12,21 +12,21 @@ use crate::session::{Next, Outcome, ServerSession};
 use crate::state::SinkState;
 use channel::Channel;
 
-/// Bytes read at once.
+/// Number of bytes read at a time.
 pub const READ_AT_ONCE: usize = 64 * 1024;
-/// How long the sink reads and discards after it has sent the last reply.
+/// Time in which the sink reads and discards after it has sent the last reply.
 const LINGER: Duration = Duration::from_secs(2);
 /// Interval between the parts of an endless reply.
 const ENDLESS_EVERY: Duration = Duration::from_millis(10);
-/// Lines of an endless reply sent at once.
+/// Number of lines of an endless reply sent at a time.
 const ENDLESS_LINES: usize = 16;
-/// Reads per second with a limited read rate.
+/// Number of reads per second with a limited read rate.
 const SLOW_READS: u64 = 10;
 
-/// What the clients share: the event loop passes it to one after the other.
+/// State that all clients share; the event loop passes it to one after the other.
 pub struct Shared {
     pub sink: SinkState,
-    /// The deadline of a client that is active now.
+    /// The deadline for a client that is active now.
     pub until: Instant,
     pub tls: Option<Arc<ServerConfig>>,
     pub read_rate: Option<u64>,
@@ -42,7 +42,7 @@ impl Shared {
     }
 }
 
-/// Whether a connection is kept.
+/// Whether the event loop keeps a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Keep,
@@ -59,34 +59,34 @@ pub struct Client {
     mode: Mode,
     /// Bytes that the system has not accepted yet.
     unsent: Vec<u8>,
-    /// Bytes received that are handled after the replies so far are sent.
+    /// Received bytes that are handled after the replies so far are sent.
     pending: Vec<u8>,
-    /// When the client times out.
+    /// The time at which the client times out.
     deadline: Instant,
-    /// When [`Client::wake`] is to be called; taken by the event loop.
+    /// The time at which [`Client::wake`] must be called; the event loop takes it.
     pub alarm: Option<Instant>,
     /// The readiness for which the socket is watched.
     pub watched: Interest,
-    /// The number of the connection.
+    /// Number of the connection.
     pub number: u64,
 }
 
-/// What is done once the output is sent.
+/// What the client does when its output is sent.
 #[derive(Debug)]
 enum Mode {
-    /// Read commands.
+    /// Reads commands.
     Reading,
-    /// Send a reply late or slowly.
+    /// Sends a reply late or slowly.
     Paced(Box<Paced>),
-    /// Wait, since the read rate is limited.
+    /// Waits, since the read rate is limited.
     Throttled,
     StartingTls,
     Closing,
-    /// Shut down sending.
+    /// Shuts down sending.
     Finishing,
-    /// Read and discard until the client closes.
+    /// Reads and discards until the client closes.
     Lingering,
-    /// Read and discard, and send nothing.
+    /// Reads and discards, and sends nothing.
     Stalled,
 }
 
@@ -100,7 +100,7 @@ struct Paced {
 }
 
 impl Client {
-    /// A connection that was just accepted.
+    /// A client for a connection that was just accepted.
     pub fn new(socket: TcpStream, number: u64, shared: &Shared) -> Self {
         Self {
             channel: Channel::new(socket),
@@ -115,12 +115,12 @@ impl Client {
         }
     }
 
-    /// Its socket.
+    /// The socket.
     pub fn socket(&self) -> &TcpStream {
         self.channel.socket()
     }
 
-    /// When the client times out. While the sink delays a reply or its reading, the deadline moves.
+    /// The time at which the client times out. It moves while the sink delays a reply or its reading.
     pub fn deadline(&self, shared: &Shared) -> Instant {
         match self.mode {
             Mode::Paced(_) | Mode::Throttled => shared.until,
@@ -128,7 +128,7 @@ impl Client {
         }
     }
 
-    /// The readiness for which the socket is to be watched now.
+    /// The readiness for which the socket must be watched now.
     pub fn interest(&self) -> Interest {
         if self.channel.is_handshaking() {
             return self.channel.interest(false);
@@ -152,17 +152,17 @@ impl Client {
         if sent.is_err() { Close } else { self.advance(false, shared) }
     }
 
-    /// The socket is ready: reads and sends what is possible.
+    /// Reads and sends what a ready socket permits.
     pub fn is_ready(&mut self, readable: bool, writable: bool, shared: &mut Shared) -> Verdict {
         let waits = matches!(self.mode, Mode::Paced(_) | Mode::Throttled);
         if waits && readable && writable && self.socket().peer_addr().is_err() {
             shared.sink.counters.cut_off.add(1);
-            return Close; // The system reports the end even if the socket is not watched.
+            return Close; // systems report the end even if the socket is not watched
         }
         self.advance(readable, shared)
     }
 
-    /// The timer is due: sends more, or reads again.
+    /// Handles the timer: sends more, or reads again.
     pub fn wake(&mut self, shared: &mut Shared) -> Verdict {
         let now = shared.sink.now;
         match std::mem::replace(&mut self.mode, Mode::Reading) {
@@ -179,7 +179,7 @@ impl Client {
         }
     }
 
-    /// The sink stops: an idle client gets 421, a client that would get no reply is closed.
+    /// Handles the sink's stop: an idle client gets 421, a client that would get no reply is closed.
     pub fn stop(&mut self, shared: &mut Shared) -> Verdict {
         self.deadline = self.deadline.min(shared.until);
         match &self.mode {
@@ -258,7 +258,7 @@ impl Client {
         }
     }
 
-    /// Reads once, and handles it. Returns whether there may be more bytes that no readiness event reports.
+    /// Reads once, and handles the bytes. Returns whether there may be more bytes that no readiness event reports.
     fn read(&mut self, shared: &mut Shared) -> Result<bool, Verdict> {
         let mut buffer = std::mem::take(&mut shared.buffer);
         let slowly = shared.read_rate.map(|rate| (rate / SLOW_READS).max(1));
@@ -287,7 +287,7 @@ impl Client {
         }
     }
 
-    /// With a limited read rate, pauses as long as reading this many bytes takes at that rate.
+    /// Pauses after `bytes` bytes for the time that reading them takes at a limited read rate.
     fn throttle(&mut self, bytes: usize, shared: &Shared) -> bool {
         if let Some(rate) = shared.read_rate
             && matches!(self.mode, Mode::Reading)
@@ -312,13 +312,13 @@ impl Client {
         }
     }
 
-    /// The client has closed the connection without QUIT.
+    /// Handles the client's close of the connection without QUIT.
     fn ended(&mut self, shared: &Shared) -> Verdict {
         shared.sink.counters.cut_off.add(1);
         Close
     }
 
-    /// The connection or the TLS handshake has failed.
+    /// Handles the failure of the connection or the TLS handshake.
     fn lost(&mut self, shared: &Shared) -> Verdict {
         match self.channel.is_handshaking() {
             true => shared.sink.counters.tls_failed.add(1),
@@ -397,7 +397,7 @@ impl Client {
     fn send_more(&mut self, mut paced: Box<Paced>, now: Instant) {
         let rest = paced.reply.len() - paced.sent;
         let part = if paced.every.is_some() { rest.min(1) } else { rest };
-        // A client that does not read gets no more.
+        // A client that does not read gets nothing more.
         if self.unsent.is_empty() {
             self.unsent.extend_from_slice(&paced.reply[paced.sent..paced.sent + part]);
             paced.sent += part;

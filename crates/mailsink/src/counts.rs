@@ -9,7 +9,7 @@ use strum::VariantArray;
 
 use crate::fault::{FaultKind, SinkPhase};
 
-/// A counter with one writer: a load and a store are cheaper than an atomic addition.
+/// A counter with one writer, for which a load and a store are cheaper than an atomic addition.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -54,7 +54,7 @@ impl Counters {
         self.refusals[phase as usize].add(1);
     }
 
-    /// The present values.
+    /// The current values.
     pub fn read(&self) -> Counts {
         let named =
             |(phase, counter): (&SinkPhase, &Counter)| (phase.name().to_owned(), counter.get());
@@ -92,41 +92,41 @@ impl Counters {
 /// The values of the sink's counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Connections accepted.
+    /// Number of accepted connections.
     pub connections: u64,
-    /// Connections that are open now.
+    /// Number of open connections.
     pub open: u64,
-    /// Connections on which TLS was started.
+    /// Number of connections on which TLS was started.
     pub tls: u64,
-    /// Connections that ended because the TLS handshake failed.
+    /// Number of connections that ended because the TLS handshake failed.
     pub tls_failed: u64,
-    /// MAIL commands accepted.
+    /// Number of accepted MAIL commands.
     pub transactions: u64,
-    /// RCPT commands accepted, with or without a message after them.
+    /// Number of accepted RCPT commands, with or without a message after them.
     pub rcpts: u64,
-    /// Messages accepted.
+    /// Number of accepted messages.
     pub messages: u64,
-    /// Recipients of messages accepted.
+    /// Number of recipients of accepted messages.
     pub recipients: u64,
-    /// Bytes of messages accepted, without dot-stuffing.
+    /// Number of bytes of accepted messages, without dot-stuffing.
     pub bytes: u64,
-    /// Commands received, valid or not.
+    /// Number of received commands, valid or not.
     pub commands: u64,
-    /// Connections that the client closed without QUIT.
+    /// Number of connections that the client closed without QUIT.
     pub cut_off: u64,
-    /// Connections closed because the client timed out.
+    /// Number of connections closed because the client timed out.
     pub timed_out: u64,
-    /// Connections that could not be accepted for lack of descriptors.
+    /// Number of connections that could not be accepted for lack of descriptors.
     pub no_descriptor: u64,
-    /// Connections that could not be accepted for lack of memory.
+    /// Number of connections that could not be accepted for lack of memory.
     pub no_memory: u64,
-    /// Messages rejected because they could not be written to the log or the directory.
+    /// Number of messages rejected because they could not be written to the log or the directory.
     pub unwritten: u64,
-    /// Unknown or malformed commands.
+    /// Number of unknown or malformed commands.
     pub bad_commands: u64,
-    /// Rejections by phase, without injected ones.
+    /// Number of rejections by phase, without injected ones.
     pub refusals: BTreeMap<String, u64>,
-    /// Injected faults by phase and kind, as in `rcpt:4xx`.
+    /// Number of injected faults by phase and kind, such as `rcpt:4xx`.
     pub faults: BTreeMap<String, u64>,
 }
 

@@ -1,9 +1,9 @@
-//! Why a sink cannot be started.
+//! Errors of starting a sink.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a sink cannot be started.
+/// The reason why a sink cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// No address was given.

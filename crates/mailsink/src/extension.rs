@@ -11,9 +11,9 @@ use crate::parse::ParseOptionError;
 #[strum(serialize_all = "lowercase", ascii_case_insensitive)]
 #[strum(parse_err_ty = ParseOptionError, parse_err_fn = unknown)]
 pub enum Extension {
-    /// Commands may be sent before earlier ones are answered (RFC 2920).
+    /// Commands may be sent before earlier commands are answered (RFC 2920).
     Pipelining,
-    /// The size of messages is declared (RFC 1870). The limit applies without it too.
+    /// The client may declare the size of messages (RFC 1870). The limit applies without this extension too.
     Size,
     /// Messages may contain 8-bit text (RFC 6152).
     #[strum(serialize = "8bitmime")]
@@ -31,7 +31,7 @@ pub enum Extension {
 }
 
 impl Extension {
-    /// Its name, in lower case.
+    /// Name, in lower case.
     pub fn name(self) -> &'static str {
         self.into()
     }

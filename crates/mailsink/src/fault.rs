@@ -1,4 +1,4 @@
-//! Injected faults: in which phase of a session, of which kind, how often.
+//! Injected faults, by phase of a session, kind and probability.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,9 +37,9 @@ pub enum SinkPhase {
     Mail,
     /// The reply to RCPT.
     Rcpt,
-    /// The reply to DATA, or to BDAT except the last.
+    /// The reply to DATA, or to BDAT except the last one.
     Data,
-    /// While the message is received, before its end.
+    /// The time while the message is received, before its end.
     Body,
     /// The reply to the whole message.
     End,
@@ -50,17 +50,17 @@ pub enum SinkPhase {
 }
 
 impl SinkPhase {
-    /// Its name in options and reports.
+    /// Name in options and reports.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The phase of that name; `Some(None)` is `any`.
+    /// The phase named `name`; `Some(None)` for `any`.
     pub(crate) fn find(name: &str) -> Option<Option<Self>> {
         if name == "any" { Some(None) } else { name.parse().ok().map(Some) }
     }
 
-    /// The names, for messages.
+    /// The names of all phases, for messages.
     pub(crate) fn names() -> String {
         <Self as VariantNames>::VARIANTS.join(", ") + ", any"
     }
@@ -90,12 +90,12 @@ pub enum FaultKind {
     Endless,
     /// The reply is sent byte by byte, with delays.
     Slowly,
-    /// The message is accepted, then the connection is closed without a reply.
+    /// The message is accepted, and the connection is closed without a reply.
     Late,
 }
 
 impl FaultKind {
-    /// Its name in options and reports.
+    /// Name in options and reports.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -104,18 +104,18 @@ impl FaultKind {
 /// A fault to inject.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fault {
-    /// The phase; all phases if `None`.
+    /// The phase; `None` for all phases.
     pub phase: Option<SinkPhase>,
-    /// The kind.
+    /// Kind.
     pub kind: FaultKind,
-    /// The probability, from 0 to 1.
+    /// Probability, from 0 to 1.
     pub rate: f64,
 }
 
 impl FromStr for Fault {
     type Err = ParseOptionError;
 
-    /// As `rcpt:4xx:20%` or `end:late:0.01`.
+    /// Parses a fault such as `rcpt:4xx:20%` or `end:late:0.01`.
     fn from_str(text: &str) -> Result<Self, ParseOptionError> {
         let mut parts = text.split(':');
         let (Some(phase), Some(kind), Some(rate), None) =
@@ -155,7 +155,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Draws whether a fault occurs at `phase`: the first of `faults` that does.
+/// Draws for each of `faults` whether it occurs at `phase`; returns the first that does.
 pub(crate) fn draw(
     faults: &[Fault],
     phase: SinkPhase,
@@ -165,7 +165,7 @@ pub(crate) fn draw(
         let here = fault.phase.is_none_or(|there| there == phase);
         let can = match fault.kind {
             FaultKind::Late => phase == SinkPhase::End,
-            FaultKind::Slowly => phase != SinkPhase::Body, // which has no reply
+            FaultKind::Slowly => phase != SinkPhase::Body, // a phase without a reply
             _ => true,
         };
         here && can && random.unit() < fault.rate
@@ -212,7 +212,7 @@ mod tests {
             assert_eq!(draw(&faults, SinkPhase::Mail, &mut random), None);
             assert_eq!(draw(&faults, SinkPhase::End, &mut random), Some(FaultKind::Late));
         }
-        // The standard deviation is 40.
+        // The number's standard deviation is 40.
         assert!((1_800..2_200).contains(&drawn), "{drawn}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
-/// Maximum number of recipients remembered; those beyond are not deferred.
+/// Maximum number of remembered recipients; further ones are not deferred.
 const REMEMBERED_AT_MOST: usize = 1_000_000;
 
 /// Hashes of recipients, with the time of their first RCPT.
@@ -15,7 +15,7 @@ pub struct Greylist {
 }
 
 impl Greylist {
-    /// Recipients are deferred for this time.
+    /// A greylist that defers new recipients for `time`.
     pub fn new(time: Duration) -> Self {
         Self { time, seen: HashMap::new() }
     }

@@ -1,5 +1,5 @@
-//! A sink in a process of its own. It answers each line on its standard input with its counters and resource usage, as
-//! a line of JSON on its standard output. It ends when its input ends, so it does not outlive its parent.
+//! Sinks in child processes. A sink answers each line on its standard input with its counters and resource usage, as a line
+//! of JSON on its standard output. It ends when its input ends, and so does not outlive its parent.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -13,7 +13,7 @@ use serving::hosted::{self, start_reporting};
 use crate::counts::Counts;
 use crate::serve::Sink;
 
-/// The first line of a sink.
+/// The first line that a sink prints.
 #[derive(Debug, Serialize, Deserialize)]
 struct Listening {
     listening: Vec<SocketAddr>,
@@ -22,7 +22,7 @@ struct Listening {
 /// Counters and resource usage of a sink.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SinkReport {
-    /// Its counters.
+    /// Counters.
     #[serde(flatten)]
     pub counts: Counts,
     /// CPU time, in ns.
@@ -31,14 +31,14 @@ pub struct SinkReport {
     pub voluntary_switches: Option<u64>,
     /// Involuntary context switches; `None` where unknown.
     pub involuntary_switches: Option<u64>,
-    /// System calls; `None` where they are not counted.
+    /// Number of system calls; `None` where they are not counted.
     pub syscalls: Option<u64>,
 }
 
 impl SinkReport {
     fn with(counts: Counts, counter: Option<&ProcessCounter>) -> Self {
         let usage = ProcessUsage::now();
-        // The reporting thread is no part of serving.
+        // The CPU time of the reporting thread is no part of serving.
         let cpu = usage.cpu.saturating_sub(thread_cpu_time().unwrap_or_default());
         Self {
             counts,
@@ -50,8 +50,8 @@ impl SinkReport {
     }
 }
 
-/// Runs the sink in the child process: serves, answers each line of standard input, and ends when that ends. System
-/// calls are counted at `tracepoint`, if one is given and may be used.
+/// Runs the sink in the child process: serves, answers each line of standard input, and ends at the end of the input.
+/// System calls are counted at `tracepoint`, if permitted.
 ///
 /// # Errors
 /// Errors of serving.
@@ -63,7 +63,7 @@ pub fn host(sink: Sink, tracepoint: Option<u64>) -> std::io::Result<Counts> {
     sink.serve()
 }
 
-/// A sink in a child process. It is stopped when this is dropped.
+/// A sink in a child process. Dropping it stops the sink.
 #[derive(Debug)]
 pub struct Hosted(hosted::Hosted<Listening, SinkReport>);
 
@@ -71,33 +71,33 @@ impl Hosted {
     /// Starts `command`, which must call [`host`].
     ///
     /// # Errors
-    /// If it cannot be started or does not listen: with its error output.
+    /// If the sink cannot be started or does not listen; the message has its error output.
     pub fn start(command: &mut Command) -> Result<Self, CaseError> {
         hosted::Hosted::start(command, "sink").map(Self)
     }
 
-    /// Where it listens.
+    /// The addresses at which the sink listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.0.listening().listening
     }
 
-    /// Its process id.
+    /// Pid of the sink.
     pub fn pid(&self) -> u32 {
         self.0.pid()
     }
 
-    /// Its present counters and resource usage.
+    /// The current counters and resource usage.
     ///
     /// # Errors
-    /// `Failed` if it has ended.
+    /// `Failed` if the sink has ended.
     pub fn report(&mut self) -> Result<SinkReport, CaseError> {
         self.0.report()
     }
 
-    /// Stops it after the messages in progress.
+    /// Stops the sink after the messages in progress.
     ///
     /// # Errors
-    /// `Failed` if it fails, or does not end in time: it is killed then.
+    /// `Failed` if the sink fails, or is killed because it does not end in time.
     pub fn stop(self) -> Result<(), CaseError> {
         self.0.stop()
     }

@@ -9,31 +9,31 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// Why there is no certificate.
+/// The reason why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// The file of the certificate or of its key cannot be used.
     #[error("{path}: no {what} in PEM form: {cause}")]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What it should contain.
+        /// The expected content.
         what: &'static str,
-        /// What is wrong.
+        /// What is wrong with the file.
         cause: rustls::pki_types::pem::Error,
     },
     /// Key and certificate do not match, or their type is not supported.
     #[error("certificate and key cannot be used: {0}; do they belong together?")]
     Unfit(rustls::Error),
-    /// A self-signed certificate cannot be generated for such a name.
+    /// A self-signed certificate cannot be generated for one of the names.
     #[error("cannot make a certificate: {0}")]
     NotMade(#[from] rcgen::Error),
-    /// It cannot be written to a file.
+    /// The certificate cannot be written to a file.
     #[error("cannot write the certificate to {path}: {cause}")]
     Unwritten {
-        /// Where to.
+        /// The path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         cause: io::Error,
     },
 }
@@ -48,7 +48,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Generates a self-signed certificate for these names and addresses.
+    /// Generates a self-signed certificate for `names`, which may be addresses.
     ///
     /// # Errors
     /// If a name is invalid.
@@ -80,10 +80,10 @@ impl Identity {
         Ok(Self { chain, key, pem: None })
     }
 
-    /// Writes the certificate in PEM form, for a client to trust; of a chain, the first one.
+    /// Writes the certificate in PEM form, for a client to trust; the first one of a chain.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn write_for_clients(&self, path: &Path) -> Result<(), CertificateError> {
         let pem = self.pem.clone().unwrap_or_else(|| {
             use base64::Engine;

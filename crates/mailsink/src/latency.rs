@@ -10,13 +10,13 @@ use crate::parse::ParseOptionError;
 use serving::SplitMix64;
 use strum::VariantArray;
 
-/// Longest delay allowed: a day.
+/// Maximum delay: a day.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The delay of replies in a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// The phase; all phases without a delay of their own if `None`.
+    /// The phase; `None` for all phases without a delay of their own.
     pub phase: Option<SinkPhase>,
     /// The delay.
     pub time: Time,
@@ -25,11 +25,11 @@ pub struct Latency {
 /// A constant or random time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Time {
-    /// Constant.
+    /// A constant time.
     Always(Duration),
-    /// Distributed uniformly between two times.
+    /// A time distributed uniformly between two times.
     Between(Duration, Duration),
-    /// Distributed exponentially, with this mean.
+    /// A time distributed exponentially, with this mean.
     Exponential(Duration),
 }
 
@@ -38,7 +38,7 @@ impl Time {
         match self {
             Self::Always(time) => time,
             Self::Between(from, to) => from + (to - from).mul_f64(random.unit()),
-            // 1 - unit is never 0: at most 37 times the mean.
+            // The argument of the logarithm is never 0: the result is at most 37 times the mean.
             Self::Exponential(mean) => mean.mul_f64(-(1.0 - random.unit()).ln()),
         }
     }
@@ -47,7 +47,7 @@ impl Time {
 impl FromStr for Latency {
     type Err = ParseOptionError;
 
-    /// As `10ms`, `rcpt=5ms..20ms` or `end=exp:10ms`.
+    /// Parses a delay such as `10ms`, `rcpt=5ms..20ms` or `end=exp:10ms`.
     fn from_str(text: &str) -> Result<Self, ParseOptionError> {
         let (phase, time) = match text.split_once('=') {
             None => (None, text),
@@ -137,7 +137,7 @@ mod tests {
         assert!((12 * MS..13 * MS).contains(&mean(&drawn)), "{:?}", mean(&drawn));
         let drawn: Vec<_> =
             (0..10_000).map(|_| latencies.draw(SinkPhase::End, &mut random)).collect();
-        // Its standard deviation is 15 ms.
+        // The mean's standard deviation is 15 ms.
         assert!((1_430 * MS..1_570 * MS).contains(&mean(&drawn)), "{:?}", mean(&drawn));
     }
 

@@ -1,7 +1,7 @@
 //! An SMTP server that accepts mail and discards it, in one event loop, with injected faults and latencies.
 //!
-//! [`SinkOptions`] configures it, [`Sink::bind`] listens, [`Sink::serve`] serves until [`Stop`] is requested. `session`
-//! is the protocol without input or output, `client` a connection, `serve` the event loop.
+//! [`SinkOptions`] configures the sink, [`Sink::bind`] listens, and [`Sink::serve`] serves until [`Stop`] is requested.
+//! `session` is the protocol without input or output, `client` a connection, `serve` the event loop.
 
 mod client;
 mod counts;

@@ -1,4 +1,4 @@
-//! Parsing listening addresses, with ranges.
+//! Parses listening addresses and ranges of them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
@@ -12,7 +12,7 @@ pub struct Addresses(pub Vec<SocketAddr>);
 impl FromStr for Addresses {
     type Err = ParseOptionError;
 
-    /// As `127.0.0.1:2525`, `[::1]:2525`, or `127.0.0.1-200:2525` for two hundred of them.
+    /// Parses `127.0.0.1:2525`, `[::1]:2525`, or `127.0.0.1-200:2525` for two hundred addresses.
     fn from_str(text: &str) -> Result<Self, ParseOptionError> {
         if let Ok(address) = text.parse() {
             return Ok(Self(vec![address]));

@@ -5,15 +5,15 @@ use strum::VariantArray;
 use crate::extension::Extension;
 use crate::options::SinkOptions;
 
-/// What the sink offers to clients.
+/// The extensions and limits that the sink offers to clients.
 #[derive(Debug)]
 pub struct Offer {
     helo_only: bool,
     without: Vec<Extension>,
     tls: bool,
-    /// Largest message, in bytes.
+    /// Maximum size of a message, in bytes.
     pub size: u64,
-    /// The user and password that AUTH accepts; any if `None`.
+    /// The user and password that AUTH accepts; `None` for any.
     pub login: Option<(String, String)>,
     /// Replies to EHLO, without and with TLS.
     ehlo: [Vec<u8>; 2],
@@ -43,7 +43,7 @@ impl Offer {
         possible && !self.without.contains(&extension)
     }
 
-    /// Whether EHLO is accepted.
+    /// Whether the sink accepts EHLO.
     pub fn knows_ehlo(&self) -> bool {
         !self.helo_only
     }

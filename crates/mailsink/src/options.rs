@@ -1,4 +1,4 @@
-//! The settings of a sink.
+//! Settings of a sink.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,22 +11,22 @@ use crate::extension::Extension;
 use crate::fault::Fault;
 use crate::latency::Latency;
 
-/// The settings of a sink.
+/// Settings of a sink.
 #[derive(Debug, Clone)]
 pub struct SinkOptions {
     /// The addresses to listen at; at least one.
     pub listen: Vec<SocketAddr>,
-    /// How long the sink waits for a client.
+    /// Time that the sink waits for a client.
     pub timeout: Duration,
-    /// Largest message, in bytes.
+    /// Maximum size of a message, in bytes.
     pub size: u64,
     /// Extensions that are not offered.
     pub without: Vec<Extension>,
-    /// EHLO is rejected, as by old servers.
+    /// Whether EHLO is rejected, as by old servers.
     pub helo_only: bool,
-    /// The TLS configuration; no TLS if `None`.
+    /// The TLS configuration; `None` for no TLS.
     pub tls: Option<Arc<ServerConfig>>,
-    /// The user and password accepted by AUTH; any if `None`.
+    /// The user and password accepted by AUTH; `None` for any.
     pub login: Option<(String, String)>,
     /// Faults to inject.
     pub faults: Vec<Fault>,
@@ -34,24 +34,24 @@ pub struct SinkOptions {
     pub latencies: Vec<Latency>,
     /// Seed of the random numbers: the same seed has the same effect on the n-th connection.
     pub seed: u64,
-    /// How long a new recipient is deferred (greylisting).
+    /// Time for which a new recipient is deferred (greylisting).
     pub greylist: Option<Duration>,
     /// Delay before each byte of a reply.
     pub tarpit: Option<Duration>,
-    /// Size of the socket receive buffer, in bytes, which the system may round; the system's default if `None`.
+    /// Size of the socket receive buffer in bytes, which the system may round; `None` for the system's default.
     pub window: Option<usize>,
-    /// Bytes read from each connection per second; unlimited if `None`.
+    /// Maximum number of bytes read from each connection per second; `None` for no limit.
     pub read_rate: Option<u64>,
     /// File to which a line of JSON is appended for each message.
     pub log: Option<PathBuf>,
     /// Directory into which each message is written.
     pub capture: Option<PathBuf>,
-    /// Called once, if messages cannot be written.
+    /// Function that is called once if messages cannot be written.
     pub warn: fn(&str),
 }
 
 impl Default for SinkOptions {
-    /// A sink that accepts everything, without addresses.
+    /// Settings of a sink that accepts everything, without addresses.
     fn default() -> Self {
         Self {
             listen: Vec::new(),

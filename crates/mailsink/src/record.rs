@@ -1,7 +1,7 @@
-//! Recording accepted messages: a line in a log, a file in a directory.
+//! Records accepted messages: a line in a log, a file in a directory.
 //!
-//! Both are written before the client gets its reply. They survive the end of the sink, but not a crash of the machine,
-//! since the sink does not wait for the disk. They include a message that was written and whose reply was lost.
+//! Line and file are written before the client gets its reply. They survive the end of the sink, but not a crash of the
+//! machine, since the sink does not wait for the disk. A message whose reply is lost is recorded too.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ring::digest::{Context, SHA256};
 use serde::Serialize;
 
-/// Number of bytes of a header in which the Message-ID is searched.
+/// Maximum number of bytes of a header that are searched for the Message-ID.
 const HEADER_AT_MOST: usize = 64 * 1024;
 
 /// Writes messages to a log, a directory, or both.
@@ -29,12 +29,12 @@ impl Recorder {
         Ok(Self { log, folder: folder.map(Folder::open).transpose()? })
     }
 
-    /// Whether nothing is recorded.
+    /// Whether neither log nor directory is written.
     pub fn is_none(&self) -> bool {
         self.log.is_none() && self.folder.is_none()
     }
 
-    /// Begins to record a message. Errors are reported at its end.
+    /// Begins to record a message. Errors are reported at the message's end.
     pub fn begin(&mut self, from: &str) -> Box<PendingRecord> {
         Box::new(PendingRecord {
             from: from.to_owned(),
@@ -47,7 +47,7 @@ impl Recorder {
         })
     }
 
-    /// Writes an accepted message. If that fails, nothing of it remains.
+    /// Writes an accepted message. If writing fails, nothing of the message remains.
     pub fn write(
         &mut self,
         kept: PendingRecord,
@@ -141,7 +141,7 @@ impl PendingRecord {
         }
     }
 
-    /// Number of the bytes that belong to the header.
+    /// The number of `bytes` that belong to the header.
     fn header_in(&mut self, bytes: &[u8]) -> usize {
         for (at, &byte) in bytes.iter().enumerate() {
             self.line = match (self.line, byte) {
@@ -188,7 +188,7 @@ fn hex(context: Context) -> String {
 #[derive(Debug)]
 struct Log {
     file: File,
-    /// Its length up to the last whole line.
+    /// Length of the file up to the last whole line.
     length: u64,
 }
 
@@ -256,7 +256,7 @@ struct Part {
 }
 
 impl Part {
-    /// Renames the files, the envelope first, so that no message lacks one. Returns their paths.
+    /// Renames the files, the envelope first, so that no message lacks an envelope. Returns their paths.
     fn keep(mut self, envelope: &[u8]) -> io::Result<[PathBuf; 2]> {
         let beside = self.message.with_extension("json");
         let begun = self.path.with_extension("json");
@@ -288,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    /// Of "ab\r\n", by another implementation (sha256sum).
+    /// The checksum of "ab\r\n", by another implementation (sha256sum).
     const SHA256_OF_AB: &str = "c7c0875507bd96d407f116eaf706de057c9f1f0255f07ff8f57d0f8a527d7a50";
 
     fn message(records: &mut Recorder, text: &str, piece: usize) -> Box<PendingRecord> {
@@ -309,7 +309,7 @@ mod tests {
             let kept = message(&mut records, text, piece);
             records.write(*kept, 7, 3, true).unwrap();
         }
-        drop(message(&mut records, text, 5)); // never accepted
+        drop(message(&mut records, text, 5)); // the message is never accepted
         let lines = fs::read_to_string(&log).unwrap();
         let lines: Vec<&str> = lines.lines().collect();
         assert_eq!(lines.len(), 3);

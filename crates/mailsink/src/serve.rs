@@ -18,7 +18,7 @@ use crate::record::Recorder;
 use crate::state::SinkState;
 use crate::stop::Stop;
 
-/// How long messages in progress may take after a stop.
+/// Time limit for messages in progress after a stop.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A listening sink.
@@ -32,19 +32,19 @@ pub struct Sink {
     counters: Arc<Counters>,
 }
 
-/// The counters of a sink, for other threads.
+/// Read access to a sink's counters, for other threads.
 #[derive(Debug, Clone)]
 pub struct Counting(Arc<Counters>);
 
 impl Counting {
-    /// The present values.
+    /// The current values.
     pub fn read(&self) -> Counts {
         self.0.read()
     }
 }
 
 impl Sink {
-    /// Listens, without serving yet: clients can connect, and wait.
+    /// Listens, without serving yet: clients can connect and wait.
     ///
     /// # Errors
     /// If an address is in use or not local, or the log or directory cannot be opened.
@@ -78,25 +78,25 @@ impl Sink {
         })
     }
 
-    /// The addresses it listens at, in the order of the options.
+    /// The addresses of the listeners, in the order of the options.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Stops it, from another thread.
+    /// A handle that stops the sink from another thread.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// Its counters, for another thread.
+    /// Access to the counters from another thread.
     pub fn counting(&self) -> Counting {
         Counting(Arc::clone(&self.counters))
     }
 
-    /// Serves until a stop is requested and the messages in progress are accepted. Returns its counters.
+    /// Serves until a stop is requested and the messages in progress are accepted. Returns the counters.
     ///
     /// # Errors
-    /// If it cannot continue. The failure of one connection is not an error.
+    /// If the sink cannot continue. The failure of one connection is not an error.
     pub fn serve(self) -> io::Result<Counts> {
         let context = AcceptContext {
             stop: self.stop.flag(),
@@ -129,7 +129,7 @@ impl Sink {
 struct EventLoop<'a> {
     listeners: &'a [TcpListener],
     acceptor: Acceptor<'a>,
-    /// The readiness for which the listeners are watched; `None` after they are closed.
+    /// The readiness for which the listeners are watched; `None` when they are closed.
     listening: Option<Interest>,
     readiness: Readiness,
     timeout: Duration,
@@ -137,10 +137,10 @@ struct EventLoop<'a> {
     counters: &'a Counters,
     clients: Slots<Client>,
     deadlines: Deadlines,
-    /// The timers of clients, at most one each, with the slot and the number of the client: the slot may have been
+    /// The timers of clients, at most one for each, with the slot and the number of the client: the slot may have been
     /// reused when the timer is due.
     timers: TimerQueue<(usize, u64)>,
-    /// After the stop: when messages in progress must be complete.
+    /// The time at which messages in progress must be complete; only after a stop.
     ends: Option<Instant>,
 }
 
@@ -171,7 +171,7 @@ impl EventLoop<'_> {
         Ok(())
     }
 
-    /// How long to wait for readiness.
+    /// The time to wait for readiness; `None` for no limit.
     fn wait(&self) -> Option<Duration> {
         let all = [self.deadlines.next(), self.timers.next(), self.acceptor.wakes_at()];
         let first = all.into_iter().flatten().min()?;
@@ -204,7 +204,7 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Runs `act` for the client in a slot, and updates what the client waits for.
+    /// Runs `act` for the client in a slot, and updates its watched readiness and timer.
     fn update(&mut self, slot: usize, act: impl FnOnce(&mut Client, &mut Shared) -> Verdict) {
         // The slot is free if its client was closed in the same iteration.
         let Some(client) = self.clients.get_mut(slot) else { return };
@@ -265,7 +265,7 @@ impl EventLoop<'_> {
         self.count_open();
     }
 
-    /// Watches the listeners only while connections are accepted: otherwise the loop would spin.
+    /// Watches the listeners only while connections are accepted, so that the loop does not spin.
     fn watch_listeners(&mut self) {
         let interest = match self.acceptor.is_open() {
             true => Some(Interest::Read),
@@ -291,7 +291,7 @@ impl EventLoop<'_> {
         self.shared.until = ends;
         self.deadlines = Deadlines::default();
         for slot in 0..self.clients.end() {
-            self.update(slot, |_, _| Verdict::Keep); // Stops the client.
+            self.update(slot, |_, _| Verdict::Keep); // this call stops the client
             if let Some(client) = self.clients.get(slot) {
                 self.deadlines.add(slot, client.deadline(&self.shared));
             }

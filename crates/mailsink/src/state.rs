@@ -1,4 +1,4 @@
-//! The state that all sessions of a sink share.
+//! State that all sessions of a sink share.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,22 +13,22 @@ use crate::options::SinkOptions;
 use crate::record::Recorder;
 use serving::SplitMix64;
 
-/// What all sessions share.
+/// State that all sessions of a sink share.
 #[derive(Debug)]
 pub struct SinkState {
     pub offer: Offer,
     pub counters: Arc<Counters>,
     pub recorder: Recorder,
-    /// When the present iteration of the event loop began.
+    /// Beginning of the current iteration of the event loop.
     pub now: Instant,
-    /// Replies have enhanced status codes (RFC 2034).
+    /// Whether replies have enhanced status codes (RFC 2034).
     pub enhanced: bool,
     seed: u64,
     faults: Vec<Fault>,
     latencies: Latencies,
     tarpit: Option<Duration>,
     greylist: Option<Greylist>,
-    /// There are faults, delays or a tarpit.
+    /// Whether there are faults, delays or a tarpit.
     misbehaves: bool,
     warn: fn(&str),
     has_warned: bool,
@@ -54,7 +54,7 @@ impl SinkState {
         }
     }
 
-    /// The random numbers of a connection.
+    /// The random number generator of a connection.
     pub fn random(&self, connection: u64) -> SplitMix64 {
         SplitMix64::new(self.seed, connection)
     }
@@ -70,7 +70,7 @@ impl SinkState {
         Some(drawn)
     }
 
-    /// The delay before a reply and before each of its bytes, unless it is sent at once.
+    /// The delay before a reply and before each of its bytes; `None` if the reply is sent at once.
     #[inline]
     pub fn delay(
         &self,
@@ -90,7 +90,7 @@ impl SinkState {
         self.greylist.as_mut().is_some_and(|greylist| greylist.defers(recipient, now))
     }
 
-    /// Counts a message that could not be written; the first one is reported to the user.
+    /// Counts a message that could not be written; reports the first one to the user.
     pub fn write_failed(&mut self, error: &std::io::Error) {
         self.counters.unwritten.add(1);
         if !std::mem::replace(&mut self.has_warned, true) {

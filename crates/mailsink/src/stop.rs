@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use platform::readiness::Waker;
 
-/// Stops a sink, from any thread: it accepts no more connections, and ends after the messages in progress.
+/// Stops a sink from any thread: the sink accepts no more connections, and ends after the messages in progress.
 #[derive(Debug, Clone)]
 pub struct Stop {
     flag: serving::Stop,

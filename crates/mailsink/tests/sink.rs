@@ -1,4 +1,4 @@
-//! The sink over real sockets, with correct and faulty clients.
+//! Tests of the sink over real sockets, with correct and faulty clients.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use mailsink::identity::Identity;
 use mailsink::{Addresses, Counting, Counts, Sink, SinkOptions, Stop};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-/// Longer than any step of a test takes.
+/// Time limit for every step of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A sink that serves in a thread.
@@ -46,7 +46,7 @@ impl Served {
         self.thread.take().unwrap().join().unwrap()
     }
 
-    /// Waits until its counters meet the condition.
+    /// Waits until the counters meet the condition.
     fn wait(&self, enough: impl Fn(&Counts) -> bool) -> Counts {
         let began = Instant::now();
         loop {
@@ -84,7 +84,7 @@ impl Client {
         self.stream.get_mut().write_all(text.as_bytes()).unwrap();
     }
 
-    /// A whole reply; nothing at the end.
+    /// Receives a whole reply; an empty text at the end of the connection.
     fn hear(&mut self) -> String {
         let mut reply = String::new();
         loop {
@@ -187,7 +187,7 @@ fn trusting(identity: &Identity) -> ClientConnection {
     ClientConnection::new(Arc::new(configuration), "localhost".try_into().unwrap()).unwrap()
 }
 
-/// Sends something over TLS and receives a number of replies.
+/// Sends `text` over TLS and receives a number of replies.
 fn ask_over(channel: &mut Channel, text: &[u8], replies: usize) -> String {
     let mut rest = text;
     while !rest.is_empty() {
@@ -218,7 +218,7 @@ fn tls_carries_mail_and_auth_and_discards_earlier_plaintext() {
     let served = Served::start(&options);
     let mut client = served.connect();
     client.ask("EHLO me\r\nAUTH PLAIN AG1lAHNlY3JldA==\r\n", "250 538");
-    // What follows in the same segment must not be processed as if it had been sent over TLS.
+    // The command after STARTTLS in the same segment must not be processed as if it had been sent over TLS.
     client.ask("STARTTLS\r\nEHLO injected\r\n", "220");
     let mut channel = Channel::new(client.stream.into_inner());
     channel.start_tls(trusting(&identity));
@@ -235,7 +235,7 @@ fn tls_carries_mail_and_auth_and_discards_earlier_plaintext() {
     assert!(error.contains("221"), "{error}");
     assert_eq!(channel.receive(&mut [0; 9]).unwrap(), 0);
 
-    // Plaintext in place of a handshake.
+    // The client sends plaintext in place of a handshake.
     let mut client = served.connect();
     client.ask("STARTTLS\r\n", "220");
     client.say("EHLO in the clear\r\n");
@@ -264,7 +264,7 @@ fn data_in_the_tls_buffer_is_processed_after_late_replies() {
     client.ask("STARTTLS\r\n", "220");
     let mut channel = Channel::new(client.stream.into_inner());
     channel.start_tls(trusting(&identity));
-    // One record, of which the sink reads a part at a time.
+    // The client sends one record, of which the sink reads a part at a time.
     let sent = "EHLO x\r\n".to_owned() + &"NOOP\r\n".repeat(1_000);
     let error = ask_over(&mut channel, sent.as_bytes(), 1_001);
     assert!(error.ends_with("250 2.0.0 ok\r\n"));
@@ -290,7 +290,7 @@ fn accepted_messages_are_written_before_the_reply() {
     assert_eq!(std::fs::read_to_string(&message).unwrap(), "X: 1\r\n\r\n.a\r\n");
     let envelope = std::fs::read_to_string(message.with_extension("json")).unwrap();
     assert_eq!(envelope + "\n", lines);
-    // An aborted message leaves nothing.
+    // An aborted message leaves no file and no log entry.
     client.ask(MESSAGE, "250 250 354");
     client.say("half of");
     drop(client);
@@ -332,7 +332,7 @@ fn a_thousand_concurrent_clients_are_served() {
     assert_eq!((counts.messages, counts.connections, counts.cut_off), (1_000, 1_000, 0));
 }
 
-/// The result of a whole session: the code of the last reply, or why there is none.
+/// The result of a whole session: the code of the last reply, or the reason why there is none.
 fn outcome(address: SocketAddr, patience: Duration) -> String {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(patience)).unwrap();
@@ -403,7 +403,7 @@ fn faults_have_the_requested_rate_and_are_reproducible() {
         let struck: Vec<bool> = (0..300).map(struck).collect();
         let times = struck.iter().filter(|&&struck| struck).count();
         assert_eq!(served.end().faults["rcpt:4xx"], times as u64);
-        // The standard deviation is 8.
+        // The number's standard deviation is 8.
         assert!((50..130).contains(&times), "{times}");
         struck
     };
@@ -418,7 +418,7 @@ fn greylisted_recipients_are_accepted_later_and_replies_can_be_late() {
     let mut client = served.connect();
     client.ask("EHLO x\r\nMAIL FROM:<>\r\n", "250 250");
     let began = Instant::now();
-    // All at once: the later commands wait for the earlier replies.
+    // The client sends all commands at once: the later ones wait for the earlier replies.
     client.ask("RCPT TO:<a@b>\r\nRCPT TO:<c@b>\r\nNOOP\r\n", "450 450 250");
     assert!(began.elapsed() >= Duration::from_millis(100));
     while !client_is_taken(&mut client) {

@@ -322,6 +322,7 @@ pub mod end {
     }
 
     /// Serializes the outcome.
+    ///
     /// # Errors
     /// Errors of the serializer.
     pub fn serialize<S: Serializer>(
@@ -335,6 +336,7 @@ pub mod end {
     }
 
     /// Deserializes the outcome.
+    ///
     /// # Errors
     /// If the object is neither `measured` nor an error.
     pub fn deserialize<'de, D: Deserializer<'de>>(

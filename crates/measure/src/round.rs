@@ -118,6 +118,7 @@ impl<'a> Round<'a> {
     }
 
     /// Measures `operation` like [`Round::time`], on `cpu`; `None` for no particular CPU.
+    ///
     /// # Errors
     /// See [`Round::time`].
     pub fn time_on(
@@ -130,6 +131,7 @@ impl<'a> Round<'a> {
 
     /// Measures like [`Round::time`] a closure that carries out the given number of operations. An operation that is no
     /// inlinable function costs about 1 ns for its call, which is here paid once a batch.
+    ///
     /// # Errors
     /// See [`Round::time`].
     pub fn time_batches(&mut self, mut operations: impl FnMut(u64)) -> Result<(), CaseError> {
@@ -137,6 +139,7 @@ impl<'a> Round<'a> {
     }
 
     /// Measures `operation` like [`Round::time`], on the CPUs of the round that the scheduler chooses.
+    ///
     /// # Errors
     /// See [`Round::time`].
     pub fn time_unpinned(&mut self, operation: impl FnMut()) -> Result<(), CaseError> {

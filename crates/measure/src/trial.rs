@@ -132,6 +132,7 @@ impl Round<'_> {
 
     /// Runs `work`, which is `operations` operations on this thread, and reports their system calls, switches and faults.
     /// For the untimed pass.
+    ///
     /// # Errors
     /// Errors of the work.
     pub fn count_trial(
@@ -148,6 +149,7 @@ impl Round<'_> {
 
     /// Runs `operation` `operations` times, each with a result of `prepare`, and reports the system calls, switches and
     /// faults of the operations alone. For the untimed pass.
+    ///
     /// # Errors
     /// Errors of the operation.
     pub fn count_each<T>(

@@ -31,6 +31,7 @@ pub struct Finished {
 }
 
 /// Runs `command` to its end and counts its system calls by `counting`.
+///
 /// # Errors
 /// If the command cannot be started.
 pub fn run(command: &mut Command, counting: SyscallCounting) -> Result<Finished, CaseError> {

@@ -7,6 +7,7 @@ pub struct SecondContext(os::SecondContext);
 
 impl SecondContext {
     /// Creates a context for the calling thread only.
+    ///
     /// # Errors
     /// `Unsupported` where there is none; else if its stack cannot be allocated.
     pub fn new() -> Result<Self, CaseError> {

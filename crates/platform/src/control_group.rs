@@ -71,6 +71,7 @@ mod os {
 
     impl ControlGroup {
         /// The directory of a group of that name.
+        ///
         /// # Errors
         /// `Unsupported` without a hierarchy of version 2.
         pub fn path_of(name: &str) -> Result<PathBuf, CaseError> {
@@ -140,6 +141,7 @@ mod os {
         }
 
         /// Moves the group's processes to the group of this process.
+        ///
         /// # Errors
         /// If a process cannot be moved. The group is removed when it is dropped.
         pub fn release(&self) -> io::Result<()> {
@@ -386,6 +388,7 @@ mod os {
 
     impl ControlGroup {
         /// Fails: this system has no control groups.
+        ///
         /// # Errors
         /// Always `Unsupported`.
         pub fn path_of(_name: &str) -> Result<PathBuf, CaseError> {
@@ -393,6 +396,7 @@ mod os {
         }
 
         /// Fails: this system has no control groups.
+        ///
         /// # Errors
         /// Always `Unsupported`.
         pub fn create(_path: PathBuf) -> Result<Self, CaseError> {
@@ -405,6 +409,7 @@ mod os {
         }
 
         /// Never called: no group can be created.
+        ///
         /// # Errors
         /// Never.
         pub fn counters(&self, _cpus: &[usize]) -> Result<GroupCounters, CaseError> {
@@ -412,6 +417,7 @@ mod os {
         }
 
         /// Never called: no group can be created.
+        ///
         /// # Errors
         /// Never.
         pub fn release(&self) -> io::Result<()> {

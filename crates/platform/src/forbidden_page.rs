@@ -130,6 +130,7 @@ unsafe fn load(address: usize) -> u64 {
 }
 
 /// Loads the byte at `address`, like the function for x86-64, but with the address in `x1`.
+///
 /// # Safety
 /// The byte must be readable, or such a handler installed.
 #[cfg(target_arch = "aarch64")]

@@ -90,6 +90,7 @@ mod os {
         }
 
         /// Never called: a static build has no library.
+        ///
         /// # Safety
         /// None is needed.
         pub unsafe fn function<F: Copy>(&self, _name: &str) -> Option<F> {

@@ -89,6 +89,7 @@ mod os {
 
     impl FileMappings {
         /// Fails: no mappings are made on Windows.
+        ///
         /// # Errors
         /// `Unsupported`.
         pub fn new(_file: &File, _each: usize, _count: usize) -> Result<Self, CaseError> {

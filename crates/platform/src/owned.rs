@@ -14,6 +14,7 @@ use windows_sys::Win32::{Foundation::HANDLE, System::Threading::CreateEventW};
 use crate::CaseError;
 
 /// Takes ownership of the descriptor that `call` has returned.
+///
 /// # Errors
 /// The last error of the system if the call failed.
 ///
@@ -29,6 +30,7 @@ pub unsafe fn descriptor(fd: libc::c_int, call: &str) -> Result<OwnedFd, CaseErr
 }
 
 /// Takes ownership of the handle that `call` has returned.
+///
 /// # Errors
 /// The last error of the system if the call failed.
 ///

@@ -92,6 +92,7 @@ impl Program {
     }
 
     /// The installed `true`.
+    ///
     /// # Errors
     /// See [`Program::installed`].
     pub fn installed_true() -> Result<Self, CaseError> {

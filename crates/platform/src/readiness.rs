@@ -89,6 +89,7 @@ impl Readiness {
     }
 
     /// Watches no sockets yet; uses `backend`.
+    ///
     /// # Errors
     /// `Unsupported` if the system does not have the call.
     pub fn by(backend: PollBackend) -> io::Result<Self> {
@@ -179,6 +180,7 @@ impl Readiness {
     }
 
     /// A handle by which another thread wakes the loop.
+    ///
     /// # Errors
     /// If there are no descriptors.
     pub fn waker(&self) -> io::Result<Waker> {

@@ -8,6 +8,7 @@ pub struct SystemPath(os::Form);
 
 impl SystemPath {
     /// Converts `path`.
+    ///
     /// # Errors
     /// If the path contains a NUL.
     pub fn new(path: &Path) -> io::Result<Self> {
@@ -15,6 +16,7 @@ impl SystemPath {
     }
 
     /// Makes the directory: mkdir(2), on Windows `CreateDirectoryW`.
+    ///
     /// # Errors
     /// Errors of the call.
     #[inline]
@@ -23,6 +25,7 @@ impl SystemPath {
     }
 
     /// Removes the directory: rmdir(2), on Windows `RemoveDirectoryW`.
+    ///
     /// # Errors
     /// Errors of the call.
     #[inline]
@@ -31,6 +34,7 @@ impl SystemPath {
     }
 
     /// Whether there is a file of that name: stat(2), on Windows `GetFileAttributesW`.
+    ///
     /// # Errors
     /// Errors of the call, except that there is no such file.
     #[inline]

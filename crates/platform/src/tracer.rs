@@ -337,35 +337,64 @@ mod os {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
     use crate::counters::{SyscallCounting, ThreadCounters};
 
     /// Environment variable that is set for the traced process.
     const TRACED: &str = "OSCOST_TEST_IS_TRACED";
 
-    extern "C" fn ignore(_signal: libc::c_int) {}
+    static INTERRUPTIONS: AtomicU32 = AtomicU32::new(0);
 
-    /// Waits for a child of 100 ms, while another thread interrupts it every 20 ms.
+    extern "C" fn count_interruption(_signal: libc::c_int) {
+        INTERRUPTIONS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Waits until a thread of this process sleeps.
+    fn await_sleep(thread: libc::pid_t) {
+        let sleeps = || {
+            let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+            stat.is_ok_and(|stat| {
+                stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" S"))
+            })
+        };
+        while !sleeps() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Waits for a child, which ends when another thread has interrupted the wait twice.
     fn wait_with_interruptions() {
-        let mut child = Command::new("sleep").arg("0.1").spawn().unwrap();
+        let mut child = Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let end_of_child = child.stdin.take();
         let mut counters = ThreadCounters::open(SyscallCounting::Marks);
-        // SAFETY: the handler does nothing; `action` is valid during the call.
-        let waiting = unsafe {
+        // SAFETY: the handler changes an atomic number only; `action` is valid during the call; gettid takes nothing.
+        let (waiting, thread) = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = ignore as *const () as usize;
+            action.sa_sigaction = count_interruption as *const () as usize;
             action.sa_flags = libc::SA_RESTART;
             libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
-            libc::pthread_self()
+            (libc::pthread_self(), libc::gettid())
         };
+        let is_waiting = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(move || {
-                for _ in 0..4 {
-                    std::thread::sleep(Duration::from_millis(20));
+            scope.spawn(|| {
+                while !is_waiting.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                for number in 0..2 {
+                    await_sleep(thread);
                     // SAFETY: that thread lives until this one has ended.
                     unsafe { libc::pthread_kill(waiting, libc::SIGALRM) };
+                    while INTERRUPTIONS.load(Ordering::Relaxed) <= number {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
                 }
+                drop(end_of_child);
             });
             counters.start();
+            is_waiting.store(true, Ordering::Relaxed);
             // SAFETY: plain calls; the pid is that of our child.
             let waited = unsafe {
                 let waited = libc::waitpid(child.id() as i32, std::ptr::null_mut(), 0);

@@ -35,6 +35,7 @@ impl ProcessTree {
     }
 
     /// Reads the usage without memory and descriptors, which is much faster than [`of`](Self::of).
+    ///
     /// # Errors
     /// See [`of`](Self::of).
     pub fn cpu_of(pid: u32) -> Result<Self, CaseError> {

@@ -81,8 +81,8 @@ pub struct CompareCell {
     pub ratio: Option<Ratio>,
     /// Smallest difference that can be reported, as a share.
     pub floor: f64,
-    /// The verdict.
+    /// Verdict on the column.
     pub verdict: Verdict,
-    /// What would decide an open verdict, or why the figures cannot be compared; may be empty.
+    /// Note on an open verdict that says what would decide it, or why the figures cannot be compared; may be empty.
     pub note: String,
 }

@@ -7,14 +7,14 @@ use crate::labels::{self, Label};
 use crate::page::{Ink, Page};
 use crate::text;
 
-/// The maximum number of rows; the others are counted.
+/// Maximum number of rows; further rows are only counted.
 const ROWS_AT_MOST: usize = 30;
-/// With many columns, each of which takes a line on a narrow page, there are fewer.
+/// Maximum number of cells: on a narrow page each column takes a line, so that many columns leave room for fewer rows.
 const CELLS_AT_MOST: usize = 120;
 const ROWS_AT_LEAST: usize = 4;
 
-/// The counts that differ between `columns`, the greatest differences first if there is no room for all; an empty text if
-/// there are none. With `all`, there is room.
+/// A table of the counts that differ between `columns`; an empty text if there are none. If there is not enough room, it has the
+/// greatest differences only, the greatest first; with `all`, it has all of them.
 pub fn counts_table(rows: &[CountRow], columns: &[String], all: bool, page: &Page) -> String {
     if rows.is_empty() {
         return String::new();
@@ -22,7 +22,7 @@ pub fn counts_table(rows: &[CountRow], columns: &[String], all: bool, page: &Pag
     let factor = |row: &CountRow| {
         let known = || row.columns.iter().flatten().copied();
         let least = known().fold(f64::INFINITY, f64::min);
-        // A count of 0 is no factor: one event in a hundred operations stands for it.
+        // A count of 0 has no ratio, so 0.01 is added to both: one event in a hundred operations.
         (known().fold(0.0, f64::max) + 0.01) / (least + 0.01)
     };
     let mut chosen: Vec<&CountRow> = rows.iter().collect();
@@ -61,7 +61,7 @@ pub fn counts_table(rows: &[CountRow], columns: &[String], all: bool, page: &Pag
     text
 }
 
-/// The counts in a column for each of `columns`.
+/// Columns of counts, one for each of `columns`.
 fn values(rows: &[&CountRow], columns: &[String]) -> Vec<Column> {
     let column = |(at, column): (usize, &String)| {
         let value = |row: &&CountRow| match row.columns.get(at).copied().flatten() {
@@ -73,7 +73,7 @@ fn values(rows: &[&CountRow], columns: &[String]) -> Vec<Column> {
     columns.iter().enumerate().map(column).collect()
 }
 
-/// A line for each of `columns` that has a count.
+/// Table columns with a line for each of `columns` that has a count.
 fn one_below_the_other(names: [Column; 2], rows: &[&CountRow], columns: &[String]) -> Vec<Column> {
     let (mut below, mut of, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
@@ -83,17 +83,17 @@ fn one_below_the_other(names: [Column; 2], rows: &[&CountRow], columns: &[String
             of.push(text::clean(column));
             values.push(Cell::number(shown(value)));
         }
-        // A row differs between columns, so that it has some.
+        // Each row has a count in some column, since it differs between columns.
         below.push((values.len() - before).saturating_sub(1));
     }
     let names = names.into_iter().map(|column| column.spread(&below));
     names.chain([Column::words("", of).wrapping(), Column::figures("", values)]).collect()
 }
 
-/// The minimum width of names.
+/// Minimum width of names.
 const LEAST_NAMES: usize = 26;
 
-/// `page_faults` is shown as `page faults`, `host_syscalls` as `host system calls`.
+/// Name of a count in words: `page faults` for `page_faults`, `host system calls` for `host_syscalls`.
 fn in_words(count: &str) -> String {
     text::clean(&count.replace('_', " ").replace("syscalls", "system calls"))
 }

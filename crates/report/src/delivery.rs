@@ -5,13 +5,13 @@ use crate::page::Page;
 use crate::quantity::figure;
 use crate::text;
 
-/// The share of a time by which its last digit is chosen.
+/// Relative variation of a time, which determines its last digit.
 const SHOWN: f64 = 0.05;
-/// Columns of the page that a reply's count and outcome take.
+/// Width of a reply's count and outcome, in columns of the page.
 const BESIDE_REPLY: usize = 24;
-/// Columns of the page that a domain's counts take.
+/// Width of a domain's counts, in columns of the page.
 const BESIDE_DOMAIN: usize = 36;
-/// Most characters of a domain that are shown.
+/// Maximum width of a domain, in columns of the page.
 const WIDEST_DOMAIN: usize = 38;
 
 /// The recipients with one outcome.
@@ -87,7 +87,7 @@ pub fn reply_time_table(lines: &[ReplyTimes], page: &Page) -> String {
     grid::table(columns, page)
 }
 
-/// The replies that decided the outcome of recipients. Long replies are cut.
+/// The replies that decided the outcome of recipients. Long replies are truncated.
 pub fn reply_table(lines: &[ReplyLine], page: &Page) -> String {
     let room = page.table_width().saturating_sub(BESIDE_REPLY).max(BESIDE_REPLY);
     let reply = |line: &ReplyLine| {
@@ -126,7 +126,7 @@ pub fn domain_table(lines: &[DomainLine], page: &Page) -> String {
     )
 }
 
-/// Counters by name.
+/// A table of counters by name.
 pub fn counter_table(counters: &[(String, u64)], page: &Page) -> String {
     let names = counters.iter().map(|(name, _)| name.as_str());
     let counts = counters.iter().map(|&(_, number)| count(number));

@@ -20,7 +20,7 @@ pub fn env_page(groups: &[(String, Vec<(String, String)>)], page: &Page) -> Stri
     texts.join("\n")
 }
 
-/// A label with its value. Each line of a value starts in the column of values.
+/// A label with a value. Each line of a value starts in the column of values.
 fn line(label: &str, value: &str, column: usize, page: &Page) -> String {
     let label = text::clean(label);
     let indent = " ".repeat(column + 4);

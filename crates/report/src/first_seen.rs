@@ -1,9 +1,7 @@
-//! Lists whose order is that of first appearance, so that tables follow the results.
+//! Lists in the order of first appearance, so that tables follow the results.
 
-/// The values of each key.
-pub(crate) fn grouped<K: PartialEq, V>(
-    items: impl IntoIterator<Item = (K, V)>,
-) -> Vec<(K, Vec<V>)> {
+/// Values grouped by key.
+pub fn grouped<K: PartialEq, V>(items: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();
     for (key, value) in items {
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -14,8 +12,8 @@ pub(crate) fn grouped<K: PartialEq, V>(
     groups
 }
 
-/// Each of `items` once.
-pub(crate) fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+/// The distinct `items`.
+pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut all = Vec::new();
     for item in items {
         if !all.contains(&item) {

@@ -7,14 +7,14 @@ use crate::labels::{self, Label};
 use crate::page::{Ink, Page};
 use crate::rows::{Area, Row};
 
-/// The maximum number of lines about unsupported rows per area.
+/// Maximum number of lines about unsupported rows per area.
 const MOST_LINES: usize = 6;
 
-/// A reason why rows are unsupported, and these.
+/// A reason, and the rows that are unsupported for it.
 type Missing<'a, 'r> = (String, Vec<&'a Row<'r>>);
 
 /// Whether a row is listed below the table instead of in it.
-pub(crate) fn is_folded(row: &Row) -> bool {
+pub fn is_folded(row: &Row) -> bool {
     row.outcome() == Outcome::Unsupported
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn is_folded(row: &Row) -> bool {
 ///
 /// Names all rows if they fit into [`MOST_LINES`], as many as possible with their reason; otherwise counts the
 /// other rows.
-pub(crate) fn folded_lines(area: &Area, page: &Page) -> String {
+pub fn folded_lines(area: &Area, page: &Page) -> String {
     let missing = by_reason(area);
     let most_to_none = || (0..=missing.len()).rev();
     let named = most_to_none().map(|shown| lines(area, &missing, shown, named_rest, page));
@@ -73,8 +73,8 @@ fn by_reason<'a, 'r>(area: &'a Area<'r>) -> Vec<Missing<'a, 'r>> {
     missing
 }
 
-/// `unsupported here (reason): names`: a line for each reason.
-pub(crate) fn unsupported_lines<'a>(
+/// Lines such as `unsupported here (reason): names`, one for each reason.
+pub fn unsupported_lines<'a>(
     missing: impl Iterator<Item = (Option<&'a str>, String)>,
     page: &Page,
 ) -> String {
@@ -87,7 +87,7 @@ pub(crate) fn unsupported_lines<'a>(
     page.paint_lines(Ink::Faint, &lines)
 }
 
-/// The names of `rows`. A case of which all rows are listed is named once, with their number.
+/// Names of `rows`. A case of which all rows are listed is named once, with the number of rows.
 fn names(area: &Area, rows: &[&Row]) -> Vec<String> {
     let labels: Vec<Label> = rows.iter().map(|row| row.label.clone()).collect();
     let mut names = Vec::new();

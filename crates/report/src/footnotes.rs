@@ -1,5 +1,5 @@
-//! Footnotes of an area: each reason once, with what marks the rows it applies to: a word where the interval itself may be wrong
-//! ([`Doubt::mark`]), else a letter.
+//! Footnotes of an area: each reason once, with the mark of its rows. The mark is a word if the interval itself may be wrong
+//! ([`Doubt::mark`]), otherwise a letter.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use crate::first_seen::distinct;
 use crate::grid::{Cell, Column};
 use crate::page::{Ink, Page};
 
-/// The maximum number of letters; all further reasons share the last one.
+/// Maximum number of letters; all further reasons share the last one.
 const MOST_NOTES: usize = 6;
 
-/// Why a figure is missing or doubtful.
+/// Reason why a figure is missing or doubtful.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Reason {
-    /// There is no figure; such reasons are left out last.
+pub enum Reason {
+    /// The figure is missing. Such reasons are dropped last if there are too many.
     Missing(String),
-    /// What else is to be known about a figure.
+    /// A remark on a figure.
     Note(String),
     /// The figure may be wrong.
     Doubt(Doubt),
@@ -45,18 +45,18 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Each reason once, as one text.
-pub(crate) fn joined(reasons: impl IntoIterator<Item = Reason>) -> String {
+/// The distinct reasons as one text.
+pub fn joined(reasons: impl IntoIterator<Item = Reason>) -> String {
     distinct(reasons).iter().map(Reason::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// The reasons with a letter, those of most rows first.
+/// Reasons with their marks, those of most rows first.
 #[derive(Debug)]
-pub(crate) struct Footnotes {
+pub struct Footnotes {
     notes: Vec<Note>,
-    /// The number of rows with a reason that shares the last letter.
+    /// Number of rows with a reason that shares the last letter.
     rows_with_others: usize,
-    /// Whether reasons that have a word are marked by it.
+    /// Whether a reason that has a word is marked by it.
     has_words: bool,
 }
 
@@ -67,13 +67,13 @@ struct Note {
 }
 
 impl Footnotes {
-    /// The footnotes for rows with these reasons.
-    pub(crate) fn of(rows: &[Vec<Reason>]) -> Footnotes {
+    /// Footnotes for rows with these reasons.
+    pub fn of(rows: &[Vec<Reason>]) -> Footnotes {
         Self::marked(rows, true)
     }
 
-    /// The same with letters only, for tables that have no room.
-    pub(crate) fn lettered(rows: &[Vec<Reason>]) -> Footnotes {
+    /// Footnotes with letters only, for tables without room for words.
+    pub fn lettered(rows: &[Vec<Reason>]) -> Footnotes {
         Self::marked(rows, false)
     }
 
@@ -87,14 +87,14 @@ impl Footnotes {
         }
         let (mut worded, mut notes): (Vec<Note>, Vec<Note>) =
             notes.into_iter().partition(|note| has_words && note.reason.word().is_some());
-        // A single further reason takes no more room than the line about other reasons.
+        // One reason more than `MOST_NOTES` is kept, since it takes no more room than the line about other reasons.
         if notes.len() > MOST_NOTES + 1 {
             notes.sort_by_key(|note| std::cmp::Reverse((note.reason.is_missing(), note.rows)));
             notes.truncate(MOST_NOTES);
         }
         notes.sort_by_key(|note| std::cmp::Reverse(note.rows));
         worded.sort_by_key(|note| std::cmp::Reverse(note.rows));
-        // Letters count from the first note without a word.
+        // Notes with a word come last, so that letters count from the first note.
         notes.extend(worded);
         let left_out = |reason: &Reason| position(&notes, reason).is_none();
         let rows_with_others = rows.iter().filter(|row| row.iter().any(left_out)).count();
@@ -102,7 +102,7 @@ impl Footnotes {
     }
 
     /// The mark for a figure that all of `reasons` apply to: `a`, `ac`, or `a modes`; empty without reasons.
-    pub(crate) fn mark(&self, reasons: &[Reason]) -> String {
+    pub fn mark(&self, reasons: &[Reason]) -> String {
         let lettered = reasons.iter().filter(|reason| self.word(reason).is_none());
         let number = |reason| position(&self.notes, reason).unwrap_or(self.letters());
         let mut numbers: Vec<usize> = lettered.map(number).collect();
@@ -114,7 +114,7 @@ impl Footnotes {
         parts.collect::<Vec<_>>().join(" ")
     }
 
-    /// The number of notes with a letter, which come first.
+    /// Number of notes with a letter, which come first.
     fn letters(&self) -> usize {
         self.notes.iter().filter(|note| self.word(&note.reason).is_none()).count()
     }
@@ -123,14 +123,14 @@ impl Footnotes {
         reason.word().filter(|_| self.has_words)
     }
 
-    /// The marks of rows with these reasons, close to the figures before them.
-    pub(crate) fn column(&self, rows: impl IntoIterator<Item: AsRef<[Reason]>>) -> Column {
+    /// A column of the marks of rows with these reasons, close to the figures before it.
+    pub fn column(&self, rows: impl IntoIterator<Item: AsRef<[Reason]>>) -> Column {
         let mark = |row: &[Reason]| Cell::inked(self.mark(row), Ink::Doubt);
         Column::words("", rows.into_iter().map(|row| mark(row.as_ref()))).close()
     }
 
-    /// The notes as lines below the table, each with its number of rows if it marks more than one.
-    pub(crate) fn lines(&self, page: &Page) -> String {
+    /// The notes as lines below the table, each with its number of rows if that is more than one.
+    pub fn lines(&self, page: &Page) -> String {
         let (lettered, worded) = self.notes.split_at(self.letters());
         let notes = lettered.iter().map(|note| (note.reason.to_string(), note.rows));
         let others = ("other reasons: see `--json`".to_owned(), self.rows_with_others);
@@ -160,7 +160,7 @@ fn position(notes: &[Note], reason: &Reason) -> Option<usize> {
     notes.iter().position(|note| note.reason == *reason)
 }
 
-/// 0 is `a`; there are never more than a few.
+/// The letter of a number: 0 is `a`; numbers are small.
 fn letter(number: usize) -> char {
     char::from(b'a' + number as u8)
 }

@@ -6,27 +6,27 @@ use crate::page::{Ink, Page};
 use crate::quantity::Figure;
 use crate::text;
 
-/// Headings of figures longer than this wrap, at hyphens too.
+/// Width beyond which headings of figures wrap, at hyphens too.
 const WIDEST_HEADING: usize = 12;
 
-/// The width to which headings of narrow columns are wrapped, unless a word or the figures are wider.
+/// Width to which headings of narrow columns wrap, unless a word or the figures are wider.
 const NARROW_HEADING: usize = 9;
 
-/// The maximum length of a heading, also of one from a foreign file.
+/// Maximum length of a heading, also of one from a foreign file.
 const WIDEST_NAME: usize = 24;
 
-/// The width that the heading of a group needs besides its text: a space and a part of the rule on both sides.
+/// Additional width of a group's heading: a space and a part of the rule on both sides.
 const HEADING_MARGIN: usize = 4;
 
-/// Columns between two groups.
+/// Width of the gap between two groups.
 const GROUP_GAP: usize = 2;
 
-/// The minimum width of a column that may wrap.
+/// Minimum width of a column that may wrap.
 const NARROWEST_WRAP: usize = 12;
 
 /// One cell of a column.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cell {
+pub struct Cell {
     content: Content,
     ink: Ink,
 }
@@ -44,30 +44,33 @@ impl Default for Content {
 }
 
 impl Cell {
-    pub(crate) fn text(text: impl Into<String>) -> Cell {
+    /// Plain text.
+    pub fn text(text: impl Into<String>) -> Cell {
         Cell::inked(text, Ink::Plain)
     }
 
-    pub(crate) fn inked(text: impl Into<String>, ink: Ink) -> Cell {
+    /// Text in a colour.
+    pub fn inked(text: impl Into<String>, ink: Ink) -> Cell {
         Cell { content: Content::Text(text.into()), ink }
     }
 
-    pub(crate) fn figure(figure: Figure) -> Cell {
+    /// A number with its unit, aligned with those above and below.
+    pub fn figure(figure: Figure) -> Cell {
         Cell { content: Content::Figure(figure), ink: Ink::Plain }
     }
 
-    /// A plain number, to be aligned at its point.
-    pub(crate) fn number(number: String) -> Cell {
+    /// A number that is aligned at its decimal point.
+    pub fn number(number: String) -> Cell {
         Cell::figure(Figure { number, unit: String::new() })
     }
 
-    /// The same cell in `ink`.
-    pub(crate) fn in_ink(self, ink: Ink) -> Cell {
+    /// Sets the colour of the cell.
+    pub fn in_ink(self, ink: Ink) -> Cell {
         Cell { ink, ..self }
     }
 
-    /// The cell for an unknown value.
-    pub(crate) fn unknown() -> Cell {
+    /// A cell for an unknown value.
+    pub fn unknown() -> Cell {
         Cell::inked("-", Ink::Faint)
     }
 }
@@ -84,16 +87,16 @@ impl From<String> for Cell {
     }
 }
 
-/// Without a value the cell is empty.
+/// `None` becomes an empty cell.
 impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Cell {
         value.map(T::into).unwrap_or_default()
     }
 }
 
-/// One column: its heading and a cell for every row.
+/// A column: its heading and a cell for every row.
 #[derive(Debug, Clone)]
-pub(crate) struct Column {
+pub struct Column {
     heading: Vec<String>,
     heading_ink: Ink,
     to_the_right: bool,
@@ -104,7 +107,7 @@ pub(crate) struct Column {
 
 impl Column {
     /// A column of words.
-    pub(crate) fn words(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
+    pub fn words(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
         let cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         Column {
             heading: heading_lines(heading, WIDEST_NAME),
@@ -117,7 +120,7 @@ impl Column {
     }
 
     /// A column of figures.
-    pub(crate) fn figures(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
+    pub fn figures(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
         Column {
             heading: heading_lines(heading, WIDEST_HEADING),
             to_the_right: true,
@@ -126,7 +129,7 @@ impl Column {
     }
 
     /// A column of figures as narrow as the figures and the longest word of the heading permit.
-    pub(crate) fn narrow(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
+    pub fn narrow(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
         let column = Column::figures("", cells);
         let words = heading.split_inclusive([' ', '-', '\n']).map(|word| text::width(word.trim()));
         let widest = words.max().unwrap_or(0).min(WIDEST_HEADING);
@@ -135,32 +138,32 @@ impl Column {
     }
 
     /// A column of figures as narrow as the figures and the heading on one line permit.
-    pub(crate) fn set_right(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
+    pub fn set_right(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
         Column { heading: vec![heading.to_owned()], ..Column::figures("", cells) }
     }
 
     /// A column whose heading and cells are already formatted.
-    pub(crate) fn set(heading: String, cells: Vec<String>) -> Column {
+    pub fn set(heading: String, cells: Vec<String>) -> Column {
         Column { heading: vec![heading], ..Column::words("", cells) }
     }
 
     /// A column of words that is wrapped if the page is too narrow; its heading names the table.
-    pub(crate) fn names(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
+    pub fn names(heading: &str, cells: impl IntoIterator<Item: Into<Cell>>) -> Column {
         Column { wraps: true, heading_ink: Ink::Heading, gap: 0, ..Column::words(heading, cells) }
     }
 
-    /// The same column with its words wrapped if the page is too narrow.
-    pub(crate) fn wrapping(self) -> Column {
+    /// Makes the words of the column wrap if the page is too narrow.
+    pub fn wrapping(self) -> Column {
         Column { wraps: true, ..self }
     }
 
-    /// The same column closer to the one before it.
-    pub(crate) fn close(self) -> Column {
+    /// Moves the column closer to the one before it.
+    pub fn close(self) -> Column {
         Column { gap: 1, ..self }
     }
 
-    /// The same column with empty cells below each of its cells: as many as `counts` says.
-    pub(crate) fn spread(self, counts: &[usize]) -> Column {
+    /// Adds empty cells below each cell of the column: as many as `counts` says.
+    pub fn spread(self, counts: &[usize]) -> Column {
         let empty = (String::new(), Ink::Plain);
         let spread = |(cell, count): ((String, Ink), &usize)| {
             std::iter::once(cell).chain(std::iter::repeat_n(empty.clone(), *count))
@@ -170,17 +173,17 @@ impl Column {
     }
 
     /// Whether all cells are empty.
-    pub(crate) fn is_blank(&self) -> bool {
+    pub fn is_blank(&self) -> bool {
         self.cells.iter().all(|(text, _)| text.is_empty())
     }
 
     /// The column; `None` if all cells are empty.
-    pub(crate) fn unless_blank(self) -> Option<Column> {
+    pub fn unless_blank(self) -> Option<Column> {
         (!self.is_blank()).then_some(self)
     }
 
-    /// Columns of the page that it takes, including the gap before it.
-    pub(crate) fn width(&self) -> usize {
+    /// Width of the column including the gap before it, in columns of the page.
+    pub fn width(&self) -> usize {
         self.gap + self.content_width()
     }
 
@@ -191,7 +194,7 @@ impl Column {
         widths.max().unwrap_or(0)
     }
 
-    /// The column with its cells, and its heading if it is too wide, wrapped to `width`.
+    /// Wraps the cells to `width`, and also the heading if it is too wide.
     fn wrapped(mut self, width: usize) -> Column {
         let is_too_wide = |line: &String| text::width(line) > width;
         if self.heading.iter().any(is_too_wide) {
@@ -204,21 +207,21 @@ impl Column {
     }
 }
 
-/// Columns of the page that `columns` take together, with the gap before the first.
-pub(crate) fn total_width(columns: &[Column]) -> usize {
+/// Total width of `columns` including the gap before the first, in columns of the page.
+pub fn total_width(columns: &[Column]) -> usize {
     columns.iter().map(Column::width).sum()
 }
 
-/// Columns under a common heading; with an empty heading they are unchanged.
+/// Columns under a common heading; columns under an empty heading have none.
 #[derive(Debug, Clone)]
-pub(crate) struct Group {
+pub struct Group {
     heading: String,
     columns: Vec<Column>,
 }
 
 impl Group {
-    /// `columns`, spaced further if the heading needs it.
-    pub(crate) fn new(heading: &str, mut columns: Vec<Column>) -> Group {
+    /// Groups `columns`, with wider gaps if the heading needs them.
+    pub fn new(heading: &str, mut columns: Vec<Column>) -> Group {
         let needed = if heading.is_empty() { 0 } else { text::width(heading) + HEADING_MARGIN };
         let span = total_width(&columns) - columns[0].gap;
         columns[0].gap += needed.saturating_sub(span);
@@ -226,7 +229,8 @@ impl Group {
         Group { heading, columns }
     }
 
-    pub(crate) fn width(&self) -> usize {
+    /// The width of its columns with their gaps.
+    pub fn width(&self) -> usize {
         total_width(&self.columns)
     }
 
@@ -247,7 +251,7 @@ impl Group {
 /// The table of the columns of `groups`, with the headings of groups above those of columns.
 ///
 /// No cell is wrapped: the table must fit the page.
-pub(crate) fn grouped_table(mut groups: Vec<Group>, page: &Page) -> String {
+pub fn grouped_table(mut groups: Vec<Group>, page: &Page) -> String {
     groups[0].columns[0].gap = 0;
     let headings: String = groups.iter().map(|group| group.heading_line(page)).collect();
     let headings = headings.trim_end();
@@ -256,9 +260,9 @@ pub(crate) fn grouped_table(mut groups: Vec<Group>, page: &Page) -> String {
 }
 
 /// The table of `columns`, each with as many cells as the others; ends with a newline.
-pub(crate) fn table(mut columns: Vec<Column>, page: &Page) -> String {
+pub fn table(mut columns: Vec<Column>, page: &Page) -> String {
     columns[0].gap = 0;
-    // The last columns first, since the first ones identify the row.
+    // The last columns wrap first, since the first ones identify the row.
     for at in (0..columns.len()).rev().filter(|&at| columns[at].wraps).collect::<Vec<_>>() {
         let total = total_width(&columns);
         if total > page.table_width() {

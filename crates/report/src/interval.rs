@@ -1,4 +1,4 @@
-//! The columns of intervals beside a column of figures, and what they are intervals of.
+//! Columns of intervals beside a column of figures, and a line that explains the intervals.
 
 use results::{CaseResult, Estimate, Source};
 
@@ -10,23 +10,24 @@ use crate::rows::measured;
 
 /// A figure with the number of rounds behind it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Uncertain {
-    /// With the interval of the next run, where that is known.
-    pub(crate) estimate: Estimate,
-    /// With that of the run itself; `None` for what is no figure of a point.
-    pub(crate) this_run: Option<Estimate>,
-    pub(crate) rounds: u32,
+pub struct Uncertain {
+    /// The estimate, with the interval of the next run if it is known.
+    pub estimate: Estimate,
+    /// The estimate with the interval of the run itself; `None` for a value that is no figure of a point.
+    pub this_run: Option<Estimate>,
+    /// The number of rounds.
+    pub rounds: u32,
 }
 
 impl Uncertain {
-    /// The figure of a result; `None` if it has none.
-    pub(crate) fn of(result: &CaseResult) -> Option<Self> {
+    /// The figure of a result; `None` if the result has none.
+    pub fn of(result: &CaseResult) -> Option<Self> {
         let estimate = measured(result)?;
         Some(Self { estimate, this_run: result.estimate, rounds: result.rounds })
     }
 
-    /// The interval, or the number of rounds where they are no evidence for one.
-    pub(crate) fn words(self) -> Option<String> {
+    /// The interval as text, or the number of rounds if they are too few for an interval.
+    pub fn words(self) -> Option<String> {
         self.words_of(self.estimate)
     }
 
@@ -40,9 +41,9 @@ impl Uncertain {
     }
 }
 
-/// The intervals, such as `±0.2 %`, or `1 round` where there is none; beside them those of this run if the page has them. Columns in
-/// which no row has either are left out.
-pub(crate) fn interval_columns(
+/// Columns of intervals, such as `±0.2 %`, or `1 round` for a figure without one; beside them the intervals of this run if the
+/// page has them. Columns that are empty in all rows are left out.
+pub fn interval_columns(
     figures: impl Iterator<Item = Option<Uncertain>>,
     page: &Page,
 ) -> Vec<Column> {
@@ -63,10 +64,8 @@ pub(crate) fn interval_columns(
     columns
 }
 
-/// What the intervals are of, and what they are known from; `None` if no figure has one.
-pub(crate) fn interval_line<'r>(
-    results: impl IntoIterator<Item = &'r CaseResult>,
-) -> Option<String> {
+/// A line that says what the intervals cover, and from what they are known; `None` if no figure has one.
+pub fn interval_line<'r>(results: impl IntoIterator<Item = &'r CaseResult>) -> Option<String> {
     let results: Vec<&CaseResult> = results.into_iter().collect();
     let known = results.iter().filter_map(|result| result.next_run);
     let Some(known) = known.max_by_key(|next| next.visits) else {
@@ -83,5 +82,5 @@ pub(crate) fn interval_line<'r>(
     Some(format!("±: where the figure of the next run here lies, with {level:.0} %, {from}."))
 }
 
-/// What makes the intervals of the next run narrower.
+/// Advice that narrows the intervals of the next run.
 const NARROWS: &str = "this is the first visit, and `oscost noise --quick` narrows it";

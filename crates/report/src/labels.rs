@@ -1,4 +1,4 @@
-//! Short names of points under a common heading: `lock/spin{as=threads,workers=4}` without the shared parts.
+//! Short names of points under a common heading: `lock/spin{as=threads,workers=4}` without the parts that all points share.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -6,50 +6,51 @@ use results::PointKey;
 
 use crate::text;
 
-/// The name of a parameter and its value.
-pub(crate) type Param = (String, String);
+/// Name of a parameter and its value.
+pub type Param = (String, String);
 
-/// A point as it is printed: its parts without what a page or terminal cannot show.
+/// Label of a point, without characters that a page or terminal cannot show.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Label {
-    /// The family of the case.
+pub struct Label {
+    /// Area of the case.
     pub area: String,
-    /// The case within its area.
+    /// Name of the case within its area.
     pub name: String,
-    /// In the order they are written.
+    /// Parameters in the order in which they are written.
     pub params: Vec<Param>,
 }
 
-/// The name in the label of a row whose columns are cases.
+/// Case name in the label of a row whose columns are cases.
 const ANY_CASE: &str = "*";
 
 impl Label {
-    /// For a terminal.
-    pub(crate) fn of(point: &PointKey) -> Label {
+    /// The label for a terminal.
+    pub fn of(point: &PointKey) -> Label {
         Label::cleaned(point, text::clean)
     }
 
-    /// With each part as `clean` makes it.
-    pub(crate) fn cleaned(point: &PointKey, clean: impl Fn(&str) -> String) -> Label {
+    /// The label with each part cleaned by `clean`.
+    pub fn cleaned(point: &PointKey, clean: impl Fn(&str) -> String) -> Label {
         let params = point.params.iter().map(|(key, value)| (clean(key), clean(value)));
         Label { area: clean(point.area()), name: clean(point.name()), params: params.collect() }
     }
 
-    /// Whether the columns beside it are cases, so that only the parameters name the row.
-    pub(crate) fn is_of_any_case(&self) -> bool {
+    /// Whether the row's columns are cases, so that only the parameters name the row.
+    pub fn is_of_any_case(&self) -> bool {
         self.name == ANY_CASE
     }
 
-    /// `lock/spin{as=threads,workers=4}`.
-    pub(crate) fn with_area(&self) -> String {
+    /// Full label: `lock/spin{as=threads,workers=4}`.
+    pub fn with_area(&self) -> String {
         match self.area.as_str() {
             "" => self.full(),
             area => format!("{area}/{}", self.full()),
         }
     }
 
-    /// `spin{as=threads,workers=4}`: the label without `area/`. Of any case, `as=threads, workers=4`, or the area.
-    pub(crate) fn full(&self) -> String {
+    /// The label without the area: `spin{as=threads,workers=4}`. In a row whose columns are cases, only the parameters, such as
+    /// `as=threads, workers=4`, or the area if there are none.
+    pub fn full(&self) -> String {
         match (self.params.is_empty(), self.is_of_any_case()) {
             (true, true) => self.area.clone(),
             (true, false) => self.name.clone(),
@@ -58,14 +59,15 @@ impl Label {
         }
     }
 
-    /// The same label without the `shared` parameters.
-    pub(crate) fn without(&self, shared: &[Param]) -> Label {
+    /// The label without the `shared` parameters.
+    pub fn without(&self, shared: &[Param]) -> Label {
         let params = self.params.iter().filter(|param| !shared.contains(param)).cloned().collect();
         Label { params, ..self.clone() }
     }
 
-    /// `spin threads workers=4`: words are shown without the name of their parameter; numbers, yes and no with it.
-    pub(crate) fn short(&self) -> String {
+    /// Short label, such as `spin threads workers=4`: words are shown without the name of their parameter; numbers, yes and no
+    /// with it.
+    pub fn short(&self) -> String {
         if self.is_of_any_case() && self.params.is_empty() {
             return self.area.clone();
         }
@@ -94,9 +96,9 @@ fn speaks_for_itself(value: &str) -> bool {
     is_word && !["yes", "no", "on", "off", "true", "false", "none"].contains(&value)
 }
 
-/// The parameters that most of `labels` have, with the same value in all of these. Empty if two labels would become
-/// equal without them.
-pub(crate) fn shared(labels: &[Label]) -> Vec<Param> {
+/// Parameters that most of `labels` have, with the same value in all of these. Empty if two labels would become equal without
+/// them.
+pub fn shared(labels: &[Label]) -> Vec<Param> {
     let labels: BTreeSet<&Label> = labels.iter().collect();
     let mut values: BTreeMap<&str, Vec<&Param>> = BTreeMap::new();
     for param in labels.iter().flat_map(|label| &label.params) {
@@ -112,16 +114,16 @@ pub(crate) fn shared(labels: &[Label]) -> Vec<Param> {
     if stripped.len() == labels.len() { shared } else { Vec::new() }
 }
 
-/// `lock (place=spread, work=none)`: an area and the parameters that its rows share.
-pub(crate) fn title(area: &str, shared: &[Param]) -> String {
+/// Title of an area with the parameters that its rows share: `lock (place=spread, work=none)`.
+pub fn title(area: &str, shared: &[Param]) -> String {
     match shared {
         [] => area.to_owned(),
         _ => format!("{area} ({})", listed(shared, ", ")),
     }
 }
 
-/// The sort key of `label` among `labels`: cases and words in the order of first appearance, numbers by size.
-pub(crate) fn rank(label: &Label, labels: &[Label]) -> (usize, Vec<u64>) {
+/// Sort key of `label` among `labels`: cases and words in the order of first appearance, numbers by size.
+pub fn rank(label: &Label, labels: &[Label]) -> (usize, Vec<u64>) {
     let case = labels.iter().position(|other| other.name == label.name);
     let params = || labels.iter().flat_map(|label| &label.params);
     let place = |param: &Param| match param.1.parse() {
@@ -131,9 +133,9 @@ pub(crate) fn rank(label: &Label, labels: &[Label]) -> (usize, Vec<u64>) {
     (case.unwrap_or(0), label.params.iter().map(place).collect())
 }
 
-/// The name of each of `labels` within `room` columns: in full if that fits, otherwise short, but never so short that
-/// two of them become equal.
-pub(crate) fn shortened(labels: &[Label], room: usize) -> Vec<String> {
+/// The names of `labels` within `room` columns of the page: in full if they fit, otherwise short, but never so short that two
+/// become equal.
+pub fn shortened(labels: &[Label], room: usize) -> Vec<String> {
     let full: Vec<String> = labels.iter().map(Label::full).collect();
     if full.iter().all(|text| text::width(text) <= room) {
         return full;
@@ -146,9 +148,9 @@ fn distinct(texts: &[String]) -> usize {
     texts.iter().collect::<HashSet<_>>().len()
 }
 
-/// For tests: a point with these parameters.
+/// A point with these parameters, for tests.
 #[cfg(test)]
-pub(crate) fn point(case: &str, params: &[(&str, &str)]) -> PointKey {
+pub fn point(case: &str, params: &[(&str, &str)]) -> PointKey {
     let params = params.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     PointKey { case: case.to_owned(), params: params.collect() }
 }

@@ -1,4 +1,4 @@
-//! The table of what each layer adds to the cost of a primitive.
+//! The table of the cost that each layer adds to a primitive.
 
 use analysis::{Added, Ladder, Step, Verdict};
 
@@ -8,19 +8,19 @@ use crate::labels::Label;
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure, format_per_op_briefly};
 
-/// The minimum width of the names of operations.
+/// Minimum width of the names of operations.
 const LEAST_NAMES: usize = 18;
 
-/// The minimum width of the names of layers, with the gap before them.
+/// Minimum width of the names of layers, with the gap before them.
 const LEAST_LAYER: usize = 14;
 
-/// What the columns mean.
+/// Explanations of the columns.
 pub(crate) const LEGEND: &str = "adds: the difference to the line before; nothing: it is the same within the margin; intervals hold together at 95 %";
 
-/// What that of host calls means.
+/// Explanation of the column of host calls.
 pub(crate) const HOST_CALLS: &str = "; host calls: system calls on the host per operation";
 
-/// A line for each layer of each ladder: its cost, and what it adds to the one before.
+/// A table with a line for each layer of each ladder: its cost, and what it adds to the layer before.
 pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     if ladders.is_empty() {
         return page.hanging("", "no ladder: no point has a time on two systems");
@@ -35,7 +35,7 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     let layers = |in_words: bool| {
         let name = |step: &&Step| if in_words { layer_name(step) } else { step.column.clone() };
         let column = Column::words("layer", steps.iter().map(name));
-        // `(container` and `)` on two lines would be hard to read.
+        // The names wrap only if they have no second part: `(container` and `)` on two lines would be hard to read.
         if in_words { column } else { column.wrapping() }
     };
     let mut columns = vec![
@@ -53,7 +53,7 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     if has_calls {
         columns.push(calls);
     }
-    // On a narrow page, the names of the operations need the room.
+    // On a narrow page the names of layers wrap, without their kinds: the names of the operations need the room.
     if grid::total_width(&columns[1..]) + LEAST_NAMES > page.table_width() {
         columns[1] = layers(false);
     }
@@ -65,12 +65,12 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     grid::table(columns, page) + &page.prose(Ink::Faint, &legend)
 }
 
-/// The cost in a layer.
+/// Cost of the operation in a layer.
 pub(crate) fn time(step: &Step) -> Figure {
     figure(step.ns, step.ns.abs() * 0.005, "ns/op")
 }
 
-/// `gvisor (sandbox)`: the name of the column with what kind of layer it is, unless that is its name.
+/// Name of the column with the kind of layer, such as `gvisor (sandbox)`; the kind is left out if it is the name.
 pub(crate) fn layer_name(Step { column, layer, .. }: &Step) -> String {
     match layer.word() {
         word if word == column => column.clone(),
@@ -78,10 +78,10 @@ pub(crate) fn layer_name(Step { column, layer, .. }: &Step) -> String {
     }
 }
 
-/// `+1.658` and `±0.012 us`: the difference, and the half of the interval that reaches further.
+/// A difference and the longer half of its interval, such as `+1.658` and `±0.012 us`.
 pub(crate) fn signed(Added { ns, low, high, .. }: Added) -> Figure {
     let half = (high - ns).max(ns - low);
-    // With the digits that the larger of the two has: `-0.4` and `±2.1 us`.
+    // Both have the digits that the larger one needs: `-0.4` and `±2.1 us`.
     let Figure { number, unit } = figure(ns.abs().max(half), half * 0.4, "ns/op");
     let scale = match unit.as_str() {
         "us" => 1e3,
@@ -91,7 +91,7 @@ pub(crate) fn signed(Added { ns, low, high, .. }: Added) -> Figure {
     };
     let places = number.split_once('.').map_or(0, |(_, places)| places.len());
     let number = format!("{:+.places$}", ns / scale);
-    // Rounded to nothing it has no sign.
+    // A difference that rounds to zero has no sign.
     let number = match number.contains(|digit: char| ('1'..='9').contains(&digit)) {
         true => number,
         false => number[1..].to_owned(),
@@ -99,7 +99,7 @@ pub(crate) fn signed(Added { ns, low, high, .. }: Added) -> Figure {
     Figure { number, unit: format!("±{:.places$} {unit}", half / scale) }
 }
 
-/// What a layer did to the time of an operation.
+/// Effect of a layer on the time of an operation, in a word.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Same => "nothing",
@@ -107,7 +107,7 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The name of the operation of a ladder.
+/// Name of the operation of a ladder.
 pub(crate) fn operation(ladder: &Ladder) -> String {
     Label::of(&ladder.point).with_area()
 }

@@ -1,52 +1,47 @@
-//! The output of results: text tables with small pictures, and a workbook with charts.
+//! The output of results: text tables with small pictures, an HTML page, and a workbook with charts.
 //!
-//! Everything here is a pure function from data to text for a [`Page`]; nothing measures, stores or prints.
-//! The text ends with a newline and no line of it is wider than the page, down to 60 columns.
-//! Colour is optional: words and marks carry the same information.
+//! Everything here is a pure function from data to text for a [`Page`]; nothing measures, stores or prints. The text ends with a
+//! newline and no line of it is wider than the page, down to 60 columns. Colour is optional: words and marks carry the same
+//! information.
 
-mod answer;
 mod cards;
 mod claims;
 mod compare_table;
 mod comparison;
-mod concurrency;
 mod counts_table;
 mod delivery;
 mod env_page;
-mod files;
-mod first_seen;
-mod folded;
-mod footnotes;
-mod grid;
+pub mod first_seen;
+pub mod folded;
+pub mod footnotes;
+pub mod grid;
+pub mod groups;
 mod html;
-mod interval;
-mod labels;
+pub mod interval;
+pub mod labels;
 mod ladder;
-mod limits;
+mod layouts;
 mod load_table;
-mod mail;
 mod marks;
 mod measured;
-mod names;
-mod net;
+pub mod names;
 mod noise;
 mod overview;
-mod page;
-mod picture;
+pub mod page;
+pub mod picture;
 mod plot;
 pub mod quantity;
-mod ranking;
-mod results_table;
-mod rows;
+pub mod results_table;
+pub mod rows;
 mod runs_table;
 mod study;
 mod summary;
 mod sweep_table;
-mod text;
+pub mod swept;
+pub mod text;
 mod undecided;
 mod workbook;
 
-pub use answer::{answer_text, within_text};
 pub use cards::{Card, CardMetric, CardParam, cards, cards_short};
 pub use claims::{claims_junit, claims_markdown, claims_text};
 pub use compare_table::compare_table;
@@ -57,23 +52,21 @@ pub use delivery::{
     outcome_table, reply_table, reply_time_table,
 };
 pub use env_page::env_page;
-pub use files::file_systems;
 pub use html::{Report, ReportRun, Standings, chart_svg, report_html};
 pub use ladder::ladder_table;
-pub use limits::limits_text;
+pub use layouts::{Layout, install, no_plots};
 pub use load_table::{LoadLine, load_table};
 pub use marks::is_marked;
 pub use noise::{detectable_text, scores_text};
 pub use overview::{overview_text, systems_summary};
 pub use page::Page;
 pub use plot::plots;
-pub use ranking::ranking_text;
 pub use results_table::{closing_line, closing_lines, results_tables};
 pub use runs_table::{RunLine, runs_table};
 pub use study::{StudyLine, StudyPage, studies_table, study_text};
 pub use summary::summary;
 pub use sweep_table::{SweepLine, sweep_table};
-pub use workbook::{WorkbookError, workbook};
+pub use workbook::{Curve, CurvePoint, Plot, WorkbookError, workbook};
 
 /// Tests have the areas of the program.
 #[cfg(test)]

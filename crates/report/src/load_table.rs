@@ -1,21 +1,21 @@
-//! The table of the steps of a load on a server, one step per line.
+//! The table of a load on a server, one step per line.
 
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column, Group};
 use crate::page::{Ink, Page};
 use crate::quantity::figure;
 
-/// The page width from which the time until the server closed the connection is shown.
+/// Minimum page width for the time until the server closed the connection.
 const ROOM_FOR_CLOSE: usize = 100;
-/// The page width below which connections and the time to connect are left out.
+/// Minimum page width for connections and the time to connect.
 const ROOM_FOR_CONNECT: usize = 80;
-/// The relative variation of the times of single exchanges, by which their digits are chosen.
+/// Relative variation of the times of single exchanges, which determines their digits.
 const SHOWN: f64 = 0.01;
 
 /// One step of a load.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadLine {
-    /// Connections that were open.
+    /// Number of open connections.
     pub in_flight: usize,
     /// Connections established per second.
     pub connections_per_s: f64,
@@ -23,21 +23,21 @@ pub struct LoadLine {
     pub replies_per_s: f64,
     /// Median and 99th percentile of the time to connect, in ns; `None` if no connection was established.
     pub connect: Option<[u64; 2]>,
-    /// The same of the time to the reply.
+    /// Median and 99th percentile of the time to the reply, in ns; `None` if there was no reply.
     pub reply: Option<[u64; 2]>,
-    /// The same of the time until the server closed the connection.
+    /// Median and 99th percentile of the time until the server closed the connection, in ns; `None` if it closed none.
     pub close: Option<[u64; 2]>,
-    /// The errors.
+    /// Number of errors.
     pub errors: u64,
     /// CPU time of the generator divided by elapsed time.
     pub client_cpu: Option<f64>,
     /// CPU time of the server divided by elapsed time.
     pub server_cpu: Option<f64>,
-    /// Remarks on these figures, the most serious first.
+    /// Remarks on the figures of the step, the most serious first.
     pub notes: Vec<String>,
 }
 
-/// The steps with notes below; connections per second only if some were established.
+/// A table of the steps, with the remarks below; connections per second only if some were established.
 pub fn load_table(lines: &[LoadLine], page: &Page) -> String {
     if lines.is_empty() {
         return String::new();
@@ -95,7 +95,7 @@ fn percentile(
     let cell = |line: &LoadLine| match of(line) {
         Some(times) => {
             let time = times[which] as f64;
-            // Not aligned at their points: four columns of that are too wide.
+            // The times are not aligned at their decimal points: four aligned columns would be too wide.
             Cell::text(figure(time, time * SHOWN, "ns").to_string())
         }
         None => Cell::unknown(),

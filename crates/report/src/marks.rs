@@ -1,4 +1,4 @@
-//! Marks: words at the rows of figures whose interval itself may be wrong. A wide interval says so itself, and is no mark.
+//! Marks: words in the rows of figures whose interval itself may be wrong. A wide interval needs no mark.
 
 use measure::{Doubt, TIME};
 use results::{CaseResult, Outcome};
@@ -6,11 +6,12 @@ use results::{CaseResult, Outcome};
 use crate::first_seen::distinct;
 use crate::text;
 
-/// Intervals wider than this share are counted.
+/// Relative half-width from which an interval counts as wide.
 const WIDE: f64 = 0.1;
 
-/// The marks of a figure: its own, and those of the time of its point, since a disturbance affects all metrics of a point.
-pub(crate) fn marks(results: &[CaseResult], result: &CaseResult) -> Vec<&'static str> {
+/// Marks of a figure: those of its own doubts, and those of the time of its point, since a disturbance affects all metrics of a
+/// point.
+pub fn marks(results: &[CaseResult], result: &CaseResult) -> Vec<&'static str> {
     let of_point = |r: &&CaseResult| {
         r.metric == TIME.name && r.case == result.case && r.params == result.params
     };
@@ -19,21 +20,22 @@ pub(crate) fn marks(results: &[CaseResult], result: &CaseResult) -> Vec<&'static
     distinct(doubts.filter_map(Doubt::mark))
 }
 
-/// The same in brackets, for the end of a sentence. Saturation is left out: sentences state it as "at least".
-pub(crate) fn in_brackets(results: &[CaseResult], of: &[&CaseResult]) -> String {
+/// The marks in brackets, for the end of a sentence. Saturation is left out: sentences state it as "at least".
+pub fn in_brackets(results: &[CaseResult], of: &[&CaseResult]) -> String {
     let is_saturation = |mark: &&str| ["client", "receiver"].contains(mark);
     let all = of.iter().flat_map(|result| marks(results, result));
     let marks = distinct(all.filter(|mark| !is_saturation(mark)));
     if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) }
 }
 
-/// Whether the figure has a mark of its own.
+/// Whether one of the figure's own doubts has a mark.
 pub fn is_marked(result: &CaseResult) -> bool {
     result.outcome == Outcome::Measured && result.doubts.iter().any(|doubt| doubt.mark().is_some())
 }
 
-/// `23 of 469 figures may lie beyond their ±: modes 17, busy 4, rounds 2 (oscost show ID --doubtful)`; `None` if none may.
-pub(crate) fn marks_line(run: &str, results: &[CaseResult]) -> Option<String> {
+/// A line such as `23 of 469 figures may lie beyond their ±: modes 17, busy 4, rounds 2 (oscost show ID --doubtful)`; `None` if
+/// no figure has a mark.
+pub fn marks_line(run: &str, results: &[CaseResult]) -> Option<String> {
     let figures =
         || results.iter().filter(|r| r.outcome == Outcome::Measured && r.metric == TIME.name);
     let marked = figures().filter(|result| is_marked(result)).count();
@@ -58,8 +60,9 @@ pub(crate) fn marks_line(run: &str, results: &[CaseResult]) -> Option<String> {
     ))
 }
 
-/// How many times have an interval wider than 10 %, and what narrows them; `None` if none has.
-pub(crate) fn width_line(results: &[CaseResult]) -> Option<String> {
+/// A line with the number of times whose interval is wider than 10 %, and the advice for narrowing them; `None` if there are
+/// none.
+pub fn width_line(results: &[CaseResult]) -> Option<String> {
     let times = results.iter().filter(|r| r.outcome == Outcome::Measured && r.metric == TIME.name);
     let estimates = times.filter_map(|result| result.estimate);
     let half =
@@ -69,9 +72,10 @@ pub(crate) fn width_line(results: &[CaseResult]) -> Option<String> {
     (wide > 0).then(|| format!("{wide} {are} wider than ±10 %: a longer --budget narrows them."))
 }
 
-/// Which points were left with fewer rounds than an interval needs; `None` if none was. Tables show how many rounds each has.
-pub(crate) fn few_rounds_line(results: &[CaseResult]) -> Option<String> {
-    /// More cases are counted.
+/// A line with the points that have fewer rounds than an interval needs; `None` if there are none. Tables show the number of
+/// rounds of each.
+pub fn few_rounds_line(results: &[CaseResult]) -> Option<String> {
+    /// Maximum number of cases that are named; further ones are counted.
     const NAMED: usize = 5;
     let left = results.iter().filter(|r| r.doubts.contains(&Doubt::FewRounds));
     let cases: Vec<&str> = left.map(|result| result.case.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The columns of figures: costs with their intervals and counts, and further metrics.
+//! Columns of figures: costs with their intervals and counts, and further metrics.
 
 use results::{CaseResult, Interval, Outcome, PerOp};
 
@@ -15,29 +15,29 @@ use crate::rows::{COST, Metric, Row, measured, reasons, word};
 use crate::text::clean;
 
 /// A possible column of the table. A narrow page leaves out the columns of the highest rank first.
-pub(crate) struct Choice {
+pub struct Choice {
     pub column: Column,
     pub rank: usize,
 }
 
-/// The setting of a table.
+/// Spacing of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Setting {
+pub enum Setting {
     Roomy,
-    /// With shorter pictures and counts, and narrower gaps between columns.
+    /// Narrow: shorter pictures and counts, and narrower gaps between columns.
     Tight,
 }
 
 impl Setting {
-    pub(crate) fn scale(self) -> Scale {
+    pub fn scale(self) -> Scale {
         match self {
             Setting::Roomy => Scale::Full,
             Setting::Tight => Scale::Short,
         }
     }
 
-    /// The column with the gap of this setting before it.
-    pub(crate) fn spaced(self, column: Column) -> Column {
+    /// Sets the gap before the column to that of this setting.
+    pub fn spaced(self, column: Column) -> Column {
         match self {
             Setting::Roomy => column,
             Setting::Tight => column.close(),
@@ -53,7 +53,7 @@ impl Setting {
 }
 
 /// All columns for the costs of `rows`.
-pub(crate) fn cost_choices(
+pub fn cost_choices(
     rows: &[&Row],
     setting: Setting,
     notes: &Footnotes,
@@ -73,7 +73,7 @@ pub(crate) fn cost_choices(
         choices.extend(column.map(|column| Choice { column, rank }));
     };
     let per_op = |count: Option<f64>| Some(Cell::number(setting.per_op(count?)));
-    // Beside cycles, which hold at any frequency, the quiet share is the least important column.
+    // The quiet share is the least important column beside cycles, which hold at any frequency.
     let moved = usize::from(has_cycles(rows));
     offer(2, "cycles", &|row| cycles_cell(row.cost()?));
     offer(1, "CPUs", &|row| cpus_cell(row.cost()?));
@@ -94,27 +94,27 @@ pub(crate) fn cost_choices(
 }
 
 /// Whether any row has its cost in core cycles.
-pub(crate) fn has_cycles(rows: &[&Row]) -> bool {
+pub fn has_cycles(rows: &[&Row]) -> bool {
     rows.iter().any(|row| row.cost().is_some_and(|cost| cost.cycles.is_some()))
 }
 
-/// The cost in core cycles, with the relative precision of that in ns.
+/// Cost in core cycles, with the relative precision of the cost in ns.
 fn cycles_cell(cost: &CaseResult) -> Option<Cell> {
     let Interval { median, low, high } = cost.cycles?;
     Some(Cell::figure(figure(median, measured_half_width(median, low, high), "count")))
 }
 
-/// The columns of metrics besides their figures.
+/// Columns that accompany the figures of metrics.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Detail {
-    /// Intervals.
+pub struct Detail {
+    /// Whether intervals are shown.
     pub intervals: bool,
-    /// The outcome of a case without any figure, in each column.
+    /// Whether each column shows the outcome of a case without any figure.
     pub endings: bool,
 }
 
 /// A column for each of `metrics`, and one mark for all of them.
-pub(crate) fn metric_columns(
+pub fn metric_columns(
     rows: &[&Row],
     metrics: &[Metric],
     detail: Detail,
@@ -143,7 +143,7 @@ fn result_of<'a>(row: &Row<'a>, metric: Metric, detail: Detail) -> Option<&'a Ca
     row.result(metric).or_else(|| row.ending().filter(|_| detail.endings))
 }
 
-/// The metric's name, with its unit unless the figures show it.
+/// Name of the metric, with its unit unless the figures show it.
 fn heading(metric: Metric) -> String {
     match metric {
         Metric { name, unit } if name == unit || carries_unit(unit) => name.to_owned(),
@@ -151,7 +151,7 @@ fn heading(metric: Metric) -> String {
     }
 }
 
-/// The columns of intervals that some row has.
+/// Columns of the intervals that some row has.
 fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Vec<Column> {
     interval_columns(results.iter().map(|result| uncertain((*result)?)), page)
 }
@@ -174,8 +174,8 @@ fn optional_column(
     Some(Column::figures(heading, cells))
 }
 
-/// The estimate, or the outcome.
-pub(crate) fn value_cell(result: &CaseResult) -> Cell {
+/// A cell with the estimate, or the outcome.
+pub fn value_cell(result: &CaseResult) -> Cell {
     match (result.outcome, measured(result)) {
         (Outcome::Measured, Some(e)) => {
             let half_width = match result.metric == COST {
@@ -196,10 +196,9 @@ fn uncertain(result: &CaseResult) -> Option<Uncertain> {
     (result.metric == COST || !is_exact).then_some(figure)
 }
 
-/// The CPUs that were used, where they were chosen by what they have in common.
+/// The CPUs of a case whose CPUs were chosen by what they have in common.
 fn cpus_cell(cost: &CaseResult) -> Option<Cell> {
-    let place = cost.params.get("place")?;
-    let chosen = cases::place::APART.contains(&place.as_str()) && !cost.cpus.is_empty();
+    let chosen = catalog::are_chosen_apart(&cost.params) && !cost.cpus.is_empty();
     let cpus: Vec<String> = cost.cpus.iter().map(usize::to_string).collect();
     chosen.then(|| Cell::text(cpus.join(",")))
 }
@@ -218,7 +217,7 @@ fn counts<'a>(row: &Row<'a>) -> Option<&'a PerOp> {
     row.results.iter().find_map(|result| result.per_op.as_ref())
 }
 
-/// The most frequent system calls with their number per operation: `semop 2`; `None` where the names are not known.
+/// Names of the most frequent system calls with their number per operation, such as `semop 2`; `None` if the names are unknown.
 fn call_names(counts: &PerOp, setting: Setting) -> Option<String> {
     const NAMES_AT_MOST: usize = 3;
     let mut calls: Vec<(&String, &f64)> = counts.calls.iter().collect();

@@ -1,19 +1,19 @@
-//! The columns with the names of rows.
+//! Columns with the names of rows.
 
 use crate::grid::{self, Cell, Column};
 use crate::labels::{self, Label};
 use crate::page::Ink;
 use crate::text;
 
-/// The minimum width of wrapped names; on narrower pages optional columns are left out.
+/// Minimum width of wrapped names; on narrower pages optional columns are left out.
 const NARROWEST: usize = 24;
 
-/// Columns between two parameters. A number may be closer to the column before it.
+/// Width of the gap between two parameters. A number may be closer to the column before it.
 const GAP: usize = 2;
 const GAP_BEFORE_NUMBER: usize = 1;
 
 /// The names of rows within `room`: case and parameters in separate columns if these fit, otherwise in one column.
-pub(crate) fn columns(heading: &str, labels: &[Label], room: usize) -> Vec<Column> {
+pub fn columns(heading: &str, labels: &[Label], room: usize) -> Vec<Column> {
     if labels.iter().all(Label::is_of_any_case) {
         return vec![any_case(heading, labels, room)];
     }
@@ -28,15 +28,15 @@ fn any_case(heading: &str, labels: &[Label], room: usize) -> Column {
 }
 
 /// Whether all of `labels` have the same parameters, and at least one.
-pub(crate) fn are_alike(labels: &[Label]) -> bool {
+pub fn are_alike(labels: &[Label]) -> bool {
     let keys = |label: &'_ Label| -> Vec<String> {
         label.params.iter().map(|(key, _)| key.clone()).collect()
     };
     labels.iter().all(|label| !label.params.is_empty() && keys(label) == keys(&labels[0]))
 }
 
-/// The minimum width to which `names` can be wrapped. Parameters in columns are never wrapped.
-pub(crate) fn least_width(names: &[Column]) -> usize {
+/// Minimum width to which `names` can be wrapped. Parameters in columns are never wrapped.
+pub fn least_width(names: &[Column]) -> usize {
     match names {
         [one] => one.width().min(NARROWEST),
         _ => grid::total_width(names),
@@ -44,7 +44,7 @@ pub(crate) fn least_width(names: &[Column]) -> usize {
 }
 
 /// Case and parameters in one column, which the table wraps.
-pub(crate) fn together(heading: &str, labels: &[Label], room: usize) -> Column {
+pub fn together(heading: &str, labels: &[Label], room: usize) -> Column {
     let names = labels::shortened(labels, room).into_iter().map(Cell::text);
     Column::names(heading, names)
 }
@@ -52,7 +52,7 @@ pub(crate) fn together(heading: &str, labels: &[Label], room: usize) -> Column {
 /// A column of cases and one of parameters; `None` unless all rows have the same parameters and these fit `room`.
 ///
 /// A case with several rows is named in each of them, and emphasised in the first.
-pub(crate) fn apart(heading: &str, labels: &[Label], room: usize) -> Option<[Column; 2]> {
+pub fn apart(heading: &str, labels: &[Label], room: usize) -> Option<[Column; 2]> {
     let (keys, params) = params_block(labels)?;
     let repeats = |at: usize| at > 0 && labels[at - 1].name == labels[at].name;
     let name = |(at, label): (usize, &Label)| {
@@ -65,8 +65,8 @@ pub(crate) fn apart(heading: &str, labels: &[Label], room: usize) -> Option<[Col
 
 /// The names of the parameters, and below them the values for each of `labels`.
 ///
-/// Numbers are aligned right, and their name may extend over the words before them, which keeps
-/// `as=processes, workers=4` as narrow as its longest value.
+/// Numbers are aligned right, and a number's name may extend over the words before it, which keeps `as=processes, workers=4` as
+/// narrow as its longest value.
 fn params_block(labels: &[Label]) -> Option<(String, Vec<String>)> {
     if !are_alike(labels) {
         return None;

@@ -1,4 +1,4 @@
-//! What `oscost noise` prints.
+//! Output of `oscost noise`.
 
 use analysis::{Coverage, Detectable, Scores};
 use results::NextRun;
@@ -7,7 +7,7 @@ use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::{cycles_figure, figure};
 
-/// The smallest differences that `compare` finds, a row for each cause, and what they are `known` from.
+/// A table of the smallest differences that `compare` finds, a row for each cause, and the runs from which they are `known`.
 pub fn detectable_text(found: &[Detectable], known: &NextRun, page: &Page) -> String {
     let before = "By how much a figure of one run differs from that of another, and the smallest difference that `oscost compare` \
                   finds in two such runs, all figures together (medians of the figures):";
@@ -19,7 +19,7 @@ pub fn detectable_text(found: &[Detectable], known: &NextRun, page: &Page) -> St
     parts.join("\n")
 }
 
-/// What the table is from, and what would narrow it.
+/// Runs that the table is computed from, and advice that narrows it.
 fn known_from(found: &[Detectable], known: &NextRun) -> String {
     let is_one = found.iter().any(|row| row.visits == 1);
     let one = "Runs count as one visit where each found the machine in much the same state as the one before, so that they tell \
@@ -28,7 +28,7 @@ fn known_from(found: &[Detectable], known: &NextRun) -> String {
     if is_one { format!("{from} {one}") } else { from }
 }
 
-/// Such as `14 visits on 9 days, in 3 boots`.
+/// Visits in words, such as `14 visits on 9 days, in 3 boots`.
 pub(crate) fn visits_in_words(known: &NextRun) -> String {
     let visits =
         if known.visits == 1 { "one visit".to_owned() } else { format!("{} visits", known.visits) };
@@ -62,7 +62,7 @@ fn detectable_table(found: &[Detectable], page: &Page) -> String {
     grid::table(columns, page)
 }
 
-/// How often figures lay where the run before had said, a row for each cause and one for all.
+/// A table of how often figures lay within the interval that the previous run predicted, a row for each cause and one for all.
 pub fn scores_text(scores: &Scores, page: &Page) -> String {
     let before = "How often the figures of a run lay where the run before had said, with 95 %. The interval of that share is from \
                   the differences between runs.";

@@ -1,5 +1,5 @@
-//! The verdict on systems, or on the columns of another table, as a whole: sentences, a table of areas, a table for each
-//! application, and the order of its designs.
+//! The verdict on systems, or on the columns of another table, as a whole: sentences, a table of areas, and a table for each
+//! application with the order of its designs.
 
 use analysis::{
     ColumnStanding, DesignOrder, Dimension, Mean, Overview, Question, Ratio, Reversal, Settings,
@@ -15,19 +15,19 @@ use crate::quantity::FEW_PERCENT;
 use crate::rows::COST;
 use crate::text;
 
-/// The maximum number of areas that a sentence names with their ratios; the others are counted.
+/// Maximum number of areas that a sentence names with their ratios; further ones are counted.
 const AREAS_AT_MOST: usize = 12;
 
-/// The width that areas or designs, and the names of columns, need in a table.
+/// Minimum width of areas or designs, and of the names of columns, in a table.
 const LEAST_NAMES: usize = 12;
 
-/// Columns between two columns of words.
+/// Width of the gap between two columns of words.
 const GAP: usize = 2;
 
-/// The maximum number of columns with a sentence each.
+/// Maximum number of columns with a sentence each.
 const SENTENCES_AT_MOST: usize = 8;
 
-/// The verdict on several runs, one on each system: what the page of a run on several systems begins with. An empty text for
+/// The verdict on several runs, one on each system, with which the page of a run on several systems begins. An empty text for
 /// fewer than two systems, or if they have no common point.
 pub fn systems_summary(runs: &[Document], page: &Page) -> String {
     let question = Question::default();
@@ -66,10 +66,10 @@ pub fn overview_text(
     parts.join("\n")
 }
 
-/// What each column is better and worse in, a sentence for each.
+/// Sentences that say in which areas each column is better and worse, one for each column.
 pub(crate) fn sentences(overview: &Overview, columns: &[String]) -> Vec<(String, String)> {
     let Some((base, others)) = columns.split_first() else { return Vec::new() };
-    // A sentence for each of many columns about one area would only repeat the table.
+    // With one area, sentences about many columns would only repeat the table.
     if overview.areas.len() < 2 && others.len() > 1 {
         return Vec::new();
     }
@@ -121,7 +121,7 @@ fn sentence(areas: &[(&Standing, &ColumnStanding)], base: &str) -> String {
     )
 }
 
-/// `clock (31 times), syscall (12 times) and lock (3.1 %)`.
+/// Areas with their ratios, such as `clock (31 times), syscall (12 times) and lock (3.1 %)`.
 fn listed(areas: &[(&Standing, Mean)], with_ratios: bool) -> String {
     let name = |(area, mean): &(&Standing, Mean)| {
         let name = match area.metric == COST {
@@ -133,7 +133,7 @@ fn listed(areas: &[(&Standing, Mean)], with_ratios: bool) -> String {
     text::listed(areas.iter().map(name).collect(), AREAS_AT_MOST)
 }
 
-/// By which factor two figures differ, whichever is the greater: `2.3 times`, or `3.1 %` for small differences.
+/// Factor between two figures, at least 1: `2.3 times`, or `3.1 %` for small differences.
 fn times(ratio: f64) -> String {
     match ratio.max(1.0 / ratio) {
         factor if factor < FEW_PERCENT => format!("{:.1} %", (factor - 1.0) * 100.0),
@@ -142,7 +142,7 @@ fn times(ratio: f64) -> String {
     }
 }
 
-/// The standings of each application and metric, with their title.
+/// Standings by application and metric, each with its title.
 pub(crate) fn by_application(designs: &[Standing]) -> Vec<(String, Vec<&Standing>)> {
     grouped(designs.iter().map(|standing| {
         (title(standing.application.unwrap_or_default(), &standing.metric), standing)
@@ -157,7 +157,8 @@ fn title_of_order(order: &DesignOrder) -> String {
     title(order.application, order.metric)
 }
 
-/// A line for each standing with the columns side by side, if that fits the page; else a line for each column of each.
+/// A line for each standing with the columns side by side if that fits the page; otherwise a line for each column of each
+/// standing.
 fn standings(
     title: &str,
     standings: &[&Standing],
@@ -212,7 +213,7 @@ fn standings(
     grid::table(below, page) + &notes
 }
 
-/// The name of an area or a design, with its metric unless that is the time.
+/// Name of an area or a design, with its metric unless that is the time.
 pub(crate) fn name_of(standing: &Standing) -> String {
     match standing.metric == COST || standing.application.is_some() {
         true => standing.name.clone(),
@@ -220,7 +221,7 @@ pub(crate) fn name_of(standing: &Standing) -> String {
     }
 }
 
-/// `2`, or `1-2` if it is not certain, with `to` between both.
+/// Rank in words: `2`, or `1-2` if it is not certain, with `to` between both.
 pub(crate) fn rank_words(rank: Option<[usize; 2]>, to: &str) -> String {
     match rank {
         Some([best, worst]) if best == worst => best.to_string(),
@@ -229,7 +230,7 @@ pub(crate) fn rank_words(rank: Option<[usize; 2]>, to: &str) -> String {
     }
 }
 
-/// The number of points: `12`, or `12 of 14` if some are left out; and how many lie on the same side as the mean, if not all do.
+/// Number of points: `12`, or `12 of 14` if some are left out; and the number on the same side as the mean, unless all are.
 pub(crate) fn points_words(column: &ColumnStanding) -> String {
     let points = column.mean.map_or(0, |mean| mean.points);
     let of_all = match column.left_out {
@@ -243,9 +244,9 @@ pub(crate) fn points_words(column: &ColumnStanding) -> String {
     }
 }
 
-/// Why points are left out, the commonest reasons of the cells.
+/// Reasons why points are left out: the most frequent ones of the cells.
 fn left_out_text(cells: &[Option<&ColumnStanding>], page: &Page) -> String {
-    /// The maximum number of reasons.
+    /// Maximum number of reasons.
     const MOST_REASONS: usize = 2;
     let left_out = cells.iter().flatten().filter(|column| column.left_out > 0);
     let mut reasons =
@@ -274,7 +275,7 @@ fn verdict_columns(heading: &str, cells: &[Option<&ColumnStanding>]) -> [Column;
     ]
 }
 
-/// The number of points, with those left out, and the ratios of single points.
+/// Columns with the number of points, with those left out, and the ratios of single points.
 fn points_columns(cells: &[Option<&ColumnStanding>]) -> [Column; 2] {
     let range = |cell: &Option<&ColumnStanding>| {
         let mean = cell.and_then(|column| column.mean).filter(|mean| mean.points > 1);
@@ -313,7 +314,7 @@ pub(crate) fn orders(overview: &Overview, title: &str, columns: &[String]) -> Ve
             vec![format!("best first on {}: {}", names.join(", "), in_words(first))]
         }
         false => {
-            // The columns in their order, whatever they are called.
+            // Columns keep their order, whatever their names are.
             let of = |column: &String| orders.iter().find(|order| order.column == *column);
             let line = |order: &&DesignOrder| {
                 format!("best first on {}: {}", order.column, in_words(order))
@@ -323,7 +324,7 @@ pub(crate) fn orders(overview: &Overview, title: &str, columns: &[String]) -> Ve
     }
 }
 
-/// Whether the order of designs differs between the columns: a sentence, and a line for each pair of designs.
+/// Sentences on whether the order of designs differs between the columns, and a line for each pair of designs.
 pub(crate) fn reversals(overview: &Overview, columns: &[String]) -> Vec<String> {
     let has_orders = |column: &String| overview.orders.iter().any(|order| order.column == *column);
     if columns.iter().filter(|column| has_orders(column)).count() < 2 {
@@ -351,7 +352,7 @@ fn reversal(found: &Reversal) -> String {
     )
 }
 
-/// What the ratios are.
+/// Explanation of the ratios.
 pub(crate) fn legend(columns: &[String]) -> String {
     let base = columns.first().map_or("", String::as_str);
     format!(

@@ -1,13 +1,13 @@
-//! The properties of the output: its width, colours and character set.
+//! Properties of the output: its width, colours and character set.
 
 use anstyle::{AnsiColor, Style};
 
 use crate::text;
 
-/// The minimum width of tables; a narrower terminal wraps the lines itself.
+/// Minimum width of tables; a narrower terminal wraps the lines itself.
 const NARROWEST: usize = 60;
 
-/// The maximum width of running text: longer lines are hard to read.
+/// Maximum width of running text: longer lines are hard to read.
 const WIDEST_PROSE: usize = 100;
 
 /// The terminal or file that the text is written to.
@@ -25,34 +25,40 @@ pub struct Page {
 
 /// The meaning of a piece of text, which selects its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Ink {
+pub enum Ink {
+    /// Text without a colour.
     #[default]
     Plain,
+    /// A title or the heading of a column.
     Heading,
+    /// A remark.
     Faint,
+    /// Something better.
     Good,
+    /// Something worse, or a failure.
     Bad,
+    /// A figure that may be wrong.
     Doubt,
 }
 
 impl Page {
     /// The width of tables in columns.
-    pub(crate) fn table_width(&self) -> usize {
+    pub fn table_width(&self) -> usize {
         self.width.max(NARROWEST)
     }
 
     /// The width of running text in columns.
-    pub(crate) fn prose_width(&self) -> usize {
+    pub fn prose_width(&self) -> usize {
         self.table_width().min(WIDEST_PROSE)
     }
 
     /// The character of light rules.
-    pub(crate) fn rule(&self) -> char {
+    pub fn rule(&self) -> char {
         if self.unicode { '─' } else { '-' }
     }
 
     /// `text` with `±` and other signs replaced by ASCII if the page requires it.
-    pub(crate) fn signs(&self, text: &str) -> String {
+    pub fn signs(&self, text: &str) -> String {
         if self.unicode {
             return text.to_owned();
         }
@@ -60,7 +66,7 @@ impl Page {
     }
 
     /// `text` in `ink`, or unchanged if the page has no colours.
-    pub(crate) fn paint(&self, ink: Ink, text: &str) -> String {
+    pub fn paint(&self, ink: Ink, text: &str) -> String {
         if !self.colour || ink == Ink::Plain || text.is_empty() {
             return text.to_owned();
         }
@@ -69,27 +75,27 @@ impl Page {
     }
 
     /// `text` wrapped to the width of running text: the first line begins with `first`, the others with as many spaces.
-    pub(crate) fn hanging(&self, first: &str, text: &str) -> String {
+    pub fn hanging(&self, first: &str, text: &str) -> String {
         text::hanging(first, text, self.prose_width())
     }
 
     /// `text` in `ink`, wrapped to the width of running text.
-    pub(crate) fn prose(&self, ink: Ink, text: &str) -> String {
+    pub fn prose(&self, ink: Ink, text: &str) -> String {
         self.paint_lines(ink, &self.hanging("", text))
     }
 
     /// A heading.
-    pub(crate) fn heading(&self, text: &str) -> String {
+    pub fn heading(&self, text: &str) -> String {
         self.prose(Ink::Heading, text)
     }
 
     /// A faint remark.
-    pub(crate) fn faint(&self, text: &str) -> String {
+    pub fn faint(&self, text: &str) -> String {
         self.prose(Ink::Faint, &self.signs(text))
     }
 
-    /// Each of `lines` in `ink`.
-    pub(crate) fn paint_lines(&self, ink: Ink, lines: &str) -> String {
+    /// Paints each of `lines` in `ink`.
+    pub fn paint_lines(&self, ink: Ink, lines: &str) -> String {
         lines.lines().map(|line| self.paint(ink, line) + "\n").collect()
     }
 }
@@ -106,8 +112,8 @@ impl Ink {
         }
     }
 
-    /// The same ink on a cell of a table.
-    pub(crate) fn on_cell(self, cell: comfy_table::Cell) -> comfy_table::Cell {
+    /// Applies the ink to a cell of a table.
+    pub fn on_cell(self, cell: comfy_table::Cell) -> comfy_table::Cell {
         use comfy_table::{Attribute, Color};
         match self {
             Ink::Plain => cell,

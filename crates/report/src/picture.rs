@@ -1,17 +1,17 @@
 //! A small picture of a distribution: the times of all samples relative to the estimate.
 //!
-//! Each character is a step of 5 % of the estimate, on the same scale in all rows of a table, so that rows can be
-//! compared. A peak over the second character means that most samples are close to the estimate. A long tail or a
-//! second peak to the right is caused by neighbours, interrupts and other modes of the operation.
+//! Each character is a step of 5 % of the estimate, on the same scale in all rows of a table, so that rows can be compared. A
+//! peak over the second character means that most samples are close to the estimate. A long tail or a second peak to the right is
+//! caused by neighbours, interrupts and other modes of the operation.
 
 use results::Distribution;
 
-/// The range of a picture.
+/// Range of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scale {
-    /// From -5 % to +40 %.
+pub enum Scale {
+    /// The range from -5 % to +40 %.
     Full,
-    /// From -5 % to +30 %, for narrow tables.
+    /// The range from -5 % to +30 %, for narrow tables.
     Short,
 }
 
@@ -23,8 +23,8 @@ impl Scale {
         }
     }
 
-    /// The heading of a column of pictures, no wider than they. The legend explains that of short ones.
-    pub(crate) fn heading(self) -> &'static str {
+    /// Heading of a column of pictures, no wider than the pictures. The legend explains that of short ones.
+    pub fn heading(self) -> &'static str {
         match self {
             Scale::Full => "-5 … +40 %",
             Scale::Short => "seen",
@@ -34,7 +34,7 @@ impl Scale {
 
 const STEP: f64 = 0.05;
 
-/// Steps with a smaller share of samples are empty.
+/// Share of samples below which a step is shown as empty.
 const LEAST_SHARE: f64 = 0.005;
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -44,7 +44,7 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// In Unicode the height of a block is the share of samples, the highest one being full; in ASCII a digit gives the
 /// share in tenths, rounded up.
 /// Empty if the estimate is not positive, since there is no scale.
-pub(crate) fn picture(seen: &Distribution, estimate: f64, scale: Scale, unicode: bool) -> String {
+pub fn picture(seen: &Distribution, estimate: f64, scale: Scale, unicode: bool) -> String {
     if !(estimate > 0.0 && estimate.is_finite()) {
         return String::new();
     }
@@ -109,7 +109,7 @@ fn digit(share: f64) -> char {
 }
 
 /// A bar that fills `share` (0 to 1) of `width`, in eighths of a character if the page has such characters.
-pub(crate) fn bar(share: f64, width: usize, unicode: bool) -> String {
+pub fn bar(share: f64, width: usize, unicode: bool) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     let length = share * width as f64;

@@ -28,7 +28,7 @@ pub fn plots(run: &ReportRun, page: &Page) -> String {
     }
 }
 
-/// A bar per point, in a group per line.
+/// Bars, one per point, grouped by line.
 fn sweep(plot: &SweepPlot, page: &Page) -> String {
     let scale = if plot.is_logarithmic { " (logarithmic)" } else { "" };
     let title = text::hanging("", &format!("{}{scale}", plot.title), WIDTH);
@@ -54,7 +54,7 @@ fn sweep(plot: &SweepPlot, page: &Page) -> String {
     text
 }
 
-/// A line of blocks per point.
+/// Lines of blocks, one per point.
 fn distributions(run: &ReportRun, page: &Page) -> Option<String> {
     let recorded = run.recorded?;
     let times = run.document.results.iter().filter(|result| result.metric == crate::rows::COST);
@@ -69,7 +69,7 @@ fn distributions(run: &ReportRun, page: &Page) -> Option<String> {
     (!lines.is_empty()).then(|| page.paint_lines(Ink::Heading, title) + &lines.concat())
 }
 
-/// `   160 ns ▁▂█▃▁ 240 ns, longest 3.2 us, 2 modes`.
+/// Histogram of samples, such as `   160 ns ▁▂█▃▁ 240 ns, longest 3.2 us, 2 modes`.
 fn histogram(samples: &Samples, unit: &str, page: &Page) -> String {
     let shown = |value: f64| figure(value, value.abs() * 0.01, unit).to_string();
     let most = samples.all_steps.iter().copied().max().unwrap_or(0).max(1);
@@ -79,7 +79,7 @@ fn histogram(samples: &Samples, unit: &str, page: &Page) -> String {
             (true, 0) => BLOCKS[0],
             (true, _) => BLOCKS[((share * 8.0).round() as usize).clamp(1, 8)],
             (false, 0) => '.',
-            // Tenths of the highest step, rounded up.
+            // A digit gives the height in tenths of the highest step, rounded up.
             (false, _) => char::from(b'0' + ((share * 10.0).ceil() as u8).clamp(1, 9)),
         }
     };

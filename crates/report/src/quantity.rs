@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use analysis::Ratio;
 
-/// The maximum number of digits, which keeps figures easy to compare.
+/// Maximum number of digits, which keeps figures easy to compare.
 const MOST_DIGITS: i32 = 4;
 
-/// The minimum number of digits: with fewer, different figures would look equal.
+/// Minimum number of digits: with fewer, different figures would look equal.
 const LEAST_DIGITS: i32 = 2;
 
-/// Half-widths below this share of the median print as `<0.1 %`.
+/// Relative half-width below which an interval is shown as `<0.1 %`.
 const TINY_INTERVAL: f64 = 0.0005;
 
-/// Shares are printed to tenths of a percent at most, ratios and counts per operation to as many digits.
+/// Smallest step of printed shares (a tenth of a percent), of ratios and of counts per operation.
 const FINEST_SHARE: f64 = 0.001;
 
-/// In sentences, ratios below this are given as percentages.
-pub(crate) const FEW_PERCENT: f64 = 1.2;
+/// Ratio below which sentences give a percentage.
+pub const FEW_PERCENT: f64 = 1.2;
 
 const TIME_STEPS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
 const CYCLE_STEPS: [(f64, &str); 3] = [(1.0, "cyc"), (1e3, "kcyc"), (1e6, "Mcyc")];
@@ -30,9 +30,9 @@ const BYTE_RATE_STEPS: [(f64, &str); 4] =
 /// A formatted figure: number and unit are separate, so that tables can align both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figure {
-    /// Such as `164.9`.
+    /// Number, such as `164.9`.
     pub number: String,
-    /// Such as `ns`; empty for a plain count.
+    /// Unit, such as `ns`; empty for a plain count.
     pub unit: String,
 }
 
@@ -52,7 +52,8 @@ impl fmt::Display for Figure {
     }
 }
 
-/// A value of a result in its `unit` (`ns/op`, `pairs/s`, `share`, `steps` ...) with the half-width of its interval.
+/// A value of a result in its `unit` (`ns/op`, `pairs/s`, `share`, `steps` ...), with as many digits as the half-width of its
+/// interval justifies.
 ///
 /// Times, shares and bytes have their unit in the figure; the unit of a rate or a count is in the heading.
 pub fn figure(value: f64, half_width: f64, unit: &str) -> Figure {
@@ -73,7 +74,7 @@ pub fn figure(value: f64, half_width: f64, unit: &str) -> Figure {
 }
 
 /// A number of core cycles, such as `280.1 cyc`.
-pub(crate) fn cycles_figure(cycles: f64, half_width: f64) -> Figure {
+pub fn cycles_figure(cycles: f64, half_width: f64) -> Figure {
     scaled(cycles, half_width, &CYCLE_STEPS)
 }
 
@@ -94,7 +95,7 @@ pub fn format_share(share: f64) -> String {
     share_figure(share).to_string()
 }
 
-/// As [`format_share`], in two parts.
+/// A share without an interval, such as `93 %`, as number and unit; never `0 %` or `100 %` unless it is exactly that.
 pub fn share_figure(share: f64) -> Figure {
     let number = match share {
         s if !s.is_finite() => "?".to_owned(),
@@ -105,14 +106,14 @@ pub fn share_figure(share: f64) -> Figure {
     Figure::new(number, "%")
 }
 
-/// `1.8 times better (1.7 to 1.9)`, or `3.2 % better (2.1 to 4.3 %)`: a ratio with its interval, and the words after `times` and
-/// after `%`.
-pub(crate) fn ratio_words(Ratio { mid, low, high }: Ratio, times: &str, percent: &str) -> String {
+/// A ratio with its interval in words: `1.8 times better (1.7 to 1.9)`, or `3.2 % better (2.1 to 4.3 %)`. `times` and `percent`
+/// are the words after `times` and after `%`.
+pub fn ratio_words(Ratio { mid, low, high }: Ratio, times: &str, percent: &str) -> String {
     if mid < FEW_PERCENT {
         let [mid, low, high] = [mid, low, high].map(|ratio| (ratio - 1.0) * 100.0);
         return format!("{mid:.1} % {percent} ({low:.1} to {high:.1} %)");
     }
-    // The decimals at which the ends of the interval differ.
+    // The ratio has the decimals at which the ends of the interval differ.
     let places = match high - low {
         width if width > 2.0 => 0,
         width if width > 0.2 => 1,
@@ -126,7 +127,7 @@ pub fn format_per_op(times: f64) -> String {
     per_op(times, 3)
 }
 
-/// As [`format_per_op`], to two decimals at most: `0.05` or `<0.01`.
+/// A count per operation to two decimals at most: `0.05` or `<0.01`.
 pub fn format_per_op_briefly(times: f64) -> String {
     per_op(times, 2)
 }
@@ -156,7 +157,7 @@ pub fn format_interval(median: f64, low: f64, high: f64) -> Option<String> {
     interval_figure(median, low, high).map(|figure| figure.to_string())
 }
 
-/// As [`format_interval`], in two parts.
+/// An interval as its larger side relative to the median, such as `±0.2 %`, as number and unit; `None` if the median is zero.
 pub fn interval_figure(median: f64, low: f64, high: f64) -> Option<Figure> {
     let relative = half_width(median, low, high) / median.abs();
     if !relative.is_finite() {
@@ -176,9 +177,9 @@ pub fn half_width(median: f64, low: f64, high: f64) -> f64 {
     (high - median).max(median - low).max(0.0)
 }
 
-/// The same for a measured value, but at least 0.05 % of it, so that rounds with equal values do not remove its
-/// decimals.
-pub(crate) fn measured_half_width(median: f64, low: f64, high: f64) -> f64 {
+/// The larger side of the interval of a measured value, but at least 0.05 % of the value, so that rounds with equal values do not
+/// remove its decimals.
+pub fn measured_half_width(median: f64, low: f64, high: f64) -> f64 {
     half_width(median, low, high).max(median.abs() * TINY_INTERVAL)
 }
 
@@ -193,7 +194,7 @@ pub fn format_duration(took: Duration) -> String {
     }
 }
 
-/// `value` in the largest of `steps` for which it is at least 1.
+/// `value` in the largest unit of `steps` in which it is at least 1.
 fn scaled(value: f64, half_width: f64, steps: &[(f64, &str)]) -> Figure {
     let mut at = steps.iter().rposition(|(scale, _)| value.abs() >= *scale).unwrap_or(0);
     let mut number = digits(value / steps[at].0, half_width / steps[at].0);
@@ -213,7 +214,7 @@ fn count(value: f64, half_width: f64) -> String {
     with_thousands(&digits(value, half_width))
 }
 
-/// `value` down to the first digit of `half_width`, from [`LEAST_DIGITS`] to [`MOST_DIGITS`] of them.
+/// `value` rounded at the first digit of `half_width`, with [`LEAST_DIGITS`] to [`MOST_DIGITS`] digits.
 fn digits(value: f64, half_width: f64) -> String {
     if !value.is_finite() {
         return "?".to_owned();
@@ -247,8 +248,8 @@ fn place(value: f64) -> i32 {
     value.abs().log10().floor() as i32
 }
 
-/// `1234567.8` as `1,234,567.8`.
-pub(crate) fn with_thousands(number: &str) -> String {
+/// A number with thousands separators: `1234567.8` as `1,234,567.8`.
+pub fn with_thousands(number: &str) -> String {
     let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
     let (sign, whole) = whole.split_at(whole.len() - whole.trim_start_matches('-').len());
     let mut text = sign.to_owned();
@@ -334,7 +335,7 @@ mod tests {
         assert_eq!(texts, ["8.3 s", "2 min 13 s", "1 h 4 min"]);
     }
 
-    /// What a reader makes of a printed time.
+    /// The number of ns that a printed time stands for.
     fn read_back(text: &str) -> f64 {
         let (number, unit) = text.split_once(' ').unwrap();
         let step = TIME_STEPS.iter().find(|(_, name)| *name == unit).unwrap();

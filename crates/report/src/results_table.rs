@@ -5,31 +5,28 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use catalog::Layout;
 use results::{CaseResult, Document, Interval, Outcome};
 
-use crate::concurrency::{self, shape};
-use crate::files;
 use crate::folded::{folded_lines, is_folded};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
 use crate::interval::interval_line;
 use crate::labels::Label;
-use crate::mail;
+use crate::layouts::layouts;
 use crate::measured::{Choice, Detail, Setting, cost_choices, metric_columns};
 use crate::names;
-use crate::net;
 use crate::page::{Ink, Page};
 use crate::quantity::format_duration;
 use crate::rows::{Area, COST, Metric, Row, areas, word};
+use crate::swept::is_derived;
 
-/// The minimum page width for one table with all metrics.
+/// Minimum page width for one table with all metrics.
 const ROOM_FOR_ALL: usize = 120;
 
-/// The page width from which no table is set tight.
+/// Minimum page width at which no table is set tight.
 const ROOM_FOR_ROOMY: usize = 100;
 
-/// Columns up to this rank are shown at any usual width; the others on wide pages only.
+/// Highest rank of columns that are shown at any usual width; others are shown on wide pages only.
 const LAST_CORE_RANK: usize = 3;
 
 /// Formats the results as one or two tables per area (more on a narrow page), with footnotes below each and a
@@ -40,14 +37,17 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     }
     let mut rest: Vec<&CaseResult> = results.iter().collect();
     let mut texts = Vec::new();
-    for (layout, is_known, tables) in LAYOUTS {
+    for layout in layouts() {
+        let is_of_area = |result: &&CaseResult| {
+            result.case.split_once('/').is_some_and(|(area, _)| area == layout.area)
+        };
         let (of_layout, others): (Vec<&CaseResult>, Vec<&CaseResult>) =
-            rest.into_iter().partition(|result| layout_of(result) == layout);
+            rest.into_iter().partition(is_of_area);
         // Results that do not fit the layout of their area, and duplicates, are shown as points.
-        let (known, odd) = known_and_odd(of_layout, is_known);
+        let (known, odd) = known_and_odd(of_layout, layout.is_known);
         rest = others.into_iter().chain(odd).collect();
         if !known.is_empty() {
-            texts.push(tables(&known, page));
+            texts.push((layout.tables)(&known, page));
         }
     }
     if !rest.is_empty() {
@@ -56,33 +56,15 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     texts.join("\n")
 }
 
-/// A layout: which results it can show, and its tables.
-type IsKnown = fn(&CaseResult) -> bool;
-type Show = for<'r, 's, 'p> fn(&'s [&'r CaseResult], &'p Page) -> String;
-
-/// The layouts other than that of points, in the order they are shown.
-const LAYOUTS: [(Layout, IsKnown, Show); 4] = [
-    (Layout::Executors, shape::is_known, concurrency::tables),
-    (Layout::Phases, files::is_known, files::tables),
-    (Layout::Servers, net::is_known, net::tables),
-    (Layout::Senders, mail::is_known, mail::tables),
-];
-
-/// Splits `results` into those of known shapes, each once, and all others.
-pub(crate) fn known_and_odd(
+/// Splits `results` into those that `is_known` accepts, each once, and all others.
+pub fn known_and_odd(
     results: Vec<&CaseResult>,
-    is_known: IsKnown,
+    is_known: fn(&CaseResult) -> bool,
 ) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
     let mut seen = HashSet::new();
     results.into_iter().partition(|result| {
         is_known(result) && seen.insert((&result.case, &result.params, &result.metric))
     })
-}
-
-/// The layout that the result's area declares.
-fn layout_of(result: &CaseResult) -> Layout {
-    let area = result.case.split('/').next().and_then(catalog::area);
-    area.map_or(Layout::Points, |area| area.layout)
 }
 
 /// The tables in the layout of points, and their legend.
@@ -99,14 +81,11 @@ fn area_tables(results: &[&CaseResult], page: &Page) -> String {
     text + &legend
 }
 
-/// How many cases were measured and how many were not, such as
-/// `46 cases: 41 measured (2 marked), 3 unsupported, 2 failed, in 2 min 13 s`.
+/// The number of cases by outcome, such as `46 cases: 41 measured (2 marked), 3 unsupported, 2 failed, in 2 min 13 s`.
 ///
 /// Metrics derived from several cases are not counted as cases.
 pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page) -> String {
-    let areas = areas(
-        results.iter().filter(|result| !shape::is_derived(result) && !net::is_derived(result)),
-    );
+    let areas = areas(results.iter().filter(|result| !is_derived(result)));
     let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
     let marked = rows.iter().filter(|row| row.is_marked()).count();
     let outcomes = [
@@ -159,7 +138,7 @@ pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -
     text
 }
 
-/// The text, and the setting of its table of costs if there is one.
+/// Text of an area, and the setting of its table of costs if it has one.
 fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
     let shown: Vec<&Row> = area.rows.iter().filter(|row| !is_folded(row)).collect();
     let reasons: Vec<Vec<Reason>> = shown.iter().map(|row| row.reasons()).collect();
@@ -181,7 +160,7 @@ fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
     (text, (!costs.is_empty()).then_some(tables.setting))
 }
 
-/// Names the costs that were adjusted to the run's median frequency, each with its slope.
+/// Lines that name the costs adjusted to the run's median frequency, each with its slope.
 fn adjusted_lines(rows: &[&Row], page: &Page) -> String {
     let adjusted = rows.iter().filter_map(|row| {
         let slope = row.cost()?.frequency_slope.filter(|slope| slope.adjusted)?;
@@ -202,7 +181,7 @@ fn adjusted_lines(rows: &[&Row], page: &Page) -> String {
 #[derive(Clone, Copy)]
 struct Tables<'a> {
     area: &'a Area<'a>,
-    /// Whether all rows have the same parameters, which then have separate columns.
+    /// Whether all rows have the same parameters, which are then shown in separate columns.
     uniform: bool,
     setting: Setting,
     notes: &'a Footnotes,
@@ -210,7 +189,7 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// The same tables, set tight if that shows more columns of costs or keeps names on one line.
+    /// Sets the tables tight if that shows more columns of costs or keeps names on one line.
     fn set_for(self, costs: &[&Row]) -> Self {
         if costs.is_empty() || self.page.table_width() >= ROOM_FOR_ROOMY {
             return self;
@@ -222,7 +201,7 @@ impl Tables<'_> {
         if gains && unwrapped_tight >= unwrapped { tight } else { self }
     }
 
-    /// The last rank of columns that fits a table of costs, and whether all names fit one line.
+    /// Last rank of the columns that fit a table of costs, and whether all names fit one line.
     fn core_shown(&self, costs: &[&Row]) -> (usize, bool) {
         let (columns, last) = self.cost_columns(costs);
         (last.min(LAST_CORE_RANK), grid::total_width(&columns) <= self.page.table_width())
@@ -246,12 +225,12 @@ impl Tables<'_> {
         tables.join("\n")
     }
 
-    /// The first heading, which names the area unless a title does.
+    /// First heading, which names the area unless a title does.
     fn first_heading(&self) -> &str {
         if self.area.shared.is_empty() { &self.area.name } else { "" }
     }
 
-    /// Costs and further metrics side by side, if the page is wide enough.
+    /// One table with costs and further metrics; `None` if the page is too narrow.
     fn all_in_one(&self, rows: &[&Row]) -> Option<String> {
         let metrics = self.area.further_metrics();
         if self.page.table_width() < ROOM_FOR_ALL || metrics.is_empty() {
@@ -267,7 +246,7 @@ impl Tables<'_> {
         fits.then(|| grid::table(self.fitting(names, choices).0, self.page))
     }
 
-    /// The columns of a table of costs, and the last rank that fits.
+    /// Columns of a table of costs, and the last rank that fits.
     fn cost_columns(&self, rows: &[&Row]) -> (Vec<Column>, usize) {
         let choices = cost_choices(rows, self.setting, self.notes, self.page);
         let room = self.room_beside(width_to(0, &choices));
@@ -291,7 +270,7 @@ impl Tables<'_> {
         }
     }
 
-    /// The names of the rows and as many of the columns as fit the page, and the last rank of these.
+    /// The names of the rows and as many of the other columns as fit the page, and the last rank of those that fit.
     fn fitting(&self, names: Vec<Column>, choices: Vec<Choice>) -> (Vec<Column>, usize) {
         let fits = |rank: &usize| {
             let wraps = *rank <= LAST_CORE_RANK;
@@ -306,8 +285,8 @@ impl Tables<'_> {
 
     /// The metrics other than the cost in as few tables as possible.
     ///
-    /// Below a table of costs, whose names had `room_for_names`, they are shown without intervals. If there are no
-    /// costs, intervals are shown if they fit into one table.
+    /// Below a table of costs, whose names had `room_for_names`, the metrics are shown without intervals. If there are no costs,
+    /// intervals are shown if they fit into one table.
     fn metric_tables(
         &self,
         heading: &str,
@@ -370,9 +349,9 @@ fn width_to(rank: usize, choices: &[Choice]) -> usize {
     choices.iter().filter(|c| c.rank <= rank).map(|c| c.column.width()).sum()
 }
 
-/// The rows for the table of costs, and those for the tables of further metrics.
+/// Rows of the table of costs, and those of the tables of further metrics.
 ///
-/// If no cost was measured at all, failed ones do not get a separate table.
+/// If no cost was measured at all, failed costs do not get a separate table.
 fn parted<'a, 'r>(rows: &[&'a Row<'r>]) -> (Vec<&'a Row<'r>>, Vec<&'a Row<'r>>) {
     let is_measured = |result: &&CaseResult| result.outcome == Outcome::Measured;
     let any_cost = rows.iter().any(|row| row.cost().as_ref().is_some_and(is_measured));
@@ -398,7 +377,7 @@ fn has_more(row: &Row) -> bool {
     row.results.iter().filter(|r| r.metric != COST).any(says_more)
 }
 
-/// The meaning of the columns of `tables`, in at most four lines.
+/// Explanations of the columns of `tables`, in at most four lines.
 fn legend(results: &[&CaseResult], settings: &[Setting], tables: &str, page: &Page) -> String {
     let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
     else {
@@ -433,7 +412,7 @@ fn legend(results: &[&CaseResult], settings: &[Setting], tables: &str, page: &Pa
     lines.iter().map(|line| page.faint(line)).collect()
 }
 
-/// The meaning of the pictures in tables of this setting.
+/// Explanation of the pictures in tables of these settings.
 fn pictures(settings: &[Setting], page: &Page) -> String {
     let (scales, unicode, ascii) =
         match [Setting::Roomy, Setting::Tight].map(|setting| settings.contains(&setting)) {

@@ -9,34 +9,40 @@ use crate::labels::{self, Label, Param};
 use crate::marks::is_marked;
 
 /// The metric that is a row's cost.
-pub(crate) const COST: &str = TIME.name;
+pub const COST: &str = TIME.name;
 
 /// The results of one case with its parameters: one per metric.
 #[derive(Debug)]
-pub(crate) struct Row<'a> {
+pub struct Row<'a> {
+    /// The case with its parameters.
     pub label: Label,
+    /// The results, one per metric.
     pub results: Vec<&'a CaseResult>,
 }
 
 /// The rows of one area, grouped by case.
 #[derive(Debug)]
-pub(crate) struct Area<'a> {
+pub struct Area<'a> {
+    /// The name of the area.
     pub name: String,
-    /// The parameters that all rows share; labels do not repeat them.
+    /// Parameters that all rows share; labels do not repeat them.
     pub shared: Vec<Param>,
+    /// The rows.
     pub rows: Vec<Row<'a>>,
 }
 
 /// A column of figures, by name and unit: metrics with different units have different columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Metric<'a> {
+pub struct Metric<'a> {
+    /// The name of the metric.
     pub name: &'a str,
+    /// Its unit.
     pub unit: &'a str,
 }
 
 impl<'a> Row<'a> {
     /// The result for `metric`. A result without a figure may lack the unit.
-    pub(crate) fn result(&self, metric: Metric) -> Option<&'a CaseResult> {
+    pub fn result(&self, metric: Metric) -> Option<&'a CaseResult> {
         let same = |r: &&&CaseResult| {
             let unit_matters = r.outcome == Outcome::Measured;
             r.metric == metric.name && (r.unit == metric.unit || !unit_matters)
@@ -45,25 +51,25 @@ impl<'a> Row<'a> {
     }
 
     /// The result for the metric of this name, whatever its unit.
-    pub(crate) fn by_name(&self, metric: &str) -> Option<&'a CaseResult> {
+    pub fn by_name(&self, metric: &str) -> Option<&'a CaseResult> {
         self.results.iter().find(|r| r.metric == metric).copied()
     }
 
     /// The result that is this row's cost.
-    pub(crate) fn cost(&self) -> Option<&'a CaseResult> {
+    pub fn cost(&self) -> Option<&'a CaseResult> {
         self.by_name(COST)
     }
 
     /// The only result of a case that ended without any figure.
-    pub(crate) fn ending(&self) -> Option<&'a CaseResult> {
+    pub fn ending(&self) -> Option<&'a CaseResult> {
         match self.results.as_slice() {
             [only] if only.outcome != Outcome::Measured && only.metric == COST => Some(only),
             _ => None,
         }
     }
 
-    /// The outcome of the row: `Measured` if it has any figure, otherwise the most serious outcome.
-    pub(crate) fn outcome(&self) -> Outcome {
+    /// The outcome of the row: `Measured` if the row has any figure, otherwise the most serious outcome.
+    pub fn outcome(&self) -> Outcome {
         const BY_WEIGHT: [Outcome; 4] =
             [Outcome::Failed, Outcome::TimedOut, Outcome::Implausible, Outcome::Measured];
         let has = |outcome: &Outcome| self.results.iter().any(|r| r.outcome == *outcome);
@@ -71,18 +77,19 @@ impl<'a> Row<'a> {
     }
 
     /// The reasons why figures of the row are missing or doubtful.
-    pub(crate) fn reasons(&self) -> Vec<Reason> {
+    pub fn reasons(&self) -> Vec<Reason> {
         self.results.iter().flat_map(|result| reasons(result)).collect()
     }
 
-    /// Whether any of its figures has a mark.
-    pub(crate) fn is_marked(&self) -> bool {
+    /// Whether any figure of the row has a mark.
+    pub fn is_marked(&self) -> bool {
         self.results.iter().any(|result| is_marked(result))
     }
 }
 
 impl<'a> Metric<'a> {
-    pub(crate) fn of(result: &'a CaseResult) -> Metric<'a> {
+    /// The metric of a result.
+    pub fn of(result: &'a CaseResult) -> Metric<'a> {
         Metric { name: &result.metric, unit: &result.unit }
     }
 }
@@ -98,13 +105,13 @@ impl Area<'_> {
         self.rows.sort_by_cached_key(|row| labels::rank(&row.label, &labels));
     }
 
-    /// `lock (place=spread)`: the name of the area and the shared parameters.
-    pub(crate) fn title(&self) -> String {
+    /// Name of the area with the shared parameters, such as `lock (place=spread)`.
+    pub fn title(&self) -> String {
         labels::title(&self.name, &self.shared)
     }
 
     /// Metrics other than the cost, in the order of first appearance.
-    pub(crate) fn further_metrics(&self) -> Vec<Metric<'_>> {
+    pub fn further_metrics(&self) -> Vec<Metric<'_>> {
         let results = || self.rows.iter().flat_map(|row| &row.results).filter(|r| r.metric != COST);
         let measured =
             |metric: &str| results().find(|r| r.outcome == Outcome::Measured && r.metric == metric);
@@ -115,8 +122,8 @@ impl Area<'_> {
     }
 }
 
-/// `results` by area, areas and rows in the order of first appearance.
-pub(crate) fn areas<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Vec<Area<'a>> {
+/// `results` as rows by area; areas and rows are in the order of first appearance.
+pub fn areas<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Vec<Area<'a>> {
     let labelled = results.into_iter().map(|result| {
         let label = Label::of(&result.point());
         (label.area.clone(), (label, result))
@@ -142,7 +149,7 @@ fn add<'a>(rows: &mut Vec<Row<'a>>, label: Label, result: &'a CaseResult) {
 }
 
 /// The reasons why `result` has no figure, or why its figure is doubtful.
-pub(crate) fn reasons(result: &CaseResult) -> Vec<Reason> {
+pub fn reasons(result: &CaseResult) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if result.outcome != Outcome::Measured {
         reasons.push(Reason::Missing(ending_words(result)));
@@ -151,19 +158,19 @@ pub(crate) fn reasons(result: &CaseResult) -> Vec<Reason> {
     reasons
 }
 
-/// Why a result has no figure.
-pub(crate) fn reason(result: &CaseResult) -> &str {
+/// Reason why a result has no figure.
+pub fn reason(result: &CaseResult) -> &str {
     result.reason.as_deref().unwrap_or("no reason was given")
 }
 
 /// The outcome of a result without a figure, with the reason.
-pub(crate) fn ending_words(result: &CaseResult) -> String {
+pub fn ending_words(result: &CaseResult) -> String {
     format!("{}: {}", word(result.outcome), reason(result))
 }
 
-/// The figure of a result, if it was measured, with the interval of the next run where that is known. A property that was the same
-/// in all rounds has none.
-pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
+/// The figure of a measured result, with the interval of the next run if it is known. A property with the same value in all
+/// rounds has no interval.
+pub fn measured(result: &CaseResult) -> Option<Estimate> {
     let estimate = of_this_run(result)?;
     let Some(next) = result.next_run.filter(|_| estimate.low < estimate.high) else {
         return Some(estimate);
@@ -177,8 +184,8 @@ pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
     })
 }
 
-/// The figure of a result, if it was measured, with the interval of its run: by it, figures of one run are told apart.
-pub(crate) fn of_this_run(result: &CaseResult) -> Option<Estimate> {
+/// The figure of a measured result, with the interval of its own run, which serves to compare figures of one run.
+pub fn of_this_run(result: &CaseResult) -> Option<Estimate> {
     result.estimate.filter(|_| result.outcome == Outcome::Measured)
 }
 
@@ -186,14 +193,14 @@ pub(crate) fn of_this_run(result: &CaseResult) -> Option<Estimate> {
 /// reason.
 ///
 /// A foreign file may contain anything.
-pub(crate) fn is_described(result: &CaseResult) -> bool {
+pub fn is_described(result: &CaseResult) -> bool {
     let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
     let metric = catalog::metric(&result.case, &result.metric);
     has_figure && metric.is_some_and(|metric| metric.unit == result.unit)
 }
 
-/// The word for an outcome, as in sentences.
-pub(crate) fn word(outcome: Outcome) -> &'static str {
+/// The word for an outcome within a sentence.
+pub fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::TimedOut => "timed out",
         outcome => outcome.word(),

@@ -4,34 +4,34 @@ use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::figure;
 
-/// The page width below which the column of rounds is left out.
+/// Minimum page width for the column of rounds.
 const ROOM_FOR_ROUNDS: usize = 72;
 
-/// The minimum width of the column with the command line.
+/// Minimum width of the column with the command line.
 const LEAST_ASKED: usize = 20;
 
-/// One run as `oscost runs` lists it.
+/// A run as `oscost runs` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLine {
-    /// Such as `20261121-203655-4f2a`.
+    /// Name of the run, such as `20261121-203655-4f2a`.
     pub id: String,
-    /// When it started: RFC 3339, UTC.
+    /// Start time: RFC 3339, UTC.
     pub started: String,
-    /// `done` or `unfinished`.
+    /// State: `done` or `unfinished`.
     pub state: String,
-    /// Cases with their parameters.
+    /// Number of cases with their parameters.
     pub cases: usize,
-    /// Rounds taken so far.
+    /// Number of rounds taken so far.
     pub rounds: u64,
     /// A short description of the machine.
     pub machine: String,
-    /// The tags as `key=value`, separated by spaces.
+    /// Tags as `key=value`, separated by spaces.
     pub tags: String,
-    /// The requested filters and options.
+    /// Filters and options that the user gave.
     pub asked: String,
 }
 
-/// The runs, one per line. A narrow page omits the starting time, which the name includes, and wraps the last column.
+/// A table of the runs, one per line. A narrow page omits the start time, which the name includes, and wraps the last column.
 pub fn runs_table(runs: &[RunLine], page: &Page) -> String {
     if runs.is_empty() {
         return "no runs\n".to_owned();
@@ -76,7 +76,7 @@ fn about(run: &RunLine) -> String {
     said.join("; ")
 }
 
-/// `2026-11-21T20:36:55.123Z` as `2026-11-21 20:36`; anything else as it is.
+/// A time in minutes: `2026-11-21 20:36` for `2026-11-21T20:36:55.123Z`; other text is unchanged.
 fn readable_time(started: &str) -> String {
     match started.split_once('T') {
         Some((date, time)) if time.ends_with('Z') && time.is_char_boundary(5) => {

@@ -57,7 +57,7 @@ pub fn study_text(page_of: &StudyPage, page: &Page) -> String {
     text
 }
 
-/// `run 20261121-203655-4f2a (linux): Linux 6.1 x86_64, AMD EPYC, 2 CPUs`.
+/// Line about a run: `run 20261121-203655-4f2a (linux): Linux 6.1 x86_64, AMD EPYC, 2 CPUs`.
 pub(crate) fn run_line(run: &Document, page_of: &StudyPage) -> String {
     let id = &run.run.id;
     let meant = page_of.named.iter().filter(|(_, of)| of == id).map(|(name, _)| name.as_str());

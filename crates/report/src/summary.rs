@@ -24,10 +24,10 @@ use crate::text;
 /// Two figures are reported as equal only if the whole interval of their ratio is within this share of 1.
 const EQUAL_WITHIN: f64 = 0.1;
 
-/// The maximum number of lines of the page.
+/// Maximum number of lines of the page.
 const LINES_AT_MOST: usize = 45;
 
-/// The seed of the bootstrap; it is constant, so that a document always gives the same page.
+/// Seed of the bootstrap; it is constant, so that a document always gives the same page.
 const SEED: u64 = 1;
 
 /// The page at the end of a run of all areas.
@@ -41,7 +41,7 @@ pub fn summary(
     let machine = machine(document, page);
     let costs = costs(results, areas, page);
     let closing = closing(document, took, page);
-    // An empty line between the parts.
+    // Each part takes one more line, for the empty line before it.
     let taken: usize =
         [&machine, &costs, &closing].map(|part| part.lines().count() + 1).iter().sum();
     let findings = findings(results, areas, LINES_AT_MOST.saturating_sub(taken), page);
@@ -57,7 +57,7 @@ fn machine(document: &Document, page: &Page) -> String {
     text
 }
 
-/// The machine, and the frequency of its core during the run.
+/// A line with the machine, and the frequency of its core during the run.
 pub(crate) fn machine_line(document: &Document) -> String {
     let fact = |key: &str| document.machine.get(key).and_then(|value| value.as_str());
     let known = |key: &str| fact(key).filter(|text| !["unknown", "none"].contains(text));
@@ -116,8 +116,8 @@ fn cycles(result: &CaseResult) -> Option<Cell> {
     Some(Cell::figure(cycles_figure(median, measured_half_width(median, low, high))))
 }
 
-/// The findings whose figures were measured, in the order of the areas. If there is not enough room for all, the first one of
-/// each area comes before the second one of any.
+/// The findings whose figures were measured, in the order of the areas. If there is not enough room for all, the first finding of
+/// each area precedes the second one of any area.
 fn findings(results: &[CaseResult], areas: &[&Area], mut room: usize, page: &Page) -> String {
     let of_area = |area: &&Area| -> Vec<String> {
         let sentences = area.findings.iter().filter_map(|finding| sentence(results, finding));
@@ -183,7 +183,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             let ratio = ratio(of, to, SEED)?;
             let marks = in_brackets(results, &[of, to]);
             let [of_bound, to_bound] = [of, to].map(|r| r.doubts.iter().any(Doubt::is_saturated));
-            // A rate limited by the other side is a lower bound, which can only be the greater one of the two.
+            // A saturated rate is a lower bound, so that it can only be the greater one of the two.
             let (says, ratio, is_bound) = match ratio {
                 Ratio { low, .. } if low > 1.0 && !to_bound => (greater, ratio, of_bound),
                 Ratio { high, .. } if high < 1.0 && !of_bound => (less, ratio.inverse(), to_bound),
@@ -207,7 +207,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
     }
 }
 
-/// The sentence with the value of a result; `None` if it has none.
+/// A sentence with the value of a result; `None` if the result has no value.
 fn value_sentence(results: &[CaseResult], result: &CaseResult, says: &str) -> Option<String> {
     let e = measured(result).filter(Estimate::has_interval)?;
     let shown = |value| figure(value, half_width(e.median, e.low, e.high), &result.unit);
@@ -215,14 +215,14 @@ fn value_sentence(results: &[CaseResult], result: &CaseResult, says: &str) -> Op
     Some(filled(says, &value) + &in_brackets(results, &[result]))
 }
 
-/// The side of one metric on which another one certainly is, at all values of a parameter.
+/// Side of a metric on which another metric certainly is, at all values of a parameter from `least` to `greatest`.
 struct Side<'r> {
     is_below: bool,
     least: &'r str,
     greatest: &'r str,
 }
 
-/// `None` if the sides differ, if one is uncertain, or if fewer than two values were measured.
+/// The side of `to` on which `of` is; `None` if the sides differ, if one is uncertain, or if fewer than two values were measured.
 fn side<'r>(
     results: &'r [CaseResult],
     point: &Select,
@@ -253,7 +253,7 @@ fn ratio_at(results: &[CaseResult], of: &CaseResult, to: &CaseResult) -> Option<
     let Ratio { mid, low, high } = ratio(of, to, SEED)?;
     let [of_bound, to_bound] = [of, to].map(|r| {
         let role = catalog::metric(&r.case, &r.metric).map(|metric| metric.role);
-        // The own cost of the measured program does not depend on the other side.
+        // The measured program's own cost does not depend on saturation of the other side.
         role != Some(Role::OwnCost) && r.doubts.iter().any(Doubt::is_saturated)
     });
     if to_bound {
@@ -274,12 +274,12 @@ fn is_at(point: &Select, result: &CaseResult) -> bool {
     point.matches(&result.case, &result.params)
 }
 
-/// The first point that matches.
+/// The result for the metric at the first point that matches.
 fn find<'r>(results: &'r [CaseResult], point: &Select, metric: &Metric) -> Option<&'r CaseResult> {
     results.iter().find(|r| r.metric == metric.name && is_at(point, r))
 }
 
-/// The point that matches and shares all parameters that are not named with `other`, for the same metric.
+/// The result for the same metric at the point that matches and shares all parameters that are not named with `other`.
 fn find_beside<'r>(
     results: &'r [CaseResult],
     point: &Select,
@@ -298,7 +298,7 @@ fn find_beside<'r>(
     results.iter().find(is_beside).filter(|_| other.outcome == Outcome::Measured)
 }
 
-/// How many figures are uncertain, what disturbed them, and the command for all tables.
+/// Closing lines: the number of uncertain figures, what disturbed them, and the command for all tables.
 fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
     let results = &document.results;
     let mut text = closing_line(results, took, page);
@@ -314,7 +314,7 @@ fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
     text
 }
 
-/// How much of the time the cores were undisturbed, and what disturbs them, if that was less than half of it.
+/// A line with the share of time in which the cores were undisturbed, and with the disturbances if it is less than half.
 pub(crate) fn disturbance_line(results: &[CaseResult]) -> Option<String> {
     let measured = results.iter().filter(|r| r.outcome == Outcome::Measured);
     let mut shares: Vec<f64> =

@@ -6,15 +6,15 @@ use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::figure;
 
-/// One number of connections.
+/// Results with one number of connections.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SweepLine {
-    /// The maximum number of connections.
+    /// Maximum number of connections.
     pub connections: usize,
     /// Recipients accepted per second, in each pass.
     #[serde(rename = "recipients_per_s")]
     pub rates: Vec<f64>,
-    /// The maximum number of connections open at once, in any pass.
+    /// Maximum number of connections open at once, in any pass.
     #[serde(rename = "open_at_most")]
     pub open: usize,
     /// Recipients that were rejected or not reached.
@@ -23,7 +23,7 @@ pub struct SweepLine {
 }
 
 impl SweepLine {
-    /// Least, median and greatest rate; `None` without any.
+    /// Least, median and greatest rate; `None` if there are no rates.
     fn spread(&self) -> Option<[f64; 3]> {
         let mut rates = self.rates.clone();
         rates.sort_by(f64::total_cmp);
@@ -32,7 +32,7 @@ impl SweepLine {
     }
 }
 
-/// A line for each number of connections: the median of the passes, and the least and greatest rate.
+/// A table with a line for each number of connections: the median rate of the passes, and the least and greatest rate.
 pub fn sweep_table(lines: &[SweepLine], page: &Page) -> String {
     let shown = |line: &SweepLine, nth: usize| match line.spread() {
         Some(spread) => Cell::figure(figure(spread[nth], (spread[2] - spread[0]) / 2.0, "")),

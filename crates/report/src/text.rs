@@ -5,21 +5,21 @@ use textwrap::{Options, WordSeparator, WordSplitter};
 use unicode_width::UnicodeWidthStr;
 
 /// The width of `text` on a terminal in columns.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Makes the character before it an emoji of twice the width, which what wraps text does not know.
+/// Selector that makes the previous character an emoji of double width, which the wrapping library does not know.
 const EMOJI_SELECTOR: char = '\u{fe0f}';
 
 /// `text` on one line: control characters and white space (a foreign file may contain any) are replaced by spaces.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     let kept = text.chars().filter(|c| *c != EMOJI_SELECTOR);
     kept.map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect()
 }
 
 /// `text` wrapped to `width`: the first line begins with `first`, the others with as many spaces.
-pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
+pub fn hanging(first: &str, text: &str, width: usize) -> String {
     let indent = " ".repeat(self::width(first));
     let options = options(width)
         .initial_indent(first)
@@ -31,8 +31,8 @@ pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
     wrapped
 }
 
-/// `A`, `A and B`, `A, B and C`; of more than `most`, `A, B and 4 others`.
-pub(crate) fn listed(mut names: Vec<String>, most: usize) -> String {
+/// Names as a list: `A`, `A and B`, `A, B and C`; if there are more than `most`, `A, B and 4 others`.
+pub fn listed(mut names: Vec<String>, most: usize) -> String {
     if names.len() > most {
         let others = names.split_off(most - 1).len();
         names.push(format!("{others} others"));
@@ -44,7 +44,7 @@ pub(crate) fn listed(mut names: Vec<String>, most: usize) -> String {
 }
 
 /// The lines of a table cell of `width` columns; breaks after commas and `{` too, as labels have no spaces.
-pub(crate) fn cell_lines(text: &str, width: usize) -> Vec<String> {
+pub fn cell_lines(text: &str, width: usize) -> Vec<String> {
     let options = options(width)
         .subsequent_indent("  ")
         .word_separator(WordSeparator::Custom(between_parts_of_labels));

@@ -10,7 +10,7 @@ use crate::labels::Label;
 use crate::page::{Ink, Page};
 use crate::text;
 
-/// The maximum number of reasons.
+/// Maximum number of reasons.
 const MOST_REASONS: usize = 6;
 
 /// Whether the row is undecided in any column.
@@ -46,7 +46,7 @@ pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
     text
 }
 
-/// The reasons, those of most rows first. Reasons that differ only in numbers are combined, with the range of these.
+/// Reasons, those of most rows first. Reasons that differ only in numbers are combined, with the range of the numbers.
 fn reasons(rows: &[&CompareRow]) -> Vec<(String, usize)> {
     let mut kinds: BTreeMap<Vec<String>, Vec<Vec<String>>> = BTreeMap::new();
     let notes = rows.iter().flat_map(|row| row.news.iter().flatten()).map(|cell| &cell.note);
@@ -85,7 +85,7 @@ fn numbers_apart(note: &str) -> (Vec<String>, Vec<String>) {
     (words, numbers)
 }
 
-/// One text for notes of the same words: `about 2 to 40 times`.
+/// One text for notes that differ only in numbers, with ranges: `about 2 to 40 times`.
 fn ranged(words: &[String], numbers: &[Vec<String>]) -> String {
     let mut text = words[0].clone();
     for (place, words) in words[1..].iter().enumerate() {

@@ -2,7 +2,9 @@
 //! to cells, so that they can be edited.
 
 mod charts;
-mod curves;
+mod plots;
+
+pub use plots::{Curve, CurvePoint, Plot};
 mod pages;
 mod sheets;
 
@@ -11,7 +13,7 @@ use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 
 use crate::workbook::pages::ROWS_OF_A_SHEET;
 
-/// Why a document cannot be converted to a workbook.
+/// Reason why a document cannot be converted to a workbook.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkbookError {
     /// The document exceeds a limit of Excel's format, such as 16,384 columns.

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use analysis::Ratio;
 use cases::concurrency::choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
+use cases::concurrency::{answer_text, within_text};
 use insta::assert_snapshot;
 use measure::Doubt;
 use proptest::prelude::*;
-use report::{Page, answer_text, within_text};
+use report::Page;
 use results::{CaseResult, Direction, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
 
@@ -29,9 +30,9 @@ fn params(executor: &str, degree: &str, order: &str) -> BTreeMap<String, String>
     params.map(|(k, v)| (k.to_owned(), v.to_owned())).into_iter().collect()
 }
 
-/// The rows of one candidate, its rounds up to five times `spread` from the median.
+/// Rows of one candidate, whose rounds lie up to five times `spread` from the median.
 fn measured(params: BTreeMap<String, String>, figures: [f64; 3], spread: f64) -> Vec<CaseResult> {
-    // The rounds of each candidate are in a different order.
+    // The rounds of each candidate have a different order.
     let step = figures[0] as i32 % 10 + 1;
     let row = |(metric, unit, center): (&str, &str, f64)| {
         let round_values: Vec<f64> =
@@ -167,7 +168,7 @@ fn the_delay_of_a_foreground_task_is_a_goal_with_its_column() {
          threads (at most 4 at once)."
     );
     assert_eq!(within("1us", 1e3), "No candidate surely keeps the delay within 1us.");
-    // Without such a task there is no such column.
+    // Candidates without a foreground task have no column for its delay.
     let without = answer_text(&choose(&candidates(0.004), Goal::Elapsed), "these 40 jobs", &WIDE);
     assert!(!without.contains("delay"), "{without}");
 }

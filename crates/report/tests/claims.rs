@@ -77,7 +77,7 @@ fn judged() -> Vec<JudgedClaim> {
     judge(&ClaimFile::parse(FILE).unwrap().claims, &[run()])
 }
 
-/// A claim about all of three points, one of which the system lacks.
+/// A claim about three points, one of which the system lacks.
 fn with_a_point_left_out() -> Vec<JudgedClaim> {
     let mut document = run();
     let mut lacking = row("lock/sysv-sem", 4, 1.0);

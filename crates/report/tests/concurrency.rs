@@ -24,7 +24,7 @@ fn install_areas() {
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
-/// Jobs of two kinds with more executors than fit, some of which fail, are doubtful or unsupported.
+/// Jobs of two kinds with more executors than fit a page, some of which failed, are doubtful or unsupported.
 fn odd_jobs() -> Vec<CaseResult> {
     const EXECUTORS: [&str; 7] =
         ["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "tokio-current"];
@@ -134,7 +134,7 @@ const OUTCOMES: [Outcome; 5] = [
     Outcome::Implausible,
 ];
 
-/// One of the cases of the area, with values of its parameters that may be odd.
+/// A case of the area, with values of its parameters that may be odd.
 fn named() -> impl Strategy<Value = (String, BTreeMap<String, String>)> {
     let values = |list: &'static [&'static str]| prop::sample::select(list);
     let executor = values(&["serial", "threads", "rayon", "tokio", "fibres", "Fibre"]);
@@ -202,7 +202,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
     )
 }
 
-/// The forms in which tables may show the value of a parameter.
+/// Forms in which tables may show the value of a parameter.
 fn words_of(value: &str) -> Vec<String> {
     let spaced = value.replacen(|c: char| c.is_ascii_alphabetic(), "\0", 1);
     let unit = spaced.find('\0').map(|at| format!("{} {}", &value[..at], &value[at..]));

@@ -5,10 +5,11 @@ mod widths;
 
 use std::collections::BTreeMap;
 
+use cases::file::file_systems;
 use insta::assert_snapshot;
 use measure::Doubt;
 use proptest::prelude::*;
-use report::{Page, file_systems, results_tables};
+use report::{Page, results_tables};
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 use serde_json::{Map, Value, json};
 
@@ -21,7 +22,7 @@ fn install_areas() {
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
-/// The phases with their latency in us, of an empty file.
+/// Phases of an empty file, with their latency in us.
 const PHASES: [(&str, f64); 6] = [
     ("create", 8.4),
     ("read", 1.71),
@@ -47,7 +48,7 @@ fn figure(
     CaseResult { estimate: Some(estimate), rounds: 10, ..blank }
 }
 
-/// All metrics of one point with files of this size in KiB, which take `more` us more to create.
+/// All metrics of one point with files of `kib` KiB, whose creation takes `more` us longer.
 fn point(case: &str, of: &[(&str, &str)], kib: f64, more: f64) -> Vec<CaseResult> {
     let of = params(of);
     let mut time = figure(case, &of, "time", "ns/op", 24_000.0 + more * 1e3);

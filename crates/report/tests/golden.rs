@@ -42,7 +42,7 @@ fn results() {
     assert_eq!(closing, lines.join("\n") + "\n");
 }
 
-/// `results` as of a run on a core of 3.75 GHz: costs below 1 us have cycles, others were adjusted.
+/// `results` as if of a run on a core of 3.75 GHz: costs below 1 us have cycles, others were adjusted.
 fn in_cycles(mut results: Vec<CaseResult>) -> Document {
     for result in results.iter_mut().filter(|result| result.metric == "time") {
         let contended = result.params.get("workers").is_some_and(|workers| workers != "1");
@@ -92,7 +92,7 @@ fn cpus_are_shown_where_they_were_chosen_by_what_they_share() {
 fn contended_locks() {
     let run = support::contended_locks();
     let narrow = results_tables(&run, &NARROW);
-    // Each row has one line in the table of costs and one in that of the other metrics.
+    // Each row has one line in the table of costs and one in the table of the other metrics.
     assert_eq!(narrow.lines().filter(|line| line.starts_with("pthread-mutex-err")).count(), 6);
     assert_snapshot!("locks_80", narrow);
 }
@@ -116,7 +116,7 @@ fn eighty_columns_have_room_for_all_that_matters() {
     }
 }
 
-/// The headings of the first table from the cost on.
+/// Headings of the first table from the cost on.
 fn shown(run: &[CaseResult], page: &Page) -> Vec<String> {
     let text = results_tables(run, page);
     let headings = text.lines().find_map(|line| line.split_once(" cost ")).unwrap().1;

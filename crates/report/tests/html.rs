@@ -14,7 +14,7 @@ fn install_areas() {
     cases::install();
 }
 
-/// The most bytes of the page of a default run.
+/// Maximum size of the page of a default run in bytes.
 const LARGEST: usize = 1_600_000;
 
 /// All combinations of the default values of a case's parameters that a default run measures.
@@ -102,7 +102,7 @@ fn samples(value: f64, nth: usize) -> Option<Samples> {
 fn the_page_of_a_default_run_is_small() {
     let mut results = Vec::new();
     let mut recorded = BTreeMap::new();
-    // Those of Linux.
+    // Only the cases of Linux are counted.
     let is_measured = |case: &&Case| {
         catalog::only_by(case).is_none()
             && !catalog::is_beyond(case, catalog::Extent::Ordinary)
@@ -144,7 +144,7 @@ fn the_page_of_a_default_run_is_small() {
     let runs = [ReportRun { document: &document, recorded: Some(&recorded) }];
     let page = report_html(&Report { runs: &runs, ..Report::default() });
     assert!(page.len() <= LARGEST, "{points} points make {} bytes", page.len());
-    // Every point is there.
+    // The page has every point.
     for result in &document.results {
         let case = result.case.rsplit_once('/').map_or("", |(_, name)| name);
         assert!(page.contains(case), "{}", result.label());

@@ -137,7 +137,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
     )
 }
 
-/// The beginning of each table row of each area with single spaces, wrapped names put together again.
+/// Beginnings of the table rows of each area, with single spaces and with wrapped names joined.
 fn printed_rows(text: &str) -> Vec<String> {
     let mut rows: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
@@ -161,7 +161,7 @@ fn printed_rows(text: &str) -> Vec<String> {
     rows.into_iter().map(row).collect()
 }
 
-/// The parameters with the same value in all results of an area that have them.
+/// Parameters with the same value in all results of an area that have them.
 fn agreed(results: &[CaseResult], area: &str) -> BTreeMap<String, String> {
     let mut values: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
     for (key, value) in results.iter().filter(|r| r.case.starts_with(area)).flat_map(|r| &r.params)
@@ -326,7 +326,7 @@ proptest! {
     ) {
         let text = results_tables(&results, &page);
         let rows = printed_rows(&text);
-        // Below the table names are separated by commas and wrapped like any text.
+        // Below the table, names are separated by commas and wrapped like running text.
         let below = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for result in &results {
             let names = names_of(result, &results);

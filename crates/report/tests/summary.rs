@@ -32,7 +32,7 @@ fn document(results: Vec<CaseResult>) -> Document {
     Document { schema: SCHEMA, run: run::run_at_3_75_ghz(), machine, results }
 }
 
-/// A result of this point with `values` of its rounds, whose interval reaches from the least to the greatest.
+/// A result of this point with these values of its rounds; the interval reaches from the least to the greatest.
 fn result(point: &Select, metric: &str, values: [f64; 3]) -> CaseResult {
     let params = point.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let described = catalog::metric(point.case, metric).expect("the metric is described");
@@ -46,13 +46,13 @@ fn result(point: &Select, metric: &str, values: [f64; 3]) -> CaseResult {
     }
 }
 
-/// A figure for every row and finding of every area, all different within an area.
+/// A figure for every row and finding of every area, different from all others of its area.
 fn everything() -> Vec<CaseResult> {
     areas().iter().flat_map(|area| everything_of(area)).collect()
 }
 
 fn everything_of(area: &Area) -> Vec<CaseResult> {
-    /// A point, a metric, and a parameter that it has besides.
+    /// A point, a metric, and a further parameter of the point.
     type Wanted<'a> = (&'a Select, &'a str, Option<(&'a str, &'a str)>);
     let mut wanted: Vec<Wanted> = Vec::new();
     wanted.extend(area.summary.iter().map(|row| (&row.point, row.metric.name, None)));
@@ -90,7 +90,7 @@ fn everything_of(area: &Area) -> Vec<CaseResult> {
     results
 }
 
-/// Whether a system has the point of this result: a run is of one system.
+/// Whether a system has the point of this result: a run measures one system.
 fn exists_on(system: &str, result: &CaseResult) -> bool {
     let on_windows = system == "windows";
     match result.params.get("arch").map(String::as_str) {
@@ -175,7 +175,7 @@ fn a_usual_run() {
     assert_snapshot!("summary_80", summary(&document(results), areas(), None, &NARROW));
 }
 
-/// A page on which most figures are marked says what disturbed the machine.
+/// Checks that a page on which most figures are marked says what disturbed the machine.
 #[test]
 fn a_machine_that_was_seldom_quiet_is_said_to_be_disturbed() {
     let text = |shares: &[Option<f64>]| {
@@ -218,7 +218,7 @@ fn a_rate_that_the_generator_limited_is_a_lower_bound() {
     for (rates, saturated, start) in [
         ((more, fewer), "", Some(format!("{epoll} 1.20"))),
         ((more, fewer), "epoll", Some(format!("{epoll} at least 1.20"))),
-        // Threads might have a higher rate.
+        // The rate of threads is a lower bound, so that it may be the higher one.
         ((more, fewer), "threads", None),
         ((fewer, more), "", Some("- A thread per connection answers 1.20".to_owned())),
         ((fewer, more), "epoll", None),
@@ -262,7 +262,7 @@ fn a_crossing_is_a_value_or_one_side_of_all_that_was_measured() {
     assert_snapshot!(said(&[("1m", 2.0), ("1g", 0.2)], found).unwrap(), @"- From a parent of 8.0 MB (7.0 MB to 9.0 MB) of resident memory on, posix_spawn is cheaper than fork.");
     assert_snapshot!(said(&[("1g", 0.2), ("128m", 0.8)], none.clone()).unwrap(), @"- posix_spawn is cheaper than fork from a parent of any measured size (memory=128m and more).");
     assert_snapshot!(said(&[("1g", 1.2), ("128m", 2.0)], none.clone()).unwrap(), @"- posix_spawn is not cheaper than fork from a parent of any measured size (up to memory=1g).");
-    // Equal at one size, different sides, and too few sizes.
+    // The ratios are equal at one size, on different sides, or of too few sizes.
     for sizes in [&[("1m", 2.0), ("1g", 1.0)][..], &[("1m", 2.0), ("1g", 0.5)], &[("1m", 2.0)]] {
         assert_eq!(said(sizes, none.clone()), None);
     }

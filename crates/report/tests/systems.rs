@@ -25,7 +25,7 @@ fn install_areas() {
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };
 const WIDE: Page = Page { width: 140, ..NARROW };
 
-/// A time whose rounds are spread evenly within 1 %, in another order for each `salt`.
+/// A time whose rounds are spread evenly within 1 %, in a different order for each `salt`.
 fn time(point: PointKey, ns: f64, salt: u64, syscalls: f64) -> CaseResult {
     let round = |n: u64| ns * (1.0 + 0.001 * ((n * 7 + salt * 3) % 11) as f64);
     let rounds: Vec<f64> = (0..8).map(round).collect();
@@ -41,7 +41,7 @@ fn time(point: PointKey, ns: f64, salt: u64, syscalls: f64) -> CaseResult {
     }
 }
 
-/// A run on the system of that name, where each point is `factor` as expensive as on the others.
+/// A run on the system `name`, where each point costs `factor` times as much as on the others.
 fn system(name: &str, factor: impl Fn(&PointKey) -> f64, calls: f64) -> Document {
     let mut results = Vec::new();
     let mut add = |case: &str, params: &[(&str, &str)], ns: f64, syscalls: f64| {
@@ -174,7 +174,7 @@ proptest! {
         let counts = differing_counts(&table);
         let names = || runs.iter().map(|run| run.system().unwrap().to_owned());
         widths::check(&summary(&runs, &page), &page, names())?;
-        // On a narrow page beside a long name of a system, names go on in the next line.
+        // On a narrow page, names beside a long name of a system continue on the next line.
         let whole = steps.iter().filter(|_| page.width >= 80);
         let operations = whole.map(|ladder| ladder.point.name().to_owned());
         widths::check(&ladder_table(&steps, &page), &page, operations)?;

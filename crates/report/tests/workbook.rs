@@ -46,7 +46,7 @@ fn unescaped(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
-/// The cells of the sheet called `name`, row by row; numbers as they are written.
+/// Cells of the sheet `name`, row by row; numbers as they are written in the file.
 fn cells(parts: &BTreeMap<String, String>, name: &str) -> Vec<BTreeMap<String, String>> {
     let names = between(&parts["xl/workbook.xml"], "<sheet name=\"", "\"");
     let number = 1 + names.iter().position(|other| *other == name).unwrap();
@@ -69,7 +69,7 @@ fn cells(parts: &BTreeMap<String, String>, name: &str) -> Vec<BTreeMap<String, S
     between(sheet, "<row ", "</row>").into_iter().map(row).collect()
 }
 
-/// The values of the columns with these headings, row by row.
+/// Values of the columns with these headings, row by row.
 fn columns(rows: &[BTreeMap<String, String>], headings: &[&str]) -> Vec<Vec<String>> {
     let place = |heading: &&str| rows[0].iter().find(|(_, text)| text == heading).unwrap().0;
     let places: Vec<&String> = headings.iter().map(place).collect();
@@ -84,7 +84,7 @@ fn charts(parts: &BTreeMap<String, String>) -> Vec<&String> {
     charts.map(|(_, text)| text).collect()
 }
 
-/// All cases of the area.
+/// A run with all cases of the area.
 fn whole_run() -> Document {
     let cases =
         [executors::default_jobs(), executors::degrees(), executors::worth(), executors::answer()];
@@ -165,7 +165,7 @@ fn the_summary_has_a_row_for_every_result_and_the_run_its_facts() {
 fn charts_refer_to_cells_and_show_every_figure() {
     let document = whole_run();
     let parts = parts_of(&document);
-    // Two for each kind on each set of CPUs and each base, one of degrees, one of `worth`.
+    // There are two charts for each kind on each set of CPUs and each base, one of degrees and one of `worth`.
     let charts = charts(&parts);
     assert_eq!(charts.len(), 2 * 3 * 2 * 3 + 1 + 1);
     for chart in &charts {
@@ -289,7 +289,7 @@ fn the_same_document_gives_the_same_bytes() {
     assert!(workbook(&document).unwrap() == workbook(&document).unwrap());
 }
 
-/// Converts the workbook with LibreOffice, which shows that another program can read it.
+/// Converts the workbook with LibreOffice, which tests that another program can read it.
 fn converted(bytes: &[u8], folder: &Path) -> BTreeMap<String, String> {
     std::fs::write(folder.join("run.xlsx"), bytes).unwrap();
     let profile = format!("-env:UserInstallation=file://{}", folder.join("profile").display());

@@ -1,11 +1,11 @@
-//! What runs take in the store, and how long it takes to find and read one among many.
+//! Measures the size of runs in the store, and the time of finding and reading one among many.
 //!
-//!     cargo bench -p results [-- [--runs N] [STORE]]
+//! cargo bench -p results [-- [--runs N] [STORE]]
 //!
-//! Makes stores in the folder of temporary files: of ten runs of all points, without and with their rounds; of N such runs without
-//! rounds (1,000, of about 0.4 MB each); and of ten times as many runs without results. The run is made up, with as many points,
-//! results and rounds as a run of all points has; or it is the newest one of STORE. A time is the median of several tries that
-//! begin with opening the file, which is in the system's cache.
+//! Makes stores in the folder of temporary files: with ten runs of all points, without and with their rounds; with N such
+//! runs without rounds (default 1,000, about 0.4 MB each); and with ten times as many runs without results. The run is the
+//! newest one of STORE, or else synthetic, with as many points, results and rounds as a run of all points. A time is the
+//! median of several tries that begin with opening the file, which is in the system's cache.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,11 +21,11 @@ use results::{
     RoundRow, RunInfo, SCHEMA, Store,
 };
 
-/// A run of all points on a 2-CPU machine.
+/// Sizes of a run of all points on a 2-CPU machine.
 const POINTS: usize = 591;
 const RESULTS: usize = 2_557;
 const ROUNDS_OF_A_POINT: u64 = 9;
-/// Rounds of an area that waits for other threads have fewer samples.
+/// Samples per round: rounds of an area that waits for other threads have fewer.
 const SAMPLES: [usize; 4] = [70, 70, 30, 1];
 
 const TRIES: usize = 11;
@@ -36,7 +36,7 @@ fn main() {
     let mut given = std::env::args().skip(1);
     while let Some(word) = given.next() {
         match word.as_str() {
-            "--bench" => {} // given by cargo
+            "--bench" => {} // cargo gives this option
             "--runs" => {
                 runs = given.next().and_then(|n| n.parse().ok()).expect("--runs takes a number")
             }
@@ -52,7 +52,7 @@ fn main() {
     names(&run, 10 * runs, folder.path());
 }
 
-/// What is stored many times, each time with another id.
+/// A run to be stored many times, each time with another id.
 struct Run {
     document: Document,
     rounds: Vec<RoundRow>,
@@ -99,7 +99,7 @@ impl Run {
         Self { document, rounds, plan }
     }
 
-    /// The run number `n` of a store: each begins a minute after the one before.
+    /// The run number `n` of a store; each begins a minute after the one before it.
     fn info(&self, n: usize) -> RunInfo {
         let (day, hour, minute) = (n / 1440, n / 60 % 24, n % 60);
         let (month, day) = (1 + day / 28, 1 + day % 28);
@@ -115,7 +115,7 @@ impl Run {
         store.import(&document).expect("imported");
     }
 
-    /// Stores it as it is measured: round by round, and then the results.
+    /// Stores the run as it is measured: round by round, then the results.
     fn measure_into(&self, store: &mut Store, n: usize) {
         let info = self.info(n);
         store.begin_run(&info, &self.document.machine, &self.plan).expect("begun");
@@ -126,7 +126,7 @@ impl Run {
     }
 }
 
-/// A case with parameters, as long as they usually are.
+/// A case with parameters of usual length.
 fn point(n: usize) -> (String, BTreeMap<String, String>) {
     let params = [("as", "threads".to_owned()), ("place", "same".to_owned())];
     let params = params.into_iter().chain([("workers", (1 + n % 8).to_string())]);
@@ -136,7 +136,7 @@ fn point(n: usize) -> (String, BTreeMap<String, String>) {
     )
 }
 
-/// A time with all its fields if it is the point's first metric; else a figure with the values of its rounds.
+/// A result: a time with all fields for the point's first metric, else a figure with the values of its rounds.
 fn result(
     case: &str,
     params: &BTreeMap<String, String>,
@@ -144,7 +144,7 @@ fn result(
     random: &mut StdRng,
 ) -> CaseResult {
     let mut near = |value: f64| value * random.random_range(0.98..1.02);
-    // Times of a round are stored with the precision of an f32.
+    // A round's times are stored with the precision of an f32.
     let round_values: Vec<f64> = match metric {
         0 => (0..ROUNDS_OF_A_POINT - 1).map(|_| f64::from(near(165.0) as f32)).collect(),
         _ => (0..ROUNDS_OF_A_POINT - 1).map(|_| near(80_000.0)).collect(),
@@ -288,7 +288,7 @@ fn names(run: &Run, runs: usize, folder: &Path) {
     timed("runs: lists all", &path, |store| assert_eq!(store.runs().expect("runs").len(), runs));
 }
 
-/// Prints the median time of opening the store and calling this.
+/// Prints the median time of opening the store and calling `call`.
 fn timed(what: &str, path: &Path, call: impl Fn(&Store)) {
     let mut times: Vec<Duration> = (0..TRIES)
         .map(|_| {

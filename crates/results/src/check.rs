@@ -1,4 +1,4 @@
-//! The rules for documents beyond their syntax and types, shared by import, the store and export.
+//! Rules for documents beyond syntax and types, shared by import, the store and export.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -10,12 +10,12 @@ use crate::document::{
     Outcome, PerOp, Reference, RunInfo, SCHEMA,
 };
 
-/// The longest run id, in bytes.
+/// Maximum length of a run id, in bytes.
 pub const MAX_RUN_ID_BYTES: usize = 64;
-/// The most jobs of a trial whose times a result may have.
+/// Maximum number of jobs of a trial whose times a result may have.
 pub const MAX_TIMELINE: usize = 1_000;
 
-/// The longest excerpt of a text that an error quotes, in characters.
+/// Maximum length of the excerpt of a text that an error quotes, in characters.
 const MAX_QUOTED_CHARS: usize = 200;
 
 /// A violation of a rule: what is wrong, in one line.
@@ -28,7 +28,7 @@ fn ensure(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), Fault> {
 }
 
 impl Document {
-    /// Applies all checks of an import to a document in memory.
+    /// Applies all checks of an import to the document.
     pub fn check(&self) -> Result<(), Fault> {
         ensure(self.schema == SCHEMA, || {
             format!("schema is {}, this build knows {SCHEMA}", self.schema)
@@ -53,13 +53,13 @@ impl RunInfo {
         })
     }
 
-    /// Whether they are two of one invocation, which measures the rounds of several systems in turn.
+    /// Whether both runs are of one invocation, which measures the rounds of several systems in turn.
     pub fn is_in_turn_with(&self, other: &Self) -> bool {
         let group = self.asked.get(GROUP);
         self.id != other.id && group.is_some() && group == other.asked.get(GROUP)
     }
 
-    /// When the run started, in seconds since 1970; 0 if it does not say.
+    /// Start of the run, in seconds since 1970; 0 if it is not an RFC 3339 time.
     pub fn started_seconds(&self) -> f64 {
         parse_time(&self.started).map_or(0.0, |time| time.as_microsecond() as f64 / 1e6)
     }
@@ -101,7 +101,7 @@ fn check_run_id(id: &str) -> Result<(), Fault> {
     ensure(id != "last", || "the run's id is `last`, which always means the newest run".to_owned())
 }
 
-/// An RFC 3339 time. jiff reads more forms of ISO 8601, so the form is checked first.
+/// Parses an RFC 3339 time. jiff reads more forms of ISO 8601, so the form is checked first.
 pub(crate) fn parse_time(text: &str) -> Option<jiff::Timestamp> {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let bytes = text.as_bytes();
@@ -126,10 +126,10 @@ impl CaseResult {
             .map_err(|fault| Fault(format!("{} {}: {fault}", self.label(), self.metric)))
     }
 
-    /// The result itself, or a `failed` one with the reason if its figures cannot be true.
+    /// Returns the result itself, or a `failed` one with the reason if its figures cannot be true.
     ///
-    /// All stored and exported results pass through here, so that a NaN (which JSON lacks) or an interval that excludes
-    /// its median becomes a failure and every export can be imported.
+    /// All stored and exported results pass through here, so that a NaN (which JSON lacks) or an interval that excludes its
+    /// median becomes a failure and every export can be imported.
     pub fn sound(&self) -> Cow<'_, CaseResult> {
         let Err(fault) = self.check_figures() else {
             return Cow::Borrowed(self);
@@ -183,7 +183,7 @@ impl CaseResult {
             let of_estimate = self.estimate.map(|estimate| estimate.median);
             let of_estimate = of_estimate
                 .ok_or_else(|| Fault("there are cycles, but there is no estimate".to_owned()))?;
-            // The rounds' cycles are computed from their times with the ratio of these.
+            // The rounds' cycles are computed from their times by the ratio of both medians.
             check_positive("cycles.median", median)?;
             check_positive("estimate.median", of_estimate)?;
             check_ascending("cycles", &[("low", low), ("median", median), ("high", high)])?;
@@ -313,7 +313,7 @@ pub(crate) fn check_identities(results: &[CaseResult]) -> Result<(), Fault> {
     })
 }
 
-/// `text` as one short line, because a message may quote any content of a file.
+/// Shortens `text` to one line, because a message may quote any content of a file.
 pub(crate) fn one_line(text: &str) -> String {
     let mut chars = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut line: String = chars.by_ref().take(MAX_QUOTED_CHARS).collect();

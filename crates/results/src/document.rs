@@ -1,4 +1,4 @@
-//! The document for other programs: one run, the machine it was measured on, and its results.
+//! The document that other programs read: one run, its machine, and its results.
 //!
 //! A field is never renamed or given another meaning within a schema number; see `docs/results.md`.
 
@@ -16,14 +16,14 @@ use crate::point::{PointKey, label};
 
 /// The schema number this build reads and writes.
 pub const SCHEMA: u32 = 1;
-/// The fact about a machine that is the name of the system which was measured.
+/// The key of the machine's fact that names the measured system.
 pub const SYSTEM: &str = "system";
-/// The key of the fact about a machine with the launcher that started it, such as `gvisor`, if it was one of several systems.
+/// The key of the machine's fact that names the system's launcher, such as `gvisor`; only for one of several systems.
 pub const LAUNCHER: &str = "launcher";
-/// The fact about a machine that its processor is emulated, or its clock is not real: why its times are not judged against those
-/// of others. Absent otherwise.
+/// The key of the machine's fact that its processor is emulated or its clock is not real, so that its times are not
+/// compared with others'. Absent otherwise.
 pub const EMULATED: &str = "emulated";
-/// The option of a run that is the id of its group: of the first run of the same invocation, which measures one run on
+/// The run option with the id of the run's group: the id of the first run of the same invocation, which measures one run on
 /// each of its systems.
 pub const GROUP: &str = "group";
 
@@ -43,11 +43,11 @@ pub struct Document {
 /// The identity of a run and its options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
-    /// A short unique name, such as `20261121-203655-4f2a`: date, time (UTC) and four random hex digits.
+    /// Short unique name, such as `20261121-203655-4f2a`: date, time (UTC) and four random hex digits.
     pub id: String,
-    /// RFC 3339, UTC.
+    /// Start, as RFC 3339 in UTC.
     pub started: String,
-    /// RFC 3339, UTC; absent while the run is unfinished.
+    /// End, as RFC 3339 in UTC; absent while the run is unfinished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<String>,
     /// Seed of the shuffled order of rounds and of the bootstrap.
@@ -57,11 +57,11 @@ pub struct RunInfo {
     /// The user's labels (`--tag key=value`).
     #[serde(default, deserialize_with = "unique_keys")]
     pub tags: BTreeMap<String, String>,
-    /// The options: filters, precision, budget and the like, as text.
+    /// Options of the run as text: filters, precision, budget and the like.
     #[serde(default, deserialize_with = "unique_keys")]
     pub asked: BTreeMap<String, String>,
-    /// The core's frequency in GHz while points were sampled: the median over rounds, at which times in nanoseconds are
-    /// given, with the 5 and 95 % quantiles; absent if it could not be measured.
+    /// The core's frequency in GHz while points were sampled: the median over rounds, to which times in nanoseconds refer,
+    /// with the 5 and 95 % quantiles. Absent if not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_clock_ghz: Option<Interval>,
     /// Time spent in the rounds of each area, in seconds.
@@ -69,39 +69,39 @@ pub struct RunInfo {
     pub area_seconds: BTreeMap<String, f64>,
 }
 
-/// With fewer rounds in either run no difference is reported: with a probability of 2^-9 or more, all rounds of one run
-/// have one steady mode of the operation by chance, and all of the other's another.
+/// Minimum number of rounds in both runs for a reported difference. With fewer, chance puts all rounds of one run in one
+/// steady state of the operation and all of the other's in another with a probability of 2^-9 or more.
 pub const LEAST_ROUNDS: usize = 6;
 
 /// One metric of one case with its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseResult {
-    /// `area/name`.
+    /// The case, `area/name`.
     pub case: String,
     /// The case's parameters, by name.
     #[serde(default, deserialize_with = "unique_keys")]
     pub params: BTreeMap<String, String>,
-    /// `time` for the cost of one operation; other names are defined by the case.
+    /// Name of the metric: `time` for the cost of one operation; the case defines other names.
     pub metric: String,
-    /// `ns/op`, `ns`, `pairs/s`, `share`, `steps` ...
+    /// Unit, such as `ns/op`, `ns`, `pairs/s`, `share`, `steps`.
     pub unit: String,
     /// Which direction is better.
     pub better: Direction,
     /// How the measurement ended.
     pub outcome: Outcome,
-    /// Why it is not `measured`; present exactly then.
+    /// Why the outcome is not `measured`; present exactly then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The figure with its interval; present exactly when `measured`.
+    /// The figure with its interval; present exactly if the outcome is `measured`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
-    /// Where the figure of another run on this machine lies, from what was known when the run ended.
+    /// The expected range of the figure in another run on this machine, as known when the run ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_run: Option<NextRun>,
-    /// The mean over runs of this machine, with the interval of that mean, from what was known when the run ended.
+    /// The mean over runs of this machine with its interval, as known when the run ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub this_machine: Option<Interval>,
-    /// The same in core cycles per operation, which do not change with the core's frequency. Only for the times of
+    /// The estimate in core cycles per operation, which do not change with the core's frequency. Only for the times of
     /// core-bound cases, if the core's cycles could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<Interval>,
@@ -111,7 +111,7 @@ pub struct CaseResult {
     /// The CPUs that the measuring threads were pinned to, ascending; empty if they were not pinned. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<usize>,
-    /// The distribution of all samples, quiet or not, as an application would have seen it. Only for sampled metrics.
+    /// The distribution of all samples, quiet or disturbed, as an application would have seen it. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Distribution>,
     /// Share (0 to 1) of the measuring time that was quiet. Only for sampled metrics.
@@ -124,10 +124,10 @@ pub struct CaseResult {
     /// Whether there were too few quiet rounds, so that the estimate includes disturbed samples.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
-    /// Rounds (fresh processes) behind the estimate.
+    /// Number of rounds (fresh processes) of the estimate.
     #[serde(default)]
     pub rounds: u32,
-    /// Samples behind `seen`.
+    /// Number of samples in `seen`.
     #[serde(default)]
     pub samples: u64,
     /// Whether the requested precision was reached before time was up. Only for sampled metrics.
@@ -142,22 +142,22 @@ pub struct CaseResult {
     /// Reasons to doubt the figure; may be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubt>,
-    /// Each round's value, in the order measured; comparisons are computed from them.
+    /// Each round's value, in the order of measurement; comparisons are computed from these values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_values: Vec<f64>,
-    /// When the round of each of these began, or the first of two of which the faster one counts, in ms since 1970 by the wall
-    /// clock; empty if that is not known. Figures of one run, or of systems in turn, are compared by rounds next to each other.
+    /// Start of the round of each of `round_values`, in ms since 1970 by the wall clock; of a pair of rounds, of which the
+    /// faster counts, the start of the first. Empty if unknown. Figures of one run, or of systems in turn, are compared by
+    /// neighbouring rounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_starts_ms: Vec<i64>,
-    /// The values of all rounds from all of their samples, quiet or not, where some rounds were disturbed and the estimate is of
-    /// the others.
+    /// The values of all rounds from all of their samples, if some rounds were disturbed and the estimate is of the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub all_round_values: Vec<f64>,
-    /// When the round of each of these began, as in `round_starts_ms`.
+    /// Start of the round of each of `all_round_values`, as in `round_starts_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub all_round_starts_ms: Vec<i64>,
-    /// When the jobs of one trial began and ended, in ns from its beginning, in the order in which they were handed out: of
-    /// the trial whose time is nearest to the estimate. Only for the times of lists of jobs.
+    /// Beginning and end of each job of the trial whose time is nearest to the estimate, in ns from the trial's beginning,
+    /// in the order in which the jobs were handed out. Only for the times of lists of jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<[u64; 2]>,
 }
@@ -170,20 +170,20 @@ pub type MachineFacts = serde_json::Map<String, serde_json::Value>;
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Outcome {
-    /// There is a figure.
+    /// The result has a figure.
     Measured,
-    /// This OS or sandbox lacks it.
+    /// The system or sandbox does not support the case.
     Unsupported,
-    /// An error occurred (crashed worker, broken mutual exclusion).
+    /// An error occurred, such as a crashed worker or broken mutual exclusion.
     Failed,
-    /// It did not end in time.
+    /// The measurement did not end in time.
     TimedOut,
-    /// Below the resolution of the clock, or the operation did not happen.
+    /// The time is below the resolution of the clock, or the operation did not happen.
     Implausible,
 }
 
 impl Outcome {
-    /// That of a case that ended with this error.
+    /// The outcome of a case that ended with `error`.
     pub fn of(error: &CaseError) -> Self {
         match error {
             CaseError::Unsupported(_) => Outcome::Unsupported,
@@ -193,14 +193,14 @@ impl Outcome {
         }
     }
 
-    /// The word for it in documents: `measured`, `unsupported`, `failed`, `timed-out` or `implausible`.
+    /// The outcome's word in documents: `measured`, `unsupported`, `failed`, `timed-out` or `implausible`.
     pub fn word(self) -> &'static str {
         self.into()
     }
 }
 
-/// A figure with its confidence interval, in the result's unit. Fewer than [`ROUNDS_FOR_INTERVAL`](measure::stats::ROUNDS_FOR_INTERVAL)
-/// rounds are no evidence for one: its ends are infinite then, and absent in a document.
+/// A figure with its confidence interval, in the result's unit. With fewer than
+/// [`ROUNDS_FOR_INTERVAL`](measure::stats::ROUNDS_FOR_INTERVAL) rounds the ends are infinite, and absent in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Median over rounds of each round's median of quiet samples.
@@ -216,52 +216,53 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A figure with its interval at the usual level.
+    /// An estimate at the usual confidence level.
     pub fn of(figure: Interval) -> Self {
         let Interval { median, low, high } = figure;
         Self { median, low, high, level: LEVEL }
     }
 
-    /// Whether there is evidence for its interval.
+    /// Whether there is evidence for the interval.
     pub fn has_interval(&self) -> bool {
         self.low.is_finite() && self.high.is_finite()
     }
 }
 
-/// Where the figure of another run on this machine lies.
+/// The expected range of the figure of another run on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NextRun {
-    /// Lower end, in the result's unit.
+    /// Lower end of the range, in the result's unit.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the range.
     pub high: f64,
-    /// The probability that it lies between them.
+    /// The probability that the figure lies within the range.
     pub level: f64,
-    /// The standard deviation of the figures of single runs, of different visits: a share, or in the result's unit for figures that
-    /// may not be above 0. ISO 5725 calls it that of reproducibility, here on one machine. It is from the runs before this one, so
-    /// that comparisons with it do not take the difference that they are about for one between visits.
+    /// The standard deviation of single runs' figures from different visits (the reproducibility standard deviation of ISO
+    /// 5725, on one machine): a share, or in the result's unit for figures that may be 0 or negative. It excludes this run,
+    /// so that a difference that is tested against it does not inflate it.
     pub deviation: f64,
-    /// The degrees of freedom of that deviation.
+    /// The degrees of freedom of `deviation`.
     pub degrees: f64,
-    /// The number of visits behind it, this one included: runs within ten minutes are one visit, until they show to be independent.
+    /// Number of visits that `deviation` is computed from, this one included: runs within ten minutes are one visit, until
+    /// they prove independent.
     pub visits: u32,
-    /// The number of boots that they were in.
+    /// Number of boots of these visits.
     pub boots: u32,
-    /// The number of days (UTC) that they were on.
+    /// Number of days (UTC) of these visits.
     pub days: u32,
-    /// What the deviation was learned from.
+    /// The evidence for `deviation`.
     pub source: Source,
 }
 
-/// What the differences between visits were learned from.
+/// The evidence for the differences between visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// Several visits of this machine.
     Visits,
-    /// Recordings of other machines with such a processor: this is the first visit here.
+    /// Recordings of other machines with the same kind of processor: this is the first visit here.
     Processor,
-    /// The widest of all recordings: this is the first visit here, and such a processor was not recorded.
+    /// The widest of all recordings: this is the first visit here, and no recording has the same kind of processor.
     AnyProcessor,
 }
 
@@ -269,13 +270,13 @@ pub enum Source {
 /// logarithm of the core's cycle time, across rounds. 1: bound by the core; 0: not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FrequencySlope {
-    /// The slope.
+    /// The slope's value.
     pub slope: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of its 95 % interval.
     pub high: f64,
-    /// Whether the estimate, of a case that is not core-bound, was adjusted by it to the run's median frequency.
+    /// Whether the estimate of a case that is not core-bound was adjusted by the slope to the run's median frequency.
     pub adjusted: bool,
 }
 
@@ -320,13 +321,13 @@ pub struct PerOp {
     pub instructions: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<f64>,
-    /// System calls that all processes of its system make on the host, that is the kernel of the coordinator.
+    /// System calls of all processes of the system on the host, the coordinator's kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_syscalls: Option<f64>,
-    /// Context switches of these processes there.
+    /// Context switches of the system's processes on the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_switches: Option<f64>,
-    /// Of these switches, stops of a traced process (ptrace(2)).
+    /// Context switches on the host that stopped a traced process (ptrace(2)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ptrace_stops: Option<f64>,
     /// System calls by name; empty where only their number is known.
@@ -346,13 +347,13 @@ impl PerOp {
 }
 
 impl Document {
-    /// The name of the system that was measured (`--on NAME`), if it was one of several, or was named.
+    /// The name of the measured system (`--on NAME`), if it was one of several, or was named.
     pub fn system(&self) -> Option<&str> {
         self.machine.get(SYSTEM).and_then(|name| name.as_str())
     }
 
-    /// Why the times of this run are not judged against those of real processors, such as that an emulator carried out the
-    /// instructions; `None` if they are.
+    /// Why the times of this run are not compared with those of real processors, such as an emulated processor; `None` if
+    /// they are.
     pub fn emulated(&self) -> Option<&str> {
         match self.machine.get(EMULATED)? {
             serde_json::Value::Bool(true) => Some("its processor is emulated"),
@@ -370,12 +371,12 @@ impl Document {
 }
 
 impl CaseResult {
-    /// As [`CaseResult::blank`], of a metric that a case describes.
+    /// A result like [`CaseResult::blank`], for a `metric` that a case describes.
     pub fn of(case: &str, params: BTreeMap<String, String>, metric: &Metric) -> Self {
         Self::blank(case, params, metric.name, metric.unit, metric.better)
     }
 
-    /// A result with its identity only: its outcome is measured, and its figure is still missing.
+    /// A result with its identity only: the outcome is `measured`, and the figure is still missing.
     pub fn blank(
         case: &str,
         params: BTreeMap<String, String>,
@@ -415,7 +416,7 @@ impl CaseResult {
         }
     }
 
-    /// Core cycles per ns of this result: its `round_values` multiplied by this are in cycles. `None` without cycles.
+    /// Core cycles per ns, the factor that converts `round_values` into cycles. `None` without cycles.
     pub fn cycles_per_ns(&self) -> Option<f64> {
         let (cycles, estimate) = (self.cycles?, self.estimate?);
         Some(cycles.median / estimate.median)
@@ -426,7 +427,7 @@ impl CaseResult {
         PointKey { case: self.case.clone(), params: self.params.clone() }
     }
 
-    /// The sentences of its doubts.
+    /// The sentences of the result's doubts.
     pub fn doubts_in_words(&self) -> String {
         self.doubts.iter().map(Doubt::to_string).collect::<Vec<_>>().join("; ")
     }

@@ -8,7 +8,7 @@ pub use benchstat::to_benchstat;
 pub use csv::to_csv;
 pub use format::TextFormat;
 
-/// All text formats, in the order they are listed.
+/// All text formats, in the order of their list in the help.
 pub const TEXT_FORMATS: &[TextFormat] = &[JSON, csv::FORMAT, benchstat::FORMAT];
 
 const JSON: TextFormat =

@@ -8,18 +8,18 @@ use crate::check::{check_identities, check_machine, one_line};
 use crate::document::{CaseResult, Document, RunInfo, SCHEMA};
 use crate::object::unique_keys;
 
-/// The longest text a document may have, in bytes.
+/// Maximum length of a document's text, in bytes.
 pub const MAX_TEXT_BYTES: usize = 64 << 20;
-/// The schema number of the last development builds.
+/// The schema number that the last development builds wrote.
 const DEVELOPMENT_SCHEMA: u64 = 2;
 
-/// Why a text is not a document, and on which line.
+/// The reason why a text is not a document, and the line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct ImportError {
-    /// The line (from 1) at which reading stopped: that of the wrong value, or after the object that breaks a rule.
+    /// The line (from 1) at which reading stopped: that of the wrong value, or the one after the object that breaks a rule.
     pub line: usize,
-    /// Where in the document that is, and what is wrong there, in one line.
+    /// The place in the document and the problem, in one line.
     pub message: String,
 }
 
@@ -35,7 +35,7 @@ struct OriginOfRun {
     area_seconds: Option<IgnoredAny>,
 }
 
-/// The parts of a document, each checked when it was read, so that an error has a place.
+/// The parts of a document, each checked when it is read, so that an error has a line.
 #[derive(Deserialize)]
 struct Parts {
     #[serde(deserialize_with = "run")]
@@ -69,7 +69,7 @@ pub fn parse_document(text: &str) -> Result<Document, ImportError> {
     Ok(Document { schema: SCHEMA, run, machine, results })
 }
 
-/// Rejects what this build does not read, with the remedy.
+/// Rejects documents that this build does not read, with the remedy.
 fn check_origin(origin: &Origin) -> Result<(), String> {
     let missing = |key: &str| Err(format!("not an oscost document: there is no {key:?}"));
     let Some(schema) = &origin.schema else { return missing("schema") };

@@ -1,4 +1,4 @@
-//! Objects of documents whose keys are not known.
+//! JSON objects of documents whose keys are not known in advance.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-/// Reads an object; one with a key twice, of which serde would keep the last, is rejected.
+/// Deserializes an object and rejects a duplicate key, of which serde would keep the last value.
 pub(crate) fn unique_keys<'de, D, V, M>(deserializer: D) -> Result<M, D::Error>
 where
     D: Deserializer<'de>,

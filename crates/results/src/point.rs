@@ -1,4 +1,4 @@
-//! A point as a value: what results are matched by. Its text is for printing only.
+//! Points as values, by which results are matched. Their text is for printing only.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize, Serializer};
 /// A case with a value for each of its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PointKey {
-    /// `area/name`.
+    /// The case, `area/name`.
     pub case: String,
-    /// The values of its parameters, by name.
+    /// Values of the case's parameters, by name.
     pub params: BTreeMap<String, String>,
 }
 
 impl PointKey {
-    /// `lock` of `lock/sysv-sem`; empty if the case has no area.
+    /// The case's area: `lock` of `lock/sysv-sem`; empty if the case has none.
     pub fn area(&self) -> &str {
         self.case.split_once('/').map_or("", |(area, _)| area)
     }
 
-    /// `sysv-sem` of `lock/sysv-sem`.
+    /// The case's name in its area: `sysv-sem` of `lock/sysv-sem`.
     pub fn name(&self) -> &str {
         self.case.split_once('/').map_or(&self.case, |(_, name)| name)
     }
 }
 
-/// The usual notation: `lock/sysv-sem{as=threads,workers=4}`.
+/// Prints the usual notation: `lock/sysv-sem{as=threads,workers=4}`.
 impl fmt::Display for PointKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&label(&self.case, &self.params))

@@ -1,4 +1,4 @@
-//! Documents for the tests: one like a run's, and arbitrary ones.
+//! Documents for tests: one like that of a run, and arbitrary ones.
 
 use crate::document::Interval;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::document::*;
 
-/// One measured result with all fields, and one that is unsupported.
+/// A document with one measured result that has all fields, and one unsupported result.
 pub(crate) fn document() -> Document {
     Document {
         schema: SCHEMA,
@@ -36,7 +36,7 @@ pub(crate) fn run_info(id: &str) -> RunInfo {
     }
 }
 
-/// A run that is not finished.
+/// The identity of an unfinished run.
 pub(crate) fn unfinished_run(id: &str, started: &str) -> RunInfo {
     RunInfo {
         started: started.to_owned(),
@@ -291,7 +291,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
             seen: figures.0,
             quiet_share: figures.1,
             disturbed: figures.1.is_some_and(|share| share < 0.01),
-            // Interval are of a time, which is above 0.
+            // Cycles belong to a time, which is positive.
             cycles: figures.5.filter(|_| outcome.2.is_some_and(|estimate| estimate.median > 0.0)),
             frequency_slope: figures.6,
             quiet_quartiles: figures.1.map(|share| [share, share + 1.0]),
@@ -311,7 +311,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
     )
 }
 
-/// Doubts with fields of each type, and one without.
+/// Doubts with fields of each type, and one without fields.
 fn doubt() -> impl Strategy<Value = Doubt> {
     let connections = || vec(vec(any::<u32>(), 0..4), 0..4);
     prop_oneof![

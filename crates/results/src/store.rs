@@ -1,7 +1,7 @@
 //! The store: every run and its workers' output, in one SQLite file.
 //!
-//! Several processes may read and write it at the same time. Nothing is lost when one is killed: each
-//! round is in the file's log when [`Store::add_round`] returns.
+//! Several processes may read and write the store at the same time. A kill loses nothing: each round is in the file's log
+//! when [`Store::add_round`] returns.
 
 mod error;
 mod location;
@@ -20,10 +20,10 @@ use rusqlite::Connection;
 
 use crate::check::one_line;
 
-/// The longest output of a round's worker, in bytes.
+/// Maximum length of the output of a round's worker, in bytes.
 pub const MAX_LINES_BYTES: usize = 64 << 20;
 
-/// An open store. Writing takes `&mut self`, reading `&self`; it may move to another thread.
+/// An open store. Writing takes `&mut self`, reading `&self`. The store may move to another thread.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -35,15 +35,16 @@ pub struct Store {
 pub struct RoundRow {
     /// The round's number within its run; rounds are read back in this order.
     pub seq: u64,
-    /// `area/name`.
+    /// The case, `area/name`.
     pub case: String,
     /// The case's parameters, by name.
     pub params: BTreeMap<String, String>,
-    /// `round` (timed), `count` (the untimed counting pass), or `kept` (that of an earlier run, whose counts this run uses).
+    /// Kind of round: `round` (timed), `count` (the untimed pass), or `kept` (the untimed pass of an earlier run whose
+    /// counts this run uses).
     pub kind: String,
-    /// Its outcome, as the runner names it.
+    /// Outcome, in the runner's words.
     pub outcome: String,
-    /// When it started, in milliseconds since 1970 UTC.
+    /// Start of the round, in milliseconds since 1970 UTC.
     pub started_ms: i64,
     /// The worker's output, at most [`MAX_LINES_BYTES`].
     pub lines: String,
@@ -54,9 +55,9 @@ pub struct RoundRow {
 pub struct RunSummary {
     /// The run's id.
     pub id: String,
-    /// RFC 3339.
+    /// Start, as RFC 3339.
     pub started: String,
-    /// RFC 3339; `None` while unfinished.
+    /// End, as RFC 3339; `None` while the run is unfinished.
     pub finished: Option<String>,
     /// Version of oscost that measured.
     pub oscost: String,
@@ -64,9 +65,9 @@ pub struct RunSummary {
     pub tags: BTreeMap<String, String>,
     /// The options of the run.
     pub asked: BTreeMap<String, String>,
-    /// Rounds in the store; 0 for an imported run.
+    /// Number of rounds in the store; 0 for an imported run.
     pub rounds: u64,
-    /// Results in the store.
+    /// Number of results in the store.
     pub results: u64,
     /// The machine in one line, from [`machine_line`](crate::machine_line).
     pub machine: String,
@@ -77,7 +78,7 @@ pub struct RunSummary {
 pub enum Imported {
     /// The run was added.
     Added,
-    /// The same run was already stored.
+    /// An equal run was already stored.
     AlreadyThere,
 }
 
@@ -94,7 +95,7 @@ impl Store {
     /// Opens the store for reading and writing; creates the file and its folders if they are missing.
     ///
     /// # Errors
-    /// A file that is not an oscost store, or one of another version, is rejected and not modified.
+    /// If the file is not an oscost store, or is of another version; it is not modified then.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         let connection = open::for_writing(path)?;
         Ok(Store { path: path.to_owned(), connection })
@@ -103,13 +104,13 @@ impl Store {
     /// Opens the store for reading, also while another process writes to it, and in a folder that is not writable.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] if there is none; otherwise as [`Store::open`].
+    /// [`StoreError::Missing`] if there is no file; else see [`Store::open`].
     pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
         let connection = open::for_reading(path)?;
         Ok(Store { path: path.to_owned(), connection })
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

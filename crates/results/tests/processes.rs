@@ -1,4 +1,4 @@
-//! Several processes make and write the same store at the same time, and processes that write are killed.
+//! Tests of several processes that create and write the same store, and of killed writers.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
@@ -12,10 +12,11 @@ const ROUNDS: u64 = 20;
 /// The id of a run whose process writes until it is killed.
 const ENDLESS: &str = "endless";
 
-/// In the environment of a process that this test starts: the store and the id of its run.
+/// Environment variables of a process that this test starts: the store and the id of its run.
 const PART: [&str; 2] = ["OSCOST_TEST_STORE", "OSCOST_TEST_RUN"];
 
-/// Each of the processes is this program again, with [`PART`] in its environment: hence not the usual test harness.
+/// Runs the tests, or one process: each is this program again with [`PART`] in its environment, which the usual test
+/// harness cannot do.
 fn main() -> ExitCode {
     if let [Some(store), Some(id)] = PART.map(std::env::var_os) {
         one_process(Path::new(&store), id.to_str().expect("an id of ours"));
@@ -63,7 +64,7 @@ fn one_process(path: &Path, id: &str) {
     }
 }
 
-/// A round that begins a text of its own, and is longer than a page.
+/// A round whose output begins uniquely and is longer than a page.
 fn round(seq: u64) -> RoundRow {
     RoundRow {
         seq,

@@ -1,7 +1,7 @@
-//! The agent: makes rounds inside the system that is measured, as a coordinator orders, and reports them in frames.
+//! The agent makes rounds in the measured system, as a coordinator orders, and reports them in frames.
 //!
-//! It needs standard input and output and a clock. Where it can start processes, each round is made in a fresh one, as a
-//! run without `--on` does; elsewhere the agent makes the rounds itself.
+//! The agent requires standard input and output and a clock. If it can start processes, it makes each round in a fresh
+//! process, as a run without `--on` does; otherwise in its own.
 
 mod capabilities;
 mod examine;
@@ -17,10 +17,10 @@ use orders::{Next, Orders};
 use output::Output;
 pub(crate) use rounds::{FreshProcesses, OwnProcess, Rounds};
 
-/// How an agent works.
+/// The settings of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AgentOptions {
-    /// Makes all rounds in the agent's own process, also where it could start others.
+    /// Whether all rounds are made in the agent's own process, also where it could start others.
     pub one_process: bool,
 }
 
@@ -48,7 +48,8 @@ pub fn serve(
     }
 }
 
-/// As [`serve`], with rounds made by `rounds`; `threads`: whether orders are read, and heartbeats sent, by threads.
+/// Executes orders like [`serve`], with rounds made by `rounds`. `threads`: whether threads read orders and send
+/// heartbeats.
 pub(crate) fn serve_with(
     input: Box<dyn Read + Send>,
     output: Box<dyn Write + Send>,

@@ -1,14 +1,14 @@
-//! Which agents this program works with.
+//! Checks which agents this program works with.
 
 use crate::agent::target;
 use crate::machine::{VERSION, build};
 use crate::wire::{Hello, PROTOCOL};
 
-/// Checks that an agent speaks this version's protocol and is of this version; and, where it is built for the same
-/// target, that it is the same program.
+/// Checks that an agent has this program's protocol and version, and is the same program if it is built for the same
+/// target.
 ///
 /// # Errors
-/// What differs and what to do, in words.
+/// The difference and the remedy, in words.
 pub(crate) fn check_agent(hello: &Hello) -> Result<(), String> {
     if hello.protocol != PROTOCOL || hello.version != VERSION {
         return Err(format!(

@@ -28,25 +28,25 @@ use crate::schedule::{
 };
 use crate::stored_round::Began;
 
-/// Runs in progress.
+/// The coordinator of runs in progress.
 pub(crate) struct Coordinator<'a> {
     runs: Vec<RunState<'a>>,
-    /// The groups of each run's points: the same point on all systems.
+    /// The group of each run's points: the same point has the same group on all systems.
     groups: Vec<Vec<usize>>,
     store: &'a mut Store,
     stop: &'a AtomicBool,
     watch: &'a mut dyn FnMut(Event),
     clock: RunClock,
     waited: Waited,
-    /// The CPUs of this system that the rounds use, the measuring one last.
+    /// This system's CPUs that the rounds use; the CPU of single measurements comes last.
     cpus: Vec<usize>,
     measuring: MeasuringCpus,
     asked: Option<Asked<'a>>,
 }
 
 impl<'a> Coordinator<'a> {
-    /// Of these runs, whose rounds use these CPUs of this system, which `clock` is of. Before one was resumed, it was measured for
-    /// `earlier`.
+    /// Coordinates `runs`, whose rounds use this system's `cpus`; `clock` is of this system. `earlier` is the time for
+    /// which a resumed run was measured before.
     pub(crate) fn new(
         runs: Vec<RunState<'a>>,
         cpus: &[usize],
@@ -72,7 +72,7 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// The same with these questions, which decide how many rounds their points get.
+    /// Adds questions, which decide how many rounds their points get.
     ///
     /// # Errors
     /// If the runs cannot be read from the store.
@@ -86,20 +86,20 @@ impl<'a> Coordinator<'a> {
         Ok(Self { groups: groups_of(&self.runs, Some(&asked)), asked: Some(asked), ..self })
     }
 
-    /// Measures until every point is precise enough or time is up, and stores the results; false if stopped before.
+    /// Measures until every point is precise enough or time is up, and stores the results. Returns false if stopped before.
     pub(crate) fn measure(mut self) -> Result<bool, RunError> {
         self.runs.iter().for_each(|run| register_directories_of(run.plan));
         platform::cleanup::sweep_dead();
         platform::process::adopt_children();
         let outcome = self.count_and_sample();
-        // What follows computes.
+        // The remaining work computes on all CPUs.
         self.measuring.started(Needs::SeveralCpus);
         self.runs.iter_mut().for_each(|run| run.place.end());
         // A worker killed just before this run began may end only now.
         platform::cleanup::sweep_dead();
         let _ = platform::cpu::pin_thread_to_any(&self.cpus);
         if matches!(outcome, Err(RunError::TakenOver { .. })) {
-            return outcome; // the results are up to the other process
+            return outcome; // the results are the other process's task
         }
         // Even after an error, the figures found so far can be shown.
         let stored = self.store_results();
@@ -118,7 +118,7 @@ impl<'a> Coordinator<'a> {
         runs.iter_mut().try_for_each(|run| run.store_results(store))
     }
 
-    /// Makes all rounds that the schedule asks for; false if stopped before the end.
+    /// Makes all rounds that the schedule requests. Returns false if stopped before the end.
     fn count_and_sample(&mut self) -> Result<bool, RunError> {
         while !self.must_stop() {
             self.runs.iter_mut().for_each(|run| run.update_precision(false));
@@ -142,7 +142,7 @@ impl<'a> Coordinator<'a> {
         Ok(false)
     }
 
-    /// Finds out which questions are open, if a look is due or `at_once`.
+    /// Determines which questions are open, if that is due or `at_once`.
     fn look(&mut self, at_once: bool) {
         let Some(asked) = self.asked.as_mut().filter(|asked| at_once || asked.is_due()) else {
             return;
@@ -150,7 +150,7 @@ impl<'a> Coordinator<'a> {
         asked.look(self.runs.iter().map(RunState::results));
     }
 
-    /// What the schedule knows of these runs.
+    /// The state of these runs for the schedule.
     fn state(&self) -> State {
         let areas: BTreeSet<&str> = self.runs.iter().flat_map(RunState::areas).collect();
         let areas: BTreeMap<&str, usize> = areas.into_iter().zip(0..).collect();
@@ -182,7 +182,7 @@ impl<'a> Coordinator<'a> {
         allowed(self.runs.iter().map(|run| run.plan))
     }
 
-    /// The run of a point of the schedule, and its number there.
+    /// The run of the schedule's point `point`, and the point's number in that run.
     fn run_of(&self, mut point: usize) -> (usize, usize) {
         let mut run = 0;
         while point >= self.runs[run].evidence.len() {
@@ -192,16 +192,17 @@ impl<'a> Coordinator<'a> {
         (run, point)
     }
 
-    /// Whether points go on that were precise enough: a later round may have shown that theirs were disturbed.
+    /// Whether the run continues after all precisions were determined again: later rounds may have shown that rounds of a
+    /// precise point were disturbed.
     fn reconsiders(&mut self) -> bool {
         self.runs.iter_mut().for_each(|run| run.update_precision(true));
         self.look(true);
         schedule(&self.state(), self.clock.now()) != Next::Done
     }
 
-    /// Makes the rounds of these groups, each of which begins before `until`.
+    /// Makes the rounds of `groups`, each of which must begin before `until`.
     fn make(&mut self, purpose: Purpose, groups: &[Group], until: RunTime) -> Result<(), RunError> {
-        // While it is held, each system call takes longer.
+        // The tracepoint is held only for counting: meanwhile each system call takes longer.
         let traces = |run: &RunState| matches!(run.counting_mode(), Mode::Count(_));
         let is_traced = purpose == Purpose::Counts && self.runs.iter().any(traces);
         let _held = is_traced.then(HeldTracepoint::hold);
@@ -253,7 +254,7 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// Reports what was not measured or counted, since time was up.
+    /// Reports how many points were not measured or counted when time was up.
     fn note_what_is_left(&mut self) {
         let unmeasured: usize = self.runs.iter_mut().map(RunState::end_unmeasured).sum();
         let state = self.state();
@@ -278,11 +279,11 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// Makes one round of one point, and stores it at once.
+    /// Makes one round of a point, and stores it at once.
     fn round(&mut self, run: usize, which: usize, mode: Mode) -> Result<(), RunError> {
         self.announce(run, which);
         let evidence = &self.runs[run].evidence[which];
-        // The first round shows whether workers contend.
+        // Only a round shows whether workers contend.
         let is_of_one = evidence.rounds() > 0 && !evidence.scatters();
         let needs = if is_of_one { Needs::OneCpu } else { Needs::SeveralCpus };
         if mode == Mode::Sample {
@@ -312,7 +313,7 @@ impl<'a> Coordinator<'a> {
             }
         };
         if self.must_stop() && !matches!(end, RoundEnd::Reported(_)) {
-            return Ok(()); // killed by this process, which is no property of the case
+            return Ok(()); // this process killed the worker, which says nothing about the case
         }
         let purpose = Purpose::of(mode);
         let run = &mut self.runs[run];
@@ -344,7 +345,7 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// No worker can be started: on this system that ends the run, in one of several that system's.
+    /// Handles the failure to start a worker: on this system it ends the run, in one of several only that system's.
     fn refused(
         &mut self,
         run: usize,
@@ -371,7 +372,7 @@ impl<'a> Coordinator<'a> {
         let by_points = done / self.runs.len().max(1) as f64;
         let label = self.runs[run].label(which);
         let done = by_time.max(by_points).min(1.0);
-        // Before anything is done, the budget is all that is known.
+        // The budget is the only estimate before any round is done.
         let at_this_rate = spent.as_secs_f64() * (1.0 - done) / done;
         let remaining = Duration::try_from_secs_f64(at_this_rate)
             .map_or(remaining, |at_this_rate| at_this_rate.min(remaining));
@@ -392,8 +393,8 @@ impl<'a> Coordinator<'a> {
     }
 }
 
-/// The groups of the runs' points: the same point on all systems is in one, since it is compared with itself, and so are points that
-/// a question compares with each other.
+/// The groups of the runs' points. A group has the same point on all systems, or points that a question compares with each
+/// other.
 fn groups_of(runs: &[RunState], asked: Option<&Asked>) -> Vec<Vec<usize>> {
     let mut numbers: BTreeMap<GroupName, usize> = BTreeMap::new();
     let of_run =
@@ -414,16 +415,16 @@ fn groups_of(runs: &[RunState], asked: Option<&Asked>) -> Vec<Vec<usize>> {
     groups
 }
 
-/// What tells groups apart.
+/// The identity of a group.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum GroupName {
     Asked(usize),
     Alone(Point),
 }
 
-/// The time that several runs may take together. A third of it is for counts, and as much more as was planned for those on the host.
-/// Planned rounds may take longer, unless the user set the time: on a slow or busy machine, or under an emulator, a round takes
-/// several times as long, and a figure that comes late is better than none.
+/// The time that several runs may take together. A third of it is for counts, plus the planned time for counts on the host.
+/// Planned rounds may take longer, unless the user set the time: on a slow or busy machine, or under an emulator, a round
+/// takes several times as long, and a late figure is better than none.
 fn allowed<'a>(plans: impl Iterator<Item = &'a Plan> + Clone) -> Allowed {
     const COUNTING_SHARE: u32 = 3;
     const LONGER_AT_LEAST: Duration = Duration::from_secs(20);
@@ -445,7 +446,7 @@ fn allowed<'a>(plans: impl Iterator<Item = &'a Plan> + Clone) -> Allowed {
     }
 }
 
-/// Registers the directories of a plan's points with the cleanup registry, which removes what killed workers left there.
+/// Registers the directories of a plan's points with the cleanup registry, which removes killed workers' files there.
 pub(crate) fn register_directories_of(plan: &Plan) {
     for dir in directories(plan) {
         platform::cleanup::look_also_in(&cases::file::path_of(dir));

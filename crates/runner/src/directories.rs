@@ -1,4 +1,4 @@
-//! Whether the directories that a plan measures in can be used.
+//! Checks the directories that a plan measures in.
 
 use std::path::Path;
 

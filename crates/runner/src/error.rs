@@ -1,11 +1,11 @@
-//! Why a run cannot begin or continue.
+//! Errors of beginning or continuing a run.
 
 use platform::CaseError;
 use results::StoreError;
 
 use crate::plan::PlanError;
 
-/// Why a run cannot begin or continue.
+/// The reason why a run cannot begin or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The store cannot be read or written.
@@ -19,7 +19,7 @@ pub enum RunError {
     UnderWay {
         /// The run.
         id: String,
-        /// The process.
+        /// Pid of the other process.
         pid: u32,
     },
     /// Another process has stored rounds of this run meanwhile.
@@ -42,7 +42,7 @@ pub enum RunError {
     NoSuchClock {
         /// The run.
         id: String,
-        /// Its clock.
+        /// Name of the clock.
         clock: String,
     },
     /// The machine has changed since the run to resume began.
@@ -52,15 +52,15 @@ pub enum RunError {
         id: String,
         /// The first fact that differs.
         key: String,
-        /// Its value when the run began.
+        /// Value when the run began.
         was: String,
-        /// Its present value.
+        /// Current value.
         is: String,
     },
     /// There is no plan.
     #[error(transparent)]
     NoPlan(#[from] PlanError),
-    /// The user stopped it while systems were started.
+    /// The user stopped the run while systems were started.
     #[error("stopped before the first round")]
     StoppedBeforeStart,
     /// A run on one of several systems cannot be resumed.
@@ -73,7 +73,7 @@ pub enum RunError {
     NotWritable {
         /// The directory.
         dir: String,
-        /// The cause.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A directory to measure in has too little room.

@@ -1,4 +1,4 @@
-//! Progress of a run, for display.
+//! Events of a run, for the display of its progress.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub enum Event<'a> {
         label: &'a str,
         /// Share of the run that is done, 0 to 1.
         done: f64,
-        /// The maximum remaining time.
+        /// Maximum remaining time.
         remaining: Duration,
     },
     /// A round gave a figure.

@@ -1,4 +1,4 @@
-//! The evidence from the rounds of one point, and whether more rounds are needed.
+//! Evidence from the rounds of one point, and whether it needs more rounds.
 
 use std::time::Duration;
 
@@ -16,17 +16,17 @@ use crate::plan::{Plan, Point};
 use crate::schedule::{Cost, PointState, RunTime, Wanted, is_precise};
 use crate::stored_round::Began;
 
-/// Consecutive crashes after which a point is given up.
+/// Number of consecutive crashes after which a point is given up.
 const CRASHES_AT_MOST: u32 = 3;
-/// Hangs after which a point is given up: each costs many seconds.
+/// Number of hangs after which a point is given up: each costs many seconds.
 const HANGS_AT_MOST: u32 = 2;
-/// Where a plan allows for many trials, more than planned are made only until they took this long together.
+/// Total time of a point's trials after which no more than the planned number are made.
 const LONG_TRIALS: Cost = Cost(Duration::from_secs(10));
-/// Tolerated difference between the counted and the expected system calls per operation, as a share.
+/// Tolerated relative difference between counted and expected system calls per operation.
 const CALLS_TOLERANCE: f64 = 0.02;
-/// Tolerated shortfall of the switches and page faults that each operation must make, as a share.
+/// Tolerated relative shortfall of the switches and page faults that each operation must make.
 const COUNTS_TOLERANCE: f64 = 0.05;
-/// System calls per operation that are tolerated where none is expected.
+/// Tolerated system calls per operation where none is expected.
 const STRAY_CALLS: f64 = 0.02;
 
 /// The evidence of one point.
@@ -36,22 +36,22 @@ pub struct Evidence {
     pub point: Point,
     pub(crate) rounds: Vec<Round>,
     pub(crate) counts: Option<OperationCounts>,
-    /// What its operations make the host do, if the coordinator counts there.
+    /// Counts of the point's operations on the host, if the coordinator counts there.
     pub(crate) host: HostEvidence,
     counted: bool,
-    /// Whether its rounds are trials, whose number is fixed whatever their precision.
+    /// Whether rounds are trials, whose number does not depend on their precision.
     pub(crate) of_trials: bool,
     pub(crate) ending: Option<(Outcome, String)>,
     crashes_in_a_row: u32,
     hangs: u32,
     pub(crate) last_trouble: Option<(Outcome, String)>,
-    /// When the latest round began.
+    /// Beginning of the latest round.
     began: Option<RunTime>,
-    /// The number of rounds when it was last determined whether they are precise enough, and whether they were.
+    /// The number of rounds when their precision was last determined, and whether it was enough.
     precise: Option<(usize, bool)>,
-    /// The time of all its rounds so far, without those that counted.
+    /// The time of all rounds so far, without counting rounds.
     pub(crate) cost: Cost,
-    /// Why no more rounds are tried, although some have succeeded: its worker or system has died too often.
+    /// Why no more rounds are made after some have succeeded: the worker or system has died too often.
     pub(crate) given_up: Option<Doubt>,
 }
 
@@ -63,20 +63,20 @@ pub(crate) struct Round {
     pub(crate) doubts: Vec<Doubt>,
     pub(crate) timeline: Vec<[u64; 2]>,
     pub(crate) environment: Option<RoundEnvironment>,
-    /// The start of its system that it was made after, if several are measured.
+    /// Number of the system's start before the round, if several starts are measured.
     pub(crate) boot: Option<u32>,
-    /// When it began, in ms since 1970.
+    /// Beginning of the round, in ms since 1970.
     pub(crate) unix_ms: i64,
 }
 
 impl Evidence {
-    /// No evidence yet, except that a point which this system lacks is unsupported.
+    /// Evidence without rounds; a point that this system lacks is unsupported.
     pub fn new(point: Point) -> Self {
         let missing = catalog::find(&point.case).and_then(|case| case.missing_here());
         Self::where_missing(point, missing.map(str::to_owned))
     }
 
-    /// The same on another system, which may lack the point for this reason.
+    /// Evidence without rounds on another system, which lacks the point if `missing` has a reason.
     pub fn where_missing(point: Point, missing: Option<String>) -> Self {
         let trials = catalog::trials_of(&point.case, &point.params);
         let of_trials = trials.is_some();
@@ -88,7 +88,7 @@ impl Evidence {
                 None => HostEvidence::default(),
                 Some(trials) => HostEvidence::of_trials(trials.on_host),
             },
-            // Most trials report their own CPU time.
+            // A pass that counts is needed only for some trials: most report their own CPU time.
             counted: trials.is_some_and(|trials| !trials.counted),
             of_trials,
             cost: Cost::default(),
@@ -102,12 +102,12 @@ impl Evidence {
         }
     }
 
-    /// Whether the untimed pass is still to be done.
+    /// Whether the untimed pass has not been made yet.
     pub fn needs_count(&self) -> bool {
         !self.counted && !self.is_over()
     }
 
-    /// The next round for what its operations make the host do; `None` if that is known or cannot be.
+    /// The mode of the next round that counts on the host; `None` if the counts are known or impossible.
     pub(crate) fn next_on_host(&self) -> Option<Mode> {
         self.host.next().filter(|_| !self.is_over())
     }
@@ -117,7 +117,7 @@ impl Evidence {
         self.ending.is_some() || self.given_up.is_some()
     }
 
-    /// The share of its rounds that is done, as far as their number is planned.
+    /// The share of the planned rounds that is done.
     pub(crate) fn share_done(&self, plan: &Plan) -> f64 {
         let most = plan.rounds_at_most(&self.point).max(1);
         match self.is_over() || self.is_precise() {
@@ -127,7 +127,7 @@ impl Evidence {
         }
     }
 
-    /// What the schedule knows of it, as one of this group on the system of this number.
+    /// The point's state for the schedule, in this group, on the system with this number.
     pub(crate) fn state(&self, plan: &Plan, system: usize, group: usize) -> PointState {
         let planned_per_boot = self.planned_per_boot(plan);
         let planned = planned_per_boot * plan.boots.unwrap_or(1).max(1);
@@ -154,19 +154,19 @@ impl Evidence {
         }
     }
 
-    /// Rounds that are planned after each start of the system.
+    /// Number of rounds planned after each start of the system.
     fn planned_per_boot(&self, plan: &Plan) -> usize {
         let rounds = plan.rounds_of_a_boot(&self.point, self.is_paired());
         let each = self.cost.0 / self.rounds.len().max(1) as u32;
         if self.of_trials { rounds } else { plan.rounds_by_length(rounds, each) }
     }
 
-    /// Whether its rounds were precise enough when that was last determined.
+    /// Whether the rounds were precise enough when this was last determined.
     pub(crate) fn is_precise(&self) -> bool {
         self.precise.is_some_and(|(_, is_precise)| is_precise)
     }
 
-    /// Determines again whether its rounds are precise enough, if there are more of them since, or `again`.
+    /// Determines whether the rounds are precise enough, if there are new ones, or `again`.
     pub(crate) fn update_precision(&mut self, plan: &Plan, levels: &Levels, again: bool) {
         let made = self.rounds.len();
         let planned = self.planned_per_boot(plan);
@@ -187,7 +187,7 @@ impl Evidence {
         }
     }
 
-    /// Rounds that gave samples.
+    /// Number of rounds that gave samples.
     pub fn rounds(&self) -> usize {
         self.rounds.len()
     }
@@ -197,7 +197,7 @@ impl Evidence {
         self.rounds.last().map_or(&[], |round| &round.series)
     }
 
-    /// The time of one operation in the latest round, in ns, whether that was quiet or not.
+    /// The time of one operation in the latest round, in ns, whether the round was quiet or not.
     pub(crate) fn latest_ns(&self) -> Option<f64> {
         let samples = self.latest_series().iter().flat_map(|series| &series.samples);
         let mut samples: Vec<f64> = samples.map(|&ns| ns.into()).collect();
@@ -211,11 +211,12 @@ impl Evidence {
             self.counted = true;
             self.verify_counts();
         } else if self.ending.is_none() && !self.has_trouble() {
-            self.counted = true; // it ended normally, without counts
+            self.counted = true; // the pass ended normally, without counts
         }
     }
 
-    /// Uses a counting pass of an earlier run if it counted system calls, and found that the operations took place; returns whether it did.
+    /// Uses a counting pass of an earlier run if it counted system calls and shows that the operations took place. Returns
+    /// whether it was used.
     pub(crate) fn keep_count(&mut self, row: &RoundRow) -> bool {
         let Ok(end) = serde_json::from_str::<RoundEnd>(&row.outcome) else { return false };
         let mut with = self.clone();
@@ -260,7 +261,7 @@ impl Evidence {
         true
     }
 
-    /// Records how a round ended; true if its output can be used.
+    /// Records how a round ended; returns whether its output can be used.
     fn take_end(&mut self, end: &RoundEnd) -> bool {
         let (outcome, reason) = match end {
             RoundEnd::Reported(Ok(())) => {
@@ -289,7 +290,7 @@ impl Evidence {
         if self.crashes_in_a_row < CRASHES_AT_MOST && self.hangs < HANGS_AT_MOST {
             return;
         }
-        // The results of earlier rounds remain valid.
+        // Results of earlier rounds remain valid.
         if self.rounds.is_empty() {
             self.ending = self.last_trouble.clone();
         } else {
@@ -297,7 +298,7 @@ impl Evidence {
         }
     }
 
-    /// Tries no more rounds, since the system has failed; without a figure, that is the outcome.
+    /// Makes no more rounds, since the system has failed; without a figure, `outcome` is the result.
     pub(crate) fn give_up(&mut self, outcome: Outcome, reason: &str) {
         if self.rounds.is_empty() {
             self.ending.get_or_insert_with(|| (outcome, reason.to_owned()));
@@ -310,7 +311,7 @@ impl Evidence {
         self.crashes_in_a_row > 0
     }
 
-    /// Checks that the operation took place: that it made the system calls, switches and faults it must make.
+    /// Checks that the operation took place: it must have made its expected system calls, switches and faults.
     fn verify_counts(&mut self) {
         let Some(counts) = &self.counts else { return };
         let per_operation = |count: u64| count as f64 / counts.operations.max(1) as f64;
@@ -340,18 +341,18 @@ impl Evidence {
         }
     }
 
-    /// Whether of each two rounds the faster one counts; see [`faster_of_pairs`].
+    /// Whether the faster of each two rounds counts; see [`faster_of_pairs`].
     pub(crate) fn is_paired(&self) -> bool {
         self.unit() == Unit::Multiplications
     }
 
-    /// Whether its rounds differ much from process to process: those of trials, and of tasks on several CPUs. The latter are
-    /// sampled as often as others, since few rounds do not show how much they differ.
+    /// Whether rounds differ much from process to process, as trials and tasks on several CPUs do. The latter are sampled
+    /// as often as others, since a few rounds do not show the difference.
     pub(crate) fn scatters(&self) -> bool {
         self.of_trials || self.is_contended() || cases::partner::spans_cpus(&self.point.params)
     }
 
-    /// The wanted half-width of its interval, as a share.
+    /// The wanted half-width of the interval, as a share.
     pub(crate) fn wanted_precision(&self, plan: &Plan) -> f64 {
         match self.unit() {
             _ if self.of_trials || self.is_contended() => plan.trial_precision,
@@ -360,7 +361,7 @@ impl Evidence {
         }
     }
 
-    /// The half-width of its interval, as a share, beyond which its figure is marked.
+    /// The half-width of the interval, as a share, beyond which the figure is marked.
     pub(crate) fn accepted_precision(&self, plan: &Plan) -> f64 {
         match self.scatters() {
             true => plan.trial_precision,
@@ -368,18 +369,18 @@ impl Evidence {
         }
     }
 
-    /// Whether several workers contended in its rounds.
+    /// Whether several workers contended in the rounds.
     pub(crate) fn is_contended(&self) -> bool {
         self.rounds.first().is_some_and(|round| round.series.iter().any(|series| series.contended))
     }
 
-    /// Whether its time is neither counted in cycles nor adjusted to the run's median frequency: its rounds are trials, several
-    /// workers contend, or its work is of a given length.
+    /// Whether the time is neither counted in cycles nor adjusted to the run's median frequency: rounds are trials, several
+    /// workers contend, or the work has a given length.
     pub(crate) fn keeps_wall_time(&self) -> bool {
         self.of_trials || self.is_contended() || self.point.works_for_a_time()
     }
 
-    /// The unit of its rounds' medians: for core-bound cases, one that does not depend on the core's frequency.
+    /// The unit of the rounds' medians, which does not depend on the core's frequency for core-bound cases.
     pub(crate) fn unit(&self) -> Unit {
         match self.point.is_core_bound() && !self.is_contended() {
             true => Unit::Multiplications,
@@ -442,7 +443,7 @@ mod tests {
         Began { at: RunTime(Duration::from_millis(ms)), unix_ms: ms as i64 }
     }
 
-    /// Whether the schedule would give it another round, if there is time.
+    /// Whether the schedule would give the point another round, if there is time.
     fn needs_rounds(point: &Evidence, plan: &Plan) -> bool {
         let state = point.state(plan, 0, 0);
         let has_planned = state.made >= state.planned;
@@ -521,7 +522,7 @@ mod tests {
         assert!(!needs_rounds(&evidence, &plan), "five of seven counted, and agree");
     }
 
-    /// Half of a quick run's figures were marked for intervals of about 1 %, which is what its time gives.
+    /// Half of a quick run's figures were marked for intervals of about 1 %, the best that its time permits.
     #[test]
     fn a_quick_run_marks_wider_intervals_only() {
         let options = |precision| crate::plan::Options {
@@ -552,7 +553,7 @@ mod tests {
         }
     }
 
-    /// Half of the processes had the operation in a slower steady state, and the median was that of either.
+    /// Half of the processes executed the operation in a slower steady state, so that the median was that of either state.
     #[test]
     fn of_two_rounds_of_a_core_bound_point_the_faster_counts() {
         let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
@@ -586,7 +587,7 @@ mod tests {
         }
         let result = time_of(&point, &levels);
         assert!(!result.disturbed);
-        // Of core-bound points the faster of two rounds counts.
+        // The faster of two rounds of a core-bound point counts.
         assert_eq!((result.round_values.len(), result.all_round_values.len()), (2, 12));
         let disturbed = result.all_round_values.iter().filter(|value| **value > 5.9);
         assert_eq!(disturbed.count(), 10);
@@ -599,7 +600,7 @@ mod tests {
         assert_eq!(result.all_round_starts_ms.len(), 16);
     }
 
-    /// A run that began beside a busy neighbour took its first rounds for quiet ones, and went on with others only.
+    /// A run that began beside a busy neighbour took its first rounds for quiet, and continued with other points only.
     #[test]
     fn a_point_whose_rounds_turn_out_to_be_disturbed_is_not_done() {
         let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
@@ -620,7 +621,7 @@ mod tests {
         assert!(needs_rounds(&point, &plan));
     }
 
-    /// How soon another CPU wakes up differs from run to run, so that few such points ever repeat within 3 %.
+    /// The time in which another CPU wakes up differs from run to run, so that few such points repeat within 3 %.
     #[test]
     fn a_point_on_two_cpus_is_sampled_like_others_but_marked_only_when_much_wider() {
         for (place, apart, is_marked) in
@@ -684,11 +685,11 @@ mod tests {
         assert!(alone < 24 && (24..100).contains(&in_turn), "{alone} {in_turn}");
     }
 
-    /// Marked were also figures that repeated within 0.5 % in ten runs: in each of their rounds, samples of both modes. And those
-    /// of two CPUs with an interval of 7 %, which is what can be had of them.
+    /// Figures that repeated within 0.5 % in ten runs were marked too, since each of their rounds had samples of both
+    /// modes; and figures of two CPUs with an interval of 7 %, which is usual for them.
     #[test]
     fn several_modes_are_a_doubt_only_where_rounds_differ() {
-        // Samples of two modes, about a median between them.
+        // A round has samples of two modes, about a median between them.
         let about = |median: f64| {
             let middle = vec![median.to_string(); 5].join(",");
             format!("[5.0,5.0,5.0,5.0,{middle},8.0,8.0,8.0,8.0]")
@@ -722,7 +723,7 @@ mod tests {
         }
     }
 
-    /// 75 of 471 points were marked for their number of rounds alone, some with rounds 1 % apart.
+    /// 75 of 471 points were marked only for their number of rounds, some with rounds 1 % apart.
     #[test]
     fn a_few_quiet_trials_are_marked_where_they_differ_only() {
         let marks = |times: &[f64]| {
@@ -739,7 +740,7 @@ mod tests {
             (result.doubts.len(), result.converged)
         };
         assert_eq!(marks(&[9e6, 9.1e6, 9.2e6]), (0, Some(true)));
-        // The interval of three reaches further than they do: by more than twice.
+        // The interval of three rounds is more than twice as wide as their range.
         assert_eq!(marks(&[9e6, 9.7e6, 10.4e6]), (0, Some(false)));
         assert_eq!(marks(&[9e6, 9.7e6, 10.4e6, 9.3e6, 9.7e6, 10.1e6]), (0, Some(true)));
         assert!(marks(&[9e6, 9.1e6]).0 > 0);
@@ -804,7 +805,7 @@ mod tests {
             point.add_count(&counts, &measured());
             time_of(&point, &Levels::default()).outcome == Outcome::Implausible
         };
-        // 200 calls that share 8, 64 or 128 operations each, as io-uring-nop makes them.
+        // A batch has 200 calls that share 8, 64 or 128 operations each, as io-uring-nop makes them.
         for batch in [8, 64, 128] {
             let expected = 1.0 / batch as f64;
             for (syscalls, implausible) in
@@ -814,7 +815,7 @@ mod tests {
                 assert_eq!(said, implausible, "{syscalls} calls at batch size {batch}");
             }
         }
-        // If none is expected, a few stray calls among thousands of operations do not belong to the operation.
+        // A few stray calls among thousands of operations do not belong to the operation, if none is expected.
         assert!(!is_implausible(0.0, 10_000, 0) && !is_implausible(0.0, 10_000, 150));
         assert!(is_implausible(0.0, 10_000, 5_000) && is_implausible(0.0, 200, 200));
         assert!(!is_implausible(8.0, 200, 1_600) && is_implausible(8.0, 200, 1_400));
@@ -834,14 +835,14 @@ mod tests {
                 Some("0.50 context switches per operation, where it makes 1"),
             ),
             (r#""expected_switches":1.0,"voluntary_switches":195"#, None),
-            // Others may make it wait as well.
+            // Other threads may make the operation wait more often.
             (r#""expected_switches":1.0,"voluntary_switches":400"#, None),
             (
                 r#""expected_faults":16.0,"page_faults":0"#,
                 Some("0.00 page faults per operation, where it makes 16"),
             ),
             (r#""expected_faults":16.0,"page_faults":3200"#, None),
-            // A system that cannot count them proves nothing.
+            // Missing counts prove nothing.
             (r#""expected_faults":16.0"#, None),
         ] {
             assert_eq!(reason(counts).as_deref(), expected, "{counts}");

@@ -16,14 +16,13 @@ use results::{CaseResult, Distribution, Estimate, FrequencySlope, Outcome, PerOp
 use crate::evidence::{Evidence, Round};
 use crate::plan::Plan;
 
-/// A quiet share below this makes a figure doubtful.
+/// Minimum quiet share of a figure that is not doubtful.
 const QUIET_SHARE_AT_LEAST: f64 = 0.01;
-/// The minimum number of rounds with quiet samples for an interval; with fewer, all samples are used.
+/// Minimum number of rounds with quiet samples; with fewer, all samples are used.
 const QUIET_ROUNDS_AT_LEAST: usize = 3;
-/// Quartiles of the quiet samples further apart than this share are those of several modes.
+/// Maximum relative distance of the quartiles of quiet samples of a single mode.
 const ONE_MODE: f64 = 0.05;
-/// A case that is declared core-bound follows the core's frequency with a slope in this range; with another it is
-/// doubtful.
+/// Slopes of a case that is declared core-bound; a figure with another slope is doubtful.
 const CORE_BOUND_SLOPES: std::ops::RangeInclusive<f64> = 0.7..=1.3;
 
 /// Facts about the core from the whole run, which the figures of all points depend on.
@@ -36,7 +35,7 @@ pub struct Core<'a> {
 }
 
 impl<'a> Core<'a> {
-    /// Without the dependence of the cases on the frequency.
+    /// Facts without the dependence of the cases on the frequency.
     pub fn of(levels: &'a Levels, latency: &'a Latency) -> Self {
         Self {
             levels,
@@ -47,12 +46,12 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// With a clock that advances by so many ns.
+    /// Adds the step of the clock, in ns.
     pub fn with_clock_step(self, clock_step_ns: f64) -> Self {
         Self { clock_step_ns, ..self }
     }
 
-    /// With the dependence of each case on the frequency, from the rounds of all points.
+    /// Adds the dependence of each case on the frequency, from the rounds of all points.
     pub fn with_slopes(
         levels: &'a Levels,
         latency: &'a Latency,
@@ -71,7 +70,7 @@ impl<'a> Core<'a> {
         Self { slopes: fitted.collect(), ..Self::of(levels, latency) }
     }
 
-    /// The core's frequency in the course of the run; `None` if cycles could not be counted.
+    /// The core's frequency during the run; `None` if cycles could not be counted.
     pub fn clock(&self) -> Option<Interval> {
         let chain = self.chain?;
         Some(Interval {
@@ -98,9 +97,8 @@ fn time_and_chain(round: &JudgedRound, seed: u64) -> Option<TimeAndChain> {
     Some(TimeAndChain { time, chain: round.chain_ns? })
 }
 
-/// The values that a figure is the median of: those of its rounds; of core-bound points the faster of each two. Of several
-/// starts of a system, one for each: its rounds have more in common with each other than with those of another start, so that
-/// the starts are the independent observations.
+/// The values whose median is the figure: one for each round, or for core-bound points the faster of each two. With several
+/// starts of a system, one for each start: rounds of one start are not independent of each other.
 fn observations<'a>(
     rounds: impl Iterator<Item = (RoundValue, &'a Round)>,
     in_pairs: bool,
@@ -118,7 +116,7 @@ fn observations<'a>(
     boots.into_values().map(median_of).collect()
 }
 
-/// Which samples of each round its value is computed from.
+/// The samples from which a round's value is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Samples {
     Quiet,
@@ -167,7 +165,7 @@ impl Evidence {
         let quiet_share = if all_ns > 0.0 { quiet_ns / all_ns } else { 0.0 };
         let quiet_rounds = judged.iter().filter(|j| j.is_enough()).count();
         result.disturbed = quiet_rounds < QUIET_ROUNDS_AT_LEAST;
-        // Of one or two rounds that were quiet, there are too few, and nothing disturbed them.
+        // One or two rounds that were all quiet are too few, but not disturbed.
         if result.disturbed && quiet_rounds < judged.len() {
             result.doubts.push(Doubt::Disturbed);
         } else if quiet_share < QUIET_SHARE_AT_LEAST {
@@ -194,7 +192,7 @@ impl Evidence {
         }
         let interval =
             interval_of(&values, plan.seed).at_least(resolution(&self.rounds, core) / 2.0);
-        // The interval of three rounds is what it claims to be, if wide. Of fewer there is none, unless the user wants no more.
+        // Three rounds have a valid, if wide, interval; fewer have none, unless the user wants no more.
         let wanted = match plan.boots {
             Some(_) => 0,
             None if self.of_trials => plan.trials_of(&self.point).min(ROUNDS_FOR_INTERVAL),
@@ -213,11 +211,11 @@ impl Evidence {
         let accepted = self.accepted_precision(plan);
         let several_modes =
             result.quiet_quartiles.is_some_and(|[lower, upper]| upper > lower * (1.0 + ONE_MODE));
-        // If the rounds agree in spite of them, the next run will too: those of tasks on several CPUs within the precision that
-        // is accepted of them, since they differ anyway. Of pairs the faster counts, and so does the fastest mode.
+        // If the rounds agree in spite of several modes, the next run will too. Rounds of tasks on several CPUs need agree
+        // only within the accepted precision. In pairs the faster round counts, and so the fastest mode.
         let agreeing = if self.scatters() { accepted } else { accepted.min(ONE_MODE) };
         let rounds_agree = interval.half_width() <= agreeing;
-        // An interval that contains the modes says so itself.
+        // An interval that contains the modes shows them already.
         let contains_modes = result
             .quiet_quartiles
             .is_some_and(|[lower, upper]| interval.low <= lower && upper <= interval.high);
@@ -243,19 +241,19 @@ impl Evidence {
         fill_seen(result, judged);
     }
 
-    /// How its time depends on the core's frequency, if its figure may be adjusted for that.
+    /// The dependence of the time on the core's frequency, if the figure may be adjusted for it.
     fn slope<'c>(&self, core: &'c Core) -> Option<&'c Slope> {
         core.slopes.get(&self.point.kind()).filter(|_| !self.keeps_wall_time())
     }
 
-    /// The unit in which its rounds' values are computed: multiplications only where they were counted.
+    /// The unit of the rounds' values: multiplications only where these were counted.
     fn unit_of(&self, judged: &[JudgedRound], samples: Samples, core: &Core) -> Unit {
         let is_counted = core.chain.is_some()
             && judged.iter().any(|round| samples.value(round, self.unit(), 0).is_some());
         if is_counted { self.unit() } else { Unit::Nanoseconds }
     }
 
-    /// The values of the rounds that have such samples, computed in this unit, in ns: at the run's median frequency, or of
+    /// The values in ns of the rounds that have such samples: from multiplications at the run's median frequency, or of
     /// wall-clock time.
     fn values(
         &self,
@@ -279,8 +277,8 @@ impl Evidence {
         observations(rounds, self.is_paired(), plan)
     }
 
-    /// The quartiles of all quiet samples, in the result's unit; `None` if workers contended, whose samples
-    /// are not the time of a single operation.
+    /// The quartiles of all quiet samples, in the result's unit; `None` if workers contended, since their samples are not
+    /// times of single operations.
     fn quiet_quartiles(&self, judged: &[JudgedRound], core: &Core) -> Option<[f64; 2]> {
         if judged.iter().any(|j| j.contended_mean.is_some()) {
             return None;
@@ -295,7 +293,7 @@ impl Evidence {
         (!samples.is_empty()).then(|| [quantile(&samples, 0.25), quantile(&samples, 0.75)])
     }
 
-    /// What one operation makes the kernel do, and the host's if the system is not the coordinator's.
+    /// Counts of one operation in the kernel, and on the host if the system is not the coordinator's.
     fn per_op(&self) -> Option<PerOp> {
         let host = self.host.per_op();
         let own = self.counts.as_ref().map(per_op);
@@ -307,14 +305,14 @@ impl Evidence {
         })
     }
 
-    /// The CPUs that the threads of its rounds were pinned to.
+    /// The CPUs that the threads of the rounds were pinned to.
     fn cpus(&self) -> Vec<usize> {
         let series = self.rounds.iter().flat_map(|round| &round.series);
         let cpus: BTreeSet<usize> = series.filter_map(|series| series.cpu).collect();
         cpus.into_iter().collect()
     }
 
-    /// When the jobs of the most ordinary trial began and ended: of the one whose time is nearest to `median`.
+    /// Beginnings and ends of the jobs of one trial: of the one whose time is nearest to `median`.
     fn timeline(&self, median: f64) -> Vec<[u64; 2]> {
         let distance = |round: &Round| {
             let time = round.series.first().and_then(|series| series.samples.first());
@@ -355,8 +353,8 @@ impl Evidence {
         names.into_iter().map(of).collect()
     }
 
-    /// Combines the values of one metric, each with whether its round was quiet: a median uses quiet rounds only, a minimum or sum
-    /// all rounds.
+    /// Combines the values of one metric, each given with whether its round was quiet. A median uses quiet rounds only, a
+    /// minimum or sum all rounds.
     fn combined(
         &self,
         metric: &MetricValue,
@@ -398,7 +396,7 @@ impl Evidence {
     }
 }
 
-/// The distribution that an application would have seen: all samples, in wall-clock time.
+/// Adds the distribution that an application would have seen: all samples, in wall-clock time.
 fn fill_seen(result: &mut CaseResult, judged: Vec<JudgedRound>) {
     let mut all: Vec<f64> = judged.into_iter().flat_map(|j| j.all).map(|s| s.ns).collect();
     result.samples = all.len() as u64;
@@ -407,7 +405,8 @@ fn fill_seen(result: &mut CaseResult, judged: Vec<JudgedRound>) {
     });
 }
 
-/// The difference in ns, of one operation, that a step of the clock makes in a round: equal rounds agree no closer than that.
+/// The difference of an operation's time, in ns, that a step of the clock makes in a round; no two rounds can agree more
+/// closely.
 fn resolution(rounds: &[Round], core: &Core) -> f64 {
     let operations = |round: &Round| {
         let timed = |series: &Series| match series.contended {
@@ -424,7 +423,7 @@ fn frequency_slope(slope: &Slope, adjusted: bool) -> FrequencySlope {
     FrequencySlope { slope: slope.slope, low: slope.low, high: slope.high, adjusted }
 }
 
-/// A doubt if the slope of a case that is declared core-bound contradicts that.
+/// A doubt if the slope contradicts the declaration of a core-bound case.
 fn core_bound_doubt(slope: &Slope) -> Option<Doubt> {
     let apart = slope.high < *CORE_BOUND_SLOPES.start() || slope.low > *CORE_BOUND_SLOPES.end();
     apart.then_some(Doubt::NotCoreBound)
@@ -447,7 +446,7 @@ fn numbers(rounds: &[RoundValue]) -> Vec<f64> {
     rounds.iter().map(|round| round.value).collect()
 }
 
-/// When the rounds began; nothing of several starts of a system.
+/// The beginnings of the rounds; empty for several starts of a system.
 fn starts(rounds: &[RoundValue]) -> Vec<i64> {
     rounds.iter().filter_map(|round| round.began_ms).collect()
 }

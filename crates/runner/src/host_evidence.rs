@@ -1,6 +1,6 @@
-//! What one operation of a point makes the host do, from pairs of rounds during which the coordinator counted there: one with
-//! operations, and one that was busy for the same time without them, or a trial whose operations went on for a shorter time.
-//! The difference leaves out the start of a worker, and what the system does anyway in that time.
+//! Host calls and switches per operation of a point, from pairs of rounds: one with operations minus one that was busy for
+//! the same time without them, or minus a trial with fewer operations. The difference excludes the start of a worker and
+//! what the system does anyway.
 
 use measure::record::{Line, Repeated, parse_lines};
 use measure::round::Mode;
@@ -8,33 +8,33 @@ use platform::control_group::HostCounts;
 
 use crate::launch::RoundEnd;
 
-/// The number of operations in a round, unless time is up: what differs between two starts of a worker, up to a hundred
-/// system calls in a sandbox, is then a small part.
+/// Number of operations in a round, unless time is up: enough that the difference between two starts of a worker, up to a
+/// hundred system calls in a sandbox, is a small part.
 const OPERATIONS: u64 = 5_000;
-/// How many times as long the operations of the longer one of two trials go on.
+/// Factor for the operations of the longer one of two trials.
 const LONGER: u32 = 2;
 const PAIRS_AT_MOST: usize = 5;
-/// Rounds that may be lost.
+/// Maximum number of lost rounds.
 const LOST_AT_MOST: u32 = 3;
-/// Pairs agree if their counts per operation are no further apart than this, and this share of the count.
+/// Maximum difference of counts per operation for pairs to agree, absolute or as a share of the count.
 const AGREEMENT: f64 = 0.05;
-/// A count is not known if most pairs are further apart than this, and this share of the count.
+/// Maximum difference of counts per operation for a count to be known, absolute or as a share of the count.
 const USABLE: f64 = 0.5;
 
-/// What the pairs of rounds have shown so far.
+/// Results of the pairs of rounds so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostEvidence {
     /// Whether rounds are trials.
     of_trials: bool,
-    /// The round with more operations whose counterpart is not yet made.
+    /// The round with more operations whose counterpart is still missing.
     half: Option<(HostCounts, Repeated)>,
     pairs: Vec<HostPerOp>,
     lost: u32,
-    /// Whether this point cannot be counted so.
+    /// Whether this point cannot be counted on the host.
     refused: bool,
 }
 
-/// Counts per operation on the host; `None` if not known.
+/// Counts per operation on the host; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct HostPerOp {
     pub(crate) syscalls: Option<f64>,
@@ -43,15 +43,15 @@ pub(crate) struct HostPerOp {
 }
 
 impl HostEvidence {
-    /// The fewest pairs from which a count is known.
+    /// Minimum number of pairs for a count to be known.
     pub(crate) const PAIRS_AT_LEAST: usize = 2;
 
-    /// Of trials, which may be unable to carry out more operations.
+    /// Evidence for trials; `can_be_longer`: whether they can carry out more operations.
     pub(crate) fn of_trials(can_be_longer: bool) -> Self {
         Self { of_trials: true, refused: !can_be_longer, ..Self::default() }
     }
 
-    /// What the next round must do; `None` if none is needed.
+    /// The mode of the next round; `None` if none is needed.
     pub(crate) fn next(&self) -> Option<Mode> {
         if self.refused || self.lost >= LOST_AT_MOST || self.is_settled() {
             return None;
@@ -64,7 +64,7 @@ impl HostEvidence {
         })
     }
 
-    /// The number of pairs so far.
+    /// Number of pairs so far.
     pub(crate) fn pairs(&self) -> usize {
         self.pairs.len()
     }
@@ -87,7 +87,7 @@ impl HostEvidence {
         }
         match (end, counts, repeated) {
             (RoundEnd::Reported(Ok(())), Some(counts), Some(made)) => self.add_round(counts, made),
-            // The case takes another way to count, or is refused as it would be when timed.
+            // The case counts in another way, or is refused as it would be when timed.
             (RoundEnd::Reported(_), _, _) => self.refused = true,
             (RoundEnd::Died(_) | RoundEnd::Hung(_), _, _) => self.lost += 1,
         }
@@ -98,7 +98,7 @@ impl HostEvidence {
             Some((more, of)) if made.operations < of.operations => {
                 self.pairs.push(HostPerOp::of(more, counts, of.operations - made.operations));
             }
-            // The longer one of two trials may have had less of a busy machine.
+            // On a busy machine the longer one of two trials may have had fewer operations.
             half => {
                 self.lost += u32::from(half.is_some() || made.operations == 0);
                 self.half = (half.is_none() && made.operations > 0).then_some((counts, made));
@@ -106,9 +106,9 @@ impl HostEvidence {
         }
     }
 
-    /// The medians of the pairs; a count that they disagree about is not known.
+    /// The medians of the pairs; a count is unknown if the pairs disagree about it.
     pub(crate) fn per_op(&self) -> HostPerOp {
-        // Of five, one at each end may have been disturbed.
+        // Of five pairs, the lowest and the highest may have been disturbed.
         let ends = usize::from(self.pairs.len() >= PAIRS_AT_MOST);
         let known = |part: fn(&HostPerOp) -> Option<f64>| {
             let enough = self.pairs.len() >= Self::PAIRS_AT_LEAST;
@@ -121,8 +121,8 @@ impl HostEvidence {
         }
     }
 
-    /// The median of a count, if without so many values at each end the pairs differ by no more than `apart`, or that share of
-    /// it.
+    /// The median of a count, if the pairs without `ends` values at each end differ by at most `apart`, absolute or as a
+    /// share.
     fn known(
         &self,
         part: impl Fn(&HostPerOp) -> Option<f64>,
@@ -171,7 +171,7 @@ mod tests {
 
     const ENDED: RoundEnd = RoundEnd::Reported(Ok(()));
 
-    /// Adds rounds as long as they are needed: their system calls, where an operation makes `each`, with such an error.
+    /// Adds rounds as long as they are needed; an operation makes `each` system calls, and the pairs have these errors.
     fn counted(each: f64, errors: &[i64]) -> HostEvidence {
         let mut evidence = HostEvidence::default();
         let mut errors = errors.iter().copied().cycle();
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(evidence.pairs.len(), HostEvidence::PAIRS_AT_LEAST);
         let per_op = HostPerOp { syscalls: Some(3.0), switches: Some(0.0), ptrace_stops: None };
         assert_eq!(evidence.per_op(), per_op);
-        // What would be less than nothing is none.
+        // A negative count per operation becomes zero.
         assert_eq!(counted(0.0, &[0, 9]).per_op().syscalls, Some(0.0));
     }
 
@@ -205,7 +205,7 @@ mod tests {
             (Mode::Lengthened(LONGER), 9_000, 1_100),
             (Mode::Lengthened(1), 7_000, 600),
             (Mode::Lengthened(LONGER), 8_960, 1_090),
-            // A trial that was to be shorter had more operations: the pair is lost.
+            // The trial that was to be shorter had more operations, so the pair is lost.
             (Mode::Lengthened(1), 9_900, 1_200),
             (Mode::Lengthened(LONGER), 8_960, 1_090),
             (Mode::Lengthened(1), 7_000, 600),

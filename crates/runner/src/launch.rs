@@ -20,50 +20,49 @@ use serde::{Deserialize, Serialize};
 /// The output of a worker, and how its round ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// Its standard output.
+    /// Standard output of the worker.
     pub text: String,
-    /// How the round ended: as the worker reported, if it did.
+    /// How the round ended, as the worker reported, if it did.
     pub end: RoundEnd,
 }
 
-/// How a round ended; also stored with it.
+/// How a round ended; stored with the round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundEnd {
-    /// As the worker reported.
+    /// The worker reported the end.
     Reported(#[serde(with = "measure::record::end")] Result<(), CaseError>),
-    /// The worker crashed, was killed or ended without a report; the reason.
+    /// The worker crashed, was killed or ended without a report, for this reason.
     Died(String),
-    /// It did not end in time and was killed.
+    /// The worker did not end in time and was killed.
     Hung(String),
 }
 
-/// The time that a worker may take to end after its time limit.
+/// Time that a worker may take to end after its time limit.
 pub(crate) const GRACE: Duration = Duration::from_secs(12);
-/// The same for a worker that runs a command of the user, which has a time limit of its own.
+/// Time that a worker may take to end if it runs a command of the user, which has its own time limit.
 const GRACE_OF_COMMAND: Duration = Duration::from_secs(2);
-/// The time for which a worker may continue after a request to stop; most rounds are shorter.
+/// Time for which a worker may continue after a request to stop; most rounds are shorter.
 pub(crate) const LAST_CHANCE: Duration = Duration::from_millis(500);
 /// The interval at which requests to stop are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Limit of a worker's output, in bytes: more than any round prints.
+/// Maximum length of a worker's output, in bytes: more than any round prints.
 pub(crate) const OUTPUT_AT_MOST: usize = 16 << 20;
 
-/// What is to be done when a round has reached a phase.
+/// Functions that are called when a round has reached a phase.
 pub struct Phases<'a> {
-    /// Its process begins to measure, or is about to be started if it does not tell.
+    /// Called when the round's process begins to measure, or before its start if it does not announce that.
     pub started: &'a dyn Fn(),
-    /// Its process prints no more: it is about to end.
+    /// Called when the round's process prints no more, and is about to end.
     pub ended: &'a dyn Fn(),
 }
 
 impl Phases<'_> {
-    /// Nothing.
+    /// Does nothing in either phase.
     pub const NONE: Self = Self { started: &|| (), ended: &|| () };
 }
 
-/// Runs one round in a fresh process of this program. When `stop` is set, the worker may take a moment to end, and is then
-/// killed.
+/// Runs one round in a fresh process of this program. When `stop` is set, the worker is killed after a moment.
 pub fn launch(order: &RoundOrder, stop: &AtomicBool, phases: &Phases) -> Result<Report, CaseError> {
     let limit = limit_of(order);
     if !order.announces() {
@@ -94,8 +93,8 @@ fn command_of(order: &RoundOrder) -> Command {
     command
 }
 
-/// The system calls of a traced round with the other counts of one that is not traced: a thread stops for its tracer at each
-/// call, which the system counts as switches. They are unknown if the other round fails.
+/// Combines the system calls of a traced round with the other counts of an untraced one, since the stops of a traced thread
+/// at each call count as switches. The other counts are unknown if the untraced round fails.
 fn with_all_but_calls_of(
     traced: Report,
     untraced: impl FnOnce() -> Result<Report, CaseError>,
@@ -119,7 +118,7 @@ fn with_all_but_calls_of(
     Ok(Report { text: text_of(lines), end: traced.end })
 }
 
-/// Lines as a worker prints them.
+/// The text of lines, as a worker prints them.
 fn text_of(lines: impl Iterator<Item = Line>) -> String {
     lines
         .map(|line| serde_json::to_string(&line).expect("a line has only plain values") + "\n")
@@ -134,7 +133,7 @@ fn limit_of(order: &RoundOrder) -> Duration {
     Duration::from_millis(order.limit_ms) + grace
 }
 
-/// Names the user's code in what ended its worker.
+/// Names the user's code in the description of the worker's end.
 fn in_users_words(end: RoundEnd, user: &UserCode) -> RoundEnd {
     match (end, user) {
         (RoundEnd::Died(reason), UserCode::Library(library)) => {
@@ -176,11 +175,11 @@ fn launch_plainly(
     let (output, errors) = pipes.inspect_err(|_| end_now(&mut child))?;
     let (status, hung) = await_end(&mut child, &output, limit, stop, phases)?;
     platform::cleanup::note_end(pid);
-    // Processes that it left behind would disturb the next round.
+    // Processes that the worker left behind would disturb the next round.
     platform::process::end_group(pid);
-    // Those that left its group may still hold the pipes; they are not waited for.
+    // Processes that left the worker's group may still hold the pipes, and are not waited for.
     let (mut output, errors) = (output.text(LAST_CHANCE), errors.text(LAST_CHANCE));
-    // The announcement, by an empty line, is no output.
+    // The empty line of the announcement is no output.
     if output.starts_with('\n') {
         output.remove(0);
     }
@@ -191,8 +190,8 @@ fn launch_plainly(
     Ok(Report { text: output, end })
 }
 
-/// Whether another worker may be started after this error: there are too many processes or too little memory at present, or the
-/// system has trouble of its own. A program that is missing or may not be executed stays so.
+/// Whether another worker may be started after this error, such as a shortage of processes or memory, or an internal error
+/// of the system; not if the program is missing or may not be executed.
 fn may_succeed_later(error: &std::io::Error) -> bool {
     !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)
 }
@@ -201,7 +200,7 @@ fn hung_after(limit: Duration) -> RoundEnd {
     RoundEnd::Hung(format!("the worker did not end within {} s", limit.as_secs()))
 }
 
-/// What a worker prints, if it succeeds within `limit`.
+/// A worker's output, if it succeeds within `limit`.
 pub fn output_of(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Option<String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
@@ -213,7 +212,7 @@ pub fn output_of(command: &mut Command, limit: Duration, stop: &AtomicBool) -> O
     (status.success() && !hung).then_some(text)
 }
 
-/// Waits for the worker's end, and kills it if that takes too long; also returns whether it was killed.
+/// Waits for the worker's end, and kills the worker if that takes too long. Also returns whether it was killed.
 fn await_end(
     child: &mut Child,
     output: &Pipe,
@@ -240,7 +239,7 @@ fn await_end(
             return Ok((status, false));
         }
         if Instant::now() >= deadline {
-            // It may have ended in the meantime, so that there is no process to kill.
+            // The worker may have ended in the meantime, so that there is no process to kill.
             let _ = child.kill();
             return Ok((child.wait().map_err(failed)?, true));
         }
@@ -268,14 +267,14 @@ struct Pipe {
     events: Receiver<()>,
 }
 
-/// What happened to a pipe.
+/// An event of a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PipeEvent {
     /// The first output was read; reported once.
     FirstOutput,
-    /// It was closed.
+    /// The pipe was closed.
     Closed,
-    /// Nothing that was not reported.
+    /// There is no new event.
     Nothing,
 }
 
@@ -294,7 +293,7 @@ impl Pipe {
         Ok(Self { bytes, events })
     }
 
-    /// Waits for this long at most.
+    /// Waits for at most `time`.
     fn next_event(&self, time: Duration) -> PipeEvent {
         match self.events.recv_timeout(time) {
             Ok(()) => PipeEvent::FirstOutput,
@@ -303,7 +302,7 @@ impl Pipe {
         }
     }
 
-    /// What was read until it was closed, or until `time` is over.
+    /// The text that was read until the pipe was closed, or until `time` is over.
     fn text(&self, time: Duration) -> String {
         while self.next_event(time) == PipeEvent::FirstOutput {}
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -311,7 +310,7 @@ impl Pipe {
     }
 }
 
-/// Reads to the end, or to the limit of a worker's output: then the closed pipe ends the writer.
+/// Reads to the end, or to the limit of a worker's output; then the closed pipe ends the writer.
 fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>, on_first: impl FnOnce()) {
     let mut on_first = Some(on_first);
     let mut part = vec![0; 64 << 10];
@@ -334,8 +333,8 @@ fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>, on_first: impl FnOnce())
     }
 }
 
-/// The untimed pass under a tracer, which adds the number of system calls to the worker's counts; it stays unknown if the worker
-/// has no marks between which to count.
+/// Runs the untimed pass under a tracer, and adds the number of system calls to the worker's counts. It is unknown if the
+/// worker leaves no marks between which to count.
 fn launch_traced(
     command: &mut Command,
     limit: Duration,
@@ -365,7 +364,7 @@ fn launch_traced(
     Ok(Report { text, end })
 }
 
-/// How the round ended, as its output says.
+/// How the round ended, by its output.
 pub(crate) fn reported_end(text: &str) -> Option<RoundEnd> {
     parse_lines(text).into_iter().find_map(|line| match line {
         Line::End(end) => Some(RoundEnd::Reported(end)),
@@ -389,7 +388,7 @@ fn end_of(text: &str, status: ExitStatus, errors: &str) -> RoundEnd {
 mod tests {
     use super::*;
 
-    /// One start that failed in Wine with ERROR_INTERNAL_ERROR ended the whole run of a system.
+    /// A single start that failed in Wine with ERROR_INTERNAL_ERROR ended the whole run of a system.
     #[test]
     fn an_error_of_the_system_costs_a_round_and_a_missing_program_ends_the_run() {
         const ERROR_INTERNAL_ERROR: i32 = 1359;
@@ -437,7 +436,7 @@ mod tests {
         assert!(reason.ends_with(": semop: oh"), "{reason}");
     }
 
-    /// Runs a shell script as if it were a worker; its output, and whether it was killed.
+    /// Runs a shell script like a worker; returns its output, and whether it was killed.
     #[cfg(unix)]
     fn shell(script: &str, limit: Duration, stop: bool) -> (String, bool) {
         let mut command = Command::new("sh");

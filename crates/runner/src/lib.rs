@@ -1,9 +1,10 @@
 //! Plans a run, starts worker processes, interleaves rounds, collects their output, and concludes the run.
 //!
-//! [`plan()`] decides what is measured, [`check_directories`] whether it can be; [`begin`] or [`resume`] measures.
-//! The module `run` describes the machine and has `coordinator` make the rounds, [`begin_on`] those of several systems in
-//! turn. `launch` starts each in a fresh process, the [`worker`]; in another system the [`agent`] does, with which `link`
-//! exchanges what `wire` defines. `run_state` is a run in progress, `evidence` is what the rounds of one point have shown so far; `figures` computes results from it.
+//! [`plan()`] chooses the points, [`check_directories`] checks their directories, and [`begin`] or [`resume`] measures. The
+//! module `run` describes the machine and has `coordinator` make the rounds; [`begin_on`] does so for several systems in
+//! turn. `launch` starts each round in a fresh process, the [`worker`]; in another system the [`agent`] does, with which
+//! `link` exchanges the messages of `wire`. `run_state` is a run in progress, `evidence` the rounds of a point so far;
+//! `figures` computes results from them.
 
 pub mod agent;
 mod agent_target;

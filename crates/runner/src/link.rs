@@ -1,5 +1,5 @@
-//! The connection with an agent: sends orders, and reads frames within time limits. Only the coordinator's own clock limits
-//! anything.
+//! The connection with an agent: sends orders, and reads frames within time limits, which only the coordinator's clock
+//! measures.
 
 mod exchange;
 mod host;

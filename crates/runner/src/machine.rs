@@ -1,4 +1,4 @@
-//! The description of the machine: the facts that a run keeps and that `oscost env` shows.
+//! Descriptions of machines: the facts that a run keeps and that `oscost env` shows.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::plan::Plan;
 
-/// A machine's description. Which facts there are depends on the system.
+/// A machine's description; its facts depend on the system.
 pub type Description = results::MachineFacts;
 
 /// The version of this program, which each run records.
@@ -26,7 +26,7 @@ pub(crate) const FILE_SYSTEM: &str = "filesystem.";
 /// Value of a fact that could not be determined.
 pub(crate) const UNKNOWN: &str = "unknown";
 
-/// The description of a machine with these facts, on which measurements are timed by `clock`.
+/// The description of a machine with these facts, whose measurements are timed by `clock`.
 pub fn description(facts: &[Fact], clock: &ClockFacts) -> Description {
     let mut machine: Description =
         facts.iter().map(|fact| (fact.key.to_owned(), value(&fact.value))).collect();
@@ -45,14 +45,14 @@ pub fn tsc_measured_khz(clock: &ClockFacts) -> Option<u64> {
     counts.then(|| (1e6 / clock.ns_per_tick).round() as u64)
 }
 
-/// Adds the kind of the core on which single measurements are made: the last of `cpus`.
+/// Adds the kind of the core of single measurements, the last of `cpus`.
 pub(crate) fn add_core_type(machine: &mut Description, cpus: &[usize]) {
     let kind = cpus.last().and_then(|&cpu| platform::machine::core_type(cpu));
     machine.insert(CORE_TYPE.into(), kind.unwrap_or_else(|| UNKNOWN.to_owned()).into());
 }
 
-/// A checksum of this program's length, beginning and end, which contain the linker's build id and the section offsets:
-/// two builds of one version may differ. The whole file would take a second in a build with debug information.
+/// A checksum that distinguishes builds of one version: of this program's length, beginning and end, which contain the
+/// linker's build id and the section offsets. The whole file would take a second in a build with debug information.
 pub(crate) fn build() -> String {
     checksum_of_ends().map_or_else(|_| UNKNOWN.into(), |sum| format!("{sum:08x}"))
 }
@@ -81,7 +81,7 @@ fn rounded(ns: f64) -> f64 {
     (ns * 100.0).round() / 100.0
 }
 
-/// Adds how core cycles are counted, or why they are not.
+/// Adds the fact how core cycles are counted, or why they are not.
 pub fn add_cycle_counting(machine: &mut Description, latency: &Latency) {
     machine.insert("core_cycles".into(), cycle_counting(latency).into());
 }
@@ -99,7 +99,7 @@ pub(crate) fn directories(plan: &Plan) -> BTreeSet<&str> {
     plan.points.iter().filter_map(|point| point.params.get("dir")).map(String::as_str).collect()
 }
 
-/// Adds the file systems of these directories, named as by the parameter `dir`.
+/// Adds the file systems of these directories, which are named like the values of the parameter `dir`.
 pub(crate) fn add_file_systems<'a>(
     machine: &mut Description,
     dirs: impl IntoIterator<Item = &'a str>,
@@ -120,13 +120,12 @@ pub(crate) fn add_file_systems<'a>(
     }
 }
 
-/// The facts on which the sentinel's quiet ratios depend, as one text: the build and the kind of CPU. `None` if either
-/// is unknown.
+/// The key of the sentinel's quiet ratios in the store: the build and the kind of CPU. `None` if either is unknown.
 pub(crate) fn level_key(machine: &Description) -> Option<String> {
     Some(format!("{} {}", known_fact(machine, BUILD)?, kind_of_cpu(machine)?))
 }
 
-/// The facts that make two CPUs the same kind, as one text; `None` if one of them is unknown.
+/// The facts that distinguish kinds of CPUs, as one text; `None` if one of them is unknown.
 pub(crate) fn kind_of_cpu(machine: &Description) -> Option<String> {
     const FACTS: [&str; 5] = ["cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags"];
     let known: Option<Vec<String>> =

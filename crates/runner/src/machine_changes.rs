@@ -1,5 +1,5 @@
-//! Facts in which the descriptions of machines differ: between runs that are compared, and between the beginning and
-//! the resumption of a run.
+//! Finds facts in which descriptions of machines differ: between compared runs, and between the beginning and the
+//! resumption of a run.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ pub(crate) fn compared_keys(facts: &[Fact]) -> Vec<&'static str> {
     compared.chain(["clock"]).collect()
 }
 
-/// Differences between runs that are compared: in facts, in the file systems used and in the way of measuring. What a run does
-/// not know (a sandbox hides much of the machine) is no difference.
+/// Differences between compared runs: in facts, in the file systems used, and in the way of measuring. An unknown fact is
+/// no difference, since a sandbox hides much of the machine.
 pub fn also_differs(runs: &[&Document]) -> Vec<Difference> {
     let facts = platform::machine::describe();
     let mut keys = compared_keys(&facts);
@@ -25,7 +25,7 @@ pub fn also_differs(runs: &[&Document]) -> Vec<Difference> {
     let described = runs.iter().flat_map(|run| run.machine.keys().map(String::as_str));
     let file_systems: BTreeSet<&str> = described.filter(|key| is_of_file_system(key)).collect();
     keys.extend(file_systems);
-    // A fact in one description only (of another version, or of other directories) is no difference.
+    // A fact that only one description has, of another version or of other directories, is no difference.
     let in_several =
         |key: &&str| runs.iter().filter(|run| run.machine.contains_key(*key)).count() > 1;
     keys.retain(in_several);
@@ -40,16 +40,16 @@ fn is_known_to_differ(difference: &Difference) -> bool {
     known.any(|value| Some(value) != first)
 }
 
-/// The facts in the description of a run that have changed since it began; `now` describes the present. File systems are not
-/// compared: they are examined only when a run begins.
+/// The facts of a run's description that have changed since the run began; `now` is the current description. File systems
+/// are not compared: they are examined only when a run begins.
 pub(crate) fn changed_since(begun: &Document, now: &Document, facts: &[Fact]) -> Vec<Difference> {
     let mut keys = compared_keys(facts);
     keys.retain(|key| begun.machine.contains_key(*key));
     analysis::also_differs(&[begun, now], &keys).into_iter().map(shortened).collect()
 }
 
-/// Whether a run on the machine `earlier` measured the same build of this program on the same machine in the same state as one on the
-/// machine `now` will: every fact of `now` that is compared is there, and equal.
+/// Whether a run on the machine `earlier` had the same build, machine and state as one on `now`: `earlier` has every
+/// compared fact of `now` with the same value.
 pub(crate) fn is_same_state(earlier: &Description, now: &Description, facts: &[Fact]) -> bool {
     let compared = compared_keys(facts);
     let matters = |key: &str| {
@@ -60,14 +60,14 @@ pub(crate) fn is_same_state(earlier: &Description, now: &Description, facts: &[F
     is_known_build && now.iter().filter(|(key, _)| matters(key)).all(same)
 }
 
-/// Whether a key is of a lasting property of a file system, in contrast to its free space.
+/// Whether a key is of a lasting property of a file system, not of its free space.
 fn is_of_file_system(key: &str) -> bool {
     const LASTING: [&str; 5] = ["type", "device", "mounted_on", "options", "block_bytes"];
     let fact = key.strip_prefix(FILE_SYSTEM).and_then(|rest| rest.rsplit_once('.'));
     fact.is_some_and(|(_, fact)| LASTING.contains(&fact))
 }
 
-/// Of the mitigations, keeps those that differ between the runs.
+/// Reduces the mitigations to those that differ between the runs.
 fn shortened(mut difference: Difference) -> Difference {
     if difference.key != "mitigations" {
         return difference;
@@ -137,7 +137,7 @@ mod tests {
         ];
         let new = base.map(|(key, _)| (key, "other"));
         assert_eq!(also_differs(&[&run(&base), &run(&new)]).len(), base.len());
-        // Whether they differ from facts that were not recorded is not known.
+        // Facts that were not recorded are unknown, and so no difference.
         assert_eq!(also_differs(&[&run(&[]), &run(&new)]), []);
     }
 

@@ -1,4 +1,4 @@
-//! The CPUs that measurements are made on: kept awake between rounds, and watched for quiet moments.
+//! The CPUs of measurements, kept awake between rounds and watched for quiet moments.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +10,15 @@ use platform::cpu::pin_thread;
 use platform::kept_awake::KeptAwake;
 use platform::topology::CpuLocation;
 
-/// The largest number of CPUs kept awake: those that single measurements and pairs use, and on small machines all. More would
-/// make a large machine slower, since its cores share what power they may use.
+/// Maximum number of CPUs kept awake: those of single measurements and pairs, and all CPUs of small machines. More would
+/// slow down a large machine, since its cores share their power budget.
 const AWAKE_AT_MOST: usize = 4;
 /// The measuring CPUs of a run.
 pub(crate) struct MeasuringCpus {
-    /// The one that single measurements are made on is the last.
+    /// The watched CPUs; the CPU of single measurements comes last.
     watched: Vec<Watched>,
-    /// Whether the others are kept awake during rounds that do not need them: a virtual one that idles is soon disturbed, and
-    /// it takes no power from a core that this machine has.
+    /// Whether CPUs are kept awake also during rounds that do not need them: an idle virtual CPU is soon disturbed, and a
+    /// busy one takes no power from this machine's cores.
     others_stay: bool,
     /// Whether a round is in progress.
     is_measured: Cell<bool>,
@@ -29,18 +29,18 @@ struct Watched {
     watch: Watch,
 }
 
-/// What a round needs.
+/// The CPUs that a round needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// The CPU of single measurements.
     OneCpu,
-    /// Several CPUs, or it is a trial, which may use all.
+    /// Several CPUs; also for a trial, which may use all.
     SeveralCpus,
 }
 
 impl MeasuringCpus {
-    /// Of these CPUs, of which there is one at least. They are kept awake from now on, unless that would use up a quota of CPU
-    /// time: one hardware thread of each core. The calling thread moves to the first.
+    /// Keeps `cpus` (at least one) awake from now on, one hardware thread of each core, unless that would use up a quota of
+    /// CPU time. Pins the calling thread to the first.
     pub(crate) fn of(cpus: &[usize], clock: &ClockFacts) -> Self {
         let own = cpus.first().copied().unwrap_or(0);
         let kept = match platform::environment::has_cpu_quota() {
@@ -63,7 +63,7 @@ impl MeasuringCpus {
         measuring
     }
 
-    /// Waits until the CPUs that a round needs are quiet, or for the longest time; returns how long.
+    /// Waits until the CPUs that a round needs are quiet, at most `longest`; returns the time waited.
     pub(crate) fn await_quiet(
         &self,
         needs: Needs,
@@ -83,9 +83,9 @@ impl MeasuringCpus {
         began.elapsed()
     }
 
-    /// The round begins to measure: the CPUs that it needs are left to it. Its worker was started on that of this process, and
-    /// comes by itself: if it was started on the measuring one, beside other programs, reading a CPU-time clock had a second
-    /// mode, 60 % slower.
+    /// Leaves the CPUs that a round needs to it when it begins to measure. Its worker was started on this process's CPU and
+    /// moves by itself: started on the measuring CPU, beside other programs, reading a CPU-time clock had a second mode, 60
+    /// % slower.
     pub(crate) fn started(&self, needs: Needs) {
         self.is_measured.set(true);
         let left = match needs {
@@ -97,7 +97,7 @@ impl MeasuringCpus {
         left.iter().for_each(|watched| watched.awake.leave_alone());
     }
 
-    /// The round has ended, if there was one.
+    /// Keeps the CPUs awake again when a round has ended, if there was one.
     pub(crate) fn ended(&self) {
         if self.is_measured.replace(false) {
             for watched in &self.watched {
@@ -108,7 +108,7 @@ impl MeasuringCpus {
     }
 }
 
-/// The last of these CPUs, in their order, without those that share their core with a later one.
+/// The last of `cpus`, in their order, without CPUs that share their core with a later one.
 fn on_cores_of_their_own(cpus: &[CpuLocation]) -> Vec<usize> {
     let mut kept: Vec<CpuLocation> = Vec::new();
     for at in cpus.iter().rev() {
@@ -132,12 +132,12 @@ mod tests {
             while !watched.awake.is_resting() {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            watched.watch.forget(); // what it has seen until then
+            watched.watch.forget(); // forgets what was seen until then
         }
         measuring
     }
 
-    /// Until then only the CPU of single measurements was waited for: one end or the other of most trials was disturbed.
+    /// Waiting only for the CPU of single measurements left one end or the other of most trials disturbed.
     #[test]
     fn a_round_on_several_cpus_waits_for_all_of_them() {
         let (measuring, stop) = (measuring(), AtomicBool::new(false));
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// While rounds of one CPU were made, the other one idled, and was disturbed in most trials that followed.
+    /// While rounds of one CPU were made, the other CPU idled, and was disturbed in most later trials.
     #[test]
     fn what_a_round_does_not_need_stays_awake_in_a_virtual_machine() {
         let mut measuring = measuring();
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(kept(&[(3, None)]), [3]);
         assert_eq!(kept(&[(0, Some(0)), (1, Some(0))]), [1]);
         assert_eq!(kept(&[(0, None), (1, None), (2, None)]), [0, 1, 2]);
-        // The measuring one is the last in the list, whatever its number.
+        // The CPU of single measurements is the last in the list, whatever its number.
         let cores: Vec<_> = (0..16).map(|cpu| (cpu, Some(cpu % 8))).collect();
         let wanted_last: Vec<_> =
             cores.iter().copied().filter(|one| one.0 != 2).chain([(2, Some(2))]).collect();

@@ -1,14 +1,14 @@
-//! What a finished run says of the next one on this machine, from the earlier runs in the store.
+//! Predicts the next run on this machine from the earlier runs in the store.
 
 use analysis::{History, is_same_machine};
 use results::{Document, Store, StoreError};
 
-/// Runs that are looked at, the latest first. Older ones hardly count.
+/// Maximum number of runs that are considered, the latest first: older ones hardly count.
 const RUNS_AT_MOST: u32 = 400;
-/// Runs of this machine that are read: the latest.
+/// Maximum number of runs of this machine that are read, the latest first.
 const READ_AT_MOST: usize = 40;
 
-/// Says of each figure of a run where that of the next run lies.
+/// Adds to each figure of the run `now` the range in which the next run's lies.
 ///
 /// # Errors
 /// If the store cannot be read.

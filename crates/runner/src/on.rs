@@ -27,22 +27,22 @@ use crate::run_state::RunState;
 use crate::timebase::best_clock;
 use crate::wire::ExamineOrder;
 
-/// The fact about a machine with the operations that its agent found not to work.
+/// The key of the machine's fact with operations that its agent found not to work.
 const AGENT_LACKS: &str = "agent_lacks";
-/// The fact about a machine with its time of day less the coordinator's, in ms.
+/// The key of the machine's fact with its time of day minus the coordinator's, in ms.
 const CLOCK_OFFSET: &str = "clock_offset_ms";
-/// The fact about a machine with the CPUs of the host that it was pinned to.
+/// The key of the machine's fact with the CPUs of the host that it was pinned to.
 const HOST_CPUS: &str = "host_cpus";
-/// The fact about a machine with the reason why what it does on the host was not counted.
+/// The key of the machine's fact with the reason why its work on the host was not counted.
 const UNCOUNTED: &str = "host_counts";
-/// The option of a run with the name of its system, and all systems of the invocation.
+/// The run option with the name of its system, and all systems of the invocation.
 const ON: &str = "on";
-/// Starts of a system that rounds come from where the agent cannot make them in processes of their own.
+/// Number of starts of a system whose agent cannot make rounds in separate processes.
 const STARTS_OF_ONE_PROCESS: usize = 6;
 
 /// Runs to begin, one on each system.
 pub struct OnRequest<'a> {
-    /// What is measured.
+    /// The points to measure.
     pub options: &'a Options,
     /// The user's options, kept with each run.
     pub asked: BTreeMap<String, String>,
@@ -50,11 +50,11 @@ pub struct OnRequest<'a> {
     pub tags: BTreeMap<String, String>,
     /// The systems.
     pub systems: Vec<&'a dyn Starts>,
-    /// How long the coordinator waits.
+    /// The coordinator's time limits.
     pub timeouts: Timeouts,
     /// The seed of the order of rounds, unless the options have one.
     pub seed: u64,
-    /// What the runs are to answer, if that decides how many rounds their points get.
+    /// The questions that decide how many rounds their points get, if any.
     pub questions: Option<Questions<'a>>,
 }
 
@@ -75,11 +75,11 @@ struct Begun {
     doubts: Vec<Doubt>,
 }
 
-/// Begins one run on each system, makes their rounds in turn, and stores what they show. A system that cannot be started
-/// has a run too, in which each point has the reason.
+/// Begins one run on each system, makes their rounds in turn, and stores the results. A system that cannot be started has a
+/// run too, in which each point has the reason.
 ///
 /// # Errors
-/// If there is no plan, or the store cannot be used. What was measured before is stored.
+/// If there is no plan, or the store cannot be used. Earlier measurements are stored.
 pub fn begin_on(
     request: OnRequest,
     store: &mut Store,
@@ -132,8 +132,8 @@ pub fn begin_on(
     ended.collect()
 }
 
-/// Starts all systems and has them introduce themselves, on as many CPUs as the one with the fewest has. Also returns the
-/// CPUs of this machine that they share: the last of `host`.
+/// Starts all systems and has them introduce themselves, on as many CPUs as the system with the fewest has. Also returns
+/// the CPUs of this machine that they share, the last of `host`.
 fn introduce<'a>(
     request: &OnRequest<'a>,
     host: &[usize],
@@ -175,7 +175,7 @@ fn introduce<'a>(
     (prepared, last(count))
 }
 
-/// Reports why what systems do on the host is not counted, each reason once.
+/// Reports why systems' work on the host is not counted, each reason once.
 fn note_uncounted(prepared: &[Prepared], watch: &mut dyn FnMut(Event)) {
     let mut names_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in prepared {
@@ -190,7 +190,7 @@ fn note_uncounted(prepared: &[Prepared], watch: &mut dyn FnMut(Event)) {
     }
 }
 
-/// An id that none of these has.
+/// An id that no run of `begun` has.
 fn unlike(begun: &[Begun]) -> String {
     loop {
         let id = new_id();
@@ -200,7 +200,7 @@ fn unlike(begun: &[Begun]) -> String {
     }
 }
 
-/// What decides which points claims need of a system.
+/// The facts of a system that decide which points claims need on it.
 fn measured_system(one: &Prepared) -> MeasuredSystem {
     let name = one.link.name().to_owned();
     let Ok(introduction) = &one.introduced else {
@@ -215,7 +215,7 @@ fn measured_system(one: &Prepared) -> MeasuredSystem {
     }
 }
 
-/// What is planned and known of the run on one system, without its id.
+/// The plan and the description of the run on one system, without the run's id.
 fn run_of(
     one: &Prepared,
     request: &OnRequest,
@@ -224,7 +224,7 @@ fn run_of(
     store: &mut Store,
 ) -> Result<Begun, RunError> {
     let known = one.introduced.as_ref().ok();
-    // Systems number their CPUs each in its own way; they are pinned from outside.
+    // Each system numbers its CPUs in its own way, and is pinned from outside.
     let cpus: Vec<usize> = match known {
         Some(introduction) => {
             introduction.hello.cpus.iter().copied().take(host_cpus.len()).collect()
@@ -279,7 +279,7 @@ fn run_of(
     Ok(Begun { info, plan, timebase, machine, doubts })
 }
 
-/// The description of a system that has introduced itself, and how its run counts time and cycles.
+/// The description of a system that has introduced itself, and its run's clock and cycles.
 fn described(
     introduction: &Introduction,
     store: &Store,
@@ -289,7 +289,7 @@ fn described(
     let emulated = emulation(introduction);
     let latency = match (&introduction.machine.latency, &emulated) {
         (Latency::Cycles(_), Some(reason)) => Latency::Unknown(reason.clone()),
-        // Neighbours disturbed the calibration: earlier runs may know it.
+        // Neighbours disturbed the calibration; earlier runs may have its result.
         (Latency::Unknown(_), None) => {
             let known = kind_of_cpu(&machine).map(|kind| store.multiplication_cycles(&kind));
             let known = known.transpose()?.flatten();
@@ -321,7 +321,7 @@ fn emulation(introduction: &Introduction) -> Option<String> {
     })
 }
 
-/// How the run on a system that cannot be started would count time.
+/// The clock of the run on a system that cannot be started.
 fn unknown_timebase() -> Timebase {
     let latency = Latency::Unknown("the system was not started".to_owned());
     Timebase { clock: no_clock("unknown"), latency }

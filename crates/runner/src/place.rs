@@ -1,4 +1,4 @@
-//! Where the rounds of a run are made: on this system, or by an agent in another.
+//! The places where rounds are made: this system, or an agent in another one.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -11,44 +11,44 @@ use crate::agent::TRACER;
 use crate::launch::{Phases, Report, launch};
 use crate::link::{RoundOf, SystemLink};
 
-/// Where rounds are made.
+/// The place where rounds are made.
 pub(crate) enum Place<'a> {
-    /// By workers of this process.
+    /// This process's workers make rounds.
     Here,
-    /// By an agent.
+    /// An agent makes rounds.
     System {
-        /// The connection with it.
+        /// The connection with the agent.
         link: Box<SystemLink<'a>>,
-        /// How it counts system calls.
+        /// How the agent counts system calls.
         counting: Counting,
     },
-    /// In a system that cannot be started; the reason.
+    /// No rounds are made: the system cannot be started, for this reason.
     Nowhere(String),
 }
 
 /// How system calls can be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counting {
-    /// By this tracepoint.
+    /// The tracepoint that counts, if there is one.
     pub(crate) tracepoint: Option<u64>,
-    /// By tracing the worker.
+    /// Whether a tracer of the worker can count.
     pub(crate) tracer: bool,
 }
 
-/// What became of a round.
+/// The outcome of a round.
 pub(crate) enum Made {
-    /// Its output and end.
+    /// The output and end of the round.
     Report(Report),
     /// No worker can be started.
     Refused(CaseError),
-    /// It was ended since this process was requested to stop.
+    /// The round was ended since this process was requested to stop.
     Stopped,
-    /// The system is given up; the reason.
+    /// The system is given up, for this reason.
     Gone(String),
 }
 
 impl<'a> Place<'a> {
-    /// An agent's system.
+    /// The place of an agent's rounds.
     pub(crate) fn of(link: SystemLink<'a>, counting: Counting) -> Self {
         Self::System { link: Box::new(link), counting }
     }
@@ -70,7 +70,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The number of the present start of the agent's system.
+    /// The number of the current start of the agent's system.
     pub(crate) fn boot(&self) -> Option<u32> {
         match self {
             Self::System { link, .. } => Some(link.boot()),
@@ -95,26 +95,26 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether what the agent's system does on this one can be counted.
+    /// Whether the work of the agent's system on this one can be counted.
     pub(crate) fn can_be_counted(&self) -> bool {
         matches!(self, Self::System { link, .. } if link.can_be_counted())
     }
 
-    /// Counts that during rounds which ask for it.
+    /// Begins to count the work of the agent's system on this one, during rounds that request it.
     pub(crate) fn begin_counting(&mut self) {
         if let Self::System { link, .. } = self {
             link.begin_counting();
         }
     }
 
-    /// Ends that: nothing of it affects later rounds.
+    /// Ends counting, so that it does not affect later rounds.
     pub(crate) fn end_counting(&mut self) {
         if let Self::System { link, .. } = self {
             link.end_counting();
         }
     }
 
-    /// The time that starts of the agent's system have taken since the last call.
+    /// The time that starts of the agent's system took since the last call.
     pub(crate) fn take_start_time(&mut self) -> Duration {
         match self {
             Self::System { link, .. } => link.take_start_time(),
@@ -131,7 +131,7 @@ impl<'a> Place<'a> {
 }
 
 impl Counting {
-    /// Of an agent that has introduced itself.
+    /// How an agent that has introduced itself counts.
     pub(crate) fn of(introduction: &crate::link::Introduction) -> Self {
         Self { tracepoint: introduction.machine.tracepoint, tracer: introduction.hello.can(TRACER) }
     }

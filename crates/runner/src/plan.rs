@@ -27,43 +27,44 @@ use params::params_of;
 pub use point::Point;
 use points::points_of;
 
-/// Wanted half-width of an interval, as a share: of a sampled core-bound point; of a sampled one that waits for memory, other
-/// CPUs, devices or timers; and of trials and of contending workers, whose rounds differ by 5 to 15 % from process to process.
+/// Wanted half-widths of intervals, as shares: for a sampled core-bound point; for a sampled point that waits for memory,
+/// other CPUs, devices or timers; and for trials and contending workers, whose rounds differ by 5 to 15 % from process to
+/// process.
 const PRECISION: f64 = 0.005;
 const WAITING_PRECISION: f64 = 0.03;
 const TRIAL_PRECISION: f64 = 0.15;
-/// How many times as wide as wanted the interval of a sampled point of a quick run may be, whose time is all that it has.
+/// Factor by which the interval of a sampled point may exceed the wanted width in a quick run, whose time is short.
 const QUICK_TOLERANCE: f64 = 4.0;
-/// How many times the usual time a run for claims may take, unless a budget is given: too few rounds decide nothing. A quiet
-/// machine does not take the time.
+/// Factor by which a run for claims may exceed the usual time, unless a budget is given: too few rounds decide nothing. A
+/// quiet machine does not need the time.
 const SLACK_OF_CLAIMS: u64 = 3;
 
-/// A run as planned; stored with it, so that it can be resumed.
+/// A plan, which is stored with its run, so that the run can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What is measured.
+    /// Points to measure.
     pub points: Vec<Point>,
-    /// Half-width of the interval at which a sampled point is done, as a share.
+    /// Half-width of the interval at which a sampled core-bound point is done, as a share.
     pub precision: f64,
-    /// The same for sampled points that wait for memory, other CPUs, devices or timers.
+    /// Half-width for sampled points that wait for memory, other CPUs, devices or timers, as a share.
     pub waiting_precision: f64,
-    /// The same for trials and for workers that contend, which scatter more from process to process.
+    /// Half-width for trials and contending workers, which scatter more from process to process, as a share.
     pub trial_precision: f64,
-    /// How many times as wide as wanted the interval of a sampled point may be before it is marked.
+    /// Factor by which the interval of a sampled point may exceed the wanted width before the figure is marked.
     pub tolerance: f64,
     /// The time for the whole run, in ms.
     pub budget_ms: u64,
-    /// Whether the user set it: then systems in turn may not take longer either.
+    /// Whether the user set the budget: then systems in turn may not take longer either.
     pub is_budget_set: bool,
-    /// The part of the budget that is for counting what points make the host do.
+    /// The part of the budget for counts on the host, in ms.
     pub host_counts_ms: u64,
-    /// The minimum number of rounds of a point.
+    /// Minimum number of rounds of a point.
     pub rounds_at_least: usize,
-    /// The number of figures of rounds that a sampled point needs; of two rounds of which the faster counts, one.
+    /// Number of observations that a sampled point needs; a pair of rounds, of which the faster counts, is one.
     pub observations: usize,
-    /// The number of trials of a point whose rounds are trials.
+    /// Number of trials of a point whose rounds are trials.
     pub trials: usize,
-    /// The largest number of trials of a point, if it is not four times as many.
+    /// Maximum number of trials of a point; four times `trials` if `None`.
     pub trials_at_most: Option<usize>,
     /// The user's own code that points measure, by their labels.
     pub user: BTreeMap<String, UserCode>,
@@ -71,21 +72,21 @@ pub struct Plan {
     pub seed: u64,
     /// The CPUs in use; single measurements are made on the last.
     pub cpus: Vec<usize>,
-    /// Whether its system is one of several that are measured in turn.
+    /// Whether the system is one of several that are measured in turn.
     pub in_turn: bool,
     /// Extra work on the clock, as a share.
     pub slow_down: f64,
-    /// The length of batches where tasks answer each other, as a multiple of the usual one.
+    /// Factor for the length of batches where tasks answer each other.
     pub partner_batches: f64,
-    /// The number of starts of the system that the rounds come from, if they are what varies.
+    /// Number of starts of the system, if these are the observations.
     pub boots: Option<usize>,
     /// Whether the system is started for each round.
     pub fresh: bool,
-    /// The process that measures the run, which is not resumed while that one exists.
+    /// Pid of the process that measures the run; the run is not resumed while it exists.
     pub coordinator: u32,
 }
 
-/// Plans a run of all points that `options` select, on these CPUs.
+/// Plans a run of all points that `options` select, on `cpus`.
 pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanError> {
     if !options.claims.is_empty() {
         let mut plan = plan_of(points_of_claims(options, cpus)?, options, cpus, seed)?;
@@ -117,7 +118,7 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
     plan_of(points, options, cpus, seed)
 }
 
-/// The points of all selections, each once.
+/// The points of all selections, without duplicates.
 fn points_of_selections(
     options: &Options,
     cpus: &[usize],
@@ -144,7 +145,7 @@ pub fn plan_of(
 ) -> Result<Plan, PlanError> {
     let cpus = with_measuring_cpu_last(cpus, options.cpu)?;
     let trials = options.trials.unwrap_or(match extent_of(options) {
-        // More points with six trials show more than fewer with ten.
+        // More points with six trials are worth more than fewer with ten.
         Extent::Quick | Extent::Ordinary => 6,
         Extent::Full => 10,
     });
@@ -183,7 +184,7 @@ pub fn plan_of(
     })
 }
 
-/// The cases without those that another command measures; an error if no others are left.
+/// Removes cases that another command measures; an error if none is left.
 fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
     let (asked_for, others): (Vec<_>, Vec<_>) =
         cases.into_iter().partition(|case| only_by(case).is_some());
@@ -196,7 +197,7 @@ fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
     }
 }
 
-/// Time for all sampled points, in ms. A round takes about 25 ms, and most points need only the least number of rounds.
+/// Time for all sampled points, in ms. A round takes about 25 ms, and most points need only the minimum number of rounds.
 fn sampling_ms(points: &[&Point], options: &Options) -> u64 {
     match points.iter().filter(|point| trials_of(&point.case, &point.params).is_none()).count()
         as u64
@@ -208,7 +209,7 @@ fn sampling_ms(points: &[&Point], options: &Options) -> u64 {
     }
 }
 
-/// Time for all trials, in ms. They mostly take less than expected, which leaves time to repeat some and to count.
+/// Time for all trials, in ms. Trials mostly take less than expected, which leaves time to repeat some and to count.
 fn trials_ms(points: &[&Point], times: u32) -> u64 {
     /// Time to start a worker, calibrate its work and run the sentinel.
     const AROUND_ONE: Duration = Duration::from_millis(25);
@@ -222,9 +223,10 @@ fn trials_ms(points: &[&Point], times: u32) -> u64 {
 }
 
 impl Plan {
-    /// The least number of sampled rounds; of a point of which the faster of each two rounds counts, more of them if that is few.
+    /// Minimum number of sampled rounds. `in_pairs`: the faster of each two rounds counts, so that twice as many are
+    /// needed.
     pub(crate) fn sampled_at_least(&self, in_pairs: bool) -> usize {
-        // Of the pairs one may lack quiet samples.
+        // One of the pairs may lack quiet samples.
         let needed = if in_pairs { 2 * (self.observations + 1) } else { self.observations };
         self.rounds_at_least.max(needed)
     }
@@ -235,18 +237,18 @@ impl Plan {
             .map_or(self.trials, |trials| trials.at_most.min(self.trials))
     }
 
-    /// The largest number of its trials, if some are disturbed or differ too much, as far as there is time: usually four times as
-    /// many.
+    /// Maximum number of the point's trials, if some are disturbed or differ too much and there is time: usually four times
+    /// as many.
     pub fn trials_at_most(&self, point: &Point) -> usize {
         let wanted = self.trials_of(point);
         self.trials_at_most.map_or(wanted * 4, |most| most.max(wanted))
     }
 
-    /// Has its system be measured in turn with others. A difference takes more rounds than a figure: unless the options say how
-    /// long, core-bound points get more time where they are few.
+    /// Plans to measure the system in turn with others. A difference takes more rounds than a figure, so a short run with
+    /// core-bound points gets more time, unless the options limit it.
     pub fn measure_in_turn(&mut self, options: &Options) {
         const AT_LEAST_MS: u64 = 20_000;
-        /// Sixteen of them next to those of the other system are compared by their ratios; some are not quiet.
+        /// Sixteen quiet rounds, next to the other system's, are compared by their ratios; some of twenty are not quiet.
         const ROUNDS: usize = 20;
         self.in_turn = true;
         if !options.quick {
@@ -258,10 +260,10 @@ impl Plan {
         }
     }
 
-    /// Allows more time where starting a worker takes longer than usual, in ms: that is most of a round then.
+    /// Allows more time if starting a worker takes longer than usual, in ms: the start is most of a round then.
     pub(crate) fn allow_for_starts(&mut self, worker_start_ms: f64) {
         const USUAL_MS: f64 = 10.0;
-        /// Trials are of unknown number, and take longer in such a system too.
+        /// The factor is generous for trials, which take longer in such a system too.
         const FACTOR_AT_MOST: f64 = 4.0;
         let rounds = (self.points.len() * (self.rounds_at_least + 2)) as f64;
         let more_ms = rounds * (worker_start_ms - USUAL_MS).max(0.0);
@@ -269,12 +271,11 @@ impl Plan {
         self.budget_ms += more_ms;
     }
 
-    /// Allows the time to count what points make the host do, in two pairs of rounds each.
+    /// Allows the time for counts on the host, in two pairs of rounds for each point.
     pub(crate) fn allow_for_host_counts(&mut self) {
-        /// A round of a few thousand operations, or of none.
+        /// Time of a round of a few thousand operations, or of none.
         const OF_SAMPLED: Duration = Duration::from_millis(30);
-        /// Time to start a worker and calibrate its work, and to repeat a short trial. One trial of a pair goes on for twice as
-        /// long.
+        /// Time to start a worker, calibrate its work, and repeat a short trial. One trial of a pair is twice as long.
         const AROUND_TRIAL: Duration = Duration::from_millis(70);
         let of_point = |point: &Point| match trials_of(&point.case, &point.params) {
             None => Some(OF_SAMPLED * 4),
@@ -288,7 +289,7 @@ impl Plan {
         self.budget_ms += self.host_counts_ms;
     }
 
-    /// The number of rounds of a point of which one takes so long on average: of long ones those that an interval needs.
+    /// The number of rounds of a point, reduced to those that an interval needs if a round takes long on average.
     pub(crate) fn rounds_by_length(&self, rounds: usize, each: Duration) -> usize {
         const LONG: Duration = Duration::from_millis(40);
         const OF_LONG: usize = 8;
@@ -298,7 +299,7 @@ impl Plan {
         }
     }
 
-    /// The number of rounds that are planned for a point after each start of the system: all, unless several starts are measured.
+    /// Number of rounds planned for a point after each start of the system: all, unless several starts are measured.
     pub(crate) fn rounds_of_a_boot(&self, point: &Point, in_pairs: bool) -> usize {
         let wanted = match (trials_of(&point.case, &point.params), self.boots) {
             (Some(_), _) => self.trials_of(point),
@@ -308,8 +309,8 @@ impl Plan {
         wanted.div_ceil(self.boots.unwrap_or(1).max(1))
     }
 
-    /// The maximum number of rounds of a point: more hardly narrow its interval. A difference of systems in turn is less certain
-    /// than either figure, and what changes both is not part of it.
+    /// Maximum rounds of a point: more hardly narrow its interval. Systems in turn get more, since a difference needs more
+    /// rounds than a figure.
     pub(crate) fn rounds_at_most(&self, point: &Point) -> usize {
         const SAMPLED: usize = 200;
         const IN_TURN: usize = 800;
@@ -325,14 +326,14 @@ impl Plan {
         }
     }
 
-    /// The maximum number of rounds of a point that is part of an open question: the time is the limit.
+    /// Maximum number of rounds of a point of an open question, which only time is to limit.
     pub(crate) fn rounds_of_question(&self, point: &Point) -> usize {
         const SAMPLED: usize = 800;
         const TRIALS: usize = 60;
         if trials_of(&point.case, &point.params).is_some() { TRIALS } else { SAMPLED }
     }
 
-    /// Whether its rounds come from several starts of the system, which are what varies.
+    /// Whether several starts of the system are measured, which are the observations.
     pub(crate) fn has_boots(&self) -> bool {
         self.boots.is_some()
     }
@@ -395,7 +396,7 @@ mod tests {
     fn parameters_multiply_and_are_made_definite() {
         let options = Options { filters: vec!["lock/sysv-sem".into()], ..Options::default() };
         let plan = plan(&options, &[0, 1], 7).unwrap();
-        // 1, 2 and 4 threads, 1 and 2 processes; and one thread and two with work of three lengths.
+        // The points have 1, 2 and 4 threads, 1 and 2 processes; and one thread and two with work of three lengths.
         assert_eq!(plan.points.len(), 5 + 6);
         assert!(plan.points.iter().any(|point| point.params["workers"] == "4"));
         assert!(plan.points.iter().all(|point| point.params["place"] == "spread"));
@@ -527,7 +528,7 @@ mod tests {
             let is_exec = |point: &&Point| point.params["arch"] == "exec";
             (plan.points.len(), plan.points.iter().filter(is_exec).count(), plan.budget_ms)
         };
-        // Their number depends on the architectures that this system supports.
+        // The number of points depends on the architectures that this system supports.
         let (all, exec, budget_ms) = of(Options::default());
         assert!(exec == 1 && all <= 25 && budget_ms < 65_000, "{all} {exec} {budget_ms}");
         let (few, none, budget_ms) = of(Options { quick: true, ..Options::default() });
@@ -544,7 +545,7 @@ mod tests {
             let options = Options { filters, quick, ..Options::default() };
             plan(&options, &[0, 1], 7).unwrap().budget_ms
         };
-        // A run of everything leaves out overload and slow clients.
+        // A run of all areas leaves out overload and slow clients.
         let (ordinary, quick) = (budget_ms(false), budget_ms(true));
         assert!(ordinary <= 120_000 && quick <= 18_000, "{ordinary} {quick}");
     }
@@ -565,7 +566,7 @@ mod tests {
             let options = Options { filters: vec![area.to_owned()], quick, ..Options::default() };
             plan(&options, &[0, 1], 7).unwrap().budget_ms
         };
-        // What only another system has takes no time; the least budget of a run is 12 s, of a quick one 5 s.
+        // Cases of another system take no time; the minimum budget of a run is 12 s, of a quick run 5 s.
         let missing = catalog::area("memory").unwrap().cases.iter();
         let missing = missing.filter(|case| case.missing_here().is_some()).count() as u64;
         let ordinary = budget_ms("memory", false) - missing * 500;
@@ -585,7 +586,7 @@ mod tests {
         assert!(ordinary == 8 && budget_ms <= 40_000, "{ordinary} {budget_ms}");
         let (few, budget_ms) = of(Options { quick: true, ..Options::default() });
         assert!(few == 2 && budget_ms <= 10_000, "{few} {budget_ms}");
-        // All senders, numbers of connections and delays; and a message of two sizes through the sink.
+        // The points are all senders, numbers of connections and delays; and a message of two sizes through the sink.
         assert_eq!(of(Options { full: true, ..Options::default() }).0, 4 * 9 * 2 + 2);
     }
 
@@ -624,7 +625,7 @@ mod tests {
         let options =
             Options { filters: vec!["concurrency/jobs".into()], full: true, ..Options::default() };
         let plan = plan(&options, &[0, 1], 7).unwrap();
-        // Serial and threads, three kinds, six numbers of jobs, six lengths; on one CPU.
+        // The points are serial and threads, three kinds, six numbers of jobs, six lengths; on one CPU.
         assert_eq!((plan.points.len(), plan.trials), (216, 10));
         assert!(plan.points.iter().all(|point| {
             (point.params["cpus"].as_str(), point.params["degree"].as_str()) == ("one", "25")
@@ -666,7 +667,7 @@ mod tests {
         let ordinary = of(Options::default());
         assert!(ordinary.len() <= 24 && has(&ordinary, "scale/open-close"), "{}", ordinary.len());
         assert!(!has(&ordinary, "scale/brk"));
-        // One that shares with nobody is measured once, and several workers with both kinds of objects.
+        // A worker that shares with no other is measured once, several workers with both kinds of objects.
         let of_open = ordinary.iter().filter(|point| point.case == "scale/open-close");
         let of_open: Vec<[&str; 2]> = of_open
             .map(|point| ["workers", "share"].map(|name| point.params[name].as_str()))
@@ -708,7 +709,7 @@ mod tests {
         let ordinary = of(&[]);
         assert_eq!(of(&[("dir", &[temp])]), ordinary);
         assert_eq!(of(&[("dir", &[temp, "temp"])]), 2 * ordinary);
-        // What is chosen by hand is measured, and says itself where it cannot be.
+        // A combination chosen by hand is planned, and reports itself where it is impossible.
         assert_eq!(of(&[("engine", &["pread"]), ("mode", &["cached"])]), 2);
     }
 
@@ -724,7 +725,7 @@ mod tests {
         for (filter, quick, sampled_at_most, ms_at_most) in [
             ("process", false, 8, 14_000),
             ("process", true, 7, 4_000),
-            // Those of Windows are planned too, and end at once.
+            // The points of Windows are planned too, and end at once.
             ("thread", false, 9, 8_000),
             ("thread", true, 5, 3_000),
         ] {

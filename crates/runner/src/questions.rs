@@ -1,4 +1,4 @@
-//! What a run is to answer: which of its points are compared with each other, and which of these need more rounds.
+//! Questions of a run: which of its points are compared with each other, and which need more rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -9,9 +9,10 @@ use results::{CaseResult, Document, Estimate, PointKey};
 use crate::plan::{Plan, Point};
 use crate::schedule::PointState;
 
-/// Points that are measured next to each other, at most: the first round of more would be too long ago for the last.
+/// Maximum number of points that are measured next to each other: with more, the first round would be too long ago for the
+/// last.
 const GROUP_AT_MOST: usize = 12;
-/// A look at the figures takes at most this share of the time since the last one.
+/// Divisor of the maximum share of time that looks at the figures take.
 const SHARE_OF_LOOKS: u32 = 20;
 
 /// Claims about the figures of a run, or of several runs on systems in turn.
@@ -19,11 +20,11 @@ const SHARE_OF_LOOKS: u32 = 20;
 pub struct Questions<'a> {
     /// The claims.
     pub claims: &'a [Claim],
-    /// Gives runs the names by which the claims call their systems.
+    /// Function that gives runs the names by which the claims call their systems.
     pub name_systems: &'a dyn Fn(&mut [Document]),
 }
 
-/// The state of the questions of runs in progress.
+/// The questions of runs in progress, and their state.
 pub(crate) struct Asked<'a> {
     questions: Questions<'a>,
     /// The runs, without results.
@@ -37,7 +38,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Before any of these runs, with these points, has a round.
+    /// The questions before any of these runs, with these points, has a round.
     pub(crate) fn of(
         questions: Questions<'a>,
         mut runs: Vec<Document>,
@@ -64,7 +65,7 @@ impl<'a> Asked<'a> {
         self.groups.get(&key(point)).copied()
     }
 
-    /// What the schedule is to know of a point: the questions, if it is part of any, decide how many rounds it gets.
+    /// Changes a point's state for the schedule: the questions that it is part of decide how many rounds it gets.
     pub(crate) fn state(&self, state: PointState, point: &Point, plan: &Plan) -> PointState {
         let key = key(point);
         if !self.groups.contains_key(&key) || plan.has_boots() {
@@ -78,12 +79,13 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Whether it is time to look at the figures again.
+    /// Whether the next look at the figures is due.
     pub(crate) fn is_due(&self) -> bool {
         self.looked.elapsed() >= self.took * SHARE_OF_LOOKS
     }
 
-    /// Finds out which questions are open, from the results of each run so far, which take most of the time of a look.
+    /// Determines which questions are open, from the results of each run so far. Computing the results takes most of the
+    /// time.
     pub(crate) fn look(&mut self, results: impl Iterator<Item = Vec<CaseResult>>) {
         let began = Instant::now();
         for (run, results) in self.runs.iter_mut().zip(results) {
@@ -111,7 +113,7 @@ fn expected(point: &Point) -> Vec<CaseResult> {
     std::iter::once(&measure::TIME).chain(case.metrics).map(of_metric).collect()
 }
 
-/// Groups of points that are compared with each other, directly or by others of the group, as long as they are not too large.
+/// Groups points that are compared with each other, directly or through others of the group, up to the maximum size.
 fn grouped(compared: &[Vec<PointKey>]) -> BTreeMap<PointKey, usize> {
     let mut groups: Vec<BTreeSet<&PointKey>> = Vec::new();
     for points in compared {

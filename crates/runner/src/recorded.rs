@@ -1,4 +1,4 @@
-//! What the stored rounds of a run show beyond its figures, for reports.
+//! Distributions and time series of a run, computed from its stored rounds, for reports.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::launch::RoundEnd;
 use crate::machine::level_key;
 use crate::stored_round::{KIND_KEPT, KIND_ROUND, measuring_ms};
 
-/// The number of earlier runs whose quiet levels are used, as when the run was measured.
+/// Number of earlier runs whose quiet levels are used, as when the run was measured.
 const RUNS: u32 = 20;
 
-/// The distributions and the course of the run of `document`, from its rounds in the store; `None` if it has none there,
-/// as an imported run.
+/// The distributions and time series of the run of `document`, from its rounds in the store; `None` without stored rounds,
+/// as for an imported run.
 ///
 /// Samples are classified as at the end of the run, except that quiet levels of runs since then are used too.
 ///

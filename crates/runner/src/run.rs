@@ -28,7 +28,7 @@ use crate::timebase::{clock_named, stored_timebase};
 
 /// A run to begin.
 pub struct Request<'a> {
-    /// What is measured.
+    /// The plan.
     pub plan: &'a Plan,
     /// The user's options, kept with the run.
     pub asked: BTreeMap<String, String>,
@@ -36,14 +36,14 @@ pub struct Request<'a> {
     pub tags: BTreeMap<String, String>,
     /// The clock to time with.
     pub clock: &'a ClockFacts,
-    /// What the run is to answer, if that decides how many rounds its points get.
+    /// The questions that decide how many rounds their points get, if any.
     pub questions: Option<Questions<'a>>,
 }
 
 /// A run that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// Its id.
+    /// Id of the run.
     pub id: String,
     /// How it ended.
     pub ending: Ending,
@@ -52,18 +52,18 @@ pub struct Ended {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Every point has a figure or is unsupported here, and one at least has a figure.
+    /// Every point has a figure or is unsupported, and at least one has a figure.
     Complete,
-    /// All points were tried, and some have neither a figure nor are unsupported; or none has a figure.
+    /// All points were tried, and some have neither a figure nor are unsupported, or none has a figure.
     Incomplete,
-    /// It was stopped before its end and can be resumed.
+    /// The run was stopped before its end and can be resumed.
     Stopped,
 }
 
 /// Begins a new run in the store and measures until it is complete or `stop` is set.
 ///
 /// # Errors
-/// If the store cannot be used or no worker can be started. What was measured before is stored.
+/// If the store cannot be used or no worker can be started. Earlier measurements are stored.
 pub fn begin(
     request: Request,
     store: &mut Store,
@@ -103,7 +103,7 @@ pub fn begin(
     conclude(store, info.id, complete)
 }
 
-/// The run of that name, or the latest unfinished one if `name` is `None`, as far as it is stored.
+/// The run called `name`, or the latest unfinished one if `None`, as far as it is stored.
 ///
 /// # Errors
 /// If there is no such run.
@@ -115,10 +115,10 @@ pub fn to_resume(name: Option<&str>, store: &Store) -> Result<Document, RunError
     Ok(store.document(&id)?)
 }
 
-/// Resumes an unfinished run. Its plan, seed and stored rounds are kept; `questions` are those that it was begun with.
+/// Resumes an unfinished run with its plan, seed and stored rounds. `questions` must be those of its beginning.
 ///
 /// # Errors
-/// If it cannot be resumed on this machine, or as of [`begin`].
+/// If the run cannot be resumed on this machine; also see [`begin`].
 pub fn resume(
     begun: &Document,
     questions: Option<Questions>,
@@ -159,7 +159,7 @@ fn here<'a>(plan: &'a Plan, id: &'a str, timebase: &'a Timebase) -> RunState<'a>
     RunState::new(plan, id, timebase, Place::Here, evidence)
 }
 
-/// The machine's description for a run of `plan`, and how the run counts time and cycles.
+/// The machine's description for a run of `plan`, and the run's clock and cycles.
 fn described_for(
     plan: &Plan,
     clock: &ClockFacts,
@@ -173,7 +173,7 @@ fn described_for(
     Ok((machine, timebase))
 }
 
-/// Reports once, before measuring, why no figure of this machine can be trusted at present.
+/// Reports, before measuring, why no figure of this machine can be trusted now.
 pub(crate) fn note_if_unfit(watch: &mut dyn FnMut(Event)) {
     const OBSERVED: Duration = Duration::from_millis(300);
     if let Some(reason) = platform::environment::unfit(&platform::cpu::allowed(), OBSERVED) {
@@ -181,16 +181,16 @@ pub(crate) fn note_if_unfit(watch: &mut dyn FnMut(Event)) {
     }
 }
 
-/// Reports if another process is measuring the newest run of this store.
+/// Reports another process that is measuring the newest run of this store.
 pub(crate) fn note_if_another_runs(
     store: &Store,
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), RunError> {
     let Some(id) = store.unfinished()? else { return Ok(()) };
-    // A plan that this version cannot read does not name the process in a way it understands.
+    // A plan of another version may be unreadable, and then does not name the process.
     let plan: Option<Plan> = store.plan(&id)?.and_then(|text| serde_json::from_str(&text).ok());
     let Some(plan) = plan else { return Ok(()) };
-    // If its process was killed, its directories may differ from those of the new run.
+    // A killed process's directories may differ from those of the new run.
     register_directories_of(&plan);
     if let Some(pid) = measured_by(&plan) {
         let other = RunError::UnderWay { id, pid };
@@ -199,7 +199,7 @@ pub(crate) fn note_if_another_runs(
     Ok(())
 }
 
-/// The other process that is measuring a run of this plan at present.
+/// The other process that is measuring a run of this plan now.
 fn measured_by(plan: &Plan) -> Option<u32> {
     let pid = plan.coordinator;
     (pid != std::process::id() && platform::process_status::is_alive_and_ours(pid)).then_some(pid)
@@ -217,14 +217,14 @@ fn clock_of(begun: &Document) -> Result<ClockFacts, RunError> {
         .ok_or_else(|| RunError::NoSuchClock { id: begun.run.id.clone(), clock: clock.to_owned() })
 }
 
-/// A run is of one machine in one state: after a change, its later rounds would measure something else.
+/// Checks that the machine is the same as at the beginning: after a change, later rounds would measure something else.
 fn check_same_machine(begun: &Document, clock: &ClockFacts) -> Result<(), RunError> {
     let Some(first) = machine_differences(begun, clock).into_iter().next() else { return Ok(()) };
     let [was, is] = [0, 1].map(|at| first.values[at].clone());
     Err(RunError::MachineChanged { id: begun.run.id.clone(), key: first.key, was, is })
 }
 
-/// The facts in which the machine of a run differs from this one at present, timed by this clock.
+/// The facts in which the machine of a run differs from this one now, timed by `clock`.
 pub fn machine_differences(begun: &Document, clock: &ClockFacts) -> Vec<Difference> {
     let facts = platform::machine::describe();
     let mut now = begun.clone();
@@ -233,8 +233,7 @@ pub fn machine_differences(begun: &Document, clock: &ClockFacts) -> Vec<Differen
     changed_since(begun, &now, &facts)
 }
 
-/// Adds the results that follow from several points and, of a complete run, what it says of the next one; determines how the run
-/// ended.
+/// Adds derived results and, to a complete run, the prediction of the next run; determines how the run ended.
 pub(crate) fn conclude(store: &mut Store, id: String, complete: bool) -> Result<Ended, RunError> {
     let mut document = store.document(&id)?;
     let derived = catalog::derived(&document.results, document.run.seed);
@@ -250,8 +249,8 @@ pub(crate) fn conclude(store: &mut Store, id: String, complete: bool) -> Result<
     Ok(Ended { id, ending })
 }
 
-/// Unsupported points are results; failed, timed out and implausible ones are not. A run with only unsupported points
-/// has measured nothing.
+/// Determines how a run ended: unsupported points are results; failed, timed out and implausible ones are not. A run with
+/// unsupported points only has measured nothing.
 fn ending_of(results: &[CaseResult]) -> Ending {
     let answered = |outcome| matches!(outcome, Outcome::Measured | Outcome::Unsupported);
     let any_measured = results.iter().any(|result| result.outcome == Outcome::Measured);

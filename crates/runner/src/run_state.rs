@@ -1,4 +1,4 @@
-//! One run in progress: what its rounds have shown so far, which points need more, and its results.
+//! A run in progress: the evidence of its rounds, the points that need more, and its results.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use crate::plan::{Plan, Point};
 use crate::schedule::{Purpose, RunTime};
 use crate::stored_round::{Began, KIND_KEPT, measuring_ms};
 
-/// Quiet samples of a round.
+/// Number of quiet samples that end a round.
 const QUIET_SAMPLES: usize = 60;
-/// The maximum time for which a round takes samples, and the time for which a worker group contends.
+/// Maximum time of sampling in a round, and time for which a worker group contends, in ms.
 const ROUND_MS: u64 = 15;
-/// The reason why a point has no figure that had no round.
+/// The reason of a point without rounds.
 const NO_TIME: &str = "the time allowed was up before its first round";
 
 /// A run in progress.
@@ -41,11 +41,11 @@ pub(crate) struct RunState<'a> {
     area_time: BTreeMap<String, Duration>,
     /// Key of the sentinel's quiet levels in the store; `None` if unknown.
     level_key: Option<String>,
-    /// Reasons to doubt all its figures.
+    /// Reasons to doubt all figures of the run.
     doubts: Vec<Doubt>,
-    /// The number of boots that have all their rounds.
+    /// Number of starts of the system that have all their rounds.
     pub(crate) boots_done: usize,
-    /// Whether its workers can be traced, as far as is known.
+    /// Whether the workers can be traced, as far as is known.
     can_trace: bool,
 }
 
@@ -80,7 +80,7 @@ impl<'a> RunState<'a> {
         key: Option<String>,
         store: &Store,
     ) -> Result<(), StoreError> {
-        /// Older runs are ignored: a virtual machine may move to another host.
+        /// Maximum number of earlier runs: a virtual machine may have moved to another host.
         const RUNS: u32 = 20;
         if let Some(key) = &key {
             let earlier = store.quiet_levels(key, RUNS)?;
@@ -90,14 +90,14 @@ impl<'a> RunState<'a> {
         Ok(())
     }
 
-    /// Uses, and stores again, the counts of earlier runs of this build on this machine in its present state: what an operation makes
-    /// the kernel do has not changed since.
+    /// Uses the counts of earlier runs of this build on this machine in the same state, and stores them again: an
+    /// operation's counts have not changed since.
     pub(crate) fn keep_counts(
         &mut self,
         machine: &Description,
         store: &mut Store,
     ) -> Result<(), StoreError> {
-        /// More runs are not looked through: they may be of other points.
+        /// Maximum number of runs that are searched: older ones may have other points.
         const RUNS: u32 = 20;
         let facts = platform::machine::describe();
         for (id, earlier) in store.latest_machines(RUNS)? {
@@ -129,7 +129,7 @@ impl<'a> RunState<'a> {
         self.doubts.push(why);
     }
 
-    /// Adds the rounds that an earlier part of this run has stored; returns the time that they took.
+    /// Adds the stored rounds of an earlier part of this run; returns the time that they took.
     pub(crate) fn replay(&mut self, rows: &[RoundRow]) -> Duration {
         let (kept, rows): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.kind == KIND_KEPT);
         for row in kept {
@@ -184,7 +184,7 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// The output of a round with the boot that it is of, if several are measured.
+    /// Adds to a round's output the number of the system's start, if several starts are measured.
     pub(crate) fn with_boot(&self, text: String) -> String {
         match self.place.boot().filter(|_| self.plan.has_boots()) {
             Some(boot) => {
@@ -208,7 +208,7 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// The results so far, with those that follow from several points.
+    /// The results so far, with derived results.
     pub(crate) fn results(&self) -> Vec<CaseResult> {
         let mut results = self.results_by(&self.core());
         let derived = catalog::derived(&results, self.plan.seed);
@@ -227,12 +227,12 @@ impl<'a> RunState<'a> {
         results.map(|result| self.doubted(result)).collect()
     }
 
-    /// The areas of its points, each once for each point.
+    /// The areas of the points, one for each point.
     pub(crate) fn areas(&self) -> impl Iterator<Item = &str> {
         self.evidence.iter().map(|evidence| evidence.point.area())
     }
 
-    /// With the doubts about all figures of this run.
+    /// Adds the doubts about all figures of this run.
     fn doubted(&self, mut result: CaseResult) -> CaseResult {
         if result.outcome == Outcome::Measured {
             result.doubts.extend(self.doubts.iter().cloned());
@@ -247,22 +247,22 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// Ends the points without a round, for which there was no time; returns their number.
+    /// Ends the points without rounds, for which there was no time; returns their number.
     pub(crate) fn end_unmeasured(&mut self) -> usize {
         let unmeasured = |e: &&mut Evidence| e.rounds() == 0 && !e.is_over();
         let ended = self.evidence.iter_mut().filter(unmeasured);
         ended.map(|evidence| evidence.give_up(Outcome::TimedOut, NO_TIME)).count()
     }
 
-    /// Determines which points are precise enough, of those that have more rounds since; or `again` of all, since later rounds may
-    /// have shown that theirs were disturbed.
+    /// Determines which points with new rounds are precise enough; with `again`, of all points, since later rounds may have
+    /// shown that earlier ones were disturbed.
     pub(crate) fn update_precision(&mut self, again: bool) {
         for evidence in &mut self.evidence {
             evidence.update_precision(self.plan, &self.levels, again);
         }
     }
 
-    /// The way in which the next round counts what operations do in their own system.
+    /// The mode of the next round that counts in the operations' own system.
     pub(crate) fn counting_mode(&self) -> Mode {
         match self.place.counting() {
             Counting { tracepoint: Some(id), .. } => Mode::Count(id),
@@ -271,12 +271,12 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// Its workers cannot be traced.
+    /// Records that the workers cannot be traced.
     pub(crate) fn give_up_tracing(&mut self) {
         self.can_trace = false;
     }
 
-    /// Adds the time of a round without that for which it waited for a quiet moment.
+    /// Adds the time of a round, which excludes the wait for a quiet moment.
     pub(crate) fn add_time(&mut self, which: usize, purpose: Purpose, time: Duration) {
         let area = self.evidence[which].point.area().to_owned();
         *self.area_time.entry(area).or_default() += time;
@@ -307,7 +307,7 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// The share of its points' rounds that is done, as far as their number is planned.
+    /// The share of the points' planned rounds that is done.
     pub(crate) fn share_done(&self) -> f64 {
         let done: f64 = self.evidence.iter().map(|e| e.share_done(self.plan)).sum();
         done / self.evidence.len().max(1) as f64
@@ -324,8 +324,8 @@ impl<'a> RunState<'a> {
     }
 }
 
-/// Time limit of a round, in ms: for samples, that of a command, or several times the expected duration of a trial, for
-/// busy machines.
+/// Time limit of a round, in ms: the limit of samples or of a command, or several times the expected duration of a trial,
+/// for busy machines.
 fn limit_ms(point: &Point, plan: &Plan) -> u64 {
     if let Some(UserCode::Command(command)) = plan.user_code(point) {
         return command.limit_ms;

@@ -1,6 +1,6 @@
-//! The schedule of a run: what is measured next, as a function of what has been measured and of the time. It reads no clock, starts
-//! nothing, and orders rounds by the run's seed alone. `benches/replay` drives it with a virtual clock, and shows what each rule
-//! brings.
+//! The schedule of a run decides what is measured next, as a function of past measurements and the time. It reads no clock,
+//! starts nothing, and orders rounds by the run's seed alone. `benches/replay` drives it with a virtual clock, and shows
+//! the effect of each rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,45 +11,45 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-/// The least time between the beginnings of two planned rounds of one point. The state of a machine rarely changes within a fifth
-/// of a second: rounds in one state would agree more closely than the figure deserves.
+/// Minimum time between the beginnings of two planned rounds of a point. The state of a machine rarely changes within a
+/// fifth of a second, and rounds in one state agree too closely.
 const APART: Duration = Duration::from_millis(200);
-/// How long one round may wait for a quiet moment: a neighbour on the core mostly pauses within this time.
+/// Maximum wait of a round for a quiet moment: a neighbour on the core mostly pauses within this time.
 const WAIT_AT_MOST: Duration = Duration::from_millis(250);
-/// The share of a run's time that rounds may wait in all. Waiting for more costs more rounds than it makes quiet ones.
+/// Maximum share of a run's time that rounds wait. More waiting would cost more rounds than it makes quiet.
 const WAITING_SHARE: f64 = 0.05;
-/// How long rounds of points that have none come before everything else: a person who looks on sees the first figures at once.
+/// Time at the beginning in which points without rounds come before everything else, so that users see figures at once.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
-/// Observations from which an interval is what it claims to be. The median of six is between the least and the greatest with a
-/// probability of 97 %.
+/// Minimum number of observations for a valid interval: the median is between the extremes of six with a probability of 97
+/// %.
 pub(crate) const OBSERVATIONS: usize = 6;
-/// Quiet trials that are enough if they agree. With fewer, those that agree by chance would end a point too early (coverage of the
-/// interval 92 instead of 93 to 96 % in a simulation).
+/// Number of quiet trials that are enough if they agree. With fewer, chance agreement would end a point too early (coverage
+/// of the interval 92 instead of 93 to 96 % in a simulation).
 const QUIET_TRIALS: usize = 5;
-/// The share of the wanted half-width at which a point is done. Samples are classified again at the end of the run, when an
-/// interval that was just narrow enough could be too wide.
+/// Share of the wanted half-width at which a point is done: samples are classified again at the end of the run, which can
+/// widen an interval that was just narrow enough.
 const DONE_BELOW: f64 = 0.8;
 
-/// A moment of a run: the time spent on measuring since it began, without pauses before it was resumed and without starts of
+/// A moment of a run: the time spent on measuring since its beginning, without pauses before it was resumed and starts of
 /// systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct RunTime(pub Duration);
 
-/// The moments until which rounds of each purpose may begin. None begins later; counts have as much more time as the first figures
-/// took of it.
+/// The moments until which rounds of each purpose may begin. Counts get additional time for the time that first figures
+/// took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowed {
-    /// Counts of what operations do in their own system, before anything is timed.
+    /// Limit for counts in the operations' own system, before anything is timed.
     pub counts: RunTime,
-    /// Counts of what they make the host do, likewise.
+    /// Limit for counts on the host, before anything is timed.
     pub host_counts: RunTime,
-    /// Planned rounds, and counts for which there was no time before: later than `more` where a system may be slow.
+    /// Limit for planned rounds, and for counts that had no time before: later than `more` where a system may be slow.
     pub planned: RunTime,
-    /// Rounds beyond the planned ones, of points that are not precise.
+    /// Limit for rounds beyond the planned ones, of points that are not precise.
     pub more: RunTime,
 }
 
-/// The time that the rounds of a point have taken, with starting and ending their processes.
+/// The time of a point's rounds, including start and end of their processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Cost(pub Duration);
 
@@ -57,80 +57,80 @@ pub struct Cost(pub Duration);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Waited(pub Duration);
 
-/// What the schedule knows of a run, or of several runs on systems in turn.
+/// The schedule's input: the state of a run, or of several runs on systems in turn.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// Decides the order of rounds.
+    /// Seed of the order of rounds.
     pub seed: u64,
     /// The time limits.
     pub allowed: Allowed,
     /// The points of all systems.
     pub points: Vec<PointState>,
-    /// How many starts of its system each system's rounds have had so far, less one; by the number of the system.
+    /// Number of starts of each system so far, minus one; by the number of the system.
     pub boots_done: Vec<usize>,
-    /// The number of all rounds made.
+    /// Number of all rounds made.
     pub rounds: u64,
 }
 
-/// What the schedule knows of one point on one system.
+/// The state of a point on one system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointState {
-    /// The number of its system.
+    /// Number of the system.
     pub system: usize,
-    /// Points of one group are measured next to each other: they will be compared.
+    /// Number of the group, whose points are measured next to each other because they will be compared.
     pub group: usize,
-    /// The number of its area, whose points are measured soon after each other: they may be compared.
+    /// Number of the area, whose points are measured soon after each other because they may be compared.
     pub area: usize,
-    /// Whether it is part of a question, which decides how many rounds it gets.
+    /// Whether the point is part of a question, which decides how many rounds it gets.
     pub is_asked: bool,
-    /// Whether a summary shows it: where time is short, it comes before others.
+    /// Whether a summary shows the point, which then comes before others where time is short.
     pub is_in_summary: bool,
-    /// Rounds that it gets.
+    /// Number of planned rounds.
     pub planned: usize,
-    /// The part of them that comes from one start of its system: all, unless several starts are measured.
+    /// Number of planned rounds after one start of the system: all, unless several starts are measured.
     pub planned_per_boot: usize,
-    /// The maximum number of rounds.
+    /// Maximum number of rounds.
     pub at_most: usize,
-    /// Rounds that gave a figure.
+    /// Number of rounds that gave a figure.
     pub made: usize,
-    /// When the latest round began.
+    /// Beginning of the latest round.
     pub began: Option<RunTime>,
-    /// The time that its rounds took.
+    /// Time of the rounds.
     pub cost: Cost,
-    /// Whether no more rounds can be made: it is unsupported or has failed.
+    /// Whether no more rounds can be made: the point is unsupported or has failed.
     pub is_over: bool,
-    /// Whether its figure is precise enough; of one that is part of a question, whether that is answered.
+    /// Whether the figure is precise enough; for a point of a question, whether the question is answered.
     pub is_precise: bool,
-    /// Whether what its operations do is still to be counted.
+    /// Whether the operations' own counts are missing.
     pub needs_counts: bool,
-    /// The pairs of rounds that have counted what its operations make the host do, if another pair is needed.
+    /// Number of pairs of rounds that have counted on the host, if another pair is needed.
     pub host_pairs: Option<usize>,
 }
 
-/// What a round is for.
+/// The purpose of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Samples.
     Times,
-    /// Counts of what an operation does in its own system.
+    /// Counts of an operation in its own system.
     Counts,
-    /// Counts of what it makes the host do: a pair of rounds.
+    /// Counts of an operation on the host: a pair of rounds.
     HostCounts,
 }
 
-/// Rounds to be made one directly after the other: one for each of these points.
+/// Points whose rounds are made one directly after the other, one round each.
 pub type Group = Vec<usize>;
 
-/// What is next.
+/// The next step of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// Make the rounds of these groups, in this order, as long as it is not later than `until` when a group begins.
+    /// Make the rounds of these groups, in this order, beginning no group after `until`.
     Rounds {
-        /// What they are for.
+        /// The purpose of the rounds.
         purpose: Purpose,
         /// The groups.
         groups: Vec<Group>,
-        /// The end of the time allowed for them.
+        /// The last moment at which a group may begin.
         until: RunTime,
     },
     /// Measure nothing before this moment.
@@ -141,12 +141,12 @@ pub enum Next {
     Done,
 }
 
-/// What is next.
+/// The next step of a run in `state` at `now`.
 pub fn schedule(state: &State, now: RunTime) -> Next {
     let rounds = |purpose, groups, until| Next::Rounds { purpose, groups, until };
     let allowed = state.allowed;
 
-    // 1. The first figures come at once; not where starts of a system are what is observed, which counting may start anew.
+    // 1. The first figures come at once, except with several starts of a system: counting may restart it.
     let first_look = RunTime(FIRST_LOOK.min(allowed.counts.0 / 2));
     if now < first_look {
         let without =
@@ -156,14 +156,14 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
         }
     }
     let after_look = |until: RunTime| RunTime((until.0 + first_look.0).min(allowed.planned.0));
-    // 2. Counts come before the other rounds, since they verify that the operations took place; within limits, so that there is
-    // time to measure.
+    // 2. Counts precede the other rounds, since they verify that the operations took place. Their time is limited, so that
+    //    time is left to measure.
     let counts = state.alone(|point| point.needs_counts);
     let until = after_look(allowed.counts);
     if now < until && !counts.is_empty() {
         return rounds(Purpose::Counts, counts, until);
     }
-    // 3. Each point is counted on the host in one pair of rounds before one gets its next pair.
+    // 3. Each point is counted on the host in one pair of rounds before any point gets its next pair.
     let host_counts = state.fewest_host_pairs();
     let until = after_look(allowed.host_counts);
     if now < until && !host_counts.is_empty() {
@@ -182,15 +182,15 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
         if let Some(moment) = early.iter().map(|group| state.ready_at(group)).min() {
             return Next::WaitUntil(moment);
         }
-        // 5. Where rounds come from several starts of a system, the next start is due when all points have their part.
+        // 5. With several starts of a system, the next start is due when all points have their part of the rounds.
         let systems = state.systems_to_restart();
         if !systems.is_empty() {
             return Next::Restart(systems);
         }
     }
 
-    // 6. Points of open questions get more rounds, and when all are answered, those that are not precise; those first on which least
-    // time was spent: a trial of a second costs as much as thirty rounds of another point, which needs them as badly.
+    // 6. Points of open questions get more rounds; when all questions are answered, imprecise points do. Points on which
+    //    least time was spent come first: a trial of a second costs as much as thirty rounds of another point.
     let asked = state.grouped_only(|point| point.is_asked && point.wants_more());
     let more = if asked.is_empty() { state.grouped(PointState::wants_more) } else { asked };
     let more = state.cheapest(more);
@@ -198,7 +198,7 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
         return rounds(Purpose::Times, more, allowed.more);
     }
 
-    // 7. Counts for which there was no time before.
+    // 7. Counts that had no time before.
     if now < allowed.planned {
         for (purpose, groups) in [(Purpose::Counts, counts), (Purpose::HostCounts, host_counts)] {
             if !groups.is_empty() {
@@ -209,33 +209,33 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
     Next::Done
 }
 
-/// How long the next round may wait for a quiet moment.
+/// The time that the next round may wait for a quiet moment.
 pub fn may_wait(waited: Waited, now: RunTime) -> Duration {
     let all = now.0.mul_f64(WAITING_SHARE).saturating_sub(waited.0);
     WAIT_AT_MOST.min(all)
 }
 
-/// How precise a point is to be.
+/// The precision that a point needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wanted {
     /// Half-width of the interval, as a share.
     pub precision: f64,
-    /// Whether of each two rounds the faster one counts; see [`faster_of_pairs`].
+    /// Whether the faster of each two rounds counts; see [`faster_of_pairs`].
     pub in_pairs: bool,
-    /// Whether rounds are trials, of which this many are planned.
+    /// Number of planned trials, if rounds are trials.
     pub trials: Option<usize>,
-    /// Whether it is compared with other points of its group: a difference is less certain than either figure.
+    /// Whether the point is compared with others of its group: a difference is less certain than either figure.
     pub is_compared: bool,
 }
 
-/// Whether a point with these quiet rounds is precise enough.
+/// Whether a point with the quiet rounds `quiet` is precise enough.
 pub fn is_precise(quiet: Vec<RoundValue>, wanted: Wanted, seed: u64) -> bool {
     let observed = if wanted.in_pairs { faster_of_pairs(quiet) } else { quiet };
     let enough = wanted.trials.map_or(OBSERVATIONS, |planned| planned.min(QUIET_TRIALS));
     if observed.len() < enough {
         return false;
     }
-    // So few trials as the user wants have no interval that could be narrow.
+    // Fewer trials, if the user wants no more, have no interval that could be narrow.
     if enough < ROUNDS_FOR_INTERVAL {
         return true;
     }
@@ -248,17 +248,17 @@ pub fn is_precise(quiet: Vec<RoundValue>, wanted: Wanted, seed: u64) -> bool {
 }
 
 impl PointState {
-    /// Whether it lacks rounds that are planned for so many starts of its system.
+    /// Whether rounds are missing of those planned for this number of starts of the system.
     fn lacks_planned(&self, boots: usize) -> bool {
         !self.is_over && self.made < self.planned.min(self.planned_per_boot * boots)
     }
 
-    /// The rounds that it lacks of those that a figure needs.
+    /// Number of missing rounds of those that a figure needs.
     fn lacks_needed(&self) -> usize {
         self.planned.min(OBSERVATIONS).saturating_sub(self.made)
     }
 
-    /// The time of one of its rounds, if there are any.
+    /// Mean time of a round, if there are any.
     fn round_takes(&self) -> Option<Duration> {
         self.cost.0.checked_div(u32::try_from(self.made).unwrap_or(u32::MAX))
     }
@@ -269,7 +269,7 @@ impl PointState {
 }
 
 impl State {
-    /// All groups with a point that is `wanted`, whole: without points that can have no rounds.
+    /// All groups with a `wanted` point, complete except for points that can have no more rounds.
     fn grouped(&self, wanted: impl Fn(&PointState) -> bool) -> Vec<Group> {
         let mut groups: BTreeMap<usize, (Group, bool)> = BTreeMap::new();
         for (at, point) in self.points.iter().enumerate().filter(|(_, point)| !point.is_over) {
@@ -281,14 +281,14 @@ impl State {
         self.shuffled(groups.map(|(group, _)| group).collect())
     }
 
-    /// All groups with a point that is `wanted`, without the others.
+    /// All groups with a `wanted` point, reduced to their wanted points.
     fn grouped_only(&self, wanted: impl Fn(&PointState) -> bool) -> Vec<Group> {
         let mut groups = self.grouped(&wanted);
         groups.iter_mut().for_each(|group| group.retain(|&at| wanted(&self.points[at])));
         groups
     }
 
-    /// Each point that is `wanted` by itself, in the order of the points: what is counted is compared with nothing.
+    /// A group for each `wanted` point, in the order of the points: counts are not compared with other points'.
     fn alone(&self, wanted: impl Fn(&PointState) -> bool) -> Vec<Group> {
         let points = self.points.iter().enumerate();
         points
@@ -297,15 +297,15 @@ impl State {
             .collect()
     }
 
-    /// The points that need another pair of counts on the host, and have the fewest.
+    /// The points that need another pair of counts on the host and have the fewest pairs.
     fn fewest_host_pairs(&self) -> Vec<Group> {
         let wanting = self.points.iter().filter(|point| !point.is_over);
         let fewest = wanting.filter_map(|point| point.host_pairs).min();
         self.alone(|point| point.host_pairs.is_some() && point.host_pairs == fewest)
     }
 
-    /// The groups that have the smallest part of their planned rounds, of those that can get the rounds that a figure needs in the
-    /// time left. Where one has more planned rounds than another, it is in more passes.
+    /// The groups with the smallest part of their planned rounds, among those that can get the rounds that a figure needs
+    /// in the time left. A group with more planned rounds is in more passes.
     fn planned_pass(&self, left: Duration) -> Vec<Group> {
         let boots =
             |point: &PointState| self.boots_done.get(point.system).map_or(1, |done| done + 1);
@@ -321,8 +321,9 @@ impl State {
         groups
     }
 
-    /// Those of these groups that get all the rounds that a figure needs if those of the summary come first, then those that need
-    /// least time for them; all, if there is time for all or for none. A point without rounds is taken for an ordinary one.
+    /// The groups that can get the rounds that a figure needs in the time `left`: those of the summary first, then those
+    /// that need least time. All groups if there is time for all or for none. Points without rounds are taken to need the
+    /// mean time per round.
     fn affordable(&self, mut groups: Vec<Group>, left: Duration) -> Vec<Group> {
         let rounds: usize = self.points.iter().map(|point| point.made).sum();
         let took: Duration = self.points.iter().map(|point| point.cost.0).sum();
@@ -334,7 +335,7 @@ impl State {
             each * u32::try_from(rounds).unwrap_or(u32::MAX)
         };
         let is_last = |group: &Group| !group.iter().any(|&at| self.points[at].is_in_summary);
-        // Those of equal need in the same order each time: a group that was begun is to be completed.
+        // The order among equal needs is fixed, so that a group that was begun is completed.
         let order = |group: &Group| (is_last(group), need(group), self.points[group[0]].group);
         let mut needs: Vec<(bool, Duration, usize)> = groups.iter().map(order).collect();
         needs.retain(|(_, need, _)| !need.is_zero());
@@ -346,7 +347,7 @@ impl State {
             fits
         });
         let fit: BTreeSet<usize> = fit.map(|(.., group)| *group).collect();
-        // Rounds of few points would wait for each other.
+        // With only a few points, rounds would wait for their minimum distance.
         let fit_apart = APART * OBSERVATIONS as u32 <= left;
         if fit_apart && !fit.is_empty() && fit.len() < needs.len() {
             groups.retain(|group| fit.contains(&self.points[group[0]].group));
@@ -354,13 +355,13 @@ impl State {
         groups
     }
 
-    /// When the next planned round of each point of a group may begin.
+    /// The moment at which the next planned round of each point of a group may begin.
     fn ready_at(&self, group: &Group) -> RunTime {
         let began = group.iter().filter_map(|&at| self.points[at].began).max();
         began.map_or(RunTime::default(), |began| RunTime(began.0 + APART))
     }
 
-    /// The systems with points that lack rounds of a later start.
+    /// The systems with points that lack rounds after a later start.
     fn systems_to_restart(&self) -> Vec<usize> {
         let lacking = |point: &&PointState| point.lacks_planned(usize::MAX / point.planned.max(1));
         let systems: BTreeSet<usize> =
@@ -368,7 +369,7 @@ impl State {
         systems.into_iter().collect()
     }
 
-    /// The quarter of these groups on which least time was spent.
+    /// The quarter of the groups on which least time was spent.
     fn cheapest(&self, mut groups: Vec<Group>) -> Vec<Group> {
         let cost = |group: &Group| group.iter().map(|&at| self.points[at].cost).max();
         let mut costs: Vec<Option<Cost>> = groups.iter().map(cost).collect();

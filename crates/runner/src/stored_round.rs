@@ -1,4 +1,4 @@
-//! Rounds as recorded in the store.
+//! Rounds as stored.
 
 use measure::record::{Line, parse_lines};
 use measure::round::Mode;
@@ -6,23 +6,23 @@ use results::RoundRow;
 
 use crate::schedule::{Purpose, RunTime};
 
-/// Rounds that began further apart had a pause between them: no round takes this long, not even one that hangs and is
-/// killed.
+/// Distance of rounds' beginnings in ms that means a pause between them: no round takes as long, not even one that hangs
+/// and is killed.
 const PAUSE_MS: i64 = 15_000;
-/// What a round before a pause is taken to have taken.
+/// Assumed duration of a round before a pause, in ms.
 const BEFORE_PAUSE_MS: u64 = 150;
 
-/// When a round began.
+/// The beginning of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Began {
-    /// By the time of the run.
+    /// The time of the run.
     pub at: RunTime,
-    /// In ms since 1970, by the wall clock.
+    /// The wall clock, in ms since 1970.
     pub unix_ms: i64,
 }
 
-/// When each round began, in ms of measuring time, from its start by the wall clock. Pauses before a run was resumed do
-/// not count. The wall clock may have been set, also back.
+/// The beginning of each round in ms of measuring time, from its start by the wall clock, which may have been set, also
+/// back. Pauses before a run was resumed do not count.
 pub(crate) fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterator<Item = u64> {
     let (mut at_ms, mut before) = (0, None);
     started_ms.map(move |started| {
@@ -43,7 +43,7 @@ pub(crate) const KIND_KEPT: &str = "kept";
 pub(crate) const KIND_ROUND: &str = "round";
 
 impl Purpose {
-    /// Of a round in this mode.
+    /// The purpose of a round in this mode.
     pub(crate) fn of(mode: Mode) -> Self {
         match mode {
             Mode::Sample => Self::Times,
@@ -52,7 +52,7 @@ impl Purpose {
         }
     }
 
-    /// Of a stored round.
+    /// The purpose of a stored round.
     pub(crate) fn of_row(row: &RoundRow) -> Self {
         let on_host = |line: &Line| matches!(line, Line::Host(_) | Line::Repeated(_));
         match row.kind.as_str() {
@@ -62,7 +62,7 @@ impl Purpose {
         }
     }
 
-    /// The stored kind. The lines of a round distinguish the two that have one kind.
+    /// The stored kind. The lines of a round distinguish the two purposes of the same kind.
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::Times => KIND_ROUND,
@@ -107,9 +107,9 @@ mod tests {
             (vec![], vec![]),
             (vec![1_000], vec![0]),
             (vec![1_000, 1_100, 14_000], vec![0, 100, 13_000]),
-            // Taken up again an hour later, and the day after that.
+            // The run was resumed an hour later, and the day after that.
             (vec![0, 20, hour, hour + 50, 25 * hour], vec![0, 20, 170, 220, 370]),
-            // The clock was set back, and from 1970 to now.
+            // The clock was set back, and in the next case from 1970 to now.
             (vec![5_000, 5_100, 200, 300], vec![0, 100, 250, 350]),
             (vec![3, 4, 1_800_000_000_000], vec![0, 1, 151]),
             (vec![i64::MIN, i64::MAX], vec![0, 150]),

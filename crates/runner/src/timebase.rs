@@ -1,4 +1,4 @@
-//! The clock of a run, and how its core's cycles are counted.
+//! The clock of a run, and the counting of its core's cycles.
 
 use measure::cycles::Timebase;
 use measure::survey::{ClockFacts, survey};
@@ -11,17 +11,18 @@ pub fn best_clock() -> Option<ClockFacts> {
     survey().into_iter().next()
 }
 
-/// The clock of this name, if this system still has it. Which clock is cheapest may differ from survey to survey.
+/// The clock named `name`, if this system still has it: the cheapest clock may differ from survey to survey.
 pub(crate) fn clock_named(name: &str) -> Option<ClockFacts> {
     survey().into_iter().find(|clock| clock.name == name)
 }
 
-/// Finds out how cycles are counted on `cpu`; a multiplication takes `known` cycles, if that is known.
+/// Determines how cycles are counted on `cpu`; `known` are the cycles of a multiplication, if known.
 pub fn timebase_on(cpu: Option<usize>, clock: &ClockFacts, known: Option<u32>) -> Timebase {
     Timebase::on(cpu, clock.clone(), platform::cpu::emulator().as_deref(), known)
 }
 
-/// As [`timebase_on`], with the cycles of a multiplication that the store has for this kind of CPU. New ones are stored.
+/// Determines how cycles are counted like [`timebase_on`], with the stored cycles of a multiplication for this kind of CPU.
+/// Stores new ones.
 pub(crate) fn stored_timebase(
     store: &mut Store,
     cpu: Option<usize>,

@@ -1,4 +1,4 @@
-//! The points of the user's own functions and commands.
+//! Makes points of the user's own functions and commands.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use measure::user_code::{CommandLine, LibraryFile, UserCode};
 use crate::launch::output_of;
 use crate::plan::{PlanError, Point};
 
-/// How long a library may take to be loaded and to give its name.
+/// Time limit for loading a library and asking it for its name.
 const NAMING_LIMIT: Duration = Duration::from_secs(5);
 
-/// A point for the function in each of these libraries, which may use `memory` bytes. The name of each is asked of the library
-/// in a worker; one that does not give it is named by its file, and its rounds will show why.
+/// A point for the function in each of these libraries, which may use `memory` bytes. A worker asks each library for the
+/// function's name. A function without a name is called like its file; its rounds will show the reason.
 ///
 /// # Errors
-/// If a file cannot be read, or two functions have one name.
+/// If a file cannot be read, or two functions have the same name.
 pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserCode)>, PlanError> {
     let mut paths_by_name: BTreeMap<String, String> = BTreeMap::new();
     let mut points = Vec::new();
@@ -48,7 +48,7 @@ fn library_at(path: &Path, memory: u64) -> Result<LibraryFile, PlanError> {
     Ok(LibraryFile { path, checksum, memory })
 }
 
-/// What the library calls its function; `None` if it cannot be loaded, crashes or hangs.
+/// The name that a library gives its function; `None` if the library cannot be loaded, crashes or hangs.
 fn name_of(library: &LibraryFile) -> Option<String> {
     let order = NameOrder { library: library.clone(), parent: std::process::id() };
     let never = AtomicBool::new(false);
@@ -56,7 +56,7 @@ fn name_of(library: &LibraryFile) -> Option<String> {
     output.lines().next().map(str::to_owned)
 }
 
-/// A point for each of these commands, with the parameters that tell them apart.
+/// A point for each of these commands, with the parameters that distinguish them.
 pub fn commands(commands: Vec<(Params, CommandLine)>) -> Vec<(Point, UserCode)> {
     let point = |params| Point { case: time::CASE_NAME.to_owned(), params };
     let points =

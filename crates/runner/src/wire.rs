@@ -1,4 +1,4 @@
-//! What a coordinator and an agent send each other: orders as lines of JSON, and messages in frames.
+//! The protocol of coordinator and agent: orders as lines of JSON, and messages in frames.
 
 pub(crate) mod frame;
 pub(crate) mod message;

@@ -1,5 +1,5 @@
-//! The worker process, which executes one order: a round, a server, a sink, or one connection of a server. For a
-//! round it needs only the system calls of the case, a clock, write and exit.
+//! The worker process, which executes one order: a round, a server, a sink, or one connection of a server. A round needs
+//! only the system calls of the case, a clock, write and exit.
 
 use std::io::{BufWriter, Write};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use measure::{CaseError, Round, RoundOrder};
 use platform::limits::raise_descriptors;
 use servers::{Architecture, ServerOptions};
 
-/// Why an order is not executed.
+/// The reason why an order is not executed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The order cannot be understood.
@@ -26,7 +26,7 @@ pub enum WorkerError {
 /// Executes `order`, which is JSON. Output goes to standard output.
 ///
 /// # Errors
-/// If the order cannot be understood, or a server, sink or connection fails. A round that fails is no error.
+/// If the order cannot be understood, or a server, sink or connection fails. A failed round is no error.
 pub fn work(order: &str) -> Result<(), WorkerError> {
     match serde_json::from_str(order)? {
         WorkerOrder::Stdio(order) => serve_stdio(&order)?,
@@ -39,11 +39,11 @@ pub fn work(order: &str) -> Result<(), WorkerError> {
     Ok(())
 }
 
-/// Makes a round, which prints its records and how it ended.
+/// Makes a round, and prints its records and its end.
 fn make_round(order: &RoundOrder) {
     platform::process::end_with_parent(order.parent);
     match &order.user {
-        // Not locked for the other orders: a thread of the server prints its reports.
+        // Standard output is locked for rounds only: a server's thread prints its reports.
         None => print_round(order, &mut std::io::stdout().lock(), Ok(())),
         Some(UserCode::Command(_)) => {
             platform::process::end_children_with_me();
@@ -57,7 +57,7 @@ fn make_round(order: &RoundOrder) {
     }
 }
 
-/// Makes a round in this process, which goes on afterwards.
+/// Makes a round in this process, which continues afterwards.
 pub(crate) fn write_round(order: &RoundOrder, out: &mut dyn Write) {
     let contained = match order.user {
         None => Ok(()),
@@ -69,7 +69,7 @@ pub(crate) fn write_round(order: &RoundOrder, out: &mut dyn Write) {
     print_round(order, out, contained);
 }
 
-/// Makes a round if what it needs is `ready`.
+/// Makes a round if `ready` is no error, else reports the error.
 fn print_round(order: &RoundOrder, out: &mut dyn Write, ready: Result<(), CaseError>) {
     let mut round = Round::new(order, out);
     let result = ready.and_then(|()| match catalog::find(&order.case) {
@@ -82,8 +82,8 @@ fn print_round(order: &RoundOrder, out: &mut dyn Write, ready: Result<(), CaseEr
     round.end(result);
 }
 
-/// Limits what code of the user can do to this worker: its memory, and what it prints among the worker's records. Returns
-/// where these go, and whether that succeeded.
+/// Limits the memory of the user's code, and keeps its output out of the worker's records. Returns the output for records,
+/// and whether this succeeded.
 fn contain(memory: u64) -> (Box<dyn Write>, Result<(), CaseError>) {
     let limited = platform::memory_limit::limit_growth(memory);
     match platform::process::divert_standard_output() {
@@ -143,7 +143,7 @@ fn sink(order: &SinkOrder) -> Result<(), CaseError> {
         .map_err(|e| CaseError::from_io("the sink failed", &e))
 }
 
-/// Keeps this process to these CPUs, if there are any.
+/// Restricts this process to these CPUs, if there are any.
 fn keep_to(cpus: &[usize]) -> Result<(), CaseError> {
     if cpus.is_empty() { Ok(()) } else { platform::cpu::keep_process_to(cpus) }
 }

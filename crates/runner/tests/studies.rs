@@ -1,4 +1,4 @@
-//! The included studies: what they measure exists, and takes no longer than a user waits.
+//! Tests that the points of the included studies exist, and take no longer than a user waits.
 
 use analysis::claim::{Content, Scope, Side};
 use analysis::study::{NAMES, Size, Study, included};
@@ -10,7 +10,7 @@ fn install_areas() {
     cases::install();
 }
 
-/// A default run of a study, in ms.
+/// Maximum time of a default run of a study, in ms.
 const DEFAULT_MS_AT_MOST: u64 = 4 * 60 * 1000;
 
 fn planned(name: &str, size: Size) -> (Study, Plan) {
@@ -39,7 +39,7 @@ fn tables_and_claims_select_points_that_are_measured() {
     }
 }
 
-/// A cell of a table is one figure, and so is a side of a claim that is not about several.
+/// A cell of a table selects one point, and so does a side of a claim about single points.
 #[test]
 fn cells_select_one_point() {
     for name in NAMES {
@@ -79,7 +79,7 @@ fn a_default_run_of_each_study_takes_at_most_four_minutes_on_two_cpus() {
     }
 }
 
-/// Trials of fewer rounds than a verdict needs would leave every claim about them undecided.
+/// A claim about points with fewer trials than a verdict needs would always be undecided.
 #[test]
 fn each_point_gets_enough_rounds_for_a_verdict() {
     for name in NAMES {

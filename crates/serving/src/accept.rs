@@ -1,5 +1,4 @@
-//! Rules of accepting: what a shortage is, which errors concern one connection only, and how long the accept queue is
-//! drained at the stop.
+//! Rules of accepting: shortages, errors that concern one connection only, and draining the accept queue at the stop.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
@@ -10,30 +9,30 @@ use platform::server_socket::{has_deferred, ignore_new};
 
 use crate::stop::Stop;
 
-/// How long nothing is accepted after a shortage, unless a connection is closed before.
+/// Pause of accepting after a shortage, unless a connection is closed before.
 pub const PAUSE: Duration = Duration::from_millis(10);
-/// How long connections that are being established at the stop may take to arrive.
+/// Time at the stop for connections that are being established to arrive.
 pub(crate) const ARRIVE_WITHIN: Duration = Duration::from_millis(20);
-/// The same for connections that the system defers until the client has sent.
+/// Time at the stop for connections that the system defers until the client has sent.
 const DEFERRED_ARRIVE_WITHIN: Duration = Duration::from_secs(2);
 
-/// What accepting connections needs of a server.
+/// The part of a server that accepting connections depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct AcceptContext<'a> {
     /// The stop of the server.
     pub stop: Stop,
-    /// Whether clients send first: the system may then defer connections.
+    /// Whether clients send first, so that the system may defer connections.
     pub clients_send_first: bool,
-    /// Where shortages are counted.
+    /// Counters of shortages.
     pub shortages: &'a Shortages,
 }
 
 /// Shortages while accepting.
 #[derive(Debug, Default)]
 pub struct Shortages {
-    /// Number of times there was no descriptor for a connection.
+    /// Number of times that no descriptor was left for a connection.
     pub no_descriptor: AtomicU64,
-    /// Number of times there was no memory or buffer for a connection.
+    /// Number of times that no memory or buffer was left for a connection.
     pub no_memory: AtomicU64,
 }
 
@@ -48,7 +47,7 @@ impl Shortages {
     }
 }
 
-/// Whether an error of accept(2) concerns one connection or none, but not the listener.
+/// Whether an error of accept(2) concerns at most one connection, not the listener.
 pub fn is_of_one_connection(error: &io::Error) -> bool {
     use ErrorKind::{
         ConnectionAborted, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,
@@ -66,19 +65,19 @@ pub fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Draining of accept queues after the stop was requested: how long connections may still arrive.
+/// The time limits for draining accept queues after the stop was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drain {
-    /// Connections are accepted until then in any case.
+    /// Connections are accepted until this time in any case.
     pub(crate) accept_until: Instant,
-    /// Deferred connections are waited for until then.
+    /// Deferred connections are awaited until this time.
     defer_until: Instant,
-    /// The system ignores new connections: otherwise they could arrive for ever.
+    /// Whether the system ignores new connections; otherwise they could arrive for ever.
     ignores_new: bool,
 }
 
 impl Drain {
-    /// Begins: from now on the system ignores new connections, where it supports that.
+    /// Begins to drain: makes the system ignore new connections, where it supports that.
     pub fn begin<'a>(
         listeners: impl IntoIterator<Item = &'a TcpListener>,
         context: &AcceptContext,

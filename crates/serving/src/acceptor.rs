@@ -9,7 +9,7 @@ use platform::socket_io::is_shortage;
 
 use crate::accept::{ARRIVE_WITHIN, AcceptContext, Drain, PAUSE, is_of_one_connection};
 
-/// Maximum number of connections accepted from one listener in one iteration of the loop, so that those accepted are
+/// Maximum number of connections accepted from one listener in one iteration of the loop, so that accepted connections are
 /// served too.
 pub const BURST_AT_MOST: usize = 64;
 
@@ -20,26 +20,27 @@ pub struct Acceptor<'a> {
     context: AcceptContext<'a>,
     listeners: Vec<Listener<'a>>,
     state: State,
-    /// Nothing is accepted until then.
+    /// The end of a pause, if accepting is paused.
     paused: Option<Instant>,
-    /// When [`Acceptor::tick`] was last called.
+    /// The time of the last call of [`Acceptor::tick`].
     now: Instant,
 }
 
-/// A listener, and how many connections are accepted from it in one iteration: one after an iteration that found no
-/// second, twice as many after each that found enough.
+/// A listener, and the number of connections accepted from it in one iteration: it is one after an iteration without a
+/// second connection, and doubles after each iteration that used it up.
 #[derive(Debug)]
 struct Listener<'a> {
     socket: &'a TcpListener,
     burst: usize,
-    /// Calls of accept(2) in this iteration.
+    /// Number of calls of accept(2) in this iteration.
     calls: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// The stop was requested: pending connections are accepted; whether any are left is checked at this time.
+    /// The stop was requested, and pending connections are accepted. At the given time the acceptor checks whether any are
+    /// left.
     Draining(Drain, Instant),
     Closed,
 }
@@ -48,7 +49,7 @@ impl<'a> Acceptor<'a> {
     /// Accepts from `listeners`, at least one.
     ///
     /// # Errors
-    /// If one cannot be made non-blocking.
+    /// If a listener cannot be made non-blocking.
     pub fn new(
         context: AcceptContext<'a>,
         listeners: impl IntoIterator<Item = &'a TcpListener>,
@@ -60,7 +61,7 @@ impl<'a> Acceptor<'a> {
         Ok(Self::without_accept(context, listeners))
     }
 
-    /// For a loop in which the kernel accepts, instead of calls of [`Acceptor::accept`].
+    /// Serves a loop in which the kernel accepts, instead of calls of [`Acceptor::accept`].
     pub fn without_accept(
         context: AcceptContext<'a>,
         listeners: impl IntoIterator<Item = &'a TcpListener>,
@@ -79,8 +80,8 @@ impl<'a> Acceptor<'a> {
         self.accept_from(0)
     }
 
-    /// The next connection of this iteration from a listener, as a non-blocking socket; `None` if no further ones are to
-    /// be accepted in this iteration.
+    /// The next connection of this iteration from a listener, as a non-blocking socket; `None` if no further ones must be
+    /// accepted in this iteration.
     ///
     /// # Errors
     /// If the listener is broken.
@@ -111,13 +112,14 @@ impl<'a> Acceptor<'a> {
         Ok(None)
     }
 
-    /// Pauses accepting after a shortage; otherwise the loop would spin.
+    /// Pauses accepting after a shortage, so that the loop does not spin.
     pub fn pause(&mut self, shortage: &io::Error) {
         self.context.shortages.note(shortage);
         self.paused = Some(Instant::now() + PAUSE);
     }
 
-    /// To be called in each iteration: ends a pause, begins to drain when the stop is requested, and ends that.
+    /// Begins an iteration, in which it must be called: ends a pause, begins to drain when the stop is requested, and ends
+    /// draining.
     pub fn tick(&mut self, now: Instant) {
         self.now = now;
         self.paused = self.paused.filter(|&until| now < until);
@@ -149,12 +151,12 @@ impl<'a> Acceptor<'a> {
         self.paused = None;
     }
 
-    /// Whether the listeners are to be watched for connections.
+    /// Whether the loop must watch the listeners for connections.
     pub fn is_open(&self) -> bool {
         self.state != State::Closed && self.paused.is_none()
     }
 
-    /// Whether the server stops: connections are to end soon.
+    /// Whether the server stops, so that connections must end soon.
     pub fn is_stopping(&self) -> bool {
         self.state != State::Open
     }
@@ -164,10 +166,10 @@ impl<'a> Acceptor<'a> {
         self.state == State::Closed
     }
 
-    /// When [`Acceptor::tick`] must be called at the latest.
+    /// The latest time for the next call of [`Acceptor::tick`].
     pub fn wakes_at(&self) -> Option<Instant> {
         match self.state {
-            // At once: a loop that has not begun to wait is woken by nothing.
+            // The call is due at once: a loop that has not begun to wait is woken by nothing.
             State::Open if self.context.stop.is_requested() => Some(self.now),
             State::Open => self.paused,
             State::Draining(_, at) => Some(self.paused.unwrap_or(at)),
@@ -177,7 +179,7 @@ impl<'a> Acceptor<'a> {
 }
 
 impl Drop for Acceptor<'_> {
-    /// A loop that ends with an error does not wait any more and need not be woken.
+    /// Ends the wait: a loop that ends with an error need not be woken.
     fn drop(&mut self) {
         if self.state == State::Open {
             self.context.stop.end_wait();
@@ -206,7 +208,7 @@ mod tests {
         (0..count).map(|_| TcpStream::connect(address).unwrap()).collect()
     }
 
-    /// Accepts in one iteration; waits until the accepted connections are there.
+    /// Accepts in one iteration, and waits until it has accepted any.
     fn accept_all(acceptor: &mut Acceptor, listener: usize) -> usize {
         std::iter::from_fn(|| acceptor.accept_from(listener).unwrap()).count()
     }

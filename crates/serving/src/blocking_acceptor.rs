@@ -11,13 +11,13 @@ use platform::socket_io::is_shortage;
 use crate::accept::{AcceptContext, Drain, PAUSE, is_of_one_connection};
 
 /// Iterates over connections accepted by blocking calls, until the stop is requested and the accept queue is drained.
-/// Several threads and processes may accept from the same listener, each with an iterator of its own.
+/// Several threads and processes may accept from the same listener, each with its own iterator.
 #[derive(Debug)]
 pub struct BlockingAcceptor<'a> {
     context: AcceptContext<'a>,
     listener: &'a TcpListener,
     drain: Option<Drain>,
-    /// All others have left the rest of the queue to this one.
+    /// Whether all others have left the rest of the queue to this one.
     is_last: bool,
 }
 
@@ -58,7 +58,7 @@ impl<'a> BlockingAcceptor<'a> {
             match self.listener.accept() {
                 Ok((stream, _)) => return Some(stream.set_nonblocking(false).map(|()| stream)),
                 Err(e) if is_shortage(&e) => self.pause(&e),
-                // None is pending, or another thread or process has shut the listener down.
+                // The queue is empty, or another thread or process has shut the listener down.
                 Err(_) if is_drained => {
                     stop_listening(self.listener);
                     return None;
@@ -92,7 +92,7 @@ impl Iterator for BlockingAcceptor<'_> {
                     }
                 }
                 Some(Ok(stream)) => return Some(Ok(stream)),
-                // Wine returns this if another thread accepted the connection.
+                // Wine returns this error if another thread accepted the connection.
                 Some(Err(e)) if e.kind() == ErrorKind::WouldBlock => {
                     sleep(Duration::from_millis(1));
                 }

@@ -1,12 +1,12 @@
-//! The deadlines of connections.
+//! Deadlines of connections.
 
 use std::time::Instant;
 
 use crate::timers::TimerQueue;
 
-/// The deadlines of the connections of an event loop, by slot. A deadline may move to a later time without a change
-/// here: it is looked up when the earlier one is due. Each slot has at most one entry, also if connections use it one
-/// after the other: the later connection's deadline is later.
+/// The deadlines of the connections of an event loop, by slot. A postponed deadline needs no update: it is looked up when
+/// the earlier one is due. Each slot has at most one entry, also for successive connections, since the later connection's
+/// deadline is later.
 #[derive(Debug, Default)]
 pub struct Deadlines {
     timers: TimerQueue<usize>,
@@ -24,13 +24,13 @@ impl Deadlines {
         }
     }
 
-    /// When [`Deadlines::expired`] is to be called.
+    /// The time at which [`Deadlines::expired`] must be called.
     pub fn next(&self) -> Option<Instant> {
         self.timers.next()
     }
 
-    /// Removes and returns the slots of connections whose deadline has passed. `deadline_of` returns the present
-    /// deadline of a slot, `None` if it has no connection.
+    /// Removes and returns the slots of connections whose deadline has passed. `deadline_of` returns the current deadline
+    /// of a slot, `None` if it has no connection.
     pub fn expired(
         &mut self,
         now: Instant,

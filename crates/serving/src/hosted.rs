@@ -1,5 +1,5 @@
-//! A server in a child process. It answers each line on its standard input with a report, such as its CPU time, as a line
-//! of JSON on its standard output. It ends when its input ends, so it does not outlive its parent.
+//! Servers in child processes. A server answers each line on its standard input with a report, such as its CPU time, as a
+//! line of JSON on its standard output. It ends when its input ends, and so does not outlive its parent.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::marker::PhantomData;
@@ -13,16 +13,16 @@ use platform::process::{children_end_with_parent, keep_own_descriptors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// How long a server may take to stop before it is killed: longer than the timeout of its clients.
+/// Time limit for a server to stop, after which it is killed: longer than the timeout of its clients.
 const STOPS_WITHIN: Duration = Duration::from_secs(15);
 
-/// Called by the server before it serves: prints where it listens, and from then on answers each line of standard input
-/// with the result of `report`. When standard input ends, it calls `stop`, and exits some time later if the process has
-/// not ended. System calls of the calling thread, and of those it starts, are counted at `tracepoint`, if one is given
-/// and may be used.
+/// Starts reporting; the server calls this before it serves. Prints `listening`, and from then on a thread answers each
+/// line of standard input with the result of `report`. At the end of standard input the thread calls `stop`, and exits
+/// after some time if the process has not ended. System calls of the calling thread and of threads it starts are counted at
+/// `tracepoint`, if permitted.
 ///
 /// # Errors
-/// If no thread can be started for it.
+/// If no thread can be started.
 pub fn start_reporting<R: Serialize>(
     listening: &impl Serialize,
     tracepoint: Option<u64>,
@@ -33,7 +33,7 @@ pub fn start_reporting<R: Serialize>(
     let (ready_tx, ready_rx) = mpsc::channel();
     // The thread is not joined: a server that cannot continue ends at once.
     std::thread::Builder::new().spawn(move || {
-        // First the counter: a descriptor that is opened after the table is unshared would not be in it.
+        // The counter comes first: a descriptor opened after the table is unshared would not be in it.
         let counter: Option<ProcessCounter> = counter_rx.recv().ok().flatten();
         keep_own_descriptors();
         let _ = ready_tx.send(());
@@ -41,13 +41,13 @@ pub fn start_reporting<R: Serialize>(
             print_line(&report(counter.as_ref()));
         }
         stop();
-        // If its network namespace was removed first, it cannot be woken.
+        // A server whose network namespace was removed first cannot be woken.
         std::thread::sleep(STOPS_WITHIN);
         std::process::exit(1);
     })?;
-    // It counts this thread from now on, and those it starts, but not the one above.
+    // The counter counts this thread and threads that it starts from now on, but not the one above.
     let _ = counter_tx.send(tracepoint.and_then(ProcessCounter::start));
-    // A connection accepted before the table is unshared would stay open in that thread.
+    // The wait is for the unshared table: a connection accepted before would stay open in that thread.
     let _ = ready_rx.recv();
     print_line(listening);
     Ok(())
@@ -56,15 +56,15 @@ pub fn start_reporting<R: Serialize>(
 fn print_line(value: &impl Serialize) {
     let text = serde_json::to_string(value).expect("plain values");
     let mut out = io::stdout().lock();
-    // If the parent has closed the pipe, the end of the input follows.
+    // An error means that the parent has closed the pipe; the end of the input follows.
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// A server in a child process, which prints where it listens as an `L` and reports an `R` on request. It is stopped when
-/// this is dropped.
+/// A server in a child process, which prints where it listens as an `L` and reports an `R` on request. Dropping it stops
+/// the server.
 #[derive(Debug)]
 pub struct Hosted<L, R> {
-    /// Its name in error messages.
+    /// The server's name in error messages.
     name: &'static str,
     child: Child,
     input: Option<ChildStdin>,
@@ -74,10 +74,10 @@ pub struct Hosted<L, R> {
 }
 
 impl<L: DeserializeOwned, R: DeserializeOwned> Hosted<L, R> {
-    /// Starts `command`, which must call [`start_reporting`]; errors call it "the `name`".
+    /// Starts `command`, which must call [`start_reporting`]; errors call the server "the `name`".
     ///
     /// # Errors
-    /// If it cannot be started or does not listen: with its error output.
+    /// If the server cannot be started or does not listen; the message has its error output.
     pub fn start(command: &mut Command, name: &'static str) -> Result<Self, CaseError> {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
@@ -100,10 +100,10 @@ impl<L: DeserializeOwned, R: DeserializeOwned> Hosted<L, R> {
         }
     }
 
-    /// Its present report.
+    /// The current report.
     ///
     /// # Errors
-    /// `Failed` if it has ended.
+    /// `Failed` if the server has ended.
     pub fn report(&mut self) -> Result<R, CaseError> {
         let requested = self.input.as_mut().map(|input| input.write_all(b"\n"));
         let report = requested.and_then(Result::ok).and_then(|()| read_line(&mut self.output));
@@ -118,26 +118,26 @@ impl<L: DeserializeOwned, R: DeserializeOwned> Hosted<L, R> {
 }
 
 impl<L, R> Hosted<L, R> {
-    /// Where it listens.
+    /// Where the server listens.
     pub fn listening(&self) -> &L {
         &self.listening
     }
 
-    /// Its process id.
+    /// Pid of the server.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Stops it; it serves its remaining clients first.
+    /// Stops the server, which serves its remaining clients first.
     ///
     /// # Errors
-    /// `Failed` if it fails, or does not end in time: it is killed then.
+    /// `Failed` if the server fails, or is killed because it does not end in time.
     pub fn stop(mut self) -> Result<(), CaseError> {
         self.end()
     }
 
-    /// Kills it without serving its remaining clients, since draining its accept queue may take seconds. Where its
-    /// children would outlive it, it is stopped instead.
+    /// Kills the server without serving its remaining clients, since draining its accept queue may take seconds. Where the
+    /// server's children would outlive it, stops it instead.
     ///
     /// # Errors
     /// See [`Hosted::stop`].

@@ -4,8 +4,8 @@
 //!   shortage and drain the accept queue when [`Stop`] is requested.
 //! - [`Slots`], [`TimerQueue`] and [`Deadlines`] keep the connections of an event loop and their timeouts.
 //! - [`hosted`] runs a server in a child process that reports its CPU time and counters.
-//! - [`SplitMix64`] is a source of random numbers that can be reproduced.
-//! - [`protocol`] is what `servers` serve and the load generator requests.
+//! - [`SplitMix64`] generates reproducible pseudorandom numbers.
+//! - [`protocol`] defines the protocols of `servers` and the load generator.
 
 mod accept;
 mod acceptor;

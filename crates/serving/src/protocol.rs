@@ -8,7 +8,7 @@ pub const TOO_BUSY: &[u8] = b"450 too busy\r\n";
 /// The reply to an HTTP request on a persistent connection.
 pub const UNAVAILABLE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\ntoo busy\n";
-/// The same if the server closes the connection after it.
+/// The reply to an HTTP request after which the server closes the connection.
 pub const UNAVAILABLE_CLOSE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo busy\n";
 /// The reply to a malformed HTTP request.
@@ -24,7 +24,7 @@ pub const SIZE_AT_MOST: usize = 64 * 1024;
 pub struct Protocol {
     /// The kind of the exchange.
     pub kind: ExchangeKind,
-    /// The number of replies after which the server closes the connection; `None`: the client closes it.
+    /// The number of replies after which the server closes the connection; `None` if the client closes it.
     pub requests: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ impl Protocol {
         Self { kind: ExchangeKind::Echo { size }, requests }
     }
 
-    /// Whether the client sends first: then a server can have the kernel defer the connection.
+    /// Whether the client sends first, so that a server can have the kernel defer the connection.
     pub fn client_sends_first(self) -> bool {
         self.kind != ExchangeKind::TooBusy
     }

@@ -1,12 +1,12 @@
-//! Random numbers that can be reproduced.
+//! Reproducible pseudorandom numbers.
 
-/// A pseudorandom number generator with the same sequence for the same seed on every system and in every version:
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
+/// The generator SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014): the same
+/// sequence for the same seed on every system and in every version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// The generator of one connection: its numbers do not depend on what other connections do at the same time.
+    /// The generator for one connection, whose numbers are independent of other connections.
     pub fn new(seed: u64, connection: u64) -> Self {
         let mut random = Self(seed);
         Self(random.next() ^ connection.wrapping_mul(0xd134_2543_de82_ef95))
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_the_paper_and_depend_on_the_seed() {
-        // First outputs for the seed 1234567, as published with the reference implementation.
+        // The reference implementation publishes these first outputs for the seed 1234567.
         let mut random = SplitMix64(1_234_567);
         assert_eq!(random.next(), 6_457_827_717_110_365_317);
         assert_eq!(random.next(), 3_203_168_211_198_807_973);

@@ -1,6 +1,6 @@
 //! The table of an event loop's connections.
 
-/// Values by slot number. Numbers are small and are reused, so that they can index other tables.
+/// Values by slot number. Slot numbers are small and reused, so that they can index other tables.
 #[derive(Debug)]
 pub struct Slots<T> {
     all: Vec<Option<T>>,
@@ -39,7 +39,7 @@ impl<T> Slots<T> {
         self.all.get_mut(slot)?.as_mut()
     }
 
-    /// Frees a slot; returns its value, if it had one.
+    /// Frees a slot; returns its value, if any.
     pub fn remove(&mut self, slot: usize) -> Option<T> {
         let removed = self.all.get_mut(slot)?.take()?;
         self.free.push(slot);

@@ -22,12 +22,12 @@ impl<K: Ord + Copy> TimerQueue<K> {
         self.first.push(Reverse((at, key)));
     }
 
-    /// When the next timer is due.
+    /// The time of the next timer.
     pub fn next(&self) -> Option<Instant> {
         self.first.peek().map(|&Reverse((at, _))| at)
     }
 
-    /// Removes a timer that is due; returns its key.
+    /// Removes a timer that is due; returns its key, if any timer is.
     pub fn due(&mut self, now: Instant) -> Option<K> {
         if self.next()? > now {
             return None;

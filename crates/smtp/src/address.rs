@@ -6,17 +6,17 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Octets before the @ at most (RFC 5321 4.5.3.1.1).
+/// Maximum octets before the @ (RFC 5321 4.5.3.1.1).
 pub const LOCAL_OCTETS: usize = 64;
-/// Octets of a domain at most (RFC 5321 4.5.3.1.2).
+/// Maximum octets of a domain (RFC 5321 4.5.3.1.2).
 pub const DOMAIN_OCTETS: usize = 255;
-/// Octets of an address at most: a path has 256, with its angle brackets (RFC 5321 4.5.3.1.3).
+/// Maximum octets of an address: a path has 256 with its angle brackets (RFC 5321 4.5.3.1.3).
 pub const ADDRESS_OCTETS: usize = 254;
-/// Octets of a domain's label at most (RFC 1035 2.3.4).
+/// Maximum octets of a domain's label (RFC 1035 2.3.4).
 const LABEL_OCTETS: usize = 63;
 
-/// A mailbox. It cannot end a command or begin another: it has no control characters, and spaces and angle brackets
-/// only within a quoted local part.
+/// A mailbox address. It cannot end a command or begin another one: it has no control characters, and has spaces and angle
+/// brackets only within a quoted local part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
     text: Box<str>,
@@ -24,37 +24,37 @@ pub struct Address {
     at: u8,
 }
 
-/// What is wrong with an address.
+/// The fault of an invalid address.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AddressError {
-    /// Nothing but spaces, perhaps.
+    /// The text is empty or has only spaces.
     #[error("there is no address")]
     Empty,
-    /// It has no @.
+    /// The address has no @.
     #[error("there is no @")]
     NoAt,
-    /// It has a line end, say.
+    /// The address has a control character, such as a line end.
     #[error("it has the control character {0:?}")]
     Control(char),
-    /// It is written as in a header.
+    /// The address has angle brackets, as in a header.
     #[error("it has angle brackets: only the address is wanted, without a name or brackets")]
     Brackets,
-    /// Nothing is before the @.
+    /// The local part is empty.
     #[error("there is nothing before the @")]
     NoLocal,
     /// The local part has more than [`LOCAL_OCTETS`].
     #[error("the part before the @ has {0} octets, more than the 64 allowed")]
     LongLocal(usize),
-    /// The local part needs quotes for that, or cannot have it at all.
+    /// The local part has a character that needs quotes or is not allowed at all.
     #[error("the part before the @ has the character {0:?}, which is not allowed there")]
     LocalCharacter(char),
-    /// The local part has a dot where none may be.
+    /// The local part has a dot at an end, or two in succession.
     #[error("the part before the @ begins or ends with a dot, or has two in a row")]
     LocalDots,
-    /// The quoted local part has no end, or something between it and the @.
+    /// The quoted local part has no end, or is followed by something other than the @.
     #[error("the part before the @ begins with a quotation mark, but no other ends it")]
     Quotes,
-    /// Nothing is after the @.
+    /// The domain is empty.
     #[error("there is nothing after the @")]
     NoDomain,
     /// The domain has more than [`DOMAIN_OCTETS`].
@@ -63,10 +63,10 @@ pub enum AddressError {
     /// One of the domain's labels is too long.
     #[error("a part of the domain has more than the 63 octets allowed")]
     LongLabel,
-    /// A domain cannot have it.
+    /// The domain has a character that is not allowed.
     #[error("the domain has the character {0:?}, which is not allowed there")]
     DomainCharacter(char),
-    /// The domain has a dot where none may be.
+    /// The domain has a dot at an end, or two in succession.
     #[error("the domain begins or ends with a dot, or has two in a row")]
     DomainDots,
     /// A label begins or ends with a hyphen.
@@ -77,13 +77,13 @@ pub enum AddressError {
         "the domain ends in a number: an IP address is written in brackets, such as [127.0.0.1]"
     )]
     Number,
-    /// It is no domain name by the rules for international ones (UTS 46).
+    /// The domain is invalid by the rules for internationalized names (UTS 46).
     #[error("the domain has characters, or an order of them, that domain names cannot have")]
     International,
-    /// What is in brackets is no IP address.
+    /// The text in brackets is no IP address.
     #[error("the brackets do not hold an IP address, such as [127.0.0.1] or [IPv6:::1]")]
     Literal,
-    /// The whole has more than [`ADDRESS_OCTETS`].
+    /// The address has more than [`ADDRESS_OCTETS`].
     #[error("it has {0} octets, more than the 254 allowed")]
     Long(usize),
 }
@@ -92,7 +92,7 @@ impl Address {
     /// Parses an address without angle brackets and display name.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the address is invalid.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         if text.trim().is_empty() {
             return Err(AddressError::Empty);
@@ -131,7 +131,7 @@ impl Address {
         &self.text
     }
 
-    /// Whether it may be sent only to servers that offer SMTPUTF8 (RFC 6531).
+    /// Whether the address may be sent only to servers that offer SMTPUTF8 (RFC 6531).
     pub fn needs_smtputf8(&self) -> bool {
         !self.text.is_ascii()
     }
@@ -151,12 +151,11 @@ impl FromStr for Address {
     }
 }
 
-/// The return path whose bounces identify the recipient (VERP): for `bounce@example.org` and
-/// `jo@x.test` it is `bounce+jo=x.test@example.org`. Characters that need quotes, or brackets, become `+` and
-/// two hexadecimal digits.
+/// The return path whose bounces identify the recipient (VERP): for `bounce@example.org` and `jo@x.test` it is
+/// `bounce+jo=x.test@example.org`. Characters that need quotes, or brackets, become `+` and two hexadecimal digits.
 ///
 /// # Errors
-/// The result has the limits of every address: a long recipient does not fit before the @.
+/// If the result exceeds the limits of an address: a long recipient does not fit before the @.
 pub fn verp(from: &Address, to: &Address) -> Result<Address, AddressError> {
     let mut text = String::with_capacity(ADDRESS_OCTETS);
     text.push_str(&plain(from.local()));
@@ -177,7 +176,7 @@ fn plain(part: &str) -> String {
     let mut chars = bare.chars();
     while let Some(c) = chars.next() {
         let c = if is_quoted && c == '\\' { chars.next().unwrap_or(c) } else { c };
-        // Dots of a quoted part may be where an unquoted one cannot have them.
+        // A quoted part may have dots in places where an unquoted one may not.
         if is_atext(c) || (c == '.' && !is_quoted) {
             plain.push(c);
         } else {
@@ -187,7 +186,7 @@ fn plain(part: &str) -> String {
     plain
 }
 
-/// The checked local part, and the unchecked domain.
+/// Splits an address into the checked local part and the unchecked domain.
 fn split(text: &str) -> Result<(&str, &str), AddressError> {
     let (local, domain) = if text.starts_with('"') {
         let end = end_of_quotes(text)?;
@@ -237,7 +236,7 @@ fn check_dot_string(local: &str) -> Result<(), AddressError> {
     Ok(())
 }
 
-/// Characters that need no quotes (RFC 5322 3.2.3; RFC 6532 3.2 beyond ASCII).
+/// Whether a character needs no quotes (RFC 5322 3.2.3; RFC 6532 3.2 beyond ASCII).
 fn is_atext(c: char) -> bool {
     match c {
         c if c.is_ascii_alphanumeric() => true,
@@ -247,7 +246,7 @@ fn is_atext(c: char) -> bool {
     }
 }
 
-/// An address literal in canonical form.
+/// The canonical form of an address literal.
 fn literal(domain: &str) -> Result<String, AddressError> {
     let inner = domain.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let inner = inner.ok_or(AddressError::Literal)?;

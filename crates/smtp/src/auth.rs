@@ -1,15 +1,15 @@
-//! SMTP authentication (RFC 4954): user and password, and the forms in which they are sent.
+//! SMTP authentication (RFC 4954): credentials, and the forms in which they are sent.
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Longest user name and longest password, in bytes: a command line may have 12,288 bytes (RFC 4954, section 4), which
-/// is enough for both in base64.
+/// Maximum length of user name and password, each in bytes: a command line may have 12,288 bytes (RFC 4954, section 4),
+/// enough for both in base64.
 pub const EACH_AT_MOST: usize = 4_000;
 
-/// A SASL mechanism. Both send the password in clear text, so only over TLS, or to this machine.
+/// A SASL mechanism. Both send the password in clear text, and are used over TLS or to this machine only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mechanism {
     /// `AUTH PLAIN`: user and password in one string (RFC 4616).
@@ -19,7 +19,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// The preferred mechanism of those a server offers in its reply to EHLO; `None` if it offers neither.
+    /// The preferred mechanism among those `offered` in a reply to EHLO; `None` if neither is.
     pub fn best<'a>(offered: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut best = None;
         for word in offered {
@@ -58,7 +58,7 @@ impl Credentials {
     /// Parses `user:password`. The password may contain colons, the user name may not.
     ///
     /// # Errors
-    /// What is wrong; the message does not contain what was given.
+    /// If the text is invalid; the message does not contain it.
     pub fn parse(given: &[u8]) -> Result<Self, &'static str> {
         let given = std::str::from_utf8(given).map_err(|_| "it is not UTF-8")?;
         let (user, password) = given.split_once(':').ok_or("there is no colon in it")?;
@@ -68,7 +68,7 @@ impl Credentials {
         if user.len() > EACH_AT_MOST || password.len() > EACH_AT_MOST {
             return Err("the user or the password is longer than 4000 bytes");
         }
-        // NUL separates user and password in PLAIN; line ends are a mistake or an attempt to inject commands.
+        // A NUL separates user and password in PLAIN; line ends are a mistake or an attempt to inject commands.
         if given.contains(['\0', '\r', '\n']) {
             return Err("it has more than one line, or a NUL byte");
         }
@@ -90,18 +90,18 @@ impl Credentials {
         STANDARD.encode(&self.password)
     }
 
-    /// `text` without the password in any form in which it is sent, and without the beginning of one: a server that does
-    /// not understand a command may repeat it, maybe truncated.
+    /// `text` without the password in any form in which it is sent, and without the beginning of such a form: a server may
+    /// repeat a command that it does not understand, maybe truncated.
     pub fn hidden_in(&self, text: &str) -> String {
         let forms = [self.plain(), self.login_password(), self.password.clone()];
         forms.iter().fold(text.to_owned(), |text, form| without(&text, form))
     }
 }
 
-/// Number of characters by which the beginning of a secret is recognized.
+/// Number of a secret's first characters by which it is recognized.
 const BEGINNING: usize = 8;
 
-/// `text` without a secret, or as much of its beginning as it contains.
+/// `text` with `…` for each occurrence of the secret or of its beginning.
 fn without(text: &str, secret: &str) -> String {
     let beginning = secret.char_indices().nth(BEGINNING).map_or(secret, |(at, _)| &secret[..at]);
     let mut made = String::with_capacity(text.len());
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn are_encoded_as_the_standards_say() {
-        // The example of RFC 4616, section 4, and of RFC 4954, section 4.1 has the same form.
+        // RFC 4616, section 4, has this example, and RFC 4954, section 4.1, one of the same form.
         let tim = parsed("tim:tanstaaftanstaaf");
         assert_eq!(tim.plain(), "AHRpbQB0YW5zdGFhZnRhbnN0YWFm");
         assert_eq!(tim.login_user(), "dGlt");

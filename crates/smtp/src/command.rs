@@ -1,14 +1,14 @@
 //! Parsing commands, for a server (RFC 5321, section 4.1).
 //!
-//! A line ends with CR LF. A bare LF neither ends a line nor is skipped: a server that accepts it as a line end can be
-//! made to see commands where others see one line, or text ("SMTP smuggling"), and a server that waits for CR LF would
-//! not answer. It is reported at once, as [`BadCommand::BareLineFeed`], and the connection is to be closed.
+//! A line ends with CR LF. A bare LF is reported at once as [`BadCommand::BareLineFeed`], and the connection must be
+//! closed. A server that accepts it as a line end can be made to see commands where others see one line or text ("SMTP
+//! smuggling"), and a server that waits for CR LF would not answer.
 
 use crate::auth::Mechanism;
 
-/// Longest command line, in octets with its end: 512 by RFC 5321, and more with the parameters of extensions.
+/// Maximum length of a command line, in octets with its end: 512 by RFC 5321, more with the parameters of extensions.
 pub const LINE_AT_MOST: usize = 2_048;
-/// Longest address with its angle brackets, in octets (RFC 5321, section 4.5.3.1.3).
+/// Maximum length of an address with its angle brackets, in octets (RFC 5321, section 4.5.3.1.3).
 pub const PATH_AT_MOST: usize = 256;
 
 /// A command, borrowed from the input.
@@ -28,7 +28,7 @@ pub enum Command<'a> {
     Bdat {
         /// Octets that follow the line.
         size: u64,
-        /// They end the message.
+        /// Whether these octets end the message.
         last: bool,
     },
     /// RSET.
@@ -61,11 +61,11 @@ pub struct Mail<'a> {
     pub size: Option<u64>,
     /// Declared encoding of the body (RFC 6152, RFC 3030).
     pub body: Option<Body>,
-    /// Addresses and header may contain UTF-8 (RFC 6531).
+    /// Whether addresses and header may contain UTF-8 (RFC 6531).
     pub utf8: bool,
     /// The identity of the submitter (RFC 4954).
     pub auth: Option<&'a str>,
-    /// What a bounce is to return (RFC 3461).
+    /// The part of the message that a bounce must return (RFC 3461).
     pub ret: Option<&'a str>,
     /// The identifier of the message in bounces (RFC 3461).
     pub envid: Option<&'a str>,
@@ -82,16 +82,16 @@ pub enum Body {
     Binary,
 }
 
-/// Why a line is not a valid command.
+/// The reason why a line is not a valid command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadCommand {
-    /// It is longer than [`LINE_AT_MOST`]; the line was skipped.
+    /// The line is longer than [`LINE_AT_MOST`]; it was skipped.
     #[error("line too long")]
     TooLong,
-    /// It ended with LF alone: the connection is to be closed.
+    /// The line ended with LF alone: the connection must be closed.
     #[error("a line must end with CR LF")]
     BareLineFeed,
-    /// It contains control characters, or is not UTF-8.
+    /// The line contains control characters, or is not UTF-8.
     #[error("control character, or no UTF-8")]
     NotText,
     /// The syntax of the command is wrong.
@@ -109,17 +109,17 @@ pub enum BadCommand {
 #[derive(Debug, Default)]
 pub struct CommandReader {
     held: Vec<u8>,
-    /// The last line was returned from `held`.
+    /// Whether the last line was returned from `held`.
     given: bool,
-    /// The line was too long: the rest of it is skipped.
+    /// Whether the line was too long, so that the rest of it is skipped.
     skipping: bool,
-    /// The last byte skipped was CR.
+    /// Whether the last skipped byte was CR.
     after_cr: bool,
 }
 
 impl CommandReader {
-    /// Reads the next command. Returns how many of the bytes were used; the rest is to be passed again after the command
-    /// was executed. `None` if all bytes were used and more are needed.
+    /// Reads the next command. Returns the number of bytes used; the rest must be passed again after the command was
+    /// executed. `None` if all bytes were used and more are needed.
     pub fn read<'a>(
         &'a mut self,
         bytes: &'a [u8],
@@ -128,7 +128,7 @@ impl CommandReader {
         (used, line.map(|line| line.and_then(parse)))
     }
 
-    /// As [`CommandReader::read`], for any line; returns the line without its end.
+    /// Reads the next line like [`CommandReader::read`], without parsing it; returns the line without its end.
     pub fn read_line<'a>(
         &'a mut self,
         bytes: &'a [u8],
@@ -354,7 +354,7 @@ fn closing_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether it has a local part and a domain; a server without mailboxes needs no more.
+/// Whether `text` has a local part and a domain; a server without mailboxes needs no more.
 fn is_address(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
     let is_quoted = local.len() > 2 && local.starts_with('"') && local.ends_with('"');
@@ -454,7 +454,7 @@ mod tests {
         assert_eq!(reader.read(&more), (LINE_AT_MOST + 1, Some(Err(BadCommand::TooLong))));
     }
 
-    /// All commands of pieces, as text.
+    /// The commands in `pieces`, as text.
     fn commands<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
         let mut reader = CommandReader::default();
         let mut all = Vec::new();

@@ -2,10 +2,11 @@
 
 use memchr::{memchr, memchr2, memrchr};
 
-/// Longest line of a message, in octets without its end (RFC 5322 2.1.1). Servers may truncate or reject longer ones.
+/// Maximum length of a message's line, in octets without its end (RFC 5322 2.1.1). Servers may truncate or reject longer
+/// lines.
 pub const LINE_OCTETS: usize = 998;
 
-/// `message` in wire form: every line end (CRLF, bare LF, bare CR) becomes CRLF, and the last line has one.
+/// `message` in wire form: every line end (CRLF, bare LF, bare CR) becomes CRLF, and the last line gets one.
 pub fn to_wire(message: &[u8]) -> Vec<u8> {
     let mut wire = Vec::with_capacity(message.len() + message.len() / 32 + 2);
     extend_wire(&mut wire, message);
@@ -15,7 +16,7 @@ pub fn to_wire(message: &[u8]) -> Vec<u8> {
     wire
 }
 
-/// Appends `text` with every line end as CRLF; nothing is added to the last line.
+/// Appends `text` with every line end as CRLF; adds none to the last line.
 pub fn extend_wire(wire: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
     while let Some(at) = memchr2(b'\r', b'\n', rest) {
@@ -35,9 +36,9 @@ pub fn needs_8bit(message: &[u8]) -> bool {
 /// A line that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongLine {
-    /// Its number in the message, from 1.
+    /// Number of the line in the message, from 1.
     pub line: usize,
-    /// Its octets, without the end.
+    /// Octets of the line, without its end.
     pub octets: usize,
 }
 
@@ -46,7 +47,7 @@ pub fn too_long(wire: &[u8]) -> Option<LongLine> {
     let mut longest = LongLine { line: 0, octets: LINE_OCTETS };
     let mut line = 1;
     let mut start = 0;
-    // Lines shorter than the longest are skipped: only the last line end within its length matters.
+    // The loop skips lines shorter than the longest: only the last line end within its length matters.
     while wire.len() - start > longest.octets {
         let window = &wire[start..start + longest.octets + 1];
         if let Some(end) = memrchr(b'\n', window) {
@@ -68,8 +69,8 @@ pub fn too_long(wire: &[u8]) -> Option<LongLine> {
 
 /// Appends a message as it is sent after DATA: with leading dots doubled, and the final dot.
 ///
-/// No other line can be taken for the end, whatever the server accepts as line ends: a `wire` that is not in wire form
-/// is converted.
+/// No other line can be taken for the end, whatever the server accepts as line ends: a message that is not in wire form is
+/// converted.
 pub fn stuffed(wire: &[u8], into: &mut Vec<u8>) {
     into.reserve(wire.len() + wire.len() / 64 + 5);
     let begun = into.len();
@@ -149,7 +150,7 @@ mod tests {
         assert_eq!(too_long(b""), None);
     }
 
-    /// What a server makes of what follows DATA, read line by line: the message, and what is left after its end.
+    /// Reads the data after DATA line by line, as a server does: returns the message, and the bytes after its end.
     fn unstuff(mut data: &[u8]) -> Option<(Vec<u8>, &[u8])> {
         let mut message = Vec::new();
         loop {

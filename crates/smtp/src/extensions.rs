@@ -1,4 +1,4 @@
-//! The extensions that a server offers, and those that a transaction needs.
+//! The extensions that a server offers, and that a transaction needs.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use super::transaction::Transaction;
 /// The extensions in a server's reply to EHLO.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Extensions {
-    /// Commands may be sent in groups (RFC 2920).
+    /// Whether commands may be sent in groups (RFC 2920).
     pub pipelining: bool,
     /// SIZE, with the largest message in bytes; 0 if there is no limit (RFC 1870).
     pub size: Option<u64>,
-    /// Messages may contain bytes beyond ASCII (RFC 6152).
+    /// Whether messages may contain bytes beyond ASCII (RFC 6152).
     pub eight_bit: bool,
-    /// Addresses may contain UTF-8 (RFC 6531).
+    /// Whether addresses may contain UTF-8 (RFC 6531).
     pub utf8: bool,
-    /// The message may be sent in chunks of a stated size (RFC 3030).
+    /// Whether the message may be sent in chunks of a stated size (RFC 3030).
     pub chunking: bool,
-    /// TLS can be started (RFC 3207).
+    /// Whether TLS can be started (RFC 3207).
     pub starttls: bool,
     /// The authentication mechanisms (RFC 4954).
     pub logins: Vec<String>,
@@ -34,7 +34,7 @@ impl Extensions {
             let Some(keyword) = words.next() else { continue };
             match keyword.to_ascii_uppercase().as_str() {
                 "PIPELINING" => offered.pipelining = true,
-                // No number, or 0: there is no limit.
+                // A missing number, or 0, means no limit.
                 "SIZE" => {
                     let limit = words.next().and_then(|limit| limit.parse().ok());
                     offered.size = Some(limit.unwrap_or(0));
@@ -53,7 +53,7 @@ impl Extensions {
     /// Checks whether the server accepts a transaction.
     ///
     /// # Errors
-    /// The reason if it does not.
+    /// The reason if the server does not accept it.
     pub fn takes(&self, transaction: &Transaction) -> Result<(), Arc<str>> {
         let size = transaction.message.size();
         if let Some(limit) = self.size.filter(|&limit| limit > 0 && size as u64 > limit) {

@@ -1,6 +1,6 @@
 //! SMTP without input or output: addresses, commands, replies, the client's session, and the wire form of messages.
 //!
-//! Nothing here opens a file or a socket: callers pass in the bytes that arrived and send the bytes that are returned.
+//! The crate opens no file and no socket: callers pass in received bytes, and send the bytes that are returned.
 
 pub mod address;
 pub mod auth;

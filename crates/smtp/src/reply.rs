@@ -5,11 +5,11 @@ use std::fmt;
 use memchr::memchr;
 use thiserror::Error;
 
-/// Longest line of a reply, in octets with its end. RFC 5321 4.5.3.1.5 allows 512; some servers send more.
+/// Maximum length of a line, in octets with its end. RFC 5321 4.5.3.1.5 allows 512; some servers send more.
 pub const LINE_OCTETS: usize = 2_048;
 /// Maximum number of lines of a reply: the reply to EHLO has some 20.
 pub const LINES: usize = 100;
-/// Largest reply, in octets.
+/// Maximum size of a reply, in octets.
 pub const REPLY_OCTETS: usize = 65_536;
 /// Number of characters of a malformed line that an error quotes.
 const QUOTED_CHARACTERS: usize = 80;
@@ -44,7 +44,7 @@ impl Reply {
         self.code / 100 == 5
     }
 
-    /// The enhanced code that begins the text, such as `5.1.1` (RFC 3463), if its class is the code's.
+    /// The enhanced status code at the beginning of the text, such as `5.1.1` (RFC 3463), if its class is the reply code's.
     pub fn enhanced(&self) -> Option<&str> {
         let first = self.lines.first()?.split(' ').next()?;
         let mut parts = first.split('.');
@@ -73,18 +73,18 @@ impl fmt::Display for Reply {
 /// The input is not a reply. The connection must be closed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Malformed {
-    /// A line does not begin with a code.
+    /// A line does not begin with a reply code.
     #[error("the server should have sent a reply such as \"250 OK\", but sent \"{0}\"")]
     NoReply(String),
-    /// The code of a later line is not that of the first.
+    /// The code of a later line differs from the first line's.
     #[error("a reply that began with code {first} goes on with \"{line}\"")]
     OtherCode {
         /// The code of the first line.
         first: u16,
-        /// The line that has another.
+        /// The line with the other code.
         line: String,
     },
-    /// It exceeds a limit.
+    /// The reply exceeds a limit.
     #[error("the server sends a reply without end: {limit}, the last line beginning \"{line}\"")]
     TooLong {
         /// The limit.
@@ -101,12 +101,12 @@ pub struct ReplyReader {
     partial: Vec<u8>,
     /// The reply whose last line has not arrived.
     begun: Option<Reply>,
-    /// Octets of the reply so far, but for `partial`.
+    /// Octets of the reply so far, without `partial`.
     octets: usize,
 }
 
 impl ReplyReader {
-    /// Reads input up to the end of one reply, or all of it. Returns how many bytes were used, and the reply if it is
+    /// Reads input up to the end of one reply, or all of it. Returns the number of bytes used, and the reply if it is
     /// complete. After [`Malformed`] the reader starts again.
     pub fn read(&mut self, bytes: &[u8]) -> (usize, Option<Result<Reply, Malformed>>) {
         let mut taken = 0;
@@ -183,7 +183,7 @@ impl ReplyReader {
     }
 }
 
-/// The code of a line without its end, whether it is the reply's last, and its text.
+/// Splits a line without its end: its code, whether it is the reply's last line, and its text.
 fn split_line(line: &[u8]) -> Option<(u16, bool, &[u8])> {
     let (code, rest) = line.split_at_checked(3)?;
     if !matches!(code[0], b'2'..=b'5') || !code.iter().all(u8::is_ascii_digit) {
@@ -198,7 +198,7 @@ fn split_line(line: &[u8]) -> Option<(u16, bool, &[u8])> {
     }
 }
 
-/// `text` safe for a terminal or a log: valid UTF-8 without control characters.
+/// `text` made safe for a terminal or a log: valid UTF-8 without control characters.
 fn harmless(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     if !text.contains(char::is_control) {
@@ -215,7 +215,7 @@ fn harmless_char(c: char) -> char {
     }
 }
 
-/// The beginning of a line, with everything escaped that is not plain text.
+/// The beginning of a line, with all but plain text escaped.
 fn quote(line: &[u8]) -> String {
     let beginning = &line[..line.len().min(QUOTED_CHARACTERS * 4)];
     let text = String::from_utf8_lossy(beginning);
@@ -330,7 +330,7 @@ mod tests {
         assert!(reply.text().starts_with("a\u{fffd}[2J b"), "{reply:?}");
     }
 
-    /// All replies of `bytes`, fed in pieces that end where `cuts` say, until it is malformed.
+    /// The replies in `bytes`, up to a malformed one, fed in pieces that end at `cuts`.
     fn read_in_pieces(bytes: &[u8], cuts: &[usize]) -> Vec<Result<Reply, Malformed>> {
         let mut reader = ReplyReader::default();
         let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();

@@ -14,18 +14,18 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message whose line ends are CRLF and whose leading dots are not doubled.
+    /// A message from `wire`, whose line ends are CRLF and whose leading dots are not doubled.
     pub fn new(wire: Vec<u8>) -> Self {
         let needs_8bit = data::needs_8bit(&wire);
         Self { wire, needs_8bit, stuffed: OnceLock::new() }
     }
 
-    /// Its size in bytes, without dot-stuffing.
+    /// Size of the message in bytes, without dot-stuffing.
     pub fn size(&self) -> usize {
         self.wire.len()
     }
 
-    /// Whether it contains bytes beyond ASCII.
+    /// Whether the message contains bytes beyond ASCII.
     pub fn needs_8bit(&self) -> bool {
         self.needs_8bit
     }
@@ -48,7 +48,7 @@ impl Message {
 /// A recipient in the envelope of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvelopeRecipient {
-    /// The index by which the sender knows the recipient.
+    /// The recipient's index in the sender's list.
     pub index: u32,
     /// The recipient's address.
     pub address: Address,

@@ -1,31 +1,31 @@
-//! Removing dot-stuffing from a message after DATA, and finding its end (RFC 5321, section 4.5.2).
+//! Removes dot-stuffing from a message after DATA, and finds its end (RFC 5321, section 4.5.2).
 
-/// Removes dot-stuffing and finds the end of a message that arrives in pieces. The end is CR LF `.` CR LF and nothing
-/// else (RFC 5321, section 4.1.1.4): a server that accepts less can be made to see two messages where others see one.
+/// Removes dot-stuffing and finds the end of a message that arrives in pieces. Only CR LF `.` CR LF is the end (RFC 5321,
+/// section 4.1.1.4): a server that accepts less can be made to see two messages where others see one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unstuffing {
     at: At,
 }
 
-/// The position in a line.
+/// The parser's position in a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum At {
-    /// At the beginning, after CR LF.
+    /// The beginning of a line, after CR LF.
     #[default]
     Start,
-    /// In the text.
+    /// The text of a line.
     Text,
-    /// After a CR, which may begin a line end.
+    /// The place after a CR, which may begin a line end.
     Cr,
-    /// After a dot at the beginning, which is not part of the message.
+    /// The place after a dot at the beginning of a line, which is not part of the message.
     Dot,
-    /// After such a dot and a CR, which is either text or part of the end of the message.
+    /// The place after a dot at the beginning and a CR, which is either text or part of the end of the message.
     DotCr,
 }
 
 impl Unstuffing {
-    /// Processes bytes, and passes those of the message to `take`, in pieces. Once the end is found, returns how many of
-    /// the bytes belonged to the message, including its end.
+    /// Processes bytes, and passes the message's to `take`, in pieces. When the end is found, returns the number of bytes
+    /// up to and including it.
     pub fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Option<usize> {
         let mut next = 0;
         while let Some(&byte) = bytes.get(next) {
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// The message and how much was used, if it ended; from pieces of `size`.
+    /// Feeds `bytes` in pieces of `size`; returns the message, and the number of bytes used if it ended.
     fn in_pieces(bytes: &[u8], size: usize) -> (Vec<u8>, Option<usize>) {
         let (mut unstuffing, mut message) = (Unstuffing::default(), Vec::new());
         let mut before = 0;
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Puts dots before lines that begin with one, line by line: the other direction, written another way.
+    /// Puts dots before lines that begin with one, line by line: the inverse of unstuffing, written independently.
     fn stuffed(message: &[u8]) -> Vec<u8> {
         let mut sent = Vec::new();
         for (at, &byte) in message.iter().enumerate() {

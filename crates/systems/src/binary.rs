@@ -1,4 +1,4 @@
-//! Which oscost runs in a system: this program, or a static one where the system has no libraries.
+//! Chooses the oscost binary for a system: this program, or a static one where the system has no libraries.
 
 use std::env;
 use std::fs::File;
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use crate::error::SystemError;
 use crate::options::Settings;
 
-/// The variable with the path of the static binary.
+/// The environment variable with the path of the static binary.
 const VARIABLE: &str = "OSCOST_STATIC";
 /// The name of the static binary, beside this program.
 const BESIDE: &str = "oscost-static";
 
-/// The oscost to start where programs of this system run: the option `binary`, else this program.
+/// The path of the oscost to start in a system that has this one's libraries: the option `binary`, else this program.
 ///
 /// # Errors
 /// If the option's file does not exist, or the path of this program is unknown.
@@ -24,11 +24,11 @@ pub fn own(settings: &Settings) -> Result<PathBuf, SystemError> {
     }
 }
 
-/// The oscost to start where no libraries are: the option `binary`, else the variable `OSCOST_STATIC`, else
-/// `oscost-static` beside this program, else this program if it is static.
+/// The path of the oscost to start in a system without libraries: the option `binary`, else the variable `OSCOST_STATIC`,
+/// else `oscost-static` beside this program, else this program if it is static.
 ///
 /// # Errors
-/// If there is none, with how to get one.
+/// If there is no such binary; the message says how to get one.
 pub fn without_libraries(settings: &Settings) -> Result<PathBuf, SystemError> {
     if let Some(path) = settings.path("binary") {
         return existing(path, "the option `binary`").and_then(checked);
@@ -72,13 +72,13 @@ fn checked(path: PathBuf) -> Result<PathBuf, SystemError> {
 
 /// The type of the program header that names the dynamic linker (elf(5)).
 const PT_INTERP: u32 = 3;
-/// More program headers than any program has.
+/// Maximum number of program headers that are read; no program has as many.
 const MOST_HEADERS: u16 = 512;
 
 /// Whether a file is a program for 64-bit Linux that needs no dynamic linker.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the file cannot be read.
 pub fn is_static(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
     match needs_linker(&mut file) {
@@ -89,7 +89,7 @@ pub fn is_static(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether a 64-bit little-endian ELF program names a dynamic linker; `None` if it is no such program.
+/// Whether a 64-bit little-endian ELF program names a dynamic linker; `None` if the file is no such program.
 fn needs_linker(file: &mut (impl Read + Seek)) -> io::Result<Option<bool>> {
     let mut header = [0u8; 64];
     file.read_exact(&mut header)?;

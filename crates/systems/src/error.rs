@@ -1,9 +1,9 @@
-//! Why a system cannot be named or started.
+//! Errors of naming or starting a system.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a system cannot be named or started.
+/// The reason why a system cannot be named or started.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemError {
     /// The text does not name a system; the message says what would.
@@ -28,19 +28,19 @@ pub enum SystemError {
         launcher: &'static str,
         /// The program.
         program: String,
-        /// How to get it.
+        /// The remedy, such as a package to install.
         remedy: String,
     },
-    /// This machine cannot run such a system; the message says why.
+    /// This machine cannot run the system; the message says why.
     #[error("{0}")]
     Unsupported(String),
-    /// Starting failed.
+    /// The start failed.
     #[error("{0}")]
     Failed(String),
 }
 
 impl SystemError {
-    /// An error of the system while doing `what`.
+    /// The error for `error` of the operating system while doing `what`.
     pub(crate) fn from_io(what: impl Into<String>, error: &io::Error) -> Self {
         Self::Failed(format!("{}: {error}", what.into()))
     }

@@ -22,18 +22,18 @@ use crate::options::{Settings, Value, ValueKind, is_name};
 
 /// The name of the file.
 const NAME: &str = "systems.toml";
-/// A bound on its size, in bytes.
+/// Maximum size of the file, in bytes.
 const LONGEST: u64 = 1 << 20;
-/// More CPUs than a machine has.
+/// Maximum number of a CPU: more than a machine has.
 const MOST_CPUS: u64 = 8_192;
 
-/// The systems of a file.
+/// The systems of a file, by name.
 #[derive(Debug, Clone, Default)]
 pub struct SystemsFile(BTreeMap<String, (&'static Launcher, Settings)>);
 
 impl SystemsFile {
-    /// Reads the file that was named (`--systems`), else `systems.toml` in this directory, else that in the user's
-    /// directory of configurations; without any it is empty.
+    /// Reads the `named` file (`--systems`), else `systems.toml` in the working directory, else the one in the user's
+    /// configuration directory. Without any file there are no systems.
     ///
     /// # Errors
     /// If the named file does not exist, or a file has an error, with line and column.
@@ -51,7 +51,7 @@ impl SystemsFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read, or has an error, with line and column.
+    /// If the file cannot be read, or has an error, with line and column.
     pub fn read(path: &Path) -> Result<Self, SystemError> {
         let failed = |e| SystemError::from_io(path.display().to_string(), &e);
         if fs::metadata(path).map_err(failed)?.len() > LONGEST {
@@ -64,7 +64,7 @@ impl SystemsFile {
     /// The systems in `text`, the content of the file `path`.
     ///
     /// # Errors
-    /// If it has an error, with line and column.
+    /// If the text has an error, with line and column.
     pub fn parse(text: &str, path: &Path) -> Result<Self, SystemError> {
         let reader = Reader { text, path };
         let table = DeTable::parse(text).map_err(|e| {
@@ -89,7 +89,7 @@ impl SystemsFile {
     }
 }
 
-/// The file in the user's directory of configurations.
+/// The file in the user's configuration directory.
 fn in_configuration() -> Option<PathBuf> {
     let variable =
         |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -177,7 +177,7 @@ impl Reader<'_> {
             .ok_or_else(|| self.error(&value.span(), format!("the launcher is one of {}", known())))
     }
 
-    /// A value of an option of this kind; else the place of what is wrong.
+    /// Reads the value of an option of this kind. The error is the place of the wrong part.
     fn value(&self, kind: ValueKind, value: &Spanned<DeValue>) -> Result<Value, Range<usize>> {
         let wrong = || value.span();
         let text = |value: &Spanned<DeValue>| match value.get_ref() {
@@ -235,7 +235,7 @@ impl Reader<'_> {
     }
 }
 
-/// A whole number that is not negative.
+/// A number that is whole and not negative.
 fn whole(value: &Spanned<DeValue>) -> Option<u64> {
     match value.get_ref() {
         DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),

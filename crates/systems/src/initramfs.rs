@@ -1,4 +1,4 @@
-//! The first file system of a virtual machine: an uncompressed cpio archive with oscost as `/init`.
+//! Writes the first file system of a virtual machine: an uncompressed cpio archive with oscost as `/init`.
 //!
 //! The format is that of `cpio -H newc`, see the kernel's Documentation/driver-api/early-userspace/buffer-format.rst.
 
@@ -6,8 +6,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
-/// The variable, on the kernel's command line and so in the environment of `/init`, with the path of the device that the
-/// agent speaks over. Without it, or where that cannot be opened, the agent uses its standard input and output: the console.
+/// The variable with the path of the device that the agent speaks over; on the kernel's command line, and so in the
+/// environment of `/init`. Without it, or if the device cannot be opened, the agent uses the console, its standard input
+/// and output.
 pub const CHANNEL: &str = "OSCOST_CHANNEL";
 
 /// File types of inode(7).
@@ -15,7 +16,7 @@ const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
 const CHARACTER: u32 = 0o020_000;
 
-/// Directories that the agent mounts file systems on.
+/// Directories on which the agent mounts file systems.
 const DIRECTORIES: [&str; 5] = ["dev", "proc", "sys", "tmp", "root"];
 /// Devices for kernels without devtmpfs: name, major and minor number.
 const DEVICES: [(&str, u32, u32); 7] = [
@@ -71,8 +72,8 @@ struct Entry<'a> {
     device: (u32, u32),
 }
 
-/// Fields of eight hexadecimal digits: inode, mode, owner, group, links, time, size, device of the file (two), device that
-/// it is (two), length of the name with its NUL, checksum.
+/// Writes the header of an entry, fields of eight hexadecimal digits: inode, mode, owner, group, links, time, size, device
+/// of the file (two), device that the file is (two), length of the name with its NUL, checksum.
 fn header(archive: &mut impl Write, entry: &Entry) -> io::Result<()> {
     let Entry { name, number, mode, size, device: (major, minor) } = entry;
     let name_size = name.len() as u32 + 1;
@@ -86,7 +87,7 @@ fn header(archive: &mut impl Write, entry: &Entry) -> io::Result<()> {
     pad(archive, 6 + 8 * fields.len() + name_size as usize)
 }
 
-/// Zeros up to a multiple of four.
+/// Writes zeros up to a multiple of four.
 fn pad(archive: &mut impl Write, written: usize) -> io::Result<()> {
     archive.write_all(&[0; 3][..written.next_multiple_of(4) - written])
 }

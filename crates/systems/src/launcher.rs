@@ -1,4 +1,4 @@
-//! What a launcher is: a way to start an agent in a system. Each is a file in this folder.
+//! Launchers: ways to start an agent in a system. Each is a file in the folder `launcher`.
 
 use std::process::Command;
 
@@ -20,58 +20,58 @@ pub mod wine;
 /// The first argument of an agent.
 pub const AGENT: &str = "agent";
 
-/// What follows a launcher's name and a colon on the command line.
+/// The argument of a launcher on the command line, after its name and a colon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Argument {
-    /// The option that it is the value of.
+    /// The option whose value the argument is.
     pub option: &'static str,
-    /// As help prints it, such as `KERNEL`.
+    /// Name in the help, such as `KERNEL`.
     pub syntax: &'static str,
-    /// Whether the launcher needs it.
+    /// Whether the launcher requires the argument.
     pub required: bool,
 }
 
-/// Which oscost a system runs.
+/// The oscost binary that a system runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runs {
     /// This program.
     ThisProgram,
-    /// The static one.
+    /// The static binary.
     Static,
-    /// One that the user named.
+    /// A binary that the user named.
     Named,
 }
 
 /// A way to start an agent in a system.
 #[derive(Debug, Clone, Copy)]
 pub struct Launcher {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What such a system is, in a few words.
+    /// The kind of system, in a few words.
     pub about: &'static str,
-    /// What it needs, in a few words: Debian packages, or permissions.
+    /// Requirements in a few words: Debian packages, or permissions.
     pub needs: &'static str,
-    /// What follows its name on the command line.
+    /// The argument after the launcher's name on the command line.
     pub argument: Option<Argument>,
-    /// Its options, besides those of all launchers.
+    /// Options, besides those of all launchers.
     pub options: &'static [OptionSpec],
-    /// The number of CPUs that such a system can use at most; `None` if it can use all.
+    /// Maximum number of CPUs that a system with these settings can use; `None` if it can use all.
     pub cpu_limit: fn(&Settings) -> Option<usize>,
-    /// Which oscost it runs, unless its option `binary` names one.
+    /// The oscost binary that the system runs, unless the option `binary` names one.
     pub runs: fn(&Settings) -> Runs,
-    /// Whether it runs on another machine, whose CPUs the option `cpus` then names.
+    /// Whether the system is on another machine, whose CPUs the option `cpus` then names.
     pub is_remote: bool,
-    /// Why the processes of such a system are not among those that are started here, so that what they do on this machine
-    /// cannot be counted; `None` if they are.
+    /// Why the system's processes are not children of this one, so that their work on this machine cannot be counted;
+    /// `None` if they are.
     pub elsewhere: Option<&'static str>,
-    /// Checks that the programs and files that it needs are there; names the Debian package that has what is missing.
+    /// Checks that the required programs and files exist; the error names the Debian package of a missing one.
     pub check: fn(&Settings) -> Result<(), SystemError>,
-    /// The command that starts the system with an agent in it; an error if what it needs cannot be created.
+    /// The command that starts the system with an agent; an error if a file or object that it requires cannot be created.
     pub launch: fn(&mut Starting) -> Result<Launch, SystemError>,
 }
 
 impl Launcher {
-    /// Starts this program as a process of this system; the others say where they differ.
+    /// Starts this program as a process of this system; the base of all other launchers.
     pub const NATIVE: Self = Self {
         name: "native",
         about: "this system",
@@ -90,33 +90,30 @@ impl Launcher {
         },
     };
 
-    /// As [`Launcher::NATIVE`], with the static oscost.
+    /// [`Launcher::NATIVE`] with the static binary.
     const STATIC: Self = Self { runs: |_| Runs::Static, ..Self::NATIVE };
 }
 
 /// A system that is being started.
 pub struct Starting<'a> {
-    /// Its options.
+    /// Options of the system.
     pub settings: &'a Settings,
-    /// The CPUs of the host that it may use.
+    /// The host's CPUs that the system may use.
     pub cpus: &'a [usize],
-    /// Where to create files, and to record what else is created.
+    /// The directory for the system's files, which records everything else that the launcher creates.
     pub state: &'a mut StateDirectory,
 }
 
 impl Starting<'_> {
-    /// The oscost to start where programs of this system run.
-    ///
-    /// # Errors
-    /// If the path of this program is unknown.
+    /// The path of the oscost to start in a system that has this one's libraries.
     pub fn own_binary(&self) -> Result<std::path::PathBuf, SystemError> {
         binary::own(self.settings)
     }
 
-    /// The oscost to start where no libraries are.
+    /// The path of the oscost to start in a system without libraries.
     ///
     /// # Errors
-    /// If there is none, with how to get one.
+    /// If there is no such binary; the message says how to get one.
     pub fn static_binary(&self) -> Result<std::path::PathBuf, SystemError> {
         binary::without_libraries(self.settings)
     }

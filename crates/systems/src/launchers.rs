@@ -19,7 +19,7 @@ pub const LAUNCHERS: &[Launcher] = &[
     ssh::SSH,
 ];
 
-/// The launcher of that name.
+/// The launcher named `name`.
 pub fn find(name: &str) -> Option<&'static Launcher> {
     LAUNCHERS.iter().find(|launcher| launcher.name == name)
 }
@@ -32,17 +32,17 @@ pub fn options_of(launcher: &Launcher) -> impl Iterator<Item = OptionSpec> {
 /// A launcher, as help and documents describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// How it is named, such as `qemu:KERNEL`.
+    /// How the system is named, such as `qemu:KERNEL`.
     pub syntax: String,
-    /// What such a system is.
+    /// The kind of system.
     pub about: &'static str,
-    /// What it needs.
+    /// Requirements.
     pub needs: &'static str,
-    /// Its options, and what each does.
+    /// Options and their meanings.
     pub options: Vec<(&'static str, String)>,
 }
 
-/// All launchers, as help and documents describe them.
+/// Descriptions of all launchers, for help and documents.
 pub fn descriptions() -> Vec<Description> {
     let description = |launcher: &'static Launcher| {
         let argument = match launcher.argument {

@@ -1,8 +1,8 @@
 //! Starts an agent in a system: this one, a sandbox, a container, a virtual machine or another host.
 //!
 //! A system is named on the command line (`--on gvisor`) or in `systems.toml`. Each way to start one is a file under
-//! `launcher/`. What a launcher creates is recorded before it is created ([`state`]), so that it is removed when the system
-//! ends, or by the next start if this process was killed.
+//! `launcher/`. Launchers record everything before they create it ([`state`]), so that it is removed when the system ends,
+//! or by the next start if this process was killed.
 
 mod binary;
 mod error;

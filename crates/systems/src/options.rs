@@ -1,4 +1,4 @@
-//! Options of systems: their names, which values they take, and the values given.
+//! Options of systems: names, kinds of values, and given values.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,18 +10,18 @@ pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().count() <= 64 && text.chars().all(is_plain)
 }
 
-/// The values that an option takes.
+/// The kind of an option's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
-    /// Any text that is not empty.
+    /// Non-empty text.
     Text,
-    /// A path: in a file of systems, relative to that file's directory.
+    /// A path; in a file of systems, relative to that file's directory.
     Path,
-    /// One of these words.
+    /// One of several words.
     Choice(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
-    /// A whole number from the first to the second.
+    /// A whole number in a range, both ends included.
     Count(u64, u64),
     /// A number from 0 to 1.
     Share,
@@ -36,7 +36,7 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// The values in words, for messages.
+    /// A description of the values, for messages.
     pub fn expected(self) -> String {
         match self {
             Self::Text => "a text".to_owned(),
@@ -52,7 +52,7 @@ impl ValueKind {
         }
     }
 
-    /// The value that `text` stands for, where it is the argument of a launcher; `None` if it is none.
+    /// Parses `text`, the argument of a launcher; `None` if it is no such value.
     pub fn parse(self, text: &str) -> Option<Value> {
         match self {
             _ if text.is_empty() || text.contains('\0') => None,
@@ -65,7 +65,7 @@ impl ValueKind {
     }
 }
 
-/// A time such as `500ms`, `30s` or `2m`.
+/// Parses a time such as `500ms`, `30s` or `2m`.
 fn duration(text: &str) -> Option<Duration> {
     const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -81,14 +81,14 @@ fn duration(text: &str) -> Option<Duration> {
     (time > Duration::ZERO && time <= LONGEST).then_some(time)
 }
 
-/// An option of a launcher, or of all.
+/// An option of one launcher, or of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OptionSpec {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// The values that it takes.
+    /// Kind of the values.
     pub kind: ValueKind,
-    /// What it does, and its default.
+    /// Effect and default.
     pub meaning: &'static str,
 }
 
@@ -124,27 +124,27 @@ pub const COMMON: &[OptionSpec] = &[
 /// A value of an option.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Of [`ValueKind::Text`] and [`ValueKind::Choice`].
+    /// A value of [`ValueKind::Text`] or [`ValueKind::Choice`].
     Text(String),
-    /// Of [`ValueKind::Path`].
+    /// A value of [`ValueKind::Path`].
     Path(PathBuf),
-    /// Of [`ValueKind::Flag`].
+    /// A value of [`ValueKind::Flag`].
     Flag(bool),
-    /// Of [`ValueKind::Count`].
+    /// A value of [`ValueKind::Count`].
     Count(u64),
-    /// Of [`ValueKind::Share`].
+    /// A value of [`ValueKind::Share`].
     Share(f64),
-    /// Of [`ValueKind::Duration`].
+    /// A value of [`ValueKind::Duration`].
     Duration(Duration),
-    /// Of [`ValueKind::Words`].
+    /// A value of [`ValueKind::Words`].
     Words(Vec<String>),
-    /// Of [`ValueKind::Cpus`].
+    /// A value of [`ValueKind::Cpus`].
     Cpus(Vec<usize>),
-    /// Of [`ValueKind::Variables`].
+    /// A value of [`ValueKind::Variables`].
     Variables(BTreeMap<String, String>),
 }
 
-/// The options given to a system, each with a value of its kind.
+/// The options given to a system, with their values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Settings(BTreeMap<&'static str, Value>);
 

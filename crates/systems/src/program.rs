@@ -1,10 +1,10 @@
-//! Finding programs.
+//! Finds programs.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::SystemError;
 
-/// The path of a program: looked for in PATH and the directories of system administration, unless it has a slash.
+/// The path of a program, searched in PATH and the directories of system administration, unless its name has a slash.
 pub fn find(name: &str) -> Option<PathBuf> {
     if Path::new(name).components().count() > 1 {
         return Some(PathBuf::from(name)).filter(|path| path.is_file());
@@ -21,7 +21,7 @@ pub fn find(name: &str) -> Option<PathBuf> {
 /// The path of a program that a launcher needs.
 ///
 /// # Errors
-/// If there is none, with the Debian package that has it.
+/// If the program is not installed; the message names the Debian package.
 pub fn need(launcher: &'static str, name: &str, package: &str) -> Result<PathBuf, SystemError> {
     find(name).ok_or_else(|| SystemError::Missing {
         launcher,
@@ -30,7 +30,7 @@ pub fn need(launcher: &'static str, name: &str, package: &str) -> Result<PathBuf
     })
 }
 
-/// The program at a path that was given.
+/// The program at a given path.
 ///
 /// # Errors
 /// If it does not exist.
@@ -45,10 +45,10 @@ pub fn existing(launcher: &'static str, path: &Path) -> Result<PathBuf, SystemEr
     })
 }
 
-/// A program whose path was `given`, else that in a variable, else that in PATH.
+/// The path of a program: `given`, else the one in a variable, else the one in PATH.
 ///
 /// # Errors
-/// If there is none, with the `remedy`.
+/// If there is no such program; the message has the `remedy`.
 pub fn given_or_found(
     launcher: &'static str,
     given: Option<&PathBuf>,

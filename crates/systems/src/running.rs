@@ -1,4 +1,4 @@
-//! A running agent.
+//! Running agents.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -13,40 +13,41 @@ use crate::error::SystemError;
 use crate::launcher::Launch;
 use crate::state::{Created, StateDirectory, VARIABLE};
 
-/// The part of the error output that is kept, in bytes.
+/// Maximum length of the error output that is kept, in bytes: the last part.
 const ERRORS_KEPT: usize = 16 << 10;
-/// The time for which a system may end by itself.
+/// Time limit for a system to end by itself.
 const GRACE: Duration = Duration::from_millis(1_500);
-/// The time for which it may end after a request (SIGTERM).
+/// Time limit for a system to end after SIGTERM.
 const GRACE_AFTER_REQUEST: Duration = Duration::from_millis(500);
-/// The time for which the last error output is awaited.
+/// Time limit for the last error output.
 const LAST_ERRORS: Duration = Duration::from_millis(200);
 
-/// A running agent. Dropping it ends the system, and removes everything that it left.
+/// A running agent. Dropping it ends the system, and removes everything that the system left.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     ends_with_input: bool,
     errors: Arc<Mutex<VecDeque<u8>>>,
-    /// Dropped, and so emptied, by [`Running::end`].
+    /// The state directory; [`Running::end`] drops and so removes it.
     state: Option<StateDirectory>,
-    /// The CPUs that it runs on.
+    /// The CPUs that the system runs on.
     cpus: Vec<usize>,
-    /// What counts its processes on this machine; the reason if nothing does.
+    /// The control group that counts the system's processes on this machine; the reason if nothing does.
     counted: Result<Counted, String>,
 }
 
 /// The control group of a system's processes.
 #[derive(Debug)]
 struct Counted {
-    /// Open while something is counted: they slow down all system calls of the group. Closed before the group is removed.
+    /// Counters, open while something is counted: they slow down all system calls of the group. They are closed before the
+    /// group is removed.
     counters: Option<GroupCounters>,
     group: ControlGroup,
 }
 
 impl Running {
-    /// Starts the command on these CPUs. `counted`: whether what its processes do on this machine is to be counted, or the
-    /// reason why not.
+    /// Starts the command on `cpus`. `counted`: whether the system's work on this machine is to be counted, or the reason
+    /// why not.
     pub(crate) fn start(
         launch: Launch,
         cpus: &[usize],
@@ -61,7 +62,7 @@ impl Running {
         let mut child = hosted::spawn(command, cpus, group.as_ref().ok())
             .map_err(|e| SystemError::from_io(format!("starting {program}"), &e))?;
         let leader = child.id();
-        // It cannot be recorded before it has a pid: until then the variable identifies it.
+        // The process cannot be recorded before it has a pid: until then the variable identifies it.
         let identity = hosted::identity(leader);
         let recorded = match identity {
             Some(identity) => state.record(Created::Group { leader, identity }),
@@ -93,7 +94,7 @@ impl Running {
     /// The agent's standard input. Closing it ends the agent.
     ///
     /// # Panics
-    /// If it was taken before.
+    /// If the input was taken before.
     pub fn take_input(&mut self) -> Box<dyn Write + Send> {
         Box::new(self.child.stdin.take().expect("the input is taken once"))
     }
@@ -101,17 +102,17 @@ impl Running {
     /// The agent's standard output. A virtual machine's may have other text before and between its lines.
     ///
     /// # Panics
-    /// If it was taken before.
+    /// If the output was taken before.
     pub fn take_output(&mut self) -> Box<dyn Read + Send> {
         Box::new(self.child.stdout.take().expect("the output is taken once"))
     }
 
-    /// The pid, on this machine, of the process that was started; it may be the agent itself, or a sandbox around it.
+    /// The pid, on this machine, of the started process, which may be the agent itself or a sandbox around it.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether what its processes do on this machine can be counted; the reason if not.
+    /// Whether the system's work on this machine can be counted.
     ///
     /// # Errors
     /// The reason, in words.
@@ -119,7 +120,7 @@ impl Running {
         self.counted.as_ref().map(|_| ()).map_err(Clone::clone)
     }
 
-    /// What its processes have done on this machine since the first call, which opens the counters. They count until
+    /// Counts of the system's work on this machine since the first call, which opens the counters. They count until
     /// [`Running::end_counting`].
     ///
     /// # Errors
@@ -133,24 +134,24 @@ impl Running {
         Ok(counted.counters.insert(counters).counts())
     }
 
-    /// Ends counting for good. Its processes move to the control group of this one, so that they run as if they had never been
-    /// in one of their own.
+    /// Ends counting for good. The system's processes move to the control group of this process, so that they run as
+    /// without counting.
     pub fn end_counting(&mut self) {
         if let Ok(counted) = &mut self.counted {
             counted.counters = None;
-            // A group that keeps processes stays until the system ends.
+            // A group that still has processes stays until the system ends.
             if counted.group.release().is_ok() {
                 self.counted = Err("counting has ended".to_owned());
             }
         }
     }
 
-    /// Whether that process has ended.
+    /// Whether the started process has ended.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// The last line of its error output; a virtual machine's is the kernel's log. Empty if there is none.
+    /// The last line of the system's error output, which is the kernel's log for a virtual machine; empty if there is none.
     pub fn last_words(&mut self) -> String {
         if self.has_ended() {
             let began = Instant::now();
@@ -162,7 +163,7 @@ impl Running {
         last_line(errors.make_contiguous())
     }
 
-    /// Ends the system, and removes everything that it left. Takes a few seconds at most.
+    /// Ends the system, and removes everything that the system left. Takes a few seconds at most.
     pub fn end(&mut self) {
         drop(self.child.stdin.take());
         let leader = self.child.id();
@@ -213,7 +214,7 @@ fn keep_last(pipe: Option<ChildStderr>, kept: &Arc<Mutex<VecDeque<u8>>>) -> std:
     let Some(mut pipe) = pipe else { return Ok(()) };
     let kept = Arc::clone(kept);
     let reader = std::thread::Builder::new().name("errors".to_owned());
-    // It ends with the last process that has the pipe; nothing waits for it.
+    // The thread ends with the last process that has the pipe; nothing waits for it.
     reader.spawn(move || {
         let mut part = [0; 4 << 10];
         loop {

@@ -1,8 +1,8 @@
-//! What a started system leaves in this machine, recorded before it is created, in a directory of its own.
+//! Records in a state directory what a started system creates on this machine, before it is created.
 //!
-//! The directory is below that for temporary files and has the pid of this process in its name. A lock on a file in it
-//! shows that this process is alive. When the system ends, all that is recorded is removed, then the directory; after a
-//! kill of this process, [`sweep`] does the same.
+//! The directory is below the one for temporary files, and its name has the pid of this process. A lock on a file in it
+//! shows that this process is alive. At the end of the system everything recorded is removed, then the directory; after a
+//! kill of this process, [`sweep`] removes both.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -15,55 +15,55 @@ use platform::{control_group, hosted};
 use serde::{Deserialize, Serialize};
 
 const PREFIX: &str = "oscost-system-";
-/// In the directory: locked by the process that created it.
+/// Name of the file that the directory's creator locks.
 const LOCK: &str = "lock";
-/// In the directory: what else was created, one JSON object a line.
+/// Name of the file that records what else was created, one JSON object a line.
 const RECORD: &str = "created";
-/// The variable of a system's processes with the path of their state directory.
+/// Environment variable of a system's processes with the path of their state directory.
 pub const VARIABLE: &str = "OSCOST_SYSTEM";
 
-/// A bound on the time that removing one thing takes.
+/// Time limit for removing one thing.
 const REMOVAL: Duration = Duration::from_secs(10);
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// What a launcher created outside of the state directory.
+/// Something that a launcher created outside of the state directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Created {
-    /// The processes of the group that this one began.
+    /// The process group of a process that this one started.
     Group {
-        /// Its pid.
+        /// The leader's pid.
         leader: u32,
-        /// See [`hosted::identity`].
+        /// The leader's identity; see [`hosted::identity`].
         identity: String,
     },
-    /// A control group, which only processes of the system are in.
+    /// A control group that has only processes of the system.
     ControlGroup(PathBuf),
     /// A file.
     File(PathBuf),
-    /// What this command removes.
+    /// Something that a command removes.
     RemovedBy(Vec<String>),
 }
 
-/// The state directory of a system that this process starts. Dropping it removes all that the system left.
+/// The state directory of a system that this process starts. Dropping it removes everything that the system left.
 #[derive(Debug)]
 pub struct StateDirectory {
     path: PathBuf,
-    /// The lock and the record; only [`Drop`] takes them.
+    /// The lock file and the record; only [`Drop`] takes them.
     files: Option<(File, File)>,
     created: Vec<Created>,
 }
 
 impl StateDirectory {
-    /// A new one.
+    /// Creates a state directory.
     ///
     /// # Errors
     /// If it cannot be created.
     pub fn new() -> io::Result<Self> {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("{PREFIX}{}-{number}", std::process::id()));
-        // Of an earlier process with the same pid.
+        // The directory may be of an earlier process with the same pid.
         if hosted::is_own_directory(&path) {
             remove::<File>(&path, &[], None);
         }
@@ -81,23 +81,23 @@ impl StateDirectory {
         }
     }
 
-    /// Where files of the system go, which are removed with the directory.
+    /// The path of the directory, for files of the system, which are removed with it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A name for what is created outside of it, which no other process uses, not even one whose pid is the same in another
-    /// container.
+    /// A name for an object outside of the directory, which no other process uses, not even one with the same pid in
+    /// another container.
     pub(crate) fn unique_name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         format!("{name}-{:x}", since.as_nanos())
     }
 
-    /// Records what is about to be created.
+    /// Records something before it is created.
     ///
     /// # Errors
-    /// If the record cannot be written; nothing must be created then.
+    /// If the record cannot be written; the caller must then create nothing.
     pub fn record(&mut self, created: Created) -> io::Result<()> {
         let line = serde_json::to_string(&created).map_err(io::Error::other)?;
         if let Some((_, record)) = &mut self.files {
@@ -114,7 +114,7 @@ impl Drop for StateDirectory {
     }
 }
 
-/// Removes what systems of ended processes left.
+/// Removes everything that systems of ended processes left.
 pub fn sweep() {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
     let is_state = |name: &str| {
@@ -130,11 +130,12 @@ pub fn sweep() {
     }
 }
 
-/// The lock of a state directory whose process has ended; `None` if it is alive, or is just creating the directory.
+/// The lock of a state directory whose process has ended; `None` if the process is alive, or is just creating the
+/// directory.
 fn unused(path: &Path) -> Option<File> {
     let lock = match File::options().write(true).open(path.join(LOCK)) {
         Ok(lock) => lock,
-        // Killed between two calls, unless the directory is new.
+        // The process was killed before it made the lock, unless the directory is new.
         Err(_) => {
             let age = fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()?;
             return (age > REMOVAL).then(|| File::create(path.join(LOCK)).ok()).flatten();
@@ -146,12 +147,13 @@ fn unused(path: &Path) -> Option<File> {
     }
 }
 
-/// The complete lines of a record: the last one may be cut off.
+/// Parses the complete lines of a record: the last one may be cut off.
 fn parse(record: &str) -> Vec<Created> {
     record.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// `held` are files in the directory that are open until all but these is removed.
+/// Removes a state directory and what its record lists. `held` are open files in the directory, dropped just before the
+/// directory is removed.
 fn remove<Files>(path: &Path, created: &[Created], held: Option<Files>) {
     for one in created.iter().rev() {
         undo(one);
@@ -165,9 +167,9 @@ fn remove<Files>(path: &Path, created: &[Created], held: Option<Files>) {
             control_group::remove(path);
         }
     }
-    // Windows removes no file that is open.
+    // Windows does not remove open files.
     drop(held);
-    // What cannot be unmounted or removed now stays for the next sweep: the directory is still there.
+    // What cannot be unmounted or removed now is left for the next sweep, with the directory.
     if hosted::unmount_below(path).is_ok() {
         let _ = fs::remove_dir_all(path);
     }
@@ -176,12 +178,12 @@ fn remove<Files>(path: &Path, created: &[Created], held: Option<Files>) {
 fn undo(created: &Created) {
     match created {
         Created::Group { leader, identity } => {
-            // A pid is used again for other processes only when no group has its number.
+            // The system reuses the pid of a leader only when its group is empty.
             if hosted::identity(*leader).is_none_or(|now| now == *identity) {
                 end_all(|| hosted::in_group(*leader));
             }
         }
-        // Removed after the processes in it.
+        // Control groups are removed after the processes in them.
         Created::ControlGroup(_) => {}
         Created::File(path) => {
             let _ = fs::remove_file(path);
@@ -197,11 +199,11 @@ fn end_processes_of(path: &Path) {
     }
 }
 
-/// Waits for the end of the processes that have the name of a state directory as an argument, and kills those that do not end: the
-/// monitor of a container (conmon) cleans up for some 50 ms after `podman rm` has returned.
+/// Waits for the end of the processes that have the name of a state directory as an argument, and kills the remaining ones:
+/// a container's monitor (conmon) cleans up for some 50 ms after `podman rm` has returned.
 fn await_end_of_named(path: &Path) {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return };
-    // Arguments end with a zero byte: the name of another directory may begin with this one.
+    // Arguments end with a zero byte, which excludes a directory whose name begins with this one.
     let named = || hosted::mentioning(&format!("\0{name}\0"));
     let began = Instant::now();
     while !named().is_empty() && began.elapsed() < REMOVAL {
@@ -223,17 +225,17 @@ fn end_all(find: impl Fn() -> Vec<u32>) {
     }
 }
 
-/// Runs a command to its end, without its output; kills it if that takes too long.
+/// Runs a command to its end, without its output; kills it after [`REMOVAL`].
 fn run(words: &[String]) {
     let Some(mut command) = platform::command::of_words(words) else { return };
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let _ = code_within(&mut command, REMOVAL);
 }
 
-/// The exit code of a command; `None` if a signal ended it, or if it was killed because it took longer than `limit`.
+/// Runs a command; returns its exit code, or `None` if a signal ended it, also the kill after `limit`.
 ///
 /// # Errors
-/// If it cannot be started.
+/// If the command cannot be started.
 pub(crate) fn code_within(command: &mut Command, limit: Duration) -> io::Result<Option<i32>> {
     let mut child = command.spawn()?;
     let began = Instant::now();
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn what_dead_processes_left_is_swept() {
-        // The highest pid of Linux is 2^22: this one never exists.
+        // The highest pid of Linux is 2^22, so no process has this one.
         let dead = std::env::temp_dir().join(format!("{PREFIX}4194305-0"));
         let outside = tempfile::NamedTempFile::new().unwrap();
         hosted::private_directory(&dead).unwrap();
@@ -294,7 +296,7 @@ mod tests {
         let cpus = platform::cpu::allowed();
         let mut state = StateDirectory::new().unwrap();
         let mut command = Command::new("sh");
-        // One stays in the group, the other leaves it.
+        // One process stays in the group, the other leaves it.
         command.args(["-c", "sleep 98 & setsid sleep 99 & read line"]).stdin(Stdio::piped());
         command.env(VARIABLE, state.path());
         let mut child = hosted::spawn(command, &cpus, None).unwrap();
@@ -325,7 +327,7 @@ mod tests {
         if testing::skip_unless(group.is_ok(), &reason) {
             return;
         }
-        // As after a kill of this process, nothing but the record has its path.
+        // The record alone has the group's path, as after a kill of this process.
         let group = std::mem::ManuallyDrop::new(group.unwrap());
         let mut command = Command::new("sleep");
         command.arg("97");

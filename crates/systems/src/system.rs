@@ -1,4 +1,4 @@
-//! A system that `--on` names.
+//! Systems that `--on` names.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::options::{Settings, Value, ValueKind, is_name};
 use crate::running::Running;
 use crate::state::{self, StateDirectory};
 
-/// The time until an agent must have answered, unless the option `boot-timeout` changes it.
+/// Default time limit for an agent's answer; the option `boot-timeout` changes it.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A system: how it is started, and the name that the user sees.
+/// A system: its launcher and settings, and the name that the user sees.
 #[derive(Debug, Clone)]
 pub struct System {
     name: String,
@@ -24,19 +24,19 @@ pub struct System {
 }
 
 impl System {
-    /// The system that `text` names: one of `file`, a launcher (`native`, `gvisor`), a launcher and its argument
-    /// (`qemu:KERNEL`, `wine=PROGRAM.exe`), any of these after a name of its own (`again=native`), or such a name and a
-    /// command line (`mine=./boot.sh {oscost} agent`).
+    /// The system that `text` names: one of `file`, a launcher (`native`, `gvisor`), a launcher with its argument
+    /// (`qemu:KERNEL`, `wine=PROGRAM.exe`), any of these with a new name (`again=native`), or a new name with a command
+    /// line (`mine=./boot.sh {oscost} agent`).
     ///
     /// # Errors
-    /// If it names none; the message lists what could be meant.
+    /// If `text` names no system; the message lists similar ones.
     pub fn parse(text: &str, file: &SystemsFile) -> Result<Self, SystemError> {
         if let Some(system) = named(text, file) {
             return system;
         }
         match text.split_once('=') {
             Some((name, rest)) if is_name(name) => {
-                // `wine=PROGRAM.exe` is `wine:PROGRAM.exe`.
+                // The text `wine=PROGRAM.exe` means `wine:PROGRAM.exe`.
                 let takes_argument = launchers::find(name)
                     .filter(|launcher| launcher.argument.is_some() && named(rest, file).is_none());
                 let system = match takes_argument {
@@ -52,7 +52,7 @@ impl System {
         }
     }
 
-    /// The systems that these texts name, each with another name.
+    /// The systems that `texts` name, all with different names.
     ///
     /// # Errors
     /// If a text names none, or two have the same name.
@@ -70,9 +70,9 @@ impl System {
         Ok(systems)
     }
 
-    /// Lets systems that would run this program run the static one, if another of them does: two builds of one source differ
-    /// by up to a few per cent in what never leaves the processor, which is not to be taken for a difference of the systems.
-    /// Where there is no static one, those that need it fail, and the others are left as they are.
+    /// Makes systems that would run this program run the static one, if another system does: two builds of one source
+    /// differ by up to a few per cent in operations within the processor, which must not appear as a difference of the
+    /// systems. Does nothing without a static binary.
     pub fn share_static_binary(systems: &mut [Self]) {
         if let Ok(binary) = binary::without_libraries(&Settings::default()) {
             Self::share(systems, &binary);
@@ -87,7 +87,7 @@ impl System {
         }
     }
 
-    /// Which oscost runs in it.
+    /// The oscost binary that the system runs.
     fn runs(&self) -> Runs {
         match self.settings.has("binary") {
             true => Runs::Named,
@@ -105,37 +105,37 @@ impl System {
         self.launcher.name
     }
 
-    /// The number of CPUs that it can use at most; `None` if it can use all.
+    /// Maximum number of CPUs that the system can use; `None` if it can use all.
     pub fn cpu_limit(&self) -> Option<usize> {
         let given = self.settings.cpus("cpus").map(<[usize]>::len);
         [given, (self.launcher.cpu_limit)(&self.settings)].into_iter().flatten().min()
     }
 
-    /// The share by which each of its operations is slowed down, to test comparisons.
+    /// The share by which each operation of the system is slowed down, to test comparisons.
     pub fn slow_down(&self) -> f64 {
         self.settings.share("slow-down").unwrap_or_default()
     }
 
-    /// The time until its agent must have answered.
+    /// Time limit for the agent's answer.
     pub fn boot_timeout(&self) -> Duration {
         self.settings.duration("boot-timeout").unwrap_or(BOOT_TIMEOUT)
     }
 
-    /// Checks that the programs and files that it needs are there.
+    /// Checks that the programs and files that the system requires exist.
     ///
     /// # Errors
-    /// If one is missing, with what to install.
+    /// If one is missing; the message says what to install.
     pub fn check(&self) -> Result<(), SystemError> {
         (self.launcher.check)(&self.settings)
     }
 
-    /// Starts an agent in it. The processes of this machine that it consists of run on `cpus` only, unless its option
-    /// `cpus` names others. What an earlier process left that was killed is removed first. `counted`: whether what its
-    /// processes do on this machine is to be counted, as far as it can be ([`Running::is_counted`]).
+    /// Starts an agent in the system. The system's processes on this machine run on `cpus` only, unless the option `cpus`
+    /// names others. Before that, everything that killed processes left is removed. `counted`: whether to count the
+    /// system's work on this machine, where possible ([`Running::is_counted`]).
     ///
     /// # Errors
-    /// If something that it needs is missing, or it cannot be started. An agent that starts and then fails is not an error
-    /// here: its output ends.
+    /// If a requirement is missing, or the system cannot be started. An agent that starts and then fails is no error here:
+    /// its output ends.
     pub fn start(&self, cpus: &[usize], counted: bool) -> Result<Running, SystemError> {
         state::sweep();
         self.check()?;
@@ -155,7 +155,7 @@ impl System {
     }
 }
 
-/// The system of `file` or the launcher, perhaps with an argument, that `text` names; `None` if it names none.
+/// The system of `file`, or of a launcher with or without an argument, that `text` names; `None` if it names none.
 fn named(text: &str, file: &SystemsFile) -> Option<Result<System, SystemError>> {
     if let Some((launcher, settings)) = file.get(text) {
         return Some(Ok(System { name: text.to_owned(), launcher, settings: settings.clone() }));
@@ -190,7 +190,7 @@ fn of_launcher(launcher: &'static Launcher, argument: Option<&str>) -> Result<Sy
                     takes.syntax
                 ))
             })?;
-            // The directories of a path are too long for the heading of a column.
+            // A path's directories are too long for a column heading.
             let short = match &value {
                 Value::Path(path) => {
                     path.file_name().map(|file| file.to_string_lossy().into_owned())
@@ -205,7 +205,7 @@ fn of_launcher(launcher: &'static Launcher, argument: Option<&str>) -> Result<Sy
     Ok(System { name, launcher, settings })
 }
 
-/// A name and a command line. One word without a slash is more likely a misspelt system.
+/// A system from a name and a command line. One word without a slash is more likely a misspelt system.
 fn command_line(line: &str, file: &SystemsFile) -> Result<System, SystemError> {
     if !line.contains(['/', '\\']) && !line.trim().contains(' ') {
         return Err(unknown(line, file));
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(shared(&["native", mine, "wine=a.exe"])[..2], [none.clone(), none.clone()]);
         assert_eq!(shared(&["native", "bwrap"]), [of("/static"), none.clone()]);
         assert_eq!(shared(&["static", mine]), [none.clone(), of("/static")]);
-        // One that the user named stays, and a command without a program to name needs none.
+        // A binary that the user named is kept, and a command line without `{oscost}` needs none.
         assert_eq!(shared(&["own", "x=./boot me", "gvisor"])[0], of("/own"));
         assert_eq!(shared(&["x=./boot me", "gvisor"]), [none.clone(), none]);
     }

@@ -1,10 +1,10 @@
 //! The crossing of two sides over a parameter.
 //!
 //! Between the measured values the logarithm of the ratio is interpolated linearly over the logarithm of the parameter; the
-//! crossing is where it was not below 0 for the last time. So it lies before a place if the ratio there, and at all measured
-//! values after it, is below 1. That is an intersection: each of them is shown by its own interval at the full level. It lies
-//! after a place if one of them is above 1, of which each gets a part of the chance. The bootstrap of single crossings is not
-//! used: few rounds have no resamples far enough out for the levels of a file with several claims.
+//! crossing is the last place where it is not below 0. So it lies before a place if the ratio is below 1 there, and at all
+//! measured values after it. That is an intersection, so that the interval of each of these ratios is taken at the full level.
+//! The crossing lies after a place if one of these ratios is above 1; each gets a part of the chance. The bootstrap of single
+//! crossings is not used: few rounds have no resamples far enough out for the levels of a file with several claims.
 
 use super::figure::{Contrast, Figure, Range};
 use super::region::ScaledRegion;
@@ -12,27 +12,28 @@ use crate::change::DISTURBED;
 use crate::crossing::locate;
 use crate::evidence::Moderation;
 
-/// Bisections by which an end of the interval is sought between two measured values.
+/// Number of bisections by which an end of the interval is sought between two measured values.
 const BISECTIONS: usize = 8;
 
-/// Figures with their factors.
+/// Figures and their factors.
 pub(super) type Terms = Vec<(f64, Figure)>;
 
 /// The ratio of two sides over a parameter.
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
-    /// The logarithms of the parameter's values, ascending; two at least.
+    /// Logarithms of the parameter's values, ascending; at least two.
     pub(super) ln_x: Vec<f64>,
-    /// The figures at each, with their factors; or why they decide nothing. There are some.
+    /// Figures at each value of the parameter, with their factors; or the reason why they decide nothing. At least one value has
+    /// figures.
     pub(super) logs: Vec<Result<Terms, String>>,
-    /// What the machine itself can add to a ratio.
+    /// Difference that the machine itself can cause in a ratio, as a logarithm.
     pub(super) floor: f64,
-    /// What the other points of the comparison lend.
+    /// Prior of the variances, from all points of the comparison.
     pub(super) moderation: Moderation,
 }
 
 impl Curve {
-    /// The crossing of the figures as they are; infinite outside of the measured values.
+    /// The crossing of the figures without their errors; infinite outside of the measured values.
     pub(super) fn center(&self) -> f64 {
         let known = self
             .ln_x
@@ -83,13 +84,14 @@ impl Curve {
         self.logs.iter().flatten().map(|terms| self.ratio(terms))
     }
 
-    /// Whether it certainly crosses before a place; never before the first measured value.
+    /// Whether the curve certainly crosses before a place; never before the first measured value.
     pub(super) fn crosses_before(&self, place: f64, chance: f64) -> bool {
         let ratios = || self.from(place.min(self.last()));
         place >= self.first() && ratios().iter().all(|ratio| ratio.range(chance).high < 0.0)
     }
 
-    /// Whether it certainly crosses after a place, or not up to the last measured value, which the place may not exceed.
+    /// Whether the curve certainly crosses after a place, or not up to the last measured value. The place may not exceed that
+    /// value.
     pub(super) fn crosses_after(&self, place: f64, chance: f64) -> bool {
         if place > self.last() {
             return false;
@@ -99,7 +101,7 @@ impl Curve {
         ratios.iter().any(|ratio| ratio.range(each).low > 0.0)
     }
 
-    /// The interval; infinite at an end that may lie outside of the measured values.
+    /// The interval of the crossing; infinite at an end that may lie outside of the measured values.
     pub(super) fn range(&self, chance: f64) -> Range {
         let is_after = |place: &f64| self.crosses_after(*place, chance);
         let is_before = |place: &f64| self.crosses_before(*place, chance);
@@ -120,7 +122,7 @@ impl Curve {
         }
     }
 
-    /// What would decide whether it lies in the region.
+    /// Advice that would decide whether the crossing lies in the region.
     pub(super) fn what_would_decide(&self, region: &ScaledRegion) -> String {
         if let Some(Err(why)) = self.logs.iter().find(|terms| terms.is_err()) {
             return why.clone();

@@ -1,5 +1,5 @@
-//! Figures on the scale on which they are compared, and contrasts of them: sums with factors, such as the difference of two
-//! logarithms, which is that of a ratio.
+//! Figures on the scale on which they are compared, and contrasts: sums of figures with factors. A difference of two logarithms
+//! is that of a ratio.
 
 use std::rc::Rc;
 
@@ -13,38 +13,40 @@ use crate::paired::{Rounds, paired};
 use crate::scale::Scale;
 use crate::spread::grid_step;
 
-/// The largest difference that rounding makes, in steps of the grid.
+/// Largest difference that rounding causes, in steps of the grid.
 const GRID_STEPS: f64 = 1.5;
 
-/// Shares of the CPUs that differ by less, in logarithms, are equal: it is what other threads of the trial itself take.
+/// Difference of shares of the CPUs, in logarithms, up to which they count as equal: other threads of the trial itself take this
+/// much.
 const UNEQUAL: f64 = 0.05;
 
 /// A figure with its error.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figure {
     pub(super) center: f64,
-    /// Its rounds, if it is known when they began, and the run that they are of: of several systems in turn, the first.
+    /// Rounds of the figure, if their start times are known, and the id of their run; for several systems in turn, that of the
+    /// first run.
     rounds: Option<(Rc<Rounds>, String)>,
-    /// What was measured.
+    /// The measured point.
     point: PointKey,
-    /// Its entries into the kernel in one core cycle, in core cycles.
+    /// System calls per core cycle of the operation; 0 if cycles are not compared.
     entries: f64,
-    /// The standard error; 0 for a fact.
+    /// Standard error; 0 for a fact.
     pub(super) error: f64,
     /// Degrees of freedom of the error.
     pub(super) degrees: f64,
-    /// What the machine's drift and rounding can add.
+    /// Difference that the machine's drift and rounding can cause.
     pub(super) floor: f64,
-    /// How much lower, and how much higher, the figure of a quiet machine may be: disturbances make times longer and rates lower.
+    /// By how much the figure of a quiet machine may be lower, and higher: disturbances lengthen times and lower rates.
     below: f64,
     above: f64,
-    /// The share of the CPUs that the trial had, on the scale, if it is known.
+    /// Share of the CPUs that the trial had, on the scale; `None` if unknown.
     cpu_share: Option<f64>,
-    /// The standard error that rounding adds.
+    /// Standard error that rounding adds.
     rounding: f64,
-    /// Whether the true figure may be any greater one: something else limited it.
+    /// Whether the true figure may be any greater one, since something else limited it.
     pub(super) is_lower_bound: bool,
-    /// Whether it has no variance, such as a number of system calls.
+    /// Whether the figure has no variance, such as a number of system calls.
     pub(super) is_fact: bool,
     /// Whether too few rounds were quiet.
     pub(super) is_disturbed: bool,
@@ -54,7 +56,7 @@ impl Figure {
     /// The figure of a datum, in core cycles if `in_cycles`.
     ///
     /// # Errors
-    /// Why nothing can be decided by it.
+    /// The reason why the figure decides nothing.
     pub(super) fn of(datum: &Datum, scale: Scale, in_cycles: bool) -> Result<Self, String> {
         let result = datum.result;
         if let Some(count) = datum.count {
@@ -103,7 +105,7 @@ impl Figure {
             below: if result.better == Direction::Higher { 0.0 } else { disturbance },
             above: if result.better == Direction::Lower { 0.0 } else { disturbance },
             cpu_share: cpu_share(datum).filter(|_| scale == Scale::Logarithms).map(f64::ln),
-            // Uniform within a step, of which `rounding` is some.
+            // The standard deviation of a uniform distribution within a step; `rounding` is a multiple of a step.
             rounding: rounding / GRID_STEPS / 12f64.sqrt(),
             is_lower_bound,
             is_fact: false,
@@ -134,12 +136,12 @@ impl Figure {
     }
 }
 
-/// How far a term reaches in one direction, where its figure does by `own`, and in the other by `other`.
+/// The reach of a term in one direction: the figure's own reach is `own` in that direction and `other` in the opposite one.
 fn toward(factor: f64, own: f64, other: f64) -> f64 {
     factor.abs() * if factor >= 0.0 { own } else { other }
 }
 
-/// The CPU time of a trial divided by its elapsed time, if it was measured beside the figure.
+/// The CPU time of a trial divided by its elapsed time, if both were measured with the figure.
 fn cpu_share(datum: &Datum) -> Option<f64> {
     let is_beside = |result: &&CaseResult| {
         let metric = || catalog::metric(&result.case, &result.metric);
@@ -161,7 +163,7 @@ fn is_fact(result: &CaseResult) -> bool {
     combine.is_some_and(|combine| combine != Combine::Median) || one_value()
 }
 
-/// What the rounding of times can add.
+/// Difference that the rounding of times can cause.
 fn rounding(result: &CaseResult, scale: Scale, factor: f64) -> f64 {
     let Some(estimate) = result.estimate.filter(|_| result.unit.starts_with("ns")) else {
         return 0.0;
@@ -174,27 +176,27 @@ fn rounding(result: &CaseResult, scale: Scale, factor: f64) -> f64 {
     }
 }
 
-/// A sum of figures with factors, and its error: of rounds made next to each other where they are of one run, else of the figures'
-/// own errors (Welch 1947, Satterthwaite 1946).
+/// A sum of figures with factors, and its error: that of adjacent rounds if the figures are of one run, otherwise from the
+/// figures' own errors (Welch 1947, Satterthwaite 1946).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Contrast {
     pub(super) center: f64,
     scatter: Scatter,
-    /// By what factor the variance of a block exceeds that of a difference of two figures.
+    /// Ratio of the variance of a block to that of a difference of two figures.
     scale: f64,
-    /// What the machine itself can add, except to rounds made next to each other.
+    /// Difference that the machine itself can cause; 0 for adjacent rounds.
     pub(super) floor: f64,
-    /// How much lower, and how much higher, the sum may be on a quiet machine.
+    /// By how much the sum may be lower, and higher, on a quiet machine.
     below: f64,
     above: f64,
     /// Whether the true sum may be any lower one.
     open_below: bool,
     /// Whether the true sum may be any greater one.
     open_above: bool,
-    /// Whether too few rounds of some figure were quiet, and these were not made next to each other; or they were, and load slowed the
-    /// figures unequally.
+    /// Whether too few rounds of some figure were quiet and the rounds are not adjacent; or the rounds are adjacent, and load
+    /// slowed the figures unequally.
     pub(super) is_disturbed: bool,
-    /// Whether they were made so, and most of them were disturbed.
+    /// Whether the rounds are adjacent, and most of them were disturbed.
     pub(super) is_beside_load: bool,
 }
 
@@ -206,7 +208,7 @@ pub(super) struct Range {
 }
 
 impl Contrast {
-    /// One that may be anything.
+    /// A contrast that may have any value.
     pub(super) const UNKNOWN: Self = Self {
         center: 0.0,
         scatter: Scatter {
@@ -225,13 +227,13 @@ impl Contrast {
         is_beside_load: false,
     };
 
-    /// The sum of these figures, each multiplied by its factor; `floor` is added to what the machine itself can add, unless all
-    /// are facts.
+    /// The sum of these figures, each multiplied by its factor. `floor` is the difference that the machine itself can cause,
+    /// unless all are facts.
     pub(super) fn of(terms: &[(f64, Figure)], floor: f64) -> Self {
         Self::in_blocks(terms).unwrap_or_else(|| Self::of_errors(terms, floor))
     }
 
-    /// Adds up the rounds that were made next to each other; `None` if there are not two figures with such rounds.
+    /// Sums adjacent rounds; `None` unless at least two figures have such rounds.
     fn in_blocks(terms: &[(f64, Figure)]) -> Option<Self> {
         let varying = || terms.iter().filter(|(_, figure)| !figure.is_fact);
         let (_, first) = varying().next()?.1.rounds.as_ref()?;
@@ -266,8 +268,8 @@ impl Contrast {
         )
     }
 
-    /// Beside load, trials with more threads have more of the CPUs than others, as from other programs as from each other: the sum
-    /// on a quiet machine lies anywhere between this one and one in which the figures are CPU time.
+    /// Widens the interval for unequal shares of the CPUs: under load, trials with more threads get more of the CPUs. The sum on
+    /// a quiet machine lies anywhere between this sum and one in which the figures are CPU times.
     fn with_unequal_load(self, terms: &[(f64, Figure)]) -> Self {
         let share = |(factor, figure): &(f64, Figure)| Some(factor * figure.cpu_share?);
         let shares: Option<f64> = terms.iter().map(share).sum();
@@ -282,8 +284,8 @@ impl Contrast {
         }
     }
 
-    /// By how much the states of entering the kernel can move the sum, as a standard deviation: not that of one operation on
-    /// several systems, which are in the same state.
+    /// Standard deviation of the sum due to the states of entering the kernel; 0 for one operation on several systems, which are
+    /// in the same state.
     fn by_states(terms: &[(f64, Figure)]) -> f64 {
         if terms.iter().all(|(_, figure)| figure.point == terms[0].1.point) {
             return 0.0;
@@ -292,7 +294,7 @@ impl Contrast {
             * terms.iter().map(|(factor, figure)| factor * figure.entries).sum::<f64>().abs()
     }
 
-    /// Adds up the figures, each with its own error.
+    /// Sums the figures, each with its own error.
     fn of_errors(terms: &[(f64, Figure)], floor: f64) -> Self {
         let variance = |(factor, figure): &(f64, Figure)| (factor * figure.error).powi(2);
         let all: f64 = terms.iter().map(variance).sum();
@@ -312,7 +314,7 @@ impl Contrast {
         }
     }
 
-    /// What is open because figures are bounds.
+    /// A contrast whose ends are open where figures are bounds.
     fn bounds(terms: &[(f64, Figure)]) -> Self {
         let bound = |sign: f64| {
             terms.iter().any(|(factor, figure)| figure.is_lower_bound && factor * sign > 0.0)
@@ -320,18 +322,18 @@ impl Contrast {
         Self { open_below: bound(-1.0), open_above: bound(1.0), ..Self::UNKNOWN }
     }
 
-    /// Whether a figure in it is only a bound.
+    /// Whether a figure of the sum is only a bound.
     pub(super) fn is_bound(&self) -> bool {
         self.open_below || self.open_above
     }
 
-    /// The variance of a difference of two figures, by these blocks; `None` without blocks.
+    /// Variance of a difference of two figures, by the blocks of adjacent rounds; `None` without blocks.
     pub(super) fn variance(&self) -> Option<Variance> {
         let Variance { value, degrees } = self.scatter.variance;
         self.scatter.is_in_blocks.then_some(Variance { value: value / self.scale, degrees })
     }
 
-    /// Moderates its variance by what the other points of the comparison lend.
+    /// Moderates the variance by that of all points of the comparison.
     pub(super) fn moderated(self, moderation: Moderation) -> Self {
         match self.scatter.is_in_blocks {
             true => Self { scatter: self.scatter.moderated(moderation, self.scale), ..self },
@@ -339,7 +341,7 @@ impl Contrast {
         }
     }
 
-    /// The interval that misses the truth with this chance at most, at each end with half of it.
+    /// The interval that misses the true value with this chance at most, half of it at each end.
     pub(super) fn range(&self, chance: f64) -> Range {
         let reach = self.scatter.half_width(chance) + self.floor;
         Range {

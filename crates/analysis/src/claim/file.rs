@@ -11,17 +11,17 @@ use super::model::{Claim, Content, Scope, Side, Statement};
 use super::reading::{FileText, Text, Words};
 use super::relation::Relation;
 
-/// The largest claim file, in KiB.
+/// Maximum size of a claim file in KiB.
 const KIB_AT_MOST: usize = 256;
-/// The most claims of a file.
+/// Maximum number of claims in a file.
 const CLAIMS_AT_MOST: usize = 1_000;
 
 /// The claims of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimFile {
-    /// What the file is called, if it has a title.
+    /// Title of the file, if it has one.
     pub title: Option<String>,
-    /// Its claims, one at least.
+    /// Claims of the file, at least one.
     pub claims: Vec<Claim>,
 }
 
@@ -33,7 +33,7 @@ struct Written {
     claim: Vec<Spanned<WrittenClaim>>,
 }
 
-/// A claim as it is written.
+/// A claim as written in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table: [[claim]]")]
 pub(crate) struct WrittenClaim {
@@ -48,7 +48,7 @@ pub(crate) struct WrittenClaim {
     over: Option<Spanned<String>>,
 }
 
-/// A side as it is written.
+/// A side as written in a file.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table: { case = \"...\" }")]
 pub(crate) struct WrittenSide {
@@ -63,7 +63,7 @@ impl ClaimFile {
     /// Parses a claim file. [`check_names`](super::check_names) checks the names in it.
     ///
     /// # Errors
-    /// The first mistake.
+    /// The first mistake in the file.
     pub fn parse(text: &str) -> Result<Self, FileError> {
         let file = FileText::of(text, KIB_AT_MOST)?;
         let Written { title, claim } = file.read(toml::Deserializer::from(file.table()?))?;
@@ -77,7 +77,7 @@ impl ClaimFile {
 /// The claims of a file; there may be none.
 ///
 /// # Errors
-/// The first mistake.
+/// The first mistake in the file.
 pub(crate) fn claims(
     file: FileText,
     written: Vec<Spanned<WrittenClaim>>,
@@ -134,7 +134,7 @@ fn claim(file: FileText, written: Spanned<WrittenClaim>) -> Result<Claim, FileEr
     Ok(Claim { name: name.into_inner().0, sentence: sentence.0, source, at, content })
 }
 
-/// What is left out is as in `other`, except the parameters.
+/// The side with everything that it leaves out taken from `other`, except the parameters.
 pub(crate) fn side(
     file: FileText,
     written: Spanned<WrittenSide>,

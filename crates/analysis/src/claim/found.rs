@@ -1,4 +1,4 @@
-//! The figures of a side in one run, and which of its points have none.
+//! The figures of a side in one run, and its points without a figure.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ use super::systems::{name_of, names_of, runs_called};
 use crate::param_value::same_value;
 use crate::scope::Points;
 
-/// Points that were not measured, of which no more are named.
+/// Maximum number of points without a measurement that are named.
 const NAMED_AT_MOST: usize = 20;
 
 /// A result, with the count per operation if that is the figure.
 pub(crate) type SelectedResult<'a> = (&'a CaseResult, Option<f64>);
 
-/// A figure of a run, or a point that has none.
+/// A figure of a run, or a point without a figure.
 #[derive(Debug, Clone)]
 pub(super) struct Datum<'a> {
     /// The run.
     pub(super) document: &'a Document,
-    /// The result; of a count per operation, the one that has it.
+    /// The result; for a count per operation, the result that has the count.
     pub(super) result: &'a CaseResult,
     /// The count per operation, if that is the figure.
     pub(super) count: Option<f64>,
-    /// Why its point gets no verdict.
+    /// Reason why the point gets no verdict.
     pub(super) held_back: Option<String>,
-    /// Whether that is only because the rate is a lower bound.
+    /// Whether the only reason is that the rate is a lower bound.
     pub(super) is_lower_bound: bool,
-    /// Whether its point was disturbed nearly throughout.
+    /// Whether the point was disturbed nearly throughout.
     pub(super) is_disturbed: bool,
 }
 
-/// Why nothing can be compared.
+/// Reason why nothing can be compared.
 #[derive(Debug, Clone)]
 pub(super) struct NoFigures {
     pub(super) why: String,
@@ -43,34 +43,34 @@ pub(super) struct NoFigures {
 }
 
 impl NoFigures {
-    /// Points that were not measured.
+    /// The reason for points that were not measured.
     pub(super) fn not_measured(why: String) -> Self {
         Self { why, is_incomplete: true }
     }
 
-    /// Points that have no figure wherever they are measured.
+    /// The reason for points without a figure in every run.
     pub(super) fn without(why: String) -> Self {
         Self { why, is_incomplete: false }
     }
 }
 
-/// What a run has of a side.
+/// Results that a run has for a side.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found<'a> {
-    /// The figures; one at least.
+    /// Figures; at least one.
     pub(super) data: Vec<Datum<'a>>,
     /// Points that the measured system lacks.
     pub(super) unsupported: Vec<Datum<'a>>,
     /// Points whose measurement failed.
     pub(super) failed: Vec<Datum<'a>>,
-    /// Points that the side names by the values of its parameters and the run does not have.
+    /// Points that the side selects by values of its parameters and the run does not have.
     pub(super) not_measured: Vec<String>,
 }
 
-/// The runs of the system that a side names, or all if it names none.
+/// The runs of the system that a side names, or all runs if it names none.
 ///
 /// # Errors
-/// If there are none of that system.
+/// An error if no run is of that system.
 fn runs_of<'a>(side: &Side, documents: &'a [Document]) -> Result<Vec<&'a Document>, NoFigures> {
     let Some(name) = &side.system else { return Ok(documents.iter().collect()) };
     let runs = runs_called(&name.value, documents);
@@ -84,10 +84,10 @@ fn runs_of<'a>(side: &Side, documents: &'a [Document]) -> Result<Vec<&'a Documen
     Err(NoFigures::not_measured(format!("the system {:?} was not measured{only}", name.value)))
 }
 
-/// Those of these runs whose times are judged.
+/// The runs of a side whose times may be judged.
 ///
 /// # Errors
-/// If there are none.
+/// An error if there are none.
 pub(super) fn judged_runs<'a>(
     side: &Side,
     documents: &'a [Document],
@@ -105,10 +105,10 @@ pub(super) fn judged_runs<'a>(
     }
 }
 
-/// What a run has of a side.
+/// The results that a run has for a side.
 ///
 /// # Errors
-/// Why it has no figure.
+/// The reason why the run has no figure.
 pub(super) fn found<'a>(side: &Side, document: &'a Document) -> Result<Found<'a>, NoFigures> {
     let points = Points::of(&[document]);
     let rows = rows(side, document);
@@ -141,11 +141,11 @@ pub(super) fn found<'a>(side: &Side, document: &'a Document) -> Result<Found<'a>
     }
 }
 
-/// The results that a side selects, of the first run that has a figure of them, or else of the first that has any, with the
-/// count where it is one per operation.
+/// The side's results from the first run with a figure, otherwise from the first run with any; with the count if the figure is a
+/// count per operation.
 ///
 /// # Errors
-/// Why there are none.
+/// The reason why there are none.
 pub(crate) fn figures_of_side<'a>(
     side: &Side,
     documents: &'a [Document],
@@ -162,7 +162,7 @@ pub(crate) fn figures_of_side<'a>(
 }
 
 impl Side {
-    /// Whether it selects a point of this case with these parameters.
+    /// Whether the side selects a point of this case with these parameters.
     pub fn selects(&self, case: &str, params: &BTreeMap<String, String>) -> bool {
         if self.case.value != case {
             return false;
@@ -179,13 +179,13 @@ fn has_value(params: &BTreeMap<String, String>, name: &str, value: &str) -> bool
     params.get(name).is_some_and(|own| same_value(own, value))
 }
 
-/// Why a result is no figure.
+/// Reason why a result is no figure.
 pub(super) fn why_not(result: &CaseResult) -> String {
     let reason = result.reason.as_deref().unwrap_or("no reason given");
     format!("{} is {}: {reason}", result.label(), result.outcome.word())
 }
 
-/// Why no run has a figure of this side.
+/// Reason why no run has a figure of this side.
 fn why_absent(side: &Side, documents: &[&Document]) -> NoFigures {
     let case = &side.case.value;
     let of_case = |document: &&Document| document.results.iter().any(|result| &result.case == case);
@@ -212,7 +212,7 @@ fn was_not_measured(side: &Side, params: &BTreeMap<String, String>) -> String {
     )
 }
 
-/// The results of a run that a side selects; a count per operation is taken from the result of the time.
+/// The results of a run that a side selects. A count per operation is taken from the result of the time.
 fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
     let metric = &side.metric.value;
     let is_own = |r: &CaseResult| r.case == side.case.value && &r.metric == metric;
@@ -229,7 +229,7 @@ fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
     selected.filter_map(row).collect()
 }
 
-/// The combinations of the values that a side gives which are not among these results.
+/// Combinations of the values that a side gives for which there are no results.
 fn not_measured(side: &Side, rows: &[SelectedResult]) -> Vec<String> {
     let is_there = |params: &BTreeMap<String, String>| {
         rows.iter().any(|(result, _)| {
@@ -237,12 +237,12 @@ fn not_measured(side: &Side, rows: &[SelectedResult]) -> Vec<String> {
             params.iter().all(has)
         })
     };
-    // If there are more combinations than results, some of the first are not among these.
+    // Among one combination more than there are results, at least one has no result, so that the search is bounded.
     let missing = combinations(side).take(rows.len() + NAMED_AT_MOST).filter(|one| !is_there(one));
     missing.take(NAMED_AT_MOST).map(|params| was_not_measured(side, &params)).collect()
 }
 
-/// The combinations of the values that a side gives.
+/// All combinations of the values that a side gives.
 fn combinations(side: &Side) -> impl Iterator<Item = BTreeMap<String, String>> {
     let count = side.params.values().map(|values| values.value.len());
     let count = count.fold(1_usize, usize::saturating_mul);

@@ -1,19 +1,18 @@
 //! Judges claims by intervals.
 //!
-//! A claim holds if the interval of its quantity lies within the claimed region, and fails if it lies outside. All verdicts of
-//! a file share one chance of error, 5 %: each of its claims gets an equal part (Bonferroni), half of it at each end.
+//! A claim holds if the interval of its quantity lies within the claimed region, and fails if it lies outside. All verdicts of a
+//! file share one chance of error, 5 %: each of its claims gets an equal part (Bonferroni), half of it at each end.
 //!
-//! A claim *for all* n combinations of parameters is an intersection. For it to hold, each combination must hold by its
-//! own interval at the claim's full level: if the claim is false, one combination is false, and that one appears to hold with
-//! the chance of a single interval at most (intersection-union test, Berger 1982). For it to fail, one combination out of n is
-//! enough, so that each must be outside by an interval at 1/n of the chance. *For some* is the opposite: holding is
-//! corrected, failing is not. A trend is an intersection over its steps, and a region with two ends is rejected at either
-//! end; both are corrected in the same way.
+//! A claim *for all* n combinations of parameters is an intersection. For it to hold, each combination must hold by its own
+//! interval at the claim's full level: if the claim is false, one combination is false, and that one appears to hold with the
+//! chance of a single interval at most (intersection-union test, Berger 1982). For it to fail, one combination out of n is
+//! enough, so that each must be outside by an interval at 1/n of the chance. *For some* is the opposite: holding is corrected,
+//! failing is not. A trend is an intersection over its steps, and a region with two ends is rejected at either end; both are
+//! corrected in the same way.
 //!
-//! Figures of one run, or of systems in turn, are compared by their rounds that were made next to each other
-//! ([`crate::paired`]), by intervals that hold at every look ([`crate::evidence`]). Others are not judged below what the machine
-//! itself varies by: their interval is widened by the drift in the course of a run, by the rounding of times, by the difference of
-//! the machine's speed between runs, and for ratios by the floor of all comparisons.
+//! Figures of one run, or of systems in turn, are compared by adjacent rounds ([`crate::paired`]), with intervals that hold at
+//! every look ([`crate::evidence`]). The intervals of other figures are widened by the variation of the machine: its drift in the
+//! course of a run, the rounding of times, its difference of speed between runs, and for ratios the floor of all comparisons.
 
 use std::collections::BTreeSet;
 
@@ -27,10 +26,10 @@ use super::verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterv
 use crate::change::BESIDE_LOAD;
 use crate::evidence::Moderation;
 
-/// The chance of any wrong verdict of a file.
+/// Chance of any wrong verdict of a file.
 const CHANCE: f64 = 1.0 - LEVEL;
 
-/// Judges claims by runs, each of one system. A claim without a system is about the first run that has its points.
+/// Judges claims by runs, each of one system. A claim that names no system is judged by the first run that has its points.
 pub fn judge(claims: &[Claim], documents: &[Document]) -> Vec<JudgedClaim> {
     let selected = select_all(claims, documents);
     let (chance, moderation) = (chance_of_each(&selected), moderation(claims, &selected));
@@ -53,7 +52,7 @@ pub fn judge(claims: &[Claim], documents: &[Document]) -> Vec<JudgedClaim> {
     judged.collect()
 }
 
-/// The figures of each claim, or why there are none.
+/// The figures of each claim, or the reason why there are none.
 fn select_all<'a>(
     claims: &[Claim],
     documents: &'a [Document],
@@ -71,7 +70,7 @@ fn chance_of_each(selected: &[Result<Selected, String>]) -> f64 {
     CHANCE / measurable.max(1) as f64
 }
 
-/// What all figures of the claims that were measured next to each other say about the scatter of any of them.
+/// Prior of the variances, estimated from all figures of the claims with adjacent rounds.
 fn moderation(claims: &[Claim], selected: &[Result<Selected, String>]) -> Moderation {
     let mut variances = Vec::new();
     for (claim, selected) in claims.iter().zip(selected) {
@@ -85,7 +84,7 @@ fn moderation(claims: &[Claim], selected: &[Result<Selected, String>]) -> Modera
     Moderation::of(&variances)
 }
 
-/// The points that a claim compares with each other: one list for each combination of parameters, of those that have several.
+/// Points that a claim compares with each other: one list for each combination of parameters that has several points.
 pub fn compared_points(claims: &[Claim], documents: &[Document]) -> Vec<Vec<PointKey>> {
     let statements = claims.iter().filter_map(|claim| match &claim.content {
         Content::Statement(statement) => select_one(statement, documents).ok(),
@@ -99,8 +98,8 @@ pub fn compared_points(claims: &[Claim], documents: &[Document]) -> Vec<Vec<Poin
     points.filter(|points| points.len() > 1).collect()
 }
 
-/// The points of which more rounds can decide a claim, each with the number of its run among `documents`. Claims that hold or fail
-/// need none, nor do combinations of parameters that are decided, or figures that are only bounds.
+/// Points of which more rounds can decide a claim, each with the index of its run in `documents`. Claims that hold or fail need
+/// no more rounds, nor do combinations of parameters that are decided, or figures that are only bounds.
 pub fn undecided_points(claims: &[Claim], documents: &[Document]) -> BTreeSet<(usize, PointKey)> {
     let selected = select_all(claims, documents);
     let (chance, moderation) = (chance_of_each(&selected), moderation(claims, &selected));
@@ -121,7 +120,7 @@ pub fn undecided_points(claims: &[Claim], documents: &[Document]) -> BTreeSet<(u
     open
 }
 
-/// The figures of a statement, of which there must be one combination if its scope is `at`.
+/// The figures of a statement. There must be one combination if its scope is `at`.
 fn select_one<'a>(
     statement: &Statement,
     documents: &'a [Document],
@@ -140,7 +139,7 @@ fn select_one<'a>(
 
 struct Judge<'a> {
     statement: &'a Statement,
-    /// The chance of a wrong verdict on the claim, at both ends together.
+    /// Chance of a wrong verdict on the claim, both ends together.
     chance: f64,
     moderation: Moderation,
 }
@@ -169,7 +168,7 @@ impl Judge<'_> {
         (verdict, note, comparisons)
     }
 
-    /// The combinations that more rounds can decide, if the claim is undecided.
+    /// Combinations that more rounds can decide, if the claim is undecided.
     fn undecided_groups<'g, 'a>(&self, selected: &'g Selected<'a>) -> Vec<&'g Group<'a>> {
         let (to_hold, to_fail) = self.chances(selected.groups.len());
         let mut verdicts = Vec::new();
@@ -195,7 +194,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The chances, of both ends together, of the intervals by which one combination of `count` holds and fails.
+    /// Chances, both ends together, of the intervals by which one combination of `count` holds and fails.
     fn chances(&self, count: usize) -> (f64, f64) {
         let each = self.chance / count.max(1) as f64;
         match self.statement.scope {
@@ -205,11 +204,11 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether one combination holds or fails by itself, as its interval lies inside or outside of the region; the interval; and
-    /// what would decide it, or that it was measured beside load.
+    /// The verdict on one combination, by whether its interval lies inside or outside of the region; the interval; and a note
+    /// that says what would decide it, or that it was measured beside load.
     ///
     /// # Errors
-    /// Why nothing can be decided.
+    /// The reason why nothing can be decided.
     fn combination(
         &self,
         measured: &Measured,
@@ -217,7 +216,7 @@ impl Judge<'_> {
         to_fail: f64,
     ) -> Result<(ClaimVerdict, Option<QuantityInterval>, String), String> {
         let region = region_of(&self.statement.relation.value, measured)?;
-        // Either end of a region may reject it.
+        // The chance is divided, since either end of a region may reject it.
         let to_fail = to_fail / region.ends() as f64;
         let (verdict, chance) = match measured.decide(&region, to_hold, to_fail) {
             (true, _) => (ClaimVerdict::Holds, to_hold),
@@ -233,7 +232,7 @@ impl Judge<'_> {
         Ok((verdict, Some(measured.numbers(range)), note))
     }
 
-    /// The verdict on the claim, from those on its combinations.
+    /// The verdict on the claim, from the verdicts on its combinations.
     fn verdict(&self, shown: &[ClaimVerdict], selected: &Selected) -> ClaimVerdict {
         let all = |wanted| shown.iter().all(|one| *one == wanted) && selected.missing.is_empty();
         let any = |wanted| shown.contains(&wanted);

@@ -1,18 +1,18 @@
-//! Where something stands in a file, for messages.
+//! Location of a value in a file, for messages.
 
 use std::fmt;
 
-/// A place in a file; both numbers begin with 1.
+/// A location in a file; both numbers begin with 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
-    /// The line.
+    /// Line number.
     pub line: usize,
-    /// The column, in characters.
+    /// Column, in characters.
     pub column: usize,
 }
 
 impl Location {
-    /// The place of the byte at `offset` of `text`, or its end.
+    /// Location of the byte at `offset` of `text`, or of the text's end.
     pub fn of(text: &str, offset: usize) -> Self {
         let mut end = offset.min(text.len());
         while !text.is_char_boundary(end) {
@@ -30,12 +30,12 @@ impl fmt::Display for Location {
     }
 }
 
-/// A value of a file, and where it stands.
+/// A value of a file with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located<T> {
     /// The value.
     pub value: T,
-    /// Its place.
+    /// Location of the value.
     pub at: Location,
 }
 
@@ -43,9 +43,9 @@ pub struct Located<T> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {problem}")]
 pub struct FileError {
-    /// Its place.
+    /// Location of the mistake.
     pub at: Location,
-    /// What is wrong, and how to correct it.
+    /// Description of the mistake, and its correction.
     pub problem: String,
 }
 
@@ -70,7 +70,7 @@ mod tests {
             [at(0), at(1), at(3), at(4), at(5), at(99)],
             [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 2)]
         );
-        // Within the two bytes of é.
+        // The offset lies within the two bytes of é.
         assert_eq!(at(2), (1, 2));
     }
 }

@@ -1,4 +1,4 @@
-//! What a claim consists of.
+//! Parts of a claim.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use super::relation::Relation;
 /// A sentence about figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// Its name, unique in its file.
+    /// Name of the claim, unique in its file.
     pub name: String,
-    /// The sentence, as people read it.
+    /// The claim as a sentence for readers.
     pub sentence: String,
-    /// Who said so, or where it was published.
+    /// Author or publication of the claim.
     pub source: Option<String>,
-    /// Where it begins in its file.
+    /// Location of the claim in its file.
     pub at: Location,
-    /// What is compared.
+    /// Comparison that the claim makes.
     pub content: Content,
 }
 
 impl Claim {
-    /// Its sides: none if no case measures what it needs.
+    /// Sides of the claim; none if no case measures what it needs.
     pub fn sides(&self) -> impl Iterator<Item = &Side> {
         let statement = match &self.content {
             Content::Statement(statement) => Some(statement),
@@ -35,59 +35,59 @@ impl Claim {
     }
 }
 
-/// What a claim compares.
+/// Content of a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// A relation of figures.
     Statement(Box<Statement>),
-    /// Nothing: no case measures what it needs, which is this.
+    /// No case measures what the claim needs, which is this.
     Missing(String),
 }
 
 /// A relation of figures that cases measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
-    /// The figures.
+    /// Figures of side `a`.
     pub a: Side,
-    /// The figures that they are compared with; `None` if the relation compares them with a number.
+    /// Figures of side `b`; `None` if the relation compares `a` with a number.
     pub b: Option<Side>,
-    /// The relation.
+    /// Relation between the sides.
     pub relation: Located<Relation>,
-    /// For which values of the parameters that are left open it is claimed.
+    /// The values of open parameters for which the relation is claimed.
     pub scope: Scope,
 }
 
-/// Selects figures: points of a case, one of their metrics, and the system that was measured.
+/// Selects figures: points of a case, one of their metrics, and the measured system.
 ///
-/// What side `b` leaves out is as in side `a`: the case, the metric, the system, and each parameter that both cases have.
+/// Side `b` takes what it leaves out from side `a`: the case, the metric, the system, and each parameter that both cases have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
-    /// `area/name`.
+    /// Name of the case, `area/name`.
     pub case: Located<String>,
-    /// The values of parameters; every value of those left out.
+    /// Values of parameters; a parameter that is left out has every value.
     pub params: BTreeMap<String, Located<Vec<String>>>,
     /// The metric.
     pub metric: Located<String>,
-    /// The system; if left out, the first one of the run.
+    /// Name of the system; if left out, the first one of the run.
     pub system: Option<Located<String>>,
 }
 
-/// For which values of the parameters that are left open a relation is claimed.
+/// The values of open parameters for which a relation is claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
     /// There is one combination of values.
     #[serde(rename = "at")]
     At,
-    /// For each combination.
+    /// The relation is claimed for each combination.
     #[serde(rename = "for all")]
     ForAll,
-    /// For one combination at least.
+    /// The relation is claimed for at least one combination.
     #[serde(rename = "for some")]
     ForSome,
 }
 
 impl Scope {
-    /// As written in files.
+    /// The word in claim files.
     pub fn word(self) -> &'static str {
         match self {
             Scope::At => "at",

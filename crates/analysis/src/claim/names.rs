@@ -13,7 +13,7 @@ use super::relation::{Limit, Quantity};
 use super::unit::amount_in;
 use crate::param_value::{parse_x, same_value};
 
-/// Less similar names are not suggested.
+/// Minimum similarity of a name that is suggested.
 const SIMILAR: f64 = 0.8;
 
 /// Checks all names of these claims.
@@ -53,7 +53,7 @@ fn check_statement(statement: &Statement, documents: &[Document]) -> Result<(), 
         units.push(known.unit()?);
     }
     match &units[..] {
-        // A step of a clock can be compared with the time of an operation.
+        // Only the unit without `/op` counts: the step of a clock can be compared with the time of an operation.
         [of_a, of_b] if per_operation(of_a) != per_operation(of_b) => {
             let at = statement.b.as_ref().map_or(relation.at, |b| b.metric.at);
             Err(FileError::new(at, format!("a is in {of_a} and b in {of_b}: they have no ratio")))
@@ -93,7 +93,7 @@ fn check_limits(statement: &Statement, unit: &str) -> Result<(), FileError> {
     }
 }
 
-/// A limit of a crossing, on the scale of [`parse_x`].
+/// A limit of a crossing as a number, on the scale of [`parse_x`].
 pub(super) fn limit_x(limit: &Limit) -> Option<f64> {
     match limit.unit.as_deref() {
         None => Some(limit.number),
@@ -102,7 +102,7 @@ pub(super) fn limit_x(limit: &Limit) -> Option<f64> {
     }
 }
 
-/// What is known of the case of a side.
+/// Known facts about the case of a side.
 struct Known<'a> {
     side: &'a Side,
     case: Option<&'static Case>,
@@ -166,7 +166,7 @@ impl<'a> Known<'a> {
         format!("{} has no parameter {name:?}: it has {has}", self.side.case.value)
     }
 
-    /// The parameter that a relation is over must be left open, or have several values.
+    /// Checks that the parameter of a relation is left open, or has several values.
     fn check_over(&self, over: &str, at: Location) -> Result<(), FileError> {
         if !self.is_param(over) {
             return Err(FileError::new(at, self.no_param(over)));
@@ -207,7 +207,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Checks a value that a parameter is given; what depends on the machine is checked when a run is planned.
+/// Checks the value of a parameter. Values that depend on the machine are checked when a run is planned.
 fn check_value(param: &Param, value: &str) -> Result<(), String> {
     match param.takes {
         Takes::Words(further) => {
@@ -230,7 +230,7 @@ fn check_value(param: &Param, value: &str) -> Result<(), String> {
     }
 }
 
-/// ` (did you mean lock/futex?)`, or nothing.
+/// A suggestion such as ` (did you mean lock/futex?)`, or an empty text.
 fn suggestion(name: &str, known: impl Iterator<Item = String>) -> String {
     let ranked = known.map(|label| (strsim::jaro_winkler(name, &label), label));
     match ranked.max_by(|a, b| a.0.total_cmp(&b.0)) {

@@ -1,8 +1,8 @@
-//! Counts per operation as metrics: what the kernel did, and what a system made its host's kernel do, from the untimed pass.
+//! Counts per operation as metrics, from the untimed pass: events in the kernel, and events in the kernel of a system's host.
 
 use results::PerOp;
 
-/// Their names, as those of the same counts of whole commands.
+/// Names of the counts, which counts of whole commands have too.
 pub(super) const NAMES: [&str; 7] = [
     PerOp::SYSCALLS,
     PerOp::VOLUNTARY_SWITCHES,
@@ -12,7 +12,7 @@ pub(super) const NAMES: [&str; 7] = [
     "host-switches",
     "host-ptrace-stops",
 ];
-/// Their unit.
+/// Unit of the counts.
 pub(super) const UNIT: &str = "/op";
 
 /// Whether this is the name of a count.
@@ -20,7 +20,7 @@ pub(super) fn is_count(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// The count of that name.
+/// The count with this name.
 pub(super) fn count(counts: &PerOp, name: &str) -> Option<f64> {
     let of_name = [
         counts.syscalls,

@@ -16,10 +16,10 @@ use super::selection::{DatumPair, Group};
 use super::unit::amount_in;
 use super::verdict::QuantityInterval;
 
-/// More rounds than this many times those measured are no remedy.
+/// Factor beyond which more rounds are not recommended.
 const MOST_TIMES: f64 = 1_000.0;
 
-/// A quantity, with what its interval is computed from.
+/// A quantity, with the contrasts from which its interval is computed.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
     computed: Computed,
@@ -42,7 +42,7 @@ enum Computed {
 /// The region of a relation on the scale of the quantity.
 ///
 /// # Errors
-/// If a limit has a unit that the figures do not have.
+/// An error if a limit has a unit that the figures do not have.
 pub(super) fn region_of(relation: &Relation, measured: &Measured) -> Result<ScaledRegion, String> {
     let place = |limit: &Limit| -> Result<(f64, bool), String> {
         let place = match &measured.computed {
@@ -67,7 +67,7 @@ impl Measured {
     /// The quantity of one combination.
     ///
     /// # Errors
-    /// Why nothing can be decided by it.
+    /// The reason why the quantity decides nothing.
     pub(super) fn of(group: &Group, statement: &Statement) -> Result<Self, String> {
         let quantity = &statement.relation.value.quantity;
         let pairs: Vec<&DatumPair> = group.pairs.iter().map(|(_, pair)| pair).collect();
@@ -75,7 +75,7 @@ impl Measured {
         let floor = floor_of(quantity, &pairs);
         let first = pairs.first().ok_or("it has no figures")?;
         let scale = match quantity {
-            // A share may be as small as its error.
+            // A share may be as small as its error, so that it is not compared by logarithms.
             Quantity::Value if !is_positive(&first.a) || first.a.result.unit == "share" => {
                 Scale::Figures
             }
@@ -127,7 +127,7 @@ impl Measured {
         Ok(Self { computed, unit })
     }
 
-    /// The variances of the differences behind it, where its rounds were made next to each other.
+    /// Variances of the differences from which the quantity is computed, if the rounds are adjacent.
     pub(super) fn variances(&self) -> Vec<Variance> {
         match &self.computed {
             Computed::One(one, _) | Computed::Slope(one) => one.variance().into_iter().collect(),
@@ -136,7 +136,7 @@ impl Measured {
         }
     }
 
-    /// Moderates its variances by what all points of the claims lend.
+    /// Moderates the variances by those of all points of the claims.
     pub(super) fn moderated(self, moderation: Moderation) -> Self {
         let computed = match self.computed {
             Computed::One(one, scale) => Computed::One(one.moderated(moderation), scale),
@@ -149,7 +149,7 @@ impl Measured {
         Self { computed, ..self }
     }
 
-    /// Whether it may be any greater or smaller one, however many rounds there are: something else limited a figure.
+    /// Whether something else limited a figure, so that no number of rounds bounds the quantity.
     pub(super) fn is_bound(&self) -> bool {
         match &self.computed {
             Computed::One(one, _) | Computed::Slope(one) => one.is_bound(),
@@ -158,7 +158,7 @@ impl Measured {
         }
     }
 
-    /// Whether it was measured beside load: most of its blocks were disturbed.
+    /// Whether most blocks of the quantity were disturbed.
     pub(super) fn is_beside_load(&self) -> bool {
         match &self.computed {
             Computed::One(one, _) | Computed::Slope(one) => one.is_beside_load,
@@ -167,7 +167,7 @@ impl Measured {
         }
     }
 
-    /// The quantity itself.
+    /// The value of the quantity.
     fn center(&self) -> f64 {
         match &self.computed {
             Computed::One(one, _) | Computed::Slope(one) => one.center,
@@ -176,8 +176,8 @@ impl Measured {
         }
     }
 
-    /// Whether the quantity is certainly inside of the region, by intervals with the first chance; and whether certainly
-    /// outside, by those with the second.
+    /// Whether the quantity is certainly inside of the region, by intervals with the chance `to_hold`; and whether it is
+    /// certainly outside, by those with the chance `to_fail`.
     pub(super) fn decide(&self, region: &ScaledRegion, to_hold: f64, to_fail: f64) -> (bool, bool) {
         let Computed::Curve(curve) = &self.computed else {
             let narrow = self.range(to_hold);
@@ -192,10 +192,10 @@ impl Measured {
         (inside, outside)
     }
 
-    /// Its interval, which misses the truth at each end with half of this chance at most.
+    /// The interval of the quantity, which misses the true value at each end with half of this chance at most.
     ///
-    /// The smallest of several steps is below the least lower end only if its own step is; it is above the least upper end
-    /// only if some step is above its own, so that these are corrected.
+    /// The least of the steps' lower ends needs no correction: the smallest step is below it only if that step is below its own
+    /// lower end. The least of the upper ends is corrected: the smallest step is above it if any step is above its own upper end.
     pub(super) fn range(&self, chance: f64) -> Range {
         match &self.computed {
             Computed::One(one, _) | Computed::Slope(one) => one.range(chance),
@@ -221,7 +221,7 @@ impl Measured {
         QuantityInterval { mid, low, high }
     }
 
-    /// What would decide it, if this interval does not.
+    /// Advice that would decide the quantity, if this interval does not.
     pub(super) fn what_would_decide(&self, region: &ScaledRegion, range: Range) -> String {
         let contrasts = match &self.computed {
             Computed::One(one, _) | Computed::Slope(one) => std::slice::from_ref(one),
@@ -270,7 +270,7 @@ fn times_as_many(times: f64) -> String {
     }
 }
 
-/// The figures of a pair with their factors, in the unit that both can be compared in.
+/// The figures of a pair with their factors, in a unit in which both can be compared.
 fn terms(pair: &DatumPair, scale: Scale) -> Result<Terms, String> {
     let in_cycles = are_in_cycles(pair);
     let mut terms = vec![(1.0, Figure::of(&pair.a, scale, in_cycles)?)];
@@ -280,7 +280,7 @@ fn terms(pair: &DatumPair, scale: Scale) -> Result<Terms, String> {
     Ok(terms)
 }
 
-/// Cycles are compared with cycles of the same processor only.
+/// Whether a pair is compared in cycles, which requires the same processor.
 fn are_in_cycles(pair: &DatumPair) -> bool {
     let Some(b) = &pair.b else { return false };
     let has_cycles = |datum: &Datum| datum.count.is_none() && datum.result.cycles.is_some();
@@ -295,8 +295,8 @@ fn is_positive(datum: &Datum) -> bool {
     datum.count.map_or_else(of_result, |count| count > 0.0)
 }
 
-/// What the machine itself can add to a ratio, as a logarithm: the floor of all comparisons, and between runs the difference
-/// of the machine's speed.
+/// Difference that the machine itself can cause in a ratio, as a logarithm: the floor of all comparisons, and between runs the
+/// difference of the machine's speed.
 fn floor_of(quantity: &Quantity, pairs: &[&DatumPair]) -> f64 {
     let of_pair = |pair: &&DatumPair| {
         let in_cycles = are_in_cycles(pair);
@@ -314,7 +314,7 @@ fn floor_of(quantity: &Quantity, pairs: &[&DatumPair]) -> f64 {
     }
 }
 
-/// The factors of the values in the slope of a straight line through them (least squares).
+/// Factors of the values in the slope of a straight line through them (least squares).
 fn slope_factors(x: &[f64]) -> Vec<f64> {
     let mean = x.iter().sum::<f64>() / x.len() as f64;
     let squares: f64 = x.iter().map(|x| (x - mean).powi(2)).sum();

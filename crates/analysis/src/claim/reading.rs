@@ -1,4 +1,4 @@
-//! Reads claim files and studies: TOML into types (serde) whose values know where they stand, so that every mistake is reported
+//! Reads claim files and studies: TOML into types (serde) whose values know their locations, so that every mistake is reported
 //! with its line and column.
 
 use std::collections::BTreeMap;
@@ -12,12 +12,12 @@ use toml::de::{DeTable, Error as TomlError};
 
 use super::location::{FileError, Located, Location};
 
-/// The text of a file, which turns byte offsets into places.
+/// The text of a file, which converts byte offsets into locations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileText<'t>(&'t str);
 
 impl<'t> FileText<'t> {
-    /// The text of a file of at most this many KiB.
+    /// Checks that the text has at most this many KiB.
     pub(crate) fn of(text: &'t str, longest_kib: usize) -> Result<Self, FileError> {
         let longest = longest_kib << 10;
         match text.len() > longest {
@@ -34,12 +34,12 @@ impl<'t> FileText<'t> {
         DeTable::parse(self.0).map_err(|error| self.wrong(&error, error.message()))
     }
 
-    /// A table or a value of the file as a type.
+    /// A table or a value of the file, converted to a type.
     pub(crate) fn read<'de, T: Deserialize<'de>>(
         self,
         from: impl Deserializer<'de, Error = TomlError>,
     ) -> Result<T, FileError> {
-        // What is printed of such an error has the key, unlike its message.
+        // The displayed error has the key, unlike its message.
         T::deserialize(from).map_err(|error| self.wrong(&error, &error.to_string()))
     }
 
@@ -55,7 +55,7 @@ impl<'t> FileText<'t> {
         FileError::new(Location::of(self.0, span.start), problem)
     }
 
-    /// A value as `check` converts it, which says what is wrong with it.
+    /// A value converted by `check`, which describes a mistake in it.
     pub(crate) fn checked<T, U>(
         self,
         value: Spanned<T>,
@@ -70,8 +70,8 @@ impl<'t> FileText<'t> {
         Located { value: value.into_inner(), at }
     }
 
-    /// The place of the byte at `offset` within a text of the file, or of what it is written differently for before that: an
-    /// escape, or a name that stands for a size.
+    /// Location of the byte at `offset` within a text of the file. If the text as read differs from the file before that (an
+    /// escape, or a name that stands for a size), the location of the first difference.
     pub(crate) fn place_within(self, text: &Spanned<Text>, offset: usize) -> Location {
         let written = &self.0[text.span()];
         let is_long = written.starts_with("\"\"\"") || written.starts_with("'''");
@@ -81,7 +81,7 @@ impl<'t> FileText<'t> {
         Location::of(self.0, text.span().start + quotes + offset.min(equal))
     }
 
-    /// The values of parameters, each with the place of the parameter.
+    /// Values of parameters, each with the location of the parameter.
     pub(crate) fn params(
         self,
         params: BTreeMap<Spanned<String>, Words>,
@@ -110,12 +110,12 @@ impl TryFrom<String> for Text {
     }
 }
 
-/// A text that is not empty.
+/// Reads a text that is not empty.
 pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Text::deserialize(deserializer).map(|text| text.0)
 }
 
-/// A text that is not empty, and may be written on several lines, as one line.
+/// Reads a text that is not empty, and may be written on several lines, as one line.
 pub(crate) fn line<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Text::deserialize(deserializer).map(|text| in_one_line(&text.0))
 }
@@ -124,7 +124,7 @@ pub(crate) fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// One word, or an array of words: texts, or integers and booleans without quotation marks.
+/// One word, or an array of words. Words are strings, or integers and booleans without quotation marks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Words(pub(crate) Vec<Spanned<String>>);
 

@@ -1,17 +1,17 @@
-//! The claimed region, on the scale of the quantity.
+//! The claimed region on the scale of the quantity.
 
 use super::figure::Range;
 
 /// A region on the scale of the quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ScaledRegion {
-    /// The limit, and whether it belongs to the region.
+    /// Lower limit, and whether it belongs to the region.
     pub(super) low: Option<(f64, bool)>,
     pub(super) high: Option<(f64, bool)>,
 }
 
 impl ScaledRegion {
-    /// The number of its ends.
+    /// Number of ends of the region.
     pub(super) fn ends(&self) -> usize {
         [self.low, self.high].into_iter().flatten().count().max(1)
     }
@@ -32,13 +32,13 @@ impl ScaledRegion {
         above || below
     }
 
-    /// The distance from `place` to the nearest end.
+    /// Distance from `place` to the nearest end.
     pub(super) fn distance(&self, place: f64) -> f64 {
         let ends = [self.low, self.high].into_iter().flatten();
         ends.map(|(end, _)| (place - end).abs()).fold(f64::INFINITY, f64::min)
     }
 
-    /// Half of its width; infinite if it has one end.
+    /// Half of the region's width; infinite if it has one end.
     pub(super) fn half_width(&self) -> f64 {
         match (self.low, self.high) {
             (Some((low, _)), Some((high, _))) => (high - low) / 2.0,

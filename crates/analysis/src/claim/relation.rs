@@ -1,4 +1,4 @@
-//! What a claim says of its figures: the grammar of `relation`.
+//! Relations that claims state between figures: the grammar of `relation`.
 //!
 //! ```text
 //! relation  = [quantity] condition | "increases with" PARAM | "decreases with" PARAM
@@ -12,13 +12,13 @@
 
 use super::location::{FileError, Located, Location};
 
-/// `crosses at X` means within this share of X.
+/// Share of X that `crosses at X` allows.
 const AT: f64 = 0.1;
 
-/// A quantity and the region that it lies in, if the claim is true.
+/// A quantity and the region in which it lies, if the claim is true.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relation {
-    /// As written.
+    /// Text of the relation in the file.
     pub text: String,
     /// The quantity.
     pub quantity: Quantity,
@@ -40,20 +40,20 @@ pub enum Quantity {
     },
     /// The exponent of the figure, or of the ratio, as a power of a parameter: 1 if proportional, 0 if independent.
     Slope {
-        /// The parameter.
+        /// The smallest change of the figure, or of the ratio, from one value of a parameter to the next, as a factor.
         over: String,
     },
     /// The smallest change of the figure, or of the ratio, from one value of a parameter to the next: a factor.
     Steps {
         /// The parameter.
         over: String,
-        /// Whether it is claimed to increase.
+        /// Whether an increase is claimed.
         rising: bool,
     },
 }
 
 impl Quantity {
-    /// What it is, in words.
+    /// Name of the quantity.
     pub fn word(&self) -> &'static str {
         match self {
             Quantity::Value => "value",
@@ -64,7 +64,7 @@ impl Quantity {
         }
     }
 
-    /// The parameter over which it is computed.
+    /// Parameter over which the quantity is computed.
     pub fn over(&self) -> Option<&str> {
         match self {
             Quantity::Value | Quantity::Ratio => None,
@@ -89,17 +89,18 @@ pub struct Region {
 pub struct Limit {
     /// The number, in `unit`.
     pub number: f64,
-    /// The unit, if one is given.
+    /// Unit, if one is given.
     pub unit: Option<String>,
     /// Whether the number itself belongs to the region.
     pub included: bool,
 }
 
 impl Relation {
-    /// Parses a relation of one side, or of two; `over` is the parameter of a crossing or a slope.
+    /// Parses a relation of one side, or of two; `over` is the parameter of a crossing or a slope. `place` gives the location of
+    /// a byte of the text.
     ///
     /// # Errors
-    /// If it does not follow the grammar, or needs what is not given. `place` gives the place of a byte of the text.
+    /// An error if the text does not follow the grammar, or needs a side or a parameter that is not given.
     pub fn parse(
         text: &str,
         has_two_sides: bool,
@@ -122,7 +123,7 @@ impl Relation {
     }
 }
 
-/// The words of a relation, each with its place: a unit may follow its number, and a condition its sign, without a space.
+/// The words of a relation, each with its offset. A unit may follow its number, and a condition its sign, without a space.
 fn words_of(text: &str) -> Vec<(usize, &str)> {
     let is_sign = |c: char| matches!(c, '<' | '>' | '=');
     let mut words = Vec::new();
@@ -147,7 +148,7 @@ fn length_while(text: &str, is_part: impl Fn(char) -> bool) -> usize {
     text.find(|c: char| !is_part(c)).unwrap_or(text.len())
 }
 
-/// The length of a number at the beginning of `text`: a unit may follow without a space.
+/// Length of the number at the beginning of `text`: a unit may follow without a space.
 fn number_length(text: &str) -> usize {
     let sign = usize::from(text.starts_with(['-', '+']));
     let plain = |text: &str| length_while(text, |c| c.is_ascii_digit() || matches!(c, '.' | '_'));
@@ -163,15 +164,15 @@ fn number_length(text: &str) -> usize {
 fn number(text: &str) -> Option<f64> {
     let begins = text.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit());
     let number = text.replace('_', "").parse::<f64>().ok().filter(|_| begins)?;
-    // Beyond these limits a product of two of them would not be finite.
+    // Beyond these limits a product of two numbers may not be finite.
     (number == 0.0 || (1e-100..=1e100).contains(&number.abs())).then_some(number)
 }
 
 struct Parser<'t> {
-    /// Each with its place.
+    /// Words, each with its offset.
     words: Vec<(usize, &'t str)>,
     end: usize,
-    /// The number of the next word.
+    /// Index of the next word.
     next: usize,
     has_two_sides: bool,
     over: Option<&'t Located<String>>,
@@ -256,7 +257,7 @@ impl<'t> Parser<'t> {
         let (from, unit) = self.amount(quantity)?;
         self.keyword("and", "the other end: `between 1 us and 2 us`")?;
         let (to, unit_of_both) = self.amount(quantity)?;
-        // `between 1 and 2 us` has one unit for both.
+        // In `between 1 and 2 us` both amounts have the same unit.
         let unit = unit.or_else(|| unit_of_both.clone());
         if unit == unit_of_both && from > to {
             let problem = format!("the lower end comes first: between {to} and {from}");
@@ -314,7 +315,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The next word, if it is one of these.
+    /// Takes the next word, if it is one of these.
     fn take(&mut self, is_one: impl Fn(&str) -> bool) -> Option<&'t str> {
         let word = self.words.get(self.next).map(|(_, word)| *word).filter(|word| is_one(word));
         self.next += usize::from(word.is_some());
@@ -336,8 +337,8 @@ fn above(number: f64) -> Region {
     Region { low: Some(Limit { number, unit: None, included: false }), high: None }
 }
 
-/// Within a share of an amount, as factors: `within 5 %` of a ratio of 1 is from 1/1.05 to 1.05, so that it does not
-/// matter which side is `a`.
+/// The region within a share of an amount, by factors: `within 5 %` of a ratio of 1 is from 1/1.05 to 1.05, so that exchanging
+/// `a` and `b` changes nothing.
 fn around((number, unit): Amount, share: f64) -> Region {
     let limit = |number| Some(Limit { number, unit: unit.clone(), included: true });
     Region { low: limit(number / (1.0 + share)), high: limit(number * (1.0 + share)) }

@@ -15,10 +15,10 @@ pub(super) struct DatumPair<'a> {
     pub(super) b: Option<Datum<'a>>,
 }
 
-/// The figures that are compared, for one combination of the values of the open parameters.
+/// Figures that are compared, for one combination of the values of the open parameters.
 #[derive(Debug, Clone)]
 pub(super) struct Group<'a> {
-    /// One for each value of the parameter that the relation is over, ascending; just one if it is over none.
+    /// One pair for each value of the parameter of the relation, ascending; just one if the relation has no such parameter.
     pub(super) pairs: Vec<(f64, DatumPair<'a>)>,
 }
 
@@ -29,22 +29,23 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What a claim compares, and what is missing from it.
+/// Figures that a claim compares, and those that are missing.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selected<'a> {
     pub(super) groups: Vec<Group<'a>>,
-    /// Points that have no figure although the system has the case: why.
+    /// Reasons for points without a figure of a case that the system has.
     pub(super) missing: Vec<String>,
-    /// Points that the system lacks: why. The claim is about the others.
+    /// Reasons for points that the system lacks. The claim is judged by the others.
     pub(super) left_out: Vec<String>,
     /// Whether some of the missing points were not measured.
     pub(super) is_incomplete: bool,
 }
 
-/// Finds the figures of a statement in runs, each of one system: of sides that name no system, or the same, in one run.
+/// Finds the figures of a statement in runs, each of one system. If both sides name the same system, or none, one run must have
+/// both.
 ///
 /// # Errors
-/// What is missing, if nothing can be compared.
+/// The missing points, if nothing can be compared.
 pub(super) fn select<'a>(
     statement: &Statement,
     documents: &'a [Document],
@@ -81,10 +82,10 @@ pub fn lacking_points(claims: &[Claim], documents: &[Document]) -> Vec<Claim> {
     claims.iter().filter(lacks_some).cloned().collect()
 }
 
-/// What the first run has that lacks nothing, else what the first has that has anything.
+/// The result of `of_run` for the first run that is complete, otherwise for the first with any result.
 ///
 /// # Errors
-/// Why no run has anything: of points that were measured, if there are such.
+/// The reason why no run has a result; points that were measured take precedence.
 fn first_complete<'a, T>(
     runs: &[&'a Document],
     of_run: impl Fn(&'a Document) -> Result<T, NoFigures>,
@@ -158,8 +159,8 @@ fn selected<'a>(
     Ok(Selected { groups, missing, left_out, is_incomplete })
 }
 
-/// Whether `b` is a counterpart of `a`: of the same run if the sides name no system, with the same values of all parameters
-/// that side `b` does not give itself.
+/// Whether `b` is a counterpart of `a`: of the same run if the sides name no system, with the same values of all parameters that
+/// side `b` does not give itself.
 fn is_partner(a: &Datum, b: &Datum, side: &Side, side_of_a: &Side, over: Option<&str>) -> bool {
     let same_run = std::ptr::eq(a.document, b.document);
     let is_itself = std::ptr::eq(a.result, b.result) && a.count == b.count;
@@ -173,7 +174,7 @@ fn is_partner(a: &Datum, b: &Datum, side: &Side, side_of_a: &Side, over: Option<
         && b.result.params.iter().all(has_value)
 }
 
-/// The pairs by the values of all parameters but the one that the relation is over.
+/// The pairs grouped by the values of all parameters except that of the relation.
 fn grouped<'a>(pairs: Vec<DatumPair<'a>>, over: Option<&str>) -> Result<Vec<Group<'a>>, NoFigures> {
     let Some(over) = over else {
         return Ok(pairs.into_iter().map(|pair| Group { pairs: vec![(0.0, pair)] }).collect());

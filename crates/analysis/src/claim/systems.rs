@@ -1,4 +1,4 @@
-//! Which of several systems a claim means by a name.
+//! Selection of a system by the name that a claim uses.
 
 use std::collections::BTreeSet;
 
@@ -6,15 +6,15 @@ use results::Document;
 
 use super::model::Claim;
 
-/// The name of the system that is measured without a launcher, or by the launcher of that name.
+/// Name of the system that is measured without a launcher, or by the launcher `native`.
 pub const NATIVE: &str = "native";
 
-/// A system as claims may name it.
+/// Names under which claims may refer to a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SystemName<'a> {
-    /// Its name, as given to `--on`; `None` for one that was measured without.
+    /// Name given to `--on`; `None` for a system that was measured without it.
     pub name: Option<&'a str>,
-    /// Its operating system.
+    /// Operating system.
     pub os: Option<&'a str>,
 }
 
@@ -24,8 +24,8 @@ impl SystemName<'_> {
     }
 }
 
-/// The numbers of the systems that a claim means by this name: those that the user named so; if there are none, those on the
-/// operating system of that name, a native one first.
+/// Indexes of the systems that a claim means by this name: those that the user named so, otherwise those with an operating system
+/// of that name, a native one first.
 pub fn systems_called(wanted: &str, systems: &[SystemName]) -> Vec<usize> {
     let numbers = |is_it: &dyn Fn(&SystemName) -> bool| -> Vec<usize> {
         (0..systems.len()).filter(|&at| is_it(&systems[at])).collect()
@@ -46,7 +46,7 @@ pub(crate) fn runs_called<'a>(wanted: &str, runs: &'a [Document]) -> Vec<&'a Doc
     systems_called(wanted, &names).into_iter().map(|at| &runs[at]).collect()
 }
 
-/// The systems that claims name and none of these runs is of.
+/// Systems that claims name and of which there is no run.
 pub fn absent_systems(claims: &[Claim], runs: &[Document]) -> BTreeSet<String> {
     let named = claims.iter().flat_map(Claim::sides).filter_map(|side| side.system.as_ref());
     let absent = named.filter(|name| runs_called(&name.value, runs).is_empty());
@@ -58,7 +58,7 @@ pub(super) fn name_of(run: &Document) -> String {
     run.system().or_else(|| os_of(run)).unwrap_or("the system").to_owned()
 }
 
-/// The names of the systems of these runs, each once, and which of them were not started.
+/// Names of the systems of these runs, each once, with a remark on those that were not started.
 pub(super) fn names_of(runs: &[Document]) -> Vec<String> {
     let name = |run: &Document| match os_of(run) {
         None if run.system().is_some() => format!("{} (not started)", name_of(run)),

@@ -8,7 +8,7 @@ const TIMES: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 
 /// The number of a limit in the unit of a metric, such as `ns/op`.
 ///
 /// # Errors
-/// Why the limit's unit does not fit the metric's.
+/// The reason why the limit's unit does not fit the metric's.
 pub(super) fn amount_in(limit: &Limit, unit: &str) -> Result<f64, String> {
     let own = unit.strip_suffix("/op").unwrap_or(unit);
     let own_scale = scale_of_time(own);

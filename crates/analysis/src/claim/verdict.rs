@@ -1,4 +1,4 @@
-//! What is known of a claim after it was judged.
+//! The result of judging a claim.
 
 use measure::stats::LEVEL;
 use results::{Estimate, PointKey, serialize_label};
@@ -15,11 +15,11 @@ use super::systems::name_of;
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "lowercase")]
 pub enum ClaimVerdict {
-    /// Significantly true.
+    /// The claim is significantly true.
     Holds,
-    /// Significantly false.
+    /// The claim is significantly false.
     Fails,
-    /// Neither.
+    /// Neither is significant.
     Undecided,
     /// There are no figures.
     #[strum(serialize = "not measurable")]
@@ -40,45 +40,48 @@ pub struct JudgedClaim {
     pub claim: Claim,
     /// The verdict.
     pub verdict: ClaimVerdict,
-    /// What would decide it, or what is missing; if it holds or fails, `beside load` where most rounds were disturbed, or empty.
+    /// Note on an undecided claim that says what would decide it, or what is missing; for a claim that holds or fails, `beside
+    /// load` if most rounds were disturbed, otherwise empty.
     pub note: String,
     /// Points that the measured system lacks, each with the reason: the verdict is about the others.
     pub left_out: Vec<String>,
-    /// One for each combination of the values of the parameters that the claim leaves open; empty if nothing is measurable.
+    /// One comparison for each combination of the values of the parameters that the claim leaves open; empty if nothing is
+    /// measurable.
     pub comparisons: Vec<JudgedComparison>,
 }
 
-/// One combination of the values of the open parameters.
+/// Comparison for one combination of the values of the open parameters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedComparison {
-    /// The figure of side `a`: of a relation over a parameter, that at its largest value.
+    /// Figure of side `a`; for a relation over a parameter, the one at its largest value.
     pub a: SideFigure,
-    /// The figure of side `b`, if there is one.
+    /// Figure of side `b`, if there is one.
     pub b: Option<SideFigure>,
-    /// The parameter that the relation is over.
+    /// Parameter of the relation.
     pub over: Option<String>,
-    /// Its measured values.
+    /// Measured values of that parameter.
     pub values: Option<Vec<String>>,
-    /// What the relation is about: `value`, `ratio`, `crossing`, `slope` or `smallest step`.
+    /// Quantity of the relation: `value`, `ratio`, `crossing`, `slope` or `smallest step`.
     pub quantity: &'static str,
-    /// Its unit, in which `mid`, `low` and `high` are; empty for a ratio.
+    /// Unit of `mid`, `low` and `high`; empty for a ratio.
     pub unit: String,
-    /// The quantity with its interval, which holds together with all others of the file; infinite at an end that is open.
+    /// The quantity with its interval, which is simultaneous with all others of the file; infinite at an end that is open.
     pub interval: Option<QuantityInterval>,
     /// Whether this combination holds or fails by itself.
     pub verdict: ClaimVerdict,
-    /// What would decide it; if it holds or fails, `beside load` where most rounds were disturbed, or empty.
+    /// Note on an undecided combination that says what would decide it; for one that holds or fails, `beside load` if most rounds
+    /// were disturbed, otherwise empty.
     pub note: String,
 }
 
-/// A quantity with its interval. An end that is open is null in JSON, which has no infinity.
+/// A quantity with its interval. An open end is null in JSON, which has no infinity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct QuantityInterval {
-    /// The quantity.
+    /// Value of the quantity.
     pub mid: f64,
-    /// Lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
@@ -90,11 +93,11 @@ pub struct SideFigure {
     pub point: PointKey,
     /// The metric.
     pub metric: String,
-    /// The system that was measured.
+    /// Name of the measured system.
     pub system: String,
-    /// Its unit.
+    /// Unit of the figure.
     pub unit: String,
-    /// The figure with its own interval.
+    /// Figure with its own interval.
     pub estimate: Estimate,
 }
 

@@ -38,10 +38,10 @@ fn run(results: Vec<CaseResult>) -> Document {
     known(document, BETWEEN)
 }
 
-/// By how much figures differ between visits on a machine whose runs are known to agree, as a share.
+/// Deviation of figures between visits on a machine whose runs are known to agree, as a share.
 const BETWEEN: f64 = 2e-4;
 
-/// The run on a machine of which it is known from many visits by how much its figures differ between them, as a share.
+/// The run on a machine whose deviation between visits is known from many visits to be `between`, as a share.
 fn known(mut run: Document, between: f64) -> Document {
     for result in &mut run.results {
         let Some(Estimate { low, high, level, .. }) = result.estimate else { continue };
@@ -65,7 +65,7 @@ fn known(mut run: Document, between: f64) -> Document {
     run
 }
 
-/// Rounds about `center`, a share of `spread` apart, the same for the same `salt`.
+/// Rounds about `center` with a relative spread of `spread`; the same `salt` gives the same rounds.
 fn rounds(center: f64, spread: f64, n: usize, salt: usize) -> Vec<f64> {
     (0..n)
         .map(|i| {
@@ -117,13 +117,13 @@ fn what_differs_between_visits_is_part_of_the_interval() {
     let row = with(0.02);
     assert_eq!(row.verdict, Verdict::CannotTell);
     assert!(row.note.contains("differ by 2.9 %") && row.note.contains("visits"), "{}", row.note);
-    // The interval of a difference of two figures is 1.96 standard deviations of it, as these are known.
+    // The half-width of the interval of a difference of two figures is 1.96 standard deviations, since these are known.
     let half = 1.96 * 0.02 * 2f64.sqrt();
     let ratio = row.ratio.unwrap();
     assert!(((ratio.high / ratio.mid).ln() - half).abs() < 0.001, "{ratio:?}");
 }
 
-/// A run that was made before the machine was known is compared as well as one after.
+/// Checks that a run before the machine was known is compared in the same way as one after.
 #[test]
 fn the_run_that_knows_more_of_the_machine_counts_for_both() {
     let of = |time: f64, between: f64, visits: u32| {
@@ -140,7 +140,7 @@ fn the_run_that_knows_more_of_the_machine_counts_for_both() {
     assert_eq!(first(&early, &elsewhere).verdict, Verdict::CannotTell);
 }
 
-/// A document from elsewhere says of its machine only which processor it has.
+/// Checks a document from elsewhere, which describes only the processor of its machine.
 #[test]
 fn runs_that_say_nothing_of_the_next_are_as_uncertain_as_the_widest_machine() {
     let of = |time: f64| {
@@ -294,7 +294,7 @@ fn facts_in_which_runs_differ_are_listed() {
     );
 }
 
-/// A run on a known CPU at `ghz` of results with cycles: an operation of `cycles` takes `cycles / ghz` ns.
+/// A run on a known CPU at `ghz`, with cycles: an operation of `cycles` takes `cycles / ghz` ns.
 fn run_at(ghz: f64, cycles: &[(&str, Vec<f64>)]) -> Document {
     let with_cycles = |(case, cycles): &(&str, Vec<f64>)| {
         let mut result = result(case, cycles.iter().map(|cycles| cycles / ghz).collect());
@@ -335,7 +335,7 @@ fn cycles_of_different_or_unknown_cpus_are_not_compared() {
         new.machine.insert(fact.to_owned(), value.into());
         assert_eq!(cpu_differences(&base, &new), [fact]);
         let row = first(&base, &new);
-        // In ns, the frequency is the machine's own change of speed.
+        // In ns, the frequency counts as the machine's own change of speed.
         assert_eq!((row.verdict, row.unit.as_str()), (Verdict::CannotTell, "ns/op"));
         assert!(row.note.contains("varies by 7.4 %"), "{}", row.note);
     }
@@ -379,7 +379,7 @@ fn samples_far_apart_do_not_hide_what_all_of_them_share() {
     };
     let base = of(280.0, [270.0, 290.0]);
     assert_eq!(first(&base, &of(282.8, [272.7, 292.9])).verdict, Verdict::Slower);
-    // The same two modes, one a little more frequent.
+    // Both runs have the same two modes, of which one is a little more frequent.
     for quartiles in [[270.0, 290.0], [282.0, 290.0], [270.0, 300.0]] {
         let row = first(&base, &of(290.0, quartiles));
         assert_eq!(row.verdict, Verdict::CannotTell, "{quartiles:?}");
@@ -406,7 +406,7 @@ fn a_run_is_the_same_as_itself() {
     let verdicts: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
     let [same, no_pair] = [Verdict::Same, Verdict::NotComparable];
     assert_eq!(verdicts, [same, same, same, no_pair, same, same]);
-    // Another run with the same figures is as uncertain as they are.
+    // Another run with the same figures has the same error.
     let mut other = run.clone();
     other.run.id = "y".to_owned();
     assert_eq!(compared(&run, &other)[4].verdict, Verdict::CannotTell);
@@ -445,7 +445,7 @@ fn a_disturbance_applies_to_all_metrics_of_a_point() {
     let mut disturbed = point(110.0);
     disturbed[0].disturbed = true;
     assert_eq!(verdicts(point(100.0), disturbed), [Verdict::CannotTell; 3]);
-    // The sentinel's readings beside the time hold for all three.
+    // The sentinel's readings for the time apply to all three metrics.
     let with_alu = |value: f64, alu: f64| {
         let mut point = point(value);
         point[0].reference = Some(Reference { alu, chase: 700.0, chain: 240.0 });

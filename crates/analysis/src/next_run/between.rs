@@ -1,32 +1,33 @@
-//! How much the figures with one cause differ between visits, from all points that have it.
+//! Variance between visits of the figures with one cause, from all points with that cause.
 
 use measure::stats::quantile;
 
 use super::figure::Figure;
 use super::visits::Visits;
 
-/// What is assumed before any visit was seen counts as much as so many degrees of freedom of the variance.
+/// Degrees of freedom with which the prior of the variance counts, before any visit.
 pub(super) const ASSUMED_DEGREES: f64 = 4.0;
-/// Student's t has so many before any visit was seen: what is assumed is the widest that was recorded, so that it errs on one side.
+/// Degrees of freedom of Student's t before any visit: few, since the prior is the largest recorded variance, which errs on the
+/// safe side.
 pub(super) const FIRST_DEGREES: f64 = 8.0;
-/// This share of points, those that differ most, does not count: their own visits speak for them.
+/// Share of points, those that differ most, that is left out: their own visits determine their variance.
 const ODD_POINTS: f64 = 0.1;
 
-/// The variance between visits that points with one cause share.
+/// Variance between visits that points with one cause share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Between {
-    /// In the unit of a figure's weight.
+    /// Variance, in the unit of a figure's weight.
     pub(super) variance: f64,
-    /// What the visits alone say of the variance; 0 of a single visit.
+    /// Variance by the visits alone; 0 for a single visit.
     pub(super) found: f64,
-    /// By how much the variance within runs is multiplied, at least 1.
+    /// Factor on the variance within runs, at least 1.
     pub(super) excess: f64,
-    /// The degrees of freedom of the visits that were seen: points of a run share the state of the machine, however many they are.
+    /// Degrees of freedom of the visits. Points of a run share the state of the machine, so that their number does not matter.
     pub(super) degrees: f64,
 }
 
 impl Between {
-    /// From what is assumed, from the points that were seen in several visits, and from how their latest run changed within minutes.
+    /// The variance from the prior, from the points of several visits, and from the changes of their latest run within minutes.
     pub(super) fn of<'a>(
         assumed: f64,
         points: impl Iterator<Item = (&'a Figure, &'a Visits)> + Clone,
@@ -53,16 +54,16 @@ impl Between {
     }
 }
 
-/// The mean of variances with their degrees of freedom.
+/// Mean of variances, weighted by their degrees of freedom.
 fn weighted(known: &[(f64, f64)]) -> f64 {
     let all: f64 = known.iter().map(|(_, degrees)| degrees).sum();
     known.iter().map(|(variance, degrees)| variance * degrees).sum::<f64>() / all
 }
 
-/// The variance within a run whose rounds are equal, as those of a coarse clock.
+/// Stands for the variance within a run whose rounds are equal, as those of a coarse clock.
 const NO_ERROR: f64 = f64::MIN_POSITIVE;
 
-/// A point that was seen in several visits, in the unit of its weight.
+/// A point with several visits, in the unit of its weight.
 struct Seen {
     variance: f64,
     within: f64,
@@ -79,19 +80,19 @@ impl Seen {
         })
     }
 
-    /// What the halves of a run say, as if they were two visits.
+    /// The halves of a run, taken as two visits.
     fn of_halves(figure: &Figure) -> Option<Self> {
         let apart = figure.halves_apart.filter(|_| figure.weight > 0.0)?;
         Some(Self {
             variance: apart.powi(2) / 2.0 / figure.weight,
-            // The error of half of the rounds is that of all, times the root of two.
+            // The error of half of the rounds is that of all rounds times the root of two.
             within: (2.0 * figure.error.powi(2) / figure.weight).max(NO_ERROR),
             degrees: 1.0,
         })
     }
 }
 
-/// The variance beyond that within the runs. The more a point differs within its runs, the less it tells.
+/// The variance beyond that within the runs. Points with a large variance within their runs have less weight.
 fn found(points: &[Seen], assumed: f64) -> f64 {
     let mut variance = assumed;
     for _ in 0..30 {
@@ -113,7 +114,7 @@ fn found(points: &[Seen], assumed: f64) -> f64 {
     variance
 }
 
-/// The mean without the odd points; `None` of no values.
+/// Mean without the points that differ most; `None` without values.
 fn mean_of_most(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let kept = (values.len() as f64 * (1.0 - ODD_POINTS)).ceil() as usize;

@@ -1,4 +1,4 @@
-//! A figure as the model sees it: a place on a scale, its error within the run, and what makes it differ from run to run.
+//! A figure in the model: its place on a scale, its error within the run, and the cause of its differences from run to run.
 
 use std::fmt;
 
@@ -7,23 +7,24 @@ use results::{CaseResult, Outcome};
 
 use crate::scale::Scale;
 
-/// An operation enters the kernel if it makes this many system calls: fewer are its set-up's.
+/// Minimum number of system calls of an operation that enters the kernel: fewer belong to its set-up.
 const ENTERS: f64 = 0.1;
-/// An operation waits to be woken up if it gives up the CPU this often.
+/// Minimum number of voluntary switches of an operation that waits to be woken up.
 const WAITS: f64 = 0.05;
 
-/// What makes the figures of two runs differ. Points with one cause differ alike, and lend each other what they know.
+/// Cause of differences between the figures of two runs. Points with one cause have the same variance between visits, which is
+/// estimated from all of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// Instructions of the program itself, in core cycles.
     UserCode,
-    /// Entries into the kernel, in core cycles: they differ by cycles for each call.
+    /// Entries into the kernel, in core cycles: the differences are in cycles per call.
     Entry,
     /// Threads and processes that wake each other up.
     WakeUp,
-    /// Memory, and what else is measured in wall time.
+    /// Memory, and everything else that is measured in wall time.
     Memory,
-    /// Trials of an area, and what follows from several points of it.
+    /// Trials of an area, and figures derived from several of its points.
     Trials(String),
 }
 
@@ -58,27 +59,27 @@ impl fmt::Display for Cause {
     }
 }
 
-/// One run's figure.
+/// Figure of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Figure {
     pub(super) scale: Scale,
-    /// Its place on the scale: in core cycles where it has them, else in the unit of the result.
+    /// Place on the scale: in core cycles if there are any, otherwise in the unit of the result.
     pub(super) at: f64,
-    /// Its standard error within the run, from its rounds.
+    /// Standard error within the run, from its rounds.
     pub(super) error: f64,
-    /// The degrees of freedom of that error.
+    /// Degrees of freedom of the standard error.
     pub(super) degrees: f64,
-    /// By how much variance between visits moves it: 1 for a share of the figure, the square of the calls per core cycle where the
-    /// variance is of one call in cycles, 0 for figures that may not be above 0.
+    /// Factor on the variance between visits: 1 for a share of the figure, the square of the calls per core cycle if the variance
+    /// is that of one call in cycles, 0 for figures that may not be above 0.
     pub(super) weight: f64,
-    /// How far the second half of its rounds is from the first, where the run lasted for minutes.
+    /// Difference between the second and the first half of the rounds, if the run lasted for minutes.
     pub(super) halves_apart: Option<f64>,
-    /// Whether it is in core cycles.
+    /// Whether the figure is in core cycles.
     in_cycles: bool,
 }
 
 impl Figure {
-    /// `None` for a result without a figure, or with too few rounds for an interval.
+    /// The figure of a result; `None` if it has none, or too few rounds for an interval.
     pub(super) fn of(result: &CaseResult, cause: &Cause) -> Option<Self> {
         let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
         let rounds = result.rounds as usize;
@@ -106,16 +107,16 @@ impl Figure {
         [figure.at, error, weight].iter().all(|number| number.is_finite()).then_some(figure)
     }
 
-    /// Whether another run's figure of the same metric can be compared with it.
+    /// Whether another run's figure of the same metric can be compared with this one.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         (self.scale, self.in_cycles) == (other.scale, other.in_cycles)
     }
 }
 
-/// A run whose rounds are spread over less, in ms, says nothing of how the machine changes within minutes.
+/// Minimum time in ms over which the rounds of a run are spread to show how the machine changes within minutes.
 const LASTS_MINUTES: i64 = 100_000;
 
-/// How far the second half of the rounds is from the first; `None` if they are not spread over minutes.
+/// Difference between the second and the first half of the rounds; `None` if they are not spread over minutes.
 fn halves_apart(result: &CaseResult, scale: Scale) -> Option<f64> {
     let (starts, values) = (&result.round_starts_ms, &result.round_values);
     let lasted = starts.last()? - starts.first()?;

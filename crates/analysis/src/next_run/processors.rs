@@ -1,4 +1,4 @@
-//! What is assumed of a machine before its own runs tell, by the family of its processor.
+//! Prior of a machine's variance before it has runs of its own, by the family of its processor.
 
 use std::sync::LazyLock;
 
@@ -16,17 +16,17 @@ static TABLE: LazyLock<Vec<Family>> = LazyLock::new(|| {
     table.family
 });
 
-/// Processors that differ alike from visit to visit.
+/// Processors with the same variance from visit to visit.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Family {
     name: String,
-    /// As in `/proc/cpuinfo`; absent in the row for all others.
+    /// Vendor as in `/proc/cpuinfo`; absent in the row for all others.
     vendor: Option<String>,
-    /// The first and the last CPU family.
+    /// First and last CPU family.
     families: Option<[u64; 2]>,
-    /// The first and the last model.
+    /// First and last model.
     models: Option<[u64; 2]>,
-    /// How many visits of recorded machines are behind the row; 0 for the widest.
+    /// Number of visits of recorded machines from which the row is known; 0 for the widest.
     pub(super) visits: usize,
     entry: f64,
     user_code: f64,
@@ -36,7 +36,7 @@ pub(super) struct Family {
 }
 
 impl Family {
-    /// The family of a machine's processor; the widest one if it is none of the table's.
+    /// The family of a machine's processor; the widest one if it is not in the table.
     pub(super) fn of(machine: &MachineFacts) -> &'static Self {
         TABLE.iter().find(|family| family.has(machine)).unwrap_or_else(Self::widest)
     }
@@ -58,7 +58,7 @@ impl Family {
             && is_within(self.models, "cpu_model")
     }
 
-    /// The name of a family that was recorded; `None` for the widest.
+    /// Name of a family that was recorded; `None` for the widest.
     pub(super) fn name(&self) -> Option<&str> {
         (self.visits > 0).then_some(&self.name)
     }

@@ -1,4 +1,4 @@
-//! How predictions turned out.
+//! Scores of predictions: how often they were right.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use serde::Serialize;
 use super::figure::Cause;
 use super::{Key, Past};
 
-/// How fast predictions that miss widen the next ones: a run of which all figures miss multiplies the width by 1.6, and one of
-/// which none does by 0.975.
+/// Rate at which wrong predictions widen later ones: a run all of whose figures miss multiplies the width by 1.6, and one without
+/// a miss by 0.975.
 const RATE: f64 = 0.5;
-/// The largest widening. Beyond it the machine is another than it was.
+/// Maximum widening. Beyond it the machine is a different one.
 const WIDEST: f64 = 4.0;
 
-/// By how much the predictions of figures with this cause are widened, for `runs` in their order, with visits of this length: the first
-/// run of each scores what the run before it said.
+/// Factor by which the predictions of figures with this cause are widened, after `runs` in their order, with visits of this
+/// length. The first run of each visit scores the prediction of the run before it.
 pub(super) fn widening(cause: &Cause, runs: &[&Past], length: f64) -> f64 {
     let mut widening: f64 = 1.0;
     let mut visit = f64::NEG_INFINITY;
@@ -32,7 +32,7 @@ pub(super) fn widening(cause: &Cause, runs: &[&Past], length: f64) -> f64 {
     widening
 }
 
-/// The share of a run's figures that lie outside what the latest run before it with the same figure said.
+/// Share of a run's figures that lie outside the prediction of the latest earlier run with the same figure.
 fn missed(cause: &Cause, before: &[&Past], run: &Past) -> Option<f64> {
     let scored: Vec<bool> =
         scored(before, run).filter(|(of, _)| *of == cause).map(|(_, is)| is).collect();
@@ -40,7 +40,7 @@ fn missed(cause: &Cause, before: &[&Past], run: &Past) -> Option<f64> {
     (!scored.is_empty()).then(|| missed as f64 / scored.len() as f64)
 }
 
-/// Whether each figure of a run lies where the latest run before it said.
+/// Whether each figure of a run lies within the prediction of the latest earlier run.
 fn scored<'a>(before: &'a [&Past], run: &'a Past) -> impl Iterator<Item = (&'a Cause, bool)> {
     run.figures.iter().filter_map(move |(key, (cause, figure))| {
         let (low, high, earlier) = prediction(before, run, key)?;
@@ -60,22 +60,22 @@ fn prediction<'a>(
     })
 }
 
-/// How often figures lay where the run before had said.
+/// How often figures lay within the prediction of the previous run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Coverage {
-    /// The number of figures.
+    /// Number of figures.
     pub figures: usize,
-    /// The number of runs that they are of.
+    /// Number of runs with these figures.
     pub runs: usize,
-    /// The share inside.
+    /// Share of figures within the prediction.
     pub inside: f64,
-    /// Half the width of the 95 % interval of that share, from the differences between runs: the figures of one run share the state
-    /// of the machine. `None` of a single run.
+    /// Half-width of the 95 % interval of that share, from the differences between runs: the figures of one run share the state
+    /// of the machine. `None` for a single run.
     pub error: Option<f64>,
 }
 
 impl Coverage {
-    /// Of runs, each with its number of figures and how many lay inside.
+    /// The coverage of runs, each given by its number of figures and of those within the prediction.
     fn of(runs: &[(usize, usize)]) -> Self {
         let figures: usize = runs.iter().map(|(figures, _)| figures).sum();
         if figures == 0 {
@@ -83,7 +83,7 @@ impl Coverage {
         }
         let inside = runs.iter().map(|(_, inside)| inside).sum::<usize>() as f64 / figures as f64;
         let count = runs.len() as f64;
-        // Clustered by run: the ratio estimator of cluster sampling (Cochran 1977, 11.8).
+        // The error is that of the ratio estimator of cluster sampling (Cochran 1977, 11.8), with a run as cluster.
         let squares: f64 = runs
             .iter()
             .map(|&(figures, within)| (within as f64 - inside * figures as f64).powi(2))
@@ -96,17 +96,18 @@ impl Coverage {
     }
 }
 
-/// How the predictions of runs turned out.
+/// Scores of the predictions of runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scores {
-    /// Of the figures with each cause.
+    /// Coverage of the figures with each cause.
     pub by_cause: BTreeMap<Cause, Coverage>,
-    /// Of all figures.
+    /// Coverage of all figures.
     pub all: Coverage,
 }
 
 impl Scores {
-    /// Of the predictions that these runs of a machine stored. Each figure is scored by the latest run before that has it.
+    /// Scores the predictions that these runs of a machine stored. Each figure is scored against the latest earlier run that has
+    /// it.
     pub fn of<'a>(runs: impl IntoIterator<Item = &'a Document>) -> Self {
         let mut past: Vec<Past> = runs.into_iter().map(Past::of).collect();
         past.sort_by(|one, other| one.began.total_cmp(&other.began));

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use machines::{Course, Machine};
 
-/// The runs of a course with what each says of the next, as stored.
+/// The runs of a course, each with its stored prediction.
 fn predicted(runs: &[Document]) -> Vec<Document> {
     let mut history = History::default();
     let predict = |run: &Document| {
@@ -21,8 +21,8 @@ fn predicted(runs: &[Document]) -> Vec<Document> {
     runs.iter().map(predict).collect()
 }
 
-/// How often the next run lay inside, over many machines with this course, by number of visits before and by cause; and the mean
-/// width from the fifth visit on, divided by that of an oracle that knows the true deviation.
+/// How often the next run lay within the prediction, over many machines with this course, by number of visits before and by
+/// cause; and the mean width from the fifth visit on, divided by that of an oracle that knows the true deviation.
 struct Told {
     by_visits: BTreeMap<usize, (usize, usize)>,
     by_cause: BTreeMap<Cause, (usize, usize)>,
@@ -73,7 +73,7 @@ fn sum<'a>(counts: impl Iterator<Item = &'a (usize, usize)>) -> (usize, usize) {
     counts.fold((0, 0), |(all, inside), (more, of_them)| (all + more, inside + of_them))
 }
 
-/// Of machines with 3 to 6 states, that stay in one from visit to visit, drift, are skewed, or change for good; after 1 to 40
+/// Checks machines with 3 to 6 states, that stay in one from visit to visit, drift, are skewed, or change for good; after 1 to 40
 /// visits.
 #[test]
 fn the_next_run_lies_where_it_was_said_to_on_all_kinds_of_machines() {
@@ -96,7 +96,7 @@ fn the_next_run_lies_where_it_was_said_to_on_all_kinds_of_machines() {
     }
 }
 
-/// The oracle knows the variance of a machine that has one.
+/// Compares with an oracle that knows the variance of a machine that has one.
 #[test]
 fn from_five_visits_on_it_is_hardly_wider_than_it_must_be() {
     for course in [Course::States, Course::Skewed, Course::Steady] {
@@ -105,8 +105,8 @@ fn from_five_visits_on_it_is_hardly_wider_than_it_must_be() {
     }
 }
 
-/// Of runs of different visits that nothing but the state of the machine tells apart, all rows of a comparison together get a
-/// verdict in 5 % of cases at most.
+/// Checks that all rows of a comparison together get a verdict in 5 % of cases at most, for runs of different visits that differ
+/// only by the state of the machine.
 #[test]
 fn equal_runs_of_different_visits_seldom_get_a_verdict() {
     let courses = [Course::Steady, Course::States, Course::Sticky, Course::Skewed];
@@ -128,7 +128,7 @@ fn equal_runs_of_different_visits_seldom_get_a_verdict() {
     assert!(wrong * 100 <= compared * 6, "{wrong} of {compared}");
 }
 
-/// What `noise` says is detected, and twice that.
+/// Checks the difference that `noise` reports as detected, and twice that difference.
 #[test]
 fn a_slow_down_of_twice_what_is_detectable_is_found() {
     let mut found = 0;
@@ -165,7 +165,8 @@ fn slow_down(result: &mut CaseResult, factor: f64) {
     result.cycles = result.cycles.map(|cycles| cycles.scaled(factor));
 }
 
-/// Twelve runs within a quarter of an hour, each in the state of the one before in 80 % of cases, are two visits, not twelve.
+/// Checks that twelve runs within a quarter of an hour, each in the state of the one before in 80 % of cases, count as two
+/// visits, not twelve.
 #[test]
 fn close_runs_that_share_a_state_are_few_visits() {
     let visits = |repeats: f64| -> Vec<u32> {
@@ -198,16 +199,16 @@ fn the_first_run_says_what_it_assumes_and_the_second_counts_visits_boots_and_day
     );
     let third = said(&all[2]);
     assert_eq!((third.source, third.visits), (Source::Visits, 3));
-    // Six hours apart, of the same boot.
+    // The runs are six hours apart, in the same boot.
     assert_eq!((third.boots, third.days), (1, 2));
     let width = |run: &Document| (said(run).high / said(run).low).ln();
     assert!(width(&all[2]) < width(&all[0]), "{} {}", width(&all[2]), width(&all[0]));
-    // The mean over runs is better known than the next one is.
+    // The mean over runs is known better than the next run.
     let mean = all[2].results[0].this_machine.expect("said");
     assert!(mean.low > third.low && mean.high < third.high, "{mean:?} {third:?}");
 }
 
-/// The rounds of a default run are minutes apart: what changed between them may change from run to run.
+/// Checks a default run, whose rounds are minutes apart: a change between rounds may also occur from run to run.
 #[test]
 fn a_run_of_minutes_tells_how_the_machine_changes() {
     let deviation = |later: f64, starts_apart_ms: i64| {
@@ -217,7 +218,7 @@ fn a_run_of_minutes_tells_how_the_machine_changes() {
             result.round_values[n / 2..].iter_mut().for_each(|value| *value *= later);
             result.round_starts_ms = (0..n as i64).map(|nth| nth * starts_apart_ms).collect();
         }
-        // What a run says of itself is in what the second one knows.
+        // The prediction that a run stores counts for the second run.
         let mut history = History::default();
         history.add(&run);
         let mut second = run.clone();
@@ -259,7 +260,7 @@ fn a_figure_without_evidence_for_an_interval_has_none_of_the_next_run() {
     assert!(run.results[1].next_run.is_some());
 }
 
-/// A share that may be 0 has no logarithm, and an interval all the same.
+/// Checks a share that may be 0: it has no logarithm, but has an interval.
 #[test]
 fn figures_that_may_be_zero_are_predicted_in_their_unit() {
     let mut machine = Machine::new(Course::Steady, 1);
@@ -272,7 +273,7 @@ fn figures_that_may_be_zero_are_predicted_in_their_unit() {
     assert!(said.low < -0.1 && said.high > 0.1 && said.deviation >= error, "{said:?}");
 }
 
-/// A machine that leaves what was known of it: predictions are widened until they hold again.
+/// Checks a machine that leaves its known range: predictions are widened until they hold again.
 #[test]
 fn misses_widen_the_next_predictions() {
     let mut machine = Machine::new(Course::Steady, 3);
@@ -291,7 +292,7 @@ fn misses_widen_the_next_predictions() {
     let before = width(&steady);
     for run in &mut steady[4..9] {
         for result in &mut run.results {
-            // As if it had been said that all figures would be far higher.
+            // The stored prediction is changed as if all figures were expected to be far higher.
             if let Some(next) = &mut result.next_run {
                 (next.low, next.high) = (next.high * 10.0, next.high * 20.0);
             }

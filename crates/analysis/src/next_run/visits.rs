@@ -1,19 +1,19 @@
-//! Visits: runs close in time, which found the machine in the same state, count as one.
+//! Visits: runs that are close in time found the machine in the same state, and count as one visit.
 
-/// Runs that begin less than this after the first one of a visit, in seconds, belong to it, until the runs themselves show that
-/// states of the machine do not last so long.
+/// Length of a visit in seconds: runs that begin within it after the first one belong to the visit, until the runs themselves
+/// show that states of the machine do not last so long.
 const ONE_VISIT: f64 = 600.0;
-/// So many pairs of close runs are needed to show that.
+/// Minimum number of pairs of close runs that can show it.
 const PAIRS_TO_SHOW: usize = 7;
-/// And no more correlation than this from one run to the next.
+/// Maximum correlation from one run to the next of states that do not last.
 const INDEPENDENT: f64 = 0.2;
-/// How much less each visit counts than the one after it for the mean: a machine that changes for good is followed within a dozen
-/// visits, and the mean of a steady one is hardly worse than that of all.
+/// Share by which each visit has less weight than the next one in the mean: a machine that changes for good is followed within a
+/// dozen visits, and the mean of a steady one is hardly worse than that of all.
 const MEAN_FADES: f64 = 0.15;
-/// And for the variance, which takes many visits to learn.
+/// Share by which each visit has less weight than the next one in the variance, whose estimate takes many visits.
 const VARIANCE_FADES: f64 = 0.03;
 
-/// One run's share in a series: when it began, in seconds, with its place and the variance of that within the run.
+/// One run of a series: its start in seconds, its figure's place, and the variance of that within the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Entry {
     pub(super) began: f64,
@@ -21,30 +21,30 @@ pub(super) struct Entry {
     pub(super) variance: f64,
 }
 
-/// What the visits of one figure say.
+/// Statistics of one figure over visits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Visits {
-    /// Their number.
+    /// Number of visits.
     pub(super) number: usize,
-    /// The mean over visits, the latest counting most.
+    /// Mean over visits, the latest with the most weight.
     pub(super) mean: f64,
-    /// How many equal visits would tell the mean as well.
+    /// Effective number of visits for the mean.
     pub(super) count: f64,
-    /// The variance of one visit; 0 of a single one.
+    /// Variance of one visit; 0 for a single one.
     pub(super) variance: f64,
-    /// Its degrees of freedom.
+    /// Degrees of freedom of the variance.
     pub(super) degrees: f64,
-    /// The mean variance within a run.
+    /// Mean variance within a run.
     pub(super) within: f64,
 }
 
 impl Visits {
-    /// Of no run: what is known of a figure that was not measured before.
+    /// No visits, for a figure that was not measured before.
     pub(super) fn none(at: f64, within: f64) -> Self {
         Self { number: 0, mean: at, count: 0.0, variance: 0.0, degrees: 0.0, within }
     }
 
-    /// Of a series, the oldest first, in which runs within `length` seconds are one visit. It is not empty.
+    /// The visits of a series, the oldest first, in which runs within `length` seconds are one visit. The series is not empty.
     pub(super) fn of(series: &[Entry], length: f64) -> Self {
         let mut rest = series;
         let mut visits: Vec<(f64, f64)> = Vec::new();
@@ -74,7 +74,7 @@ impl Visits {
     }
 }
 
-/// The mean of values of which each counts less than the one after it by this share, and how many equal ones would tell as much.
+/// Mean of values with weights that fade by this share from each value to the one before it, and the effective number of values.
 fn weighted_mean(values: &[f64], fades: f64) -> (f64, f64) {
     let weight = |nth: usize| (1.0 - fades).powi((values.len() - 1 - nth) as i32);
     let (mut weights, mut squares, mut sum) = (0.0, 0.0, 0.0);
@@ -87,26 +87,26 @@ fn weighted_mean(values: &[f64], fades: f64) -> (f64, f64) {
     (sum / weights, weights * weights / squares)
 }
 
-/// How long a visit is, in seconds, by the autocorrelation of series with one cause: 0 if states do not last from one close run to
+/// Length of a visit in seconds, by the autocorrelation of series with one cause: 0 if states do not last from one close run to
 /// the next.
 pub(super) fn length_of_visit(series: &[&[Entry]]) -> f64 {
     let close = |before: &Entry, after: &Entry| after.began - before.began < ONE_VISIT;
-    // Each series counts the same: a noisy one says no more of how long states last.
+    // Each series has the same weight: a noisy series gives no more information on how long states last.
     let close = series.iter().flat_map(|series| series.chunk_by(close));
     let correlations: Vec<f64> =
         close.filter(|runs| runs.len() > PAIRS_TO_SHOW).filter_map(correlation).collect();
     let mean = correlations.iter().sum::<f64>() / correlations.len() as f64;
-    // Not a number without any.
+    // Without correlations the mean is NaN, and the default length is used.
     if mean < INDEPENDENT { 0.0 } else { ONE_VISIT }
 }
 
-/// The correlation of a run with the next one; `None` if all are equal.
+/// Correlation of a run with the next one; `None` if all are equal.
 fn correlation(runs: &[Entry]) -> Option<f64> {
     let n = runs.len() as f64;
     let mean = runs.iter().map(|run| run.at).sum::<f64>() / n;
     let deviations: Vec<f64> = runs.iter().map(|run| run.at - mean).collect();
     let square = deviations.iter().map(|d| d * d).sum::<f64>();
     let product: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    // The deviations from a mean of their own are correlated by -1/n, and less than the series is (Kendall 1954).
+    // Corrects the bias of an autocorrelation about the series' own mean, about -1/n, and its shrinkage (Kendall 1954).
     (square > 0.0).then(|| (n * product / square + 1.0) / (n - 4.0))
 }

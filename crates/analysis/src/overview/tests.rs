@@ -14,8 +14,8 @@ fn time(point: impl AsPoint, ns: f64, of_pass: &[f64], own: f64, rng: &mut StdRn
     rounds_of(point, &rounds.collect::<Vec<_>>())
 }
 
-/// A run of three areas and of locks and servers of several designs, each `factor` as expensive as usual, on a machine that disturbs
-/// all points of a pass alike.
+/// A run of three areas, and of locks and servers of several designs. Each point costs `factor` times the usual, on a machine
+/// that disturbs all points of a pass alike.
 fn system(name: &str, factor: impl Fn(&PointKey) -> f64, rng: &mut StdRng) -> Document {
     let of_pass: Vec<f64> = (0..8).map(|_| 0.004 * noise(rng)).collect();
     let mut points: Vec<(PointKey, f64)> = Vec::new();
@@ -150,7 +150,7 @@ fn equal_systems_seldom_get_a_verdict_and_a_true_difference_is_found() {
         found += usize::from(of_area == Some(Verdict::Slower));
     }
     println!("{rows_wrong} and {overviews_wrong} of {TRIES} wrong, {found} found");
-    // 5 % of 40 is 2; 5 would be beyond two standard errors.
+    // The expected number is 2 (5 % of 40); 5 would be beyond two standard errors.
     assert!(rows_wrong < 5 && overviews_wrong < 5, "{rows_wrong} {overviews_wrong}");
     assert!(found >= TRIES * 9 / 10, "{found}");
 }
@@ -166,7 +166,7 @@ fn equal_parameters_within_one_run_seldom_get_a_verdict() {
         let points = (0..40).map(|n| {
             let place = if n % 2 == 0 { "threads" } else { "processes" };
             let case = format!("lock/c{}", n / 2);
-            // A mode that some rounds have by chance.
+            // Some rounds are in another mode by chance.
             let modes =
                 of_pass.iter().map(|of| of + if rng.random::<f64>() < 0.2 { 0.05 } else { 0.0 });
             let modes: Vec<f64> = modes.collect();

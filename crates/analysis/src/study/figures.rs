@@ -11,50 +11,50 @@ use crate::multiple::ratio;
 /// A published table with the figures measured here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredTable {
-    /// What the figures are.
+    /// Title: what the figures are.
     pub title: String,
-    /// Their unit; empty for ratios.
+    /// Unit of the figures; empty for ratios.
     pub unit: String,
-    /// The heading of the rows.
+    /// Heading of the rows.
     pub rows_are: String,
-    /// The headings of the columns.
+    /// Headings of the columns.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<MeasuredRow>,
 }
 
-/// A row of such a table.
+/// A row of a published table with the figures measured here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredRow {
-    /// Its heading.
+    /// Heading of the row.
     pub title: String,
     /// A figure for each column.
     pub cells: Vec<CellFigure>,
 }
 
-/// A cell: what was published, and what was measured.
+/// A cell: the published and the measured figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellFigure {
-    /// As it was printed; `None` where nothing was published.
+    /// Published figure as printed; `None` if there is none.
     pub published: Option<String>,
     /// The figure measured here, in the unit of the table.
     pub here: Option<CellValue>,
-    /// The figure measured here divided by the published one, where both are numbers.
+    /// Ratio of the figure measured here to the published one, if both are numbers.
     pub ratio: Option<f64>,
-    /// Why there is no figure; `None` if there is one, or if nothing corresponds to the cell.
+    /// Reason why there is no figure; `None` if there is one, or if nothing corresponds to the cell.
     pub reason: Option<String>,
     /// The doubts about the figure.
     pub doubts: Vec<Doubt>,
 }
 
-/// A figure with its interval, at 95 %.
+/// A figure with its interval at 95 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CellValue {
-    /// The figure.
+    /// Value of the figure.
     pub value: f64,
-    /// Lower end of its interval.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
@@ -66,7 +66,7 @@ impl CellValue {
 }
 
 impl MeasuredTable {
-    /// The table with the figures of these runs, each of one system.
+    /// Fills the table with the figures of these runs, each of one system.
     pub fn of(table: &PublishedTable, runs: &[Document]) -> Self {
         let rows = table.rows.iter().map(|row| MeasuredRow {
             title: row.title.clone(),
@@ -99,7 +99,7 @@ impl CellFigure {
 /// The figure of a point, or the quotient of two, with its doubts.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is no figure.
 fn measured(here: &Counterpart, runs: &[Document]) -> Result<(CellValue, Vec<Doubt>), String> {
     let (of_point, count) = found(&here.point, runs)?;
     let Some(over) = &here.over else {
@@ -151,10 +151,10 @@ fn of_round(result: &CaseResult, round: usize) -> Result<CellValue, String> {
     Ok(CellValue { value, low: value, high: value })
 }
 
-/// The quotient of two figures. Its interval comes from the rounds of both, or if one has none, from the ends of their
-/// intervals; without these there is none.
+/// The quotient of two figures. Its interval comes from the rounds of both; if one has no rounds, from the ends of the two
+/// intervals; without intervals there is none.
 fn quotient(of_point: &CaseResult, of_over: &CaseResult) -> Result<CellValue, String> {
-    /// Of the bootstrap; any number does.
+    /// Seed of the bootstrap; any constant would do.
     const SEED: u64 = 1;
     let (a, b) = (of_estimate(of_point)?, of_estimate(of_over)?);
     let are_known = [a, b].iter().all(|value| value.low.is_finite() && value.high.is_finite());

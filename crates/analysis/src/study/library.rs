@@ -1,12 +1,12 @@
-//! The studies that are part of oscost.
+//! Studies that are part of oscost.
 
-/// The names of the included studies, in the order they are listed.
+/// Names of the included studies, in the order in which they are listed.
 pub const NAMES: [&str; 5] = ["timers", "syscall", "threads", "locks", "network"];
 
-/// A commented study to begin with.
+/// A commented study as a template.
 pub const TEMPLATE: &str = include_str!("../../studies/template.toml");
 
-/// The text of the included study of that name.
+/// The text of the included study with this name.
 pub fn included(name: &str) -> Option<&'static str> {
     Some(match name {
         "timers" => include_str!("../../studies/timers.toml"),

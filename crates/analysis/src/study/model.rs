@@ -1,4 +1,4 @@
-//! What a study consists of.
+//! Parts of a study.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,43 +8,43 @@ use serde::Deserialize;
 use crate::claim::reading::text;
 use crate::claim::{Claim, Side};
 
-/// A published comparison, and how to repeat it.
+/// A published comparison, and the measurements that repeat it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: String,
-    /// What it is about, in one line.
+    /// Subject, in one line.
     pub title: String,
-    /// The question it answered.
+    /// Question that the study answered.
     pub question: String,
-    /// Who published it, about which systems and machines.
+    /// Authors, and the systems and machines that they compared.
     pub source: String,
-    /// How measuring here differs from what was published, in sentences.
+    /// Differences between measuring here and the publication, in sentences.
     pub differences: Vec<String>,
     /// Names of systems in claims, for runs that have no such name.
     pub systems: Vec<SystemRole>,
-    /// What to measure.
+    /// Points to measure.
     pub measure: Vec<Measure>,
-    /// The half-width of an interval at which a point is measured precisely enough, as a share, if it is not the usual one.
+    /// Relative half-width of an interval at which a point is precise enough; `None` for the default.
     pub precision: Option<f64>,
-    /// The longest time of all measurements, if it is not the usual one.
+    /// Maximum time of all measurements; `None` for the default.
     pub budget: Option<Duration>,
     /// The published tables.
     pub tables: Vec<PublishedTable>,
     /// The published claims.
     pub claims: Vec<Claim>,
-    /// What else is known about claims, by their names.
+    /// Remarks on claims, by the names of the claims.
     pub about: BTreeMap<String, About>,
 }
 
-/// A name that claims use for a system, and which operating system it is.
+/// A name that claims use for a system, and the operating system that it stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table: [[system]]")]
 pub struct SystemRole {
-    /// The name.
+    /// Name of the system in claims.
     #[serde(deserialize_with = "text")]
     pub name: String,
-    /// The fact `os` of its machine, such as `Linux`.
+    /// Fact `os` of the system's machine, such as `Linux`.
     #[serde(deserialize_with = "text")]
     pub os: String,
 }
@@ -52,7 +52,7 @@ pub struct SystemRole {
 /// Points to measure: all combinations of the values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
-    /// Cases, areas or patterns.
+    /// Names of cases or areas, or patterns.
     pub cases: Vec<String>,
     /// Values of parameters.
     pub params: BTreeMap<String, Vec<String>>,
@@ -61,13 +61,13 @@ pub struct Measure {
 /// A published table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedTable {
-    /// What the figures are.
+    /// Title: what the figures are.
     pub title: String,
-    /// Their unit; empty for ratios.
+    /// Unit of the figures; empty for ratios.
     pub unit: String,
-    /// The heading of the rows.
+    /// Heading of the rows.
     pub rows_are: String,
-    /// The headings of the columns.
+    /// Headings of the columns.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<PublishedRow>,
@@ -76,7 +76,7 @@ pub struct PublishedTable {
 /// A row of a published table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedRow {
-    /// Its heading.
+    /// Heading of the row.
     pub title: String,
     /// A cell for each column.
     pub cells: Vec<PublishedCell>,
@@ -85,9 +85,9 @@ pub struct PublishedRow {
 /// A cell of a published table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedCell {
-    /// The published figure as it was printed; `None` where there is none.
+    /// Published figure as printed; `None` if there is none.
     pub published: Option<String>,
-    /// What corresponds to it here; `None` if nothing does.
+    /// Corresponding point here; `None` if there is none.
     pub here: Option<Counterpart>,
 }
 
@@ -96,34 +96,34 @@ pub struct PublishedCell {
 pub struct Counterpart {
     /// The point and its metric.
     pub point: Side,
-    /// The point that it is divided by.
+    /// Point by which the figure is divided.
     pub over: Option<Side>,
-    /// The number, from 1, of the round whose value it is, instead of the estimate.
+    /// Number, from 1, of the round whose value is shown instead of the estimate.
     pub round: Option<usize>,
-    /// Converts the unit of the metric to that of the table.
+    /// Factor from the unit of the metric to that of the table.
     pub factor: f64,
 }
 
-/// What is known about a claim besides its sentence.
+/// Remarks on a claim besides its sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct About {
-    /// Whether it follows from the published figures without being stated.
+    /// Whether the claim follows from the published figures without being stated.
     pub derived: bool,
-    /// Which systems its names mean, where that is not obvious.
+    /// Systems that the claim's names mean, if that is not obvious.
     pub needs: Option<String>,
-    /// Why the answer of today differs, or does not.
+    /// Reason why today's answer differs, or does not.
     pub today: Option<String>,
 }
 
 impl PublishedTable {
-    /// Whether any figure was published; else the table has the layout only.
+    /// Whether any figure was published; otherwise the table only has the layout.
     pub fn is_published(&self) -> bool {
         self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.published.is_some())
     }
 }
 
 impl PublishedCell {
-    /// The published figure, where it is a plain number.
+    /// The published figure, if it is a plain number.
     pub fn number(&self) -> Option<f64> {
         self.published.as_ref()?.parse().ok().filter(|number: &f64| number.is_finite())
     }
@@ -137,7 +137,7 @@ impl Study {
         counterparts.flat_map(|here| std::iter::once(&here.point).chain(&here.over))
     }
 
-    /// The greatest number of rounds of one point that a table shows one by one.
+    /// Largest number of rounds of one point that a table shows one by one.
     pub fn rounds_shown(&self) -> Option<usize> {
         let cells = self.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
         cells.filter_map(|cell| cell.here.as_ref()?.round).max()

@@ -19,9 +19,9 @@ use crate::claim::{
     claims, side,
 };
 
-/// The largest study file, in KiB.
+/// Maximum size of a study file in KiB.
 const KIB_AT_MOST: usize = 1 << 10;
-/// The most columns and rows of a table, and the most tables and blocks of points of a file.
+/// Maximum number of columns and rows of a table, and of tables and blocks of points in a file.
 const COLUMNS_AT_MOST: usize = 40;
 const ROWS_AT_MOST: usize = 200;
 const TABLES_AT_MOST: usize = 50;
@@ -77,7 +77,7 @@ struct WrittenTable {
     columns: Vec<WrittenColumn>,
     #[serde(default)]
     row: Vec<WrittenRow>,
-    /// Rows that differ in a value, `$row`, only; what else rows have is then that of the table.
+    /// Rows that differ only in a value, `$row`; they take everything else from the table.
     #[serde(default)]
     rows: Words,
     #[serde(default)]
@@ -87,7 +87,7 @@ struct WrittenTable {
     round: Option<Spanned<String>>,
 }
 
-/// A column, with what its points have in place of `$column`.
+/// A column, with the text that replaces `$column` in its points.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table: { title = \"...\" }")]
 struct WrittenColumn {
@@ -128,7 +128,7 @@ impl Study {
     /// Parses a study file with the values of one size, and checks all names in it.
     ///
     /// # Errors
-    /// The first mistake.
+    /// The first mistake in the file.
     pub fn parse(text: &str, size: Size) -> Result<Self, FileError> {
         let file = FileText::of(text, KIB_AT_MOST)?;
         let mut table = file.table()?;
@@ -167,7 +167,7 @@ impl Study {
         study.with(written.about, file)
     }
 
-    /// Adds what is known about the claims of the study, and checks what depends on all of its parts.
+    /// Adds the remarks on the claims of the study, and checks everything that depends on all of its parts.
     fn with(mut self, about: Vec<WrittenAbout>, file: FileText) -> Result<Self, FileError> {
         if self.measure.is_empty() && self.tables.is_empty() && self.claims.is_empty() {
             let problem = "the study has neither points, nor tables, nor claims";
@@ -194,7 +194,7 @@ impl Study {
     }
 }
 
-/// The tables of an array, each converted by `read`, which gets the place of the table.
+/// Converts the tables of an array by `read`, which gets the location of each table.
 fn each<W, T>(
     file: FileText,
     written: Vec<Spanned<W>>,
@@ -268,7 +268,7 @@ fn table_of(
     Ok(PublishedTable { title, unit, rows_are, columns, rows })
 }
 
-/// The columns of a table whose rows are read, and the factor of all its cells.
+/// Columns of a table whose rows are read, and the factor of all its cells.
 struct Layout<'a> {
     file: FileText<'a>,
     columns: &'a [WrittenColumn],
@@ -276,14 +276,14 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    /// A row with points of its own.
+    /// A row that defines its own points.
     fn row(&self, row: &WrittenRow) -> Result<PublishedRow, FileError> {
         let first = row.published.0.first().map_or(0..0, Spanned::span);
         let figures = row.published.0.iter().map(|figure| figure.get_ref().as_str()).collect();
         self.cells(row.title.clone(), figures, &first, self.counterparts(row, None)?)
     }
 
-    /// Rows that differ in a value, `$row`, only. The published figures of a row are divided by `|`.
+    /// Rows that differ only in a value, `$row`. The published figures of a row are separated by `|`.
     fn listed_rows(
         &self,
         titles: &[Spanned<String>],
@@ -305,7 +305,7 @@ impl Layout<'_> {
         titles.iter().enumerate().map(row).collect()
     }
 
-    /// A row of these figures, of which `-` is none; there are none or one for each column.
+    /// A row of these figures, of which `-` stands for none. There is either no figure at all, or one for each column.
     fn cells(
         &self,
         title: String,
@@ -325,7 +325,7 @@ impl Layout<'_> {
         Ok(PublishedRow { title, cells: cells.collect() })
     }
 
-    /// What corresponds to each column; `None` if nothing corresponds to the row.
+    /// The corresponding point for each column; `None` if no point corresponds to the row.
     fn counterparts(
         &self,
         written: &WrittenRow,
@@ -355,7 +355,7 @@ impl Layout<'_> {
     }
 }
 
-/// What `$column` and `$row` stand for.
+/// Values of `$column` and `$row`.
 struct Placeholders<'a> {
     column: Option<&'a str>,
     row: Option<&'a str>,

@@ -9,16 +9,16 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use crate::claim::FileError;
 use crate::claim::reading::{FileText, Words};
 
-/// How large a study is.
+/// Size of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// A few minutes.
+    /// Sizes that take a few minutes.
     Default,
-    /// The original sizes.
+    /// Sizes of the publication.
     Full,
 }
 
-/// The values that stand for `$NAME`, from `[sizes]`.
+/// Values of `$NAME` from `[sizes]`, for one size.
 pub(super) fn values(
     file: FileText,
     study: &DeTable,
@@ -48,7 +48,7 @@ pub(super) fn values(
     sizes.into_iter().map(value).collect()
 }
 
-/// Replaces each `$NAME` that `values` has in all texts of a table. Others stay as they are.
+/// Replaces each `$NAME` that `values` has in all texts of a table. Other names remain.
 pub(super) fn replace_sizes(table: &mut DeTable, values: &BTreeMap<String, String>) {
     table.iter_mut().for_each(|(_, value)| replace(value.get_mut(), values));
 }

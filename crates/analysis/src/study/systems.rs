@@ -1,12 +1,12 @@
-//! Which of several runs a claim's name of a system means.
+//! Selection of the run that a system's name in a claim means.
 
 use results::{Document, SYSTEM};
 
 use super::model::Study;
 use crate::claim::runs_called;
 
-/// The runs that the claims of a study mean by the names of its systems: each name with the id of the run. A name that means
-/// none is given to the first run on the operating system that the study says, unless another name means that run.
+/// The runs that the claims of a study mean by the names of its systems: each name with the id of the run. A name without a run
+/// is given to the first run on the operating system that the study states for it, unless another name means that run.
 pub fn name_systems(study: &Study, runs: &mut [Document]) -> Vec<(String, String)> {
     let mut meant: Vec<(String, String)> = Vec::new();
     for role in &study.systems {

@@ -32,7 +32,7 @@ fn published(study: &Study, table: usize, row: usize) -> Vec<&str> {
     cells.iter().map(|cell| cell.published.as_deref().unwrap_or("-")).collect()
 }
 
-/// The published figures, copied from their sources independently of the data files.
+/// Compares all published figures with copies made from their sources independently of the data files.
 #[test]
 fn every_published_figure_is_present() {
     let timers = parsed("timers", Size::Default);
@@ -49,7 +49,7 @@ fn every_published_figure_is_present() {
     assert_eq!(columns, ["1", "2", "3", "4", "5", "10"]);
     assert_eq!(published(&locks, 0, 0), ["9593", "24292", "38750", "50919", "61979", "126403"]);
     assert_eq!(published(&locks, 0, 1), ["9162", "21992", "33610", "45872", "56515", "112752"]);
-    // The figures of other studies are sizes, and numbers in sentences.
+    // The other studies have no tables of figures: theirs are sizes, and numbers in sentences.
     for (name, figures) in [
         ("timers", &["2.2.16", "2.4.2", "2^20", "0.2 %", "10.6 %", "2.6 times", "10 ms"][..]),
         ("syscall", &["10,000 calls", "0.6 us", "0 or 1 us"]),
@@ -105,7 +105,7 @@ fn every_published_figure_is_present() {
     }
 }
 
-/// The claims of the published comparisons; those with `true` follow from figures without being stated.
+/// Compares the claims of the publications; those with `true` follow from figures without being stated.
 #[test]
 fn every_published_claim_is_present() {
     let all: [(&str, &[(&str, bool)]); 5] = [
@@ -194,7 +194,7 @@ fn every_published_claim_is_present() {
     }
 }
 
-/// The figures of the locks that were published decide the two readings of `10 % better` as its study says.
+/// Checks that the published figures of the locks decide the two readings of `10 % better` as the study says.
 #[test]
 fn the_published_lock_figures_are_better_by_ratio_at_four_points_and_by_time_saved_at_two() {
     let locks = parsed("locks", Size::Default);
@@ -278,7 +278,7 @@ fn claims_are_judged_by_one_system_or_by_two() {
     let study = parsed("timers", Size::Default);
     let linux = document("Linux", None, linux_timers(740.0));
     let one = [linux.clone()];
-    // 740 ns by the library, 2,220 ns by a system call: the claim is about both.
+    // gettimeofday takes 740 ns by the library and 2,220 ns by a system call: the claim is about both.
     assert_eq!(verdict(&study, &one, "linux-below-1us"), Fails);
     assert_eq!(verdict(&study, &one, "share-of-a-millisecond"), Fails);
     assert_eq!(verdict(&study, &one, "windows-much-slower"), NotMeasurable);
@@ -491,7 +491,7 @@ fn mistakes_are_reported_with_line_and_column() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A damaged file gives a place within it, or is a study whose places are evaluated without a panic.
+    /// Checks that a damaged file gives a location within it, or is a study that can be evaluated without a panic.
     #[test]
     fn damaged_studies_do_not_panic(
         which in 0usize..5, at in 0.0f64..1.0, removed in 0usize..30, put in "[ -~\\n$é\"]{0,12}"

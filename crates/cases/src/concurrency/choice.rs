@@ -1,8 +1,8 @@
 //! Chooses the best of several ways to carry out the same jobs for a goal.
 //!
-//! Each candidate is compared with the one that has the best median. All comparisons share one chance of error
-//! (Bonferroni). That the best was selected from the same data does not raise it: a wrong answer needs some other
-//! candidate to seem significantly better than the truly best one, and there are no more such pairs than comparisons.
+//! Each candidate is compared with the one that has the best median. All comparisons share one chance of error (Bonferroni).
+//! Selecting the best from the same data does not raise that chance: a wrong answer needs some other candidate to seem
+//! significantly better than the truly best one, and there are no more such pairs than comparisons.
 
 mod gap;
 
@@ -16,10 +16,11 @@ use analysis::Settings;
 use analysis::{FLOOR_AT_LEAST, Ratio};
 use gap::{Gap, gaps};
 
-const CASE: &str = "concurrency/answer";
-/// The fewest rounds that are recommended.
+/// The case by which candidates are measured.
+pub const CASE: &str = "concurrency/answer";
+/// Minimum number of rounds that is recommended.
 const FEWEST_ROUNDS: u32 = 6;
-/// The most rounds that are recommended.
+/// Maximum number of rounds that is recommended.
 const MOST_ROUNDS: f64 = 1_000.0;
 
 /// The figure to minimise.
@@ -29,7 +30,7 @@ pub enum Goal {
     Elapsed,
     /// The mean over the jobs of completion time divided by length.
     Turnaround,
-    /// The largest of these.
+    /// The largest turnaround of any job.
     WorstTurnaround,
     /// The wake-up delay of a foreground task while the jobs run, at 90 % of its wake-ups: half of them may meet a CPU
     /// that is idle at that moment, and the worst ones are too few in a trial to tell candidates apart.
@@ -37,7 +38,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Its metric in the results.
+    /// Name of the goal's metric in the results.
     pub fn metric(self) -> &'static str {
         match self {
             Goal::Elapsed => TIME.name,
@@ -51,7 +52,7 @@ impl Goal {
 /// One way to carry out the jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// All its parameters: `executor`, `degree`, `order`, and those of the jobs.
+    /// All parameters: `executor`, `degree`, `order`, and those of the jobs.
     pub params: BTreeMap<String, String>,
     /// The time until the last job is complete, in ns.
     pub elapsed: Option<Estimate>,
@@ -61,10 +62,10 @@ pub struct Candidate {
     pub worst: Option<Estimate>,
     /// The wake-up delay of the foreground task at 90 % of its wake-ups, in ns; `None` if there was no such task.
     pub foreground_delay: Option<Estimate>,
-    /// Its figure for the goal divided by that of the first candidate; `None` for the first, and without an interval.
+    /// The candidate's figure for the goal divided by that of the first candidate; `None` for the first, and without an interval.
     /// The intervals of all candidates are simultaneous.
     pub against_best: Option<Ratio>,
-    /// Its outcome and the reason, if it has no figure for the goal.
+    /// Outcome and reason, if the candidate has no figure for the goal.
     pub ending: Option<(Outcome, String)>,
     /// Doubts about the figure for the goal.
     pub doubts: Vec<Doubt>,
@@ -75,9 +76,9 @@ pub struct Candidate {
 pub struct Choice {
     /// The goal.
     pub goal: Goal,
-    /// In the order of their medians, the best first; those without a figure last.
+    /// Candidates in the order of their medians, the best first; those without a figure last.
     pub candidates: Vec<Candidate>,
-    /// Which of them is best.
+    /// The best candidate, if there is one.
     pub answer: Answer,
 }
 
@@ -86,33 +87,33 @@ pub struct Choice {
 pub enum Answer {
     /// The first candidate is better than any other, by more than the noise floor of 1 %.
     Best {
-        /// The next one's figure divided by its own; `None` if no other has a figure.
+        /// Figure of the second candidate divided by that of the first; `None` if no other has a figure.
         by: Option<Ratio>,
     },
-    /// Several may be the best.
+    /// Several candidates may be the best.
     CannotTell {
-        /// Their positions among the candidates; the first is one of them.
+        /// Positions of these candidates; the first candidate is one of them.
         among: Vec<usize>,
-        /// What would decide it.
+        /// A remedy that would decide between them.
         settled_by: SettledBy,
     },
     /// No candidate has a figure.
     NoFigure,
 }
 
-/// What would decide a choice that could not be made.
+/// A remedy that would decide an open choice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SettledBy {
-    /// Not needed: all are significantly within this share of the first, at most 2 %.
+    /// No decision is needed: all are significantly within this share of the first, at most 2 %.
     DoesNotMatter {
         /// The share.
         within: f64,
-        /// The position of the simplest among them.
+        /// Position of the simplest candidate among them.
         simplest: usize,
     },
-    /// This many rounds in all.
+    /// This total number of rounds would decide.
     Rounds(u32),
-    /// No number of rounds: the variance between rounds is too large.
+    /// No number of rounds would decide: the variance between rounds is too large.
     Nothing,
 }
 
@@ -128,7 +129,7 @@ impl Choice {
         }
     }
 
-    /// The total number of rounds that would decide it, if rounds would.
+    /// The total number of rounds that would decide an open choice; `None` if no number would.
     pub fn rounds_that_would_settle(&self) -> Option<u32> {
         match self.answer {
             Answer::CannotTell { settled_by: SettledBy::Rounds(rounds), .. } => Some(rounds),
@@ -140,11 +141,11 @@ impl Choice {
 /// The candidates beside which the foreground task is delayed by at most a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Within {
-    /// The positions of those whose whole interval is within the limit.
+    /// Positions of the candidates whose whole interval is within the limit.
     pub surely: Vec<usize>,
-    /// The positions of those whose interval contains the limit, or that have no interval.
+    /// Positions of the candidates whose interval contains the limit, or that have no interval.
     pub perhaps: Vec<usize>,
-    /// The one of the first kind with the shortest elapsed time.
+    /// Position of the candidate among `surely` with the shortest elapsed time.
     pub fastest: Option<usize>,
 }
 
@@ -155,7 +156,7 @@ impl Choice {
             let delay = |candidate: &Candidate| candidate.foreground_delay;
             (0..).zip(&self.candidates).filter_map(move |(at, c)| Some((at, delay(c)?)))
         };
-        // A single trial has no interval.
+        // The figure of a single trial has no interval.
         let is_sure = |delay: &Estimate| delay.low < delay.high && delay.high <= limit_ns;
         let surely: Vec<usize> =
             delays().filter(|(_, delay)| is_sure(delay)).map(|(at, _)| at).collect();
@@ -182,7 +183,7 @@ pub fn choose(results: &[CaseResult], goal: Goal) -> Choice {
         Some(figure) if candidate.ending.is_none() => figure.median,
         _ => f64::INFINITY,
     };
-    // Equal ones, and those without figures, in the order of simplicity.
+    // Candidates that are equal or have no figure are sorted by simplicity.
     judged.sort_by(|(a, _), (b, _)| {
         rank(a).total_cmp(&rank(b)).then_with(|| simplicity(a).cmp(&simplicity(b)))
     });
@@ -200,7 +201,7 @@ pub fn choose(results: &[CaseResult], goal: Goal) -> Choice {
 }
 
 impl Candidate {
-    /// Its figure for `goal`.
+    /// The figure for `goal`.
     pub fn figure(&self, goal: Goal) -> Option<Estimate> {
         match goal {
             Goal::Elapsed => self.elapsed,
@@ -244,7 +245,8 @@ fn candidate(
     (candidate, of_goal.map(|row| row.round_values.clone()).unwrap_or_default())
 }
 
-/// Lower is simpler: serial, threads, a pool, async; few at once before many; the given order before a sorted one.
+/// Sort key of simplicity, the simplest first: serial, threads, a pool, async; few at once before many; the given order before a
+/// sorted one.
 fn simplicity(candidate: &Candidate) -> (usize, u64, usize, &BTreeMap<String, String>) {
     const EXECUTORS: [&str; 4] = ["serial", "threads", "pool", "tokio"];
     const ORDERS: [&str; 2] = ["given", "shortest"];
@@ -327,8 +329,8 @@ mod tests {
         ("pool", "4"),
     ];
 
-    /// Six candidates with the given true ratios to the first, measured in turn on a machine whose rounds differ by
-    /// `common`, whose trials differ by `own`, and which delays some trials much.
+    /// Six candidates with the given true ratios to the first, measured in turn on a machine whose rounds differ by `common`,
+    /// whose trials differ by `own`, and where some trials are delayed much.
     fn measured(
         times: [f64; 6],
         rounds: usize,
@@ -377,11 +379,11 @@ mod tests {
     fn a_wrong_answer_is_rare() {
         for rounds in [6, 8, 10] {
             for (common, own) in [(0.0, 0.005), (0.0, 0.02), (0.03, 0.005), (0.01, 0.01)] {
-                // All are equal: no candidate may be called best, and the first one must rarely be left out.
+                // All candidates are equal: none may be called best, and the first one must rarely be left out.
                 let [right, wrong, excluded] = shares([1.0; 6], rounds, common, own);
                 assert!(right + wrong <= 0.05, "{rounds} {common} {own}: {right} {wrong}");
                 assert!(wrong + excluded <= 0.05, "{rounds} {common} {own}: {wrong} {excluded}");
-                // One is better by less than the floor.
+                // One candidate is better by less than the floor.
                 let [_, wrong, excluded] =
                     shares([1.0, 1.01, 1.01, 1.01, 1.2, 2.0], rounds, common, own);
                 assert!(wrong + excluded <= 0.05, "{rounds} {common} {own}: {wrong} {excluded}");
@@ -389,7 +391,7 @@ mod tests {
         }
     }
 
-    /// All intervals of a choice must be simultaneous.
+    /// Checks that all intervals of a choice are simultaneous.
     #[test]
     fn ratios_hold_together() {
         const TRIALS: usize = 500;

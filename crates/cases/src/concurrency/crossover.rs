@@ -12,7 +12,7 @@ use results::{CaseResult, PointKey};
 use super::metrics::SHORTEST_JOB;
 
 const CASE: &str = "concurrency/worth";
-/// The executor that the others are compared with.
+/// Name of the executor with which the others are compared.
 const SERIAL: &str = "serial";
 
 const WORDS: CrossingWords = CrossingWords {
@@ -23,8 +23,8 @@ const WORDS: CrossingWords = CrossingWords {
     axis: Axis::JobLength,
 };
 
-/// The rows derived from the times of `concurrency/worth`: `shortest-job`, for each executor other than `serial`, the
-/// job length from which it finishes sooner than the serial executor.
+/// The rows `shortest-job` derived from the times of `concurrency/worth`: for each executor other than `serial`, the job length
+/// from which it finishes sooner than the serial executor.
 ///
 /// If there is no such length among those measured, the row has a reason and no figure.
 pub fn crossovers(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
@@ -36,7 +36,7 @@ pub fn crossovers(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     others.map(|(point, times)| shortest_job(point, times, serial_of(point, &all), seed)).collect()
 }
 
-/// The serial counterpart, with the same parameters except the degree, which serial execution lacks.
+/// The result of serial execution with the same parameters except the degree, which it lacks.
 fn serial_of<'g, 'a>(
     point: &PointKey,
     all: &'g BTreeMap<PointKey, Vec<SweepStep<'a>>>,

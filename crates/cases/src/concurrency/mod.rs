@@ -5,8 +5,10 @@
 //! one trial. [`job`], [`list`] and [`job_file`] define the jobs, and [`executor`] carries them out.
 
 mod answer;
+mod answer_text;
 pub mod choice;
 mod crossover;
+mod curves;
 mod degree;
 mod dependent;
 mod designs;
@@ -18,22 +20,27 @@ mod job_list;
 mod job_lock;
 mod jobs;
 pub mod limits;
+mod limits_text;
 pub mod list;
 pub mod metrics;
 pub mod options;
 mod scaling;
+mod tables;
 mod trial;
 mod worth;
+
+pub use answer_text::{answer_text, within_text};
+pub use limits_text::limits_text;
+pub use tables::LAYOUT;
 
 pub use answer::{LIST, LOCKED, candidates, list_of};
 pub use job_list::JobList;
 
-use crate::{Area, Case, Finding, Layout, Select};
+use crate::{Area, Case, Finding, Select};
 
 /// The area.
 pub const AREA: Area = Area {
     beyond_quick: &["concurrency/degree"],
-    layout: Layout::Executors,
     findings: &[
         Finding::Value {
             point: Select::point("concurrency/worth", &[("executor", "threads")]),

@@ -18,9 +18,9 @@ use analysis::derive::{SweepStep, are_positive, sweeps, with_figure, without_fig
 use analysis::resample::Bootstrap;
 
 const CASE: &str = "concurrency/degree";
-/// The fewest points of a curve that is fitted.
+/// Minimum number of points of a curve that is fitted.
 const FEWEST_DEGREES: usize = 3;
-/// A law that misses a rate by more than this share does not describe it.
+/// Relative error of a rate beyond which a law does not describe it.
 const POOR_FIT: f64 = 0.05;
 
 /// A fitted law: the rate with one worker, and the loss per further worker.
@@ -40,7 +40,7 @@ fn terms(law: ScalingLaw, degree: f64) -> Vec<f64> {
 }
 
 impl Law {
-    /// The one that fits best; `None` if none does.
+    /// Fits the law; `None` if no law of this form fits.
     fn fit(law: ScalingLaw, degrees: &[f64], rates: &[f64]) -> Option<Law> {
         let rows = degrees.iter().zip(rates).map(|(&degree, &rate)| {
             terms(law, degree).into_iter().map(|term| term * rate / degree).collect()
@@ -70,7 +70,7 @@ impl Law {
         }
     }
 
-    /// The largest relative error of a rate, and its degree.
+    /// Largest relative error of a rate, and its degree.
     fn worst_miss(&self, degrees: &[f64], rates: &[f64]) -> (f64, f64) {
         let misses = degrees.iter().zip(rates);
         let misses = misses.map(|(&degree, rate)| ((rate / self.rate(degree) - 1.0).abs(), degree));
@@ -80,8 +80,8 @@ impl Law {
 
 /// The factors, none below zero, for which the sums over the rows of factor times term come nearest to 1.
 ///
-/// With two or three factors all subsets of positive factors can be tried; the best feasible one is the solution
-/// (Lawson and Hanson 1974, chapter 23).
+/// With two or three factors all subsets of positive factors can be tried; the best feasible subset is the solution (Lawson and
+/// Hanson 1974, chapter 23).
 fn nonnegative_least_squares(rows: &[Vec<f64>]) -> Option<Vec<f64>> {
     let count = rows.first()?.len();
     let solutions = (1u32..1 << count).filter_map(|chosen| {
@@ -130,7 +130,7 @@ fn normal_equations(rows: &[Vec<f64>], chosen: &[usize]) -> Option<Vec<f64>> {
     Some((0..n).map(|i| m[i][n] / m[i][i]).collect())
 }
 
-/// The rates of points that differ in the degree only: degrees ascending, each with its rounds' rates.
+/// The rates of points that differ only in the degree: degrees ascending, each with its rounds' rates.
 struct DegreeSweep<'a> {
     params: Params,
     degrees: Vec<f64>,
@@ -146,12 +146,12 @@ struct Fits {
 }
 
 /// The rows derived from the rates of `concurrency/degree`: `amdahl-serial`, `rate-one`, `usl-contention`,
-/// `usl-coherence` and `usl-knee`, for each group of rows that differ in the degree only.
+/// `usl-coherence` and `usl-knee`, for each group of rows that differ only in the degree.
 ///
-/// The estimate is of the law fitted to the medians of all rounds; its interval comes from a bootstrap over rounds.
-/// `round_values` are the laws fitted to each pass over all degrees. The interval is not that of *their* median: if the
-/// true value lies at the edge of the allowed range (`kappa` is 0), fits to single passes are often truncated there, so
-/// that 71 % of such intervals for sigma cover it, and 96 % of these.
+/// The estimate comes from the law fitted to the medians of all rounds; its interval comes from a bootstrap over rounds.
+/// `round_values` are the laws fitted to each pass over all degrees. The interval is not that of *their* median: if the true
+/// value lies at the edge of the allowed range (`kappa` is 0), fits to single passes are often truncated there, so that 71 % of
+/// such intervals for sigma cover it, but 96 % of the intervals used here.
 pub fn scaling_laws(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let rates = results.iter().filter(|r| r.case == CASE && r.metric == RATE.name);
     let degree = |text: &str| text.parse::<f64>().ok().filter(|degree| *degree >= 1.0);
@@ -189,7 +189,7 @@ impl<'a> DegreeSweep<'a> {
         ]
     }
 
-    /// The law fitted to the medians, to their resamples, and to each pass; or why there is none.
+    /// The law fitted to the medians, to their resamples, and to each pass; or the reason why there is none.
     fn fits(&self, which: ScalingLaw, rates: &Bootstrap<Vec<f64>>) -> Result<Fits, String> {
         let had = self.degrees.len();
         if had < FEWEST_DEGREES {
@@ -220,7 +220,7 @@ impl<'a> DegreeSweep<'a> {
         }
     }
 
-    /// The degree of the highest rate, if it lies among those measured.
+    /// The degree of the highest rate, if it lies within the measured range.
     fn knee(&self, row: CaseResult) -> CaseResult {
         let Some(mut estimate) = row.estimate else { return row };
         let (lowest, highest) = (self.degrees[0], self.degrees[self.degrees.len() - 1]);
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
     use simulated::noise;
 
-    /// The example of the R package usl's own tests (tests/coef.R), which finds 0.02 and 0.02.
+    /// Checks the example of the R package usl's own tests (tests/coef.R), which finds 0.02 and 0.02.
     #[test]
     fn a_law_is_found_in_its_own_figures() {
         let degrees = [1.0, 2.0, 4.0, 6.0, 8.0, 10.0];
@@ -289,9 +289,9 @@ mod tests {
         assert!((law.knee() - 7.0).abs() < 0.01, "{law:?}");
     }
 
-    /// A SPARCcenter 2000 in SPEC SDM91 (Gunther 2007), to which the R package usl fits 0.0277285, 0.0001044
-    /// and 89.995 with standard errors 0.0091, 0.00002 and 14.2, and a knee of 97 (its README and tests).
-    /// It makes absolute errors small, which these weights do here.
+    /// Checks a SPARCcenter 2000 in SPEC SDM91 (Gunther 2007), to which the R package usl fits 0.0277285, 0.0001044 and 89.995
+    /// with standard errors 0.0091, 0.00002 and 14.2, and a knee of 97 (its README and tests). The package minimises absolute
+    /// errors, which the weights imitate here.
     #[test]
     fn a_published_fit_is_found_again() {
         let degrees = [1.0, 18.0, 36.0, 72.0, 108.0, 144.0, 216.0];
@@ -299,7 +299,7 @@ mod tests {
         let relative = Law::fit(ScalingLaw::Usl, &degrees, &rates).unwrap();
         let mut law = relative;
         for _ in 0..200 {
-            // With these weights the equations are those of least squares on the errors themselves.
+            // These weights make the equations those of least squares on the errors themselves.
             let weight = |degree: f64, rate: f64| (law.rate(degree).powi(3) / rate).sqrt();
             law = weighted(&degrees, &rates, weight);
         }
@@ -307,7 +307,7 @@ mod tests {
         assert!((law.kappa - 0.0001044).abs() < 5e-8, "{law:?}");
         assert!((law.rate_one - 89.99523).abs() < 5e-3, "{law:?}");
         assert!((law.knee() - 97.0).abs() < 0.5, "{law:?}");
-        // Relative errors weigh the single user more, within the published errors.
+        // Relative errors give the single user more weight; the parameters stay within the published errors.
         assert!((relative.sigma - law.sigma).abs() < 2.0 * 0.0091, "{relative:?}");
         assert!((relative.kappa - law.kappa).abs() < 2.0 * 0.00002, "{relative:?}");
         assert!((relative.rate_one - law.rate_one).abs() < 2.0 * 14.2, "{relative:?}");
@@ -315,7 +315,7 @@ mod tests {
 
     /// Fits the Universal Scalability Law like [`Law::fit`], with each error multiplied by its weight.
     fn weighted(degrees: &[f64], rates: &[f64], weight: impl Fn(f64, f64) -> f64) -> Law {
-        // A term for the right side too: rows of `weight * terms` that come near to `weight`.
+        // The right side gets a weight too: rows of `weight * terms` approximate `weight`.
         let rows: Vec<Vec<f64>> = degrees
             .iter()
             .zip(rates)
@@ -325,7 +325,7 @@ mod tests {
             })
             .collect();
         let rights: Vec<f64> = degrees.iter().zip(rates).map(|(&d, &r)| weight(d, r)).collect();
-        // Descend by one factor at a time: another way to the same end.
+        // Coordinate descent, as an independent method for the same minimum.
         let mut factors = [1.0 / rates[0], 0.0, 0.0];
         for step in 0..300_000 {
             let at = step % 3;
@@ -367,7 +367,7 @@ mod tests {
         rows.iter().find(|row| row.metric == metric).unwrap()
     }
 
-    /// The coverage of the intervals for parameters at the edge of the allowed range and within it.
+    /// Checks the coverage of the intervals for parameters at the edge of the allowed range and within it.
     #[test]
     fn intervals_cover_the_true_law() {
         const TRIALS: u64 = 150;
@@ -389,7 +389,7 @@ mod tests {
             for (metric, count) in covered {
                 let share = f64::from(count) / TRIALS as f64;
                 println!("{metric}, sigma {sigma}, kappa {kappa}: {:.1} %", share * 100.0);
-                // 150 trials at 95 %: two standard errors are 3.6 %.
+                // For 150 trials at 95 %, two standard errors are 3.6 %.
                 assert!(share >= LEVEL - 0.036, "{metric}, sigma {sigma}, kappa {kappa}: {share}");
             }
         }

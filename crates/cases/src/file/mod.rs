@@ -40,7 +40,7 @@ pub(crate) use common::*;
 
 use measure::Params;
 
-use crate::{Area, Case, Extent, Finding, Layout, Need, Select, SummaryRow};
+use crate::{Area, Case, Extent, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -54,7 +54,6 @@ pub const AREA: Area = Area {
     ],
     beyond_quick: &["file/layout", "file/workers"],
     includes: thinned,
-    layout: Layout::Phases,
     summary: &[
         SummaryRow::new(
             "file created and written",
@@ -119,5 +118,8 @@ fn thinned(params: &Params, extent: Extent) -> bool {
     extent != Extent::Quick || !is_shallow
 }
 
+mod tables;
 #[cfg(test)]
 mod tests;
+
+pub use tables::{LAYOUT, file_systems};

@@ -71,7 +71,7 @@ fn run(params: &Params, round: &mut Round, tees: bool) -> Result<(), CaseError> 
                 if tees { tee(&kept, &writer) } else { splice(&file, &mut start, &writer) };
             filled && splice(&reader, null_mut(), to)
         };
-        // Once spliced into a file, the contents are compared.
+        // The pages are once spliced into a file, whose contents are compared.
         let failed = |e: io::Error| CaseError::from_io("a file", &e);
         let (mut copy, mut bytes) = (crate::syscall::unnamed_file::open()?, Vec::new());
         if !transfer(&copy) {

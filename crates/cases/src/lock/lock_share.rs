@@ -18,27 +18,28 @@ const WORKERS: &str = "workers";
 const OUTSIDE: &str = "outside";
 const NO_WORK: &str = "none";
 
-/// What is derived for each point with work, and the share below which the work is asked for.
+/// Metrics that are derived for each lock with work, each with the share of the time that the lock may take.
 const CROSSINGS: [(&Metric, f64); 2] = [(&WORK_FOR_TENTH, 0.1), (&WORK_FOR_HUNDREDTH, 0.01)];
 
-/// The time from the beginning of one worker's work to that of the next at one point, in ns, in each round.
+/// The time from the beginning of one worker's work to that of the next worker's at one point.
 struct WorkedPair<'r> {
-    /// Its result: the time of one worker, or the rate of several.
+    /// Result of the point: the time of one worker, or the rate of several.
     of: &'r CaseResult,
     work: &'r str,
-    /// The time of the work itself, in ns, in each round.
+    /// Time of the work itself, in ns, in each round.
     work_ns: Vec<f64>,
-    /// Work and everything else.
+    /// Time of a pair including the work, in ns, in each round.
     all_ns: Vec<f64>,
-    /// Everything else.
+    /// Time of a pair without the work, in ns, in each round.
     rest_ns: Vec<f64>,
 }
 
-/// The rows derived from locks with work: `lock-share`, `million-pairs` and, among several workers, `handover` for each
-/// point, and for each lock `work-for-10%` and `work-for-1%`, the work from which the lock takes less of the time.
+/// The rows derived from locks with work: `lock-share`, `million-pairs` and, for several workers, `handover` at each point; and
+/// for each lock `work-for-10%` and `work-for-1%`, the work from which the lock takes less than that share of the time.
 ///
-/// The time of the work is what one worker takes with it and without it. What several workers take for a pair follows from
-/// their rate. Work outside of the lock can be done meanwhile by another worker: such points have no rows.
+/// The time of the work is the difference between the times of one worker with and without it. The time of a pair with several
+/// workers follows from their rate. Points with work outside of the lock have no rows, since another worker can do such work
+/// meanwhile.
 pub fn lock_shares(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let usable = results.iter().filter(|result| is_usable(result));
     let ns = |text: &str| parse_duration(text).ok().map(|work| work.as_nanos() as f64);
@@ -60,8 +61,7 @@ fn median_of(values: &[f64]) -> f64 {
     median(&mut values.to_vec())
 }
 
-/// Whether it is a figure of a lock that tells the time from one pair to the next: the time of one worker, or the rate of
-/// several.
+/// Whether the result determines the time between pairs of a lock: the time of one worker, or the rate of several.
 fn is_usable(result: &CaseResult) -> bool {
     let is_one = is(result, WORKERS, "1");
     result.case.starts_with(AREA)
@@ -74,7 +74,7 @@ fn is(result: &CaseResult, name: &str, value: &str) -> bool {
     result.params.get(name).is_some_and(|own| own == value)
 }
 
-/// `None` if one worker was not measured with this work and without work.
+/// The times of a point; `None` if one worker was not measured with this work and without work.
 fn worked_pair<'r>(
     of: &'r CaseResult,
     work: &'r str,
@@ -93,7 +93,7 @@ fn worked_pair<'r>(
         return None;
     }
     if is(of, WORKERS, "1") {
-        // What one worker takes without work is known better than the difference of two times.
+        // The time without work is measured directly, which is more precise than the difference of two times.
         let rest_ns = without.round_values.iter().copied();
         let rest_ns: Vec<f64> = rest_ns.take(of.round_values.len()).collect();
         let all_ns = of.round_values[..rest_ns.len()].to_vec();
@@ -107,7 +107,7 @@ fn worked_pair<'r>(
 
 fn rows_of(pair: &WorkedPair, seed: u64) -> Vec<CaseResult> {
     let workers: f64 = pair.of.params[WORKERS].parse().unwrap_or(1.0);
-    // 10^6 pairs, in ms instead of ns.
+    // 10^6 pairs of each worker take as many ms as one pair takes ns.
     let million: Vec<f64> = pair.all_ns.iter().map(|ns| ns * workers).collect();
     let of = pair.of;
     let in_ms = |value: &f64| if of.metric == TIME.name { *value } else { 1e9 / value * workers };
@@ -143,7 +143,7 @@ fn work_for(
 ) -> CaseResult {
     let allowed = |pair: &WorkedPair| pair.all_ns.iter().map(|ns| ns * share).collect();
     let allowed: Vec<Vec<f64>> = pairs.iter().map(allowed).collect();
-    // Over the time of a pair, the share of what does not depend on the work is a straight line in logarithms.
+    // Over the time of a pair, the share of the constant part is a straight line in logarithms.
     let steps = pairs.iter().zip(&allowed).map(|(pair, allowed)| {
         let (x, text) = (median_of(&pair.all_ns), pair.work);
         CrossingStep { x, text, a: &pair.rest_ns, b: allowed }
@@ -159,7 +159,7 @@ fn work_for(
     };
     let row = CaseResult::of(&point.case, point.params.clone(), metric);
     let row = crossing_row(row, &steps, &words, seed);
-    // The rest of that time is work.
+    // The remaining time of a pair is work.
     let work = |all_ns: f64| all_ns * (1.0 - share);
     let estimate = row.estimate.map(|at| Estimate {
         median: work(at.median),
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// A lock that costs 60 ns, and 300 ns more to hand over between two workers, whose work takes 3 % longer than asked.
+    /// A lock that costs 60 ns, and 300 ns more to hand over between two workers, whose work takes 3 % longer than requested.
     fn lock(noise_of: &mut dyn FnMut() -> f64) -> Vec<CaseResult> {
         let mut results = Vec::new();
         for (work, ns) in LENGTHS {

@@ -1,4 +1,4 @@
-//! The knee of a rate over the number of connections: where more of them hardly help.
+//! The knee of a rate over the number of connections, from which more connections hardly increase the rate.
 
 use super::metrics::{KNEE, RATE};
 use measure::Doubt;
@@ -9,19 +9,19 @@ use analysis::derive::{SweepStep, are_positive, sweeps, with_figure, without_fig
 use analysis::resample::Bootstrap;
 
 const CASE: &str = "mail/send";
-/// The share of its level from which a rate counts as level.
+/// Share of the level from which a rate counts as level.
 const LEVEL_FROM: f64 = 0.9;
-/// The fewest numbers of connections of a curve that has a knee.
+/// Minimum number of points of a curve for a knee.
 const LEVELS_AT_LEAST: usize = 3;
 
 /// The knee of a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Knee {
-    /// It lies within the range.
+    /// The knee lies within the range.
     At {
-        /// Where, with its interval.
+        /// The x of the knee, with its interval.
         at: Interval,
-        /// The highest value may lie above the largest x: the rate still rises at the end.
+        /// Whether the highest value may lie above the largest x: the rate still rises at the end.
         open_above: bool,
     },
     /// The rate is level from the smallest x on.
@@ -30,9 +30,9 @@ pub enum Knee {
     TooFew,
 }
 
-/// The x from which a rate is at least 90 % of its level: of the mean of the values within 10 % of the highest. (The highest of
-/// several equal values is too high by chance, and with it a knee defined by that value alone: in the simulation below only 64 %
-/// of its intervals cover the true one.)
+/// Finds the x from which a rate is at least 90 % of its level: of the mean of the values within 10 % of the highest. The highest
+/// of several equal values is too high by chance, and a knee defined by that value alone would be, too: in the simulation below
+/// only 64 % of its intervals cover the true one.
 ///
 /// `rates[i]` are the rounds' values at `x[i]`, which ascend. Between neighbours the medians are interpolated linearly over the
 /// logarithm of x; nothing is extrapolated. The interval comes from a bootstrap over rounds.
@@ -52,7 +52,7 @@ pub fn knee(x: &[f64], rates: &[&[f64]], seed: u64) -> Knee {
     Knee::At { at, open_above: rises }
 }
 
-/// Where the rate first reaches the level.
+/// The x at which the rate first reaches the level.
 fn locate(x: &[f64], rates: &[f64]) -> f64 {
     let highest = rates.iter().copied().fold(0.0, f64::max);
     let level: Vec<f64> =
@@ -67,8 +67,8 @@ fn locate(x: &[f64], rates: &[f64]) -> f64 {
     }
 }
 
-/// The rows derived from the rates of `mail/send`: `knee`, the number of connections from which the rate is at least 90 % of its
-/// level, for each group of rows that differ in the number of connections only and have three of them.
+/// The rows `knee` derived from the rates of `mail/send`: the number of connections from which the rate is at least 90 % of its
+/// level. There is one for each group of at least three rows that differ only in the number of connections.
 pub fn knees(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let is_rate =
         |r: &&CaseResult| r.case == CASE && r.metric == RATE.name && r.outcome == Outcome::Measured;
@@ -88,7 +88,7 @@ fn row(point: PointKey, sweep: &[SweepStep], seed: u64) -> Option<CaseResult> {
             Some(without_figure(row, reason))
         }
         Knee::At { at, open_above } => {
-            // The number was read as a whole one.
+            // The cast is exact: the parameter is a whole number.
             let doubt = Doubt::StillRises { connections: x[x.len() - 1] as u32 };
             let rounds = rates.iter().map(|values| values.len()).min().unwrap_or(0);
             let doubts = open_above.then_some(doubt).into_iter().collect();
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_knee_is_where_the_rate_reaches_its_level() {
-        // 90 % of 100 lies half way from 80 at 100 to 100 at 500, by the logarithm.
+        // 90 % of 100 lies half way from 80 at 100 connections to 100 at 500, by the logarithm.
         let Knee::At { at, open_above } = of(&flat([1.0, 10.0, 80.0, 100.0, 98.0, 102.0, 100.0]))
         else {
             panic!("it has a knee");
@@ -156,7 +156,7 @@ mod tests {
             });
             let share = covered.count() as f64 / 200.0;
             println!("{rounds} rounds: {:.1} %", share * 100.0);
-            // 200 trials at 95 %: two standard errors are 3.1 %.
+            // For 200 trials at 95 %, two standard errors are 3.1 %.
             assert!(share >= LEVEL - 0.031, "{rounds} rounds: {share}");
         }
     }

@@ -12,10 +12,13 @@ mod list;
 pub mod metrics;
 mod sampler;
 mod send;
+mod tables;
 mod test_bed;
 mod trial;
 
-use crate::{Area, Case, Finding, Layout, Need, Select, SummaryRow};
+pub use tables::LAYOUT;
+
+use crate::{Area, Case, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -24,7 +27,6 @@ pub const AREA: Area = Area {
         cases: &[],
         what: "descriptors for both sides of all connections (ulimit -n); for process architectures as many processes (ulimit -u)",
     }],
-    layout: Layout::Senders,
     summary: &[SummaryRow::time("mail to one recipient (event loop sender)", LOOP)],
     findings: &[
         Finding::Ratio {

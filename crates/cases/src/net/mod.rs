@@ -15,13 +15,15 @@ mod overload;
 mod overtaking;
 mod requests;
 mod slow;
+mod tables;
 mod test_bed;
 mod trial;
 
 pub(crate) use common::*;
 pub use overtaking::overtakings;
+pub use tables::LAYOUT;
 
-use crate::{Area, Case, Counterpart, Finding, Layout, Need, Select, SummaryRow};
+use crate::{Area, Case, Counterpart, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -39,7 +41,6 @@ pub const AREA: Area = Area {
             what: "net.core.somaxconn of at least the largest number of connections",
         },
     ],
-    layout: Layout::Servers,
     summary: &[
         SummaryRow::time("connection answered (epoll, 100 at a time)", EPOLL_AT_100),
         SummaryRow::time("connection answered (IOCP, 100 at a time)", IOCP_AT_100),
@@ -126,6 +127,7 @@ const LEVELS: (&str, &[&str]) = ("connections", &["1", "100", "1000"]);
 const ANSWER: &str = "net/answer";
 /// The cases of servers under load whose rates are compared.
 const SERVERS: [&str; 2] = [ANSWER, "net/requests"];
+const SLOW: &str = "net/slow";
 
 // Servers of some architectures; the first two with 100 connections in flight.
 const EPOLL_AT_100: Select =

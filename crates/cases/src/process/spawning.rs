@@ -1,4 +1,4 @@
-//! The resident memory from which on spawning a program takes less time than fork.
+//! The resident memory from which spawning a program takes less time than fork.
 
 use super::metrics::{SPAWN, SPAWN_FROM};
 use measure::TIME;
@@ -19,8 +19,8 @@ const WORDS: CrossingWords = CrossingWords {
     axis: Axis::Memory,
 };
 
-/// The rows derived from `process/memory`, one for each kind of page: `spawn-cheaper-from`, the resident memory of a process
-/// from which on posix_spawn of a static program takes less time than fork alone.
+/// The rows `spawn-cheaper-from` derived from `process/memory`, one for each kind of page: the resident memory of a process from
+/// which posix_spawn of a static program takes less time than fork alone.
 ///
 /// If there is no such size among those measured, the row has a reason and no figure.
 pub fn spawn_crossings(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
@@ -78,7 +78,7 @@ mod tests {
         let [base, huge] = &found[..] else { panic!("{found:?}") };
         assert_eq!((base.check(), huge.check()), (Ok(()), Ok(())));
         assert!(!base.params.contains_key("memory") && base.params["pages"] == "base");
-        // Half way, by logarithms, from twice as dear to half as dear.
+        // The crossing is half way, by logarithms, between twice and half the cost.
         let at = base.estimate.unwrap().median;
         assert!((at / f64::from(8 << 20) - 1.0).abs() < 1e-9, "{at}");
         assert_eq!((base.metric.as_str(), base.unit.as_str()), (SPAWN_FROM.name, "bytes"));

@@ -1,4 +1,4 @@
-//! How far an operation scales: the rate of several workers together by that of one worker alone.
+//! Scaling of an operation: the rate of several workers together divided by that of one worker alone.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use analysis::resample::Bootstrap;
 
 const AREA: &str = "scale/";
 
-/// The rows derived from the rates of the area `scale`: `scaling` for each point with several workers of which one worker
-/// alone was measured too, on the same CPUs and as a thread or process like them. One that shares with nobody stands for both
-/// values of `share`.
+/// The rows `scaling` derived from the rates of the area `scale`, for each point with several workers for which a single worker
+/// was measured on the same CPUs and as the same kind of worker. A single worker shares nothing and stands for both values of
+/// `share`.
 ///
-/// The estimate is the ratio of the medians of the rounds' rates; its interval comes from a bootstrap over rounds.
-/// `round_values` are the rounds' rates by the median rate of one worker.
+/// The estimate is the ratio of the medians of the rounds' rates; its interval comes from a bootstrap over rounds. `round_values`
+/// are the rounds' rates divided by the median rate of one worker.
 pub fn worker_scaling(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let is_usable = |result: &&CaseResult| {
         result.case.starts_with(AREA)
@@ -32,7 +32,7 @@ pub fn worker_scaling(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     by_point.iter().filter_map(row).collect()
 }
 
-/// The points that one worker alone may have, the best first; `None` if this is such a point.
+/// Points that a single worker may have, the best first; `None` if this is such a point.
 fn points_alone(point: &PointKey) -> Option<[PointKey; 2]> {
     if point.params.get("workers")? == "1" {
         return None;
@@ -46,7 +46,7 @@ fn points_alone(point: &PointKey) -> Option<[PointKey; 2]> {
     Some([alone, with_its_own])
 }
 
-/// `None` if the figures are too large or too small to be divided by each other.
+/// The row for a point; `None` if the figures are too large or too small to be divided by each other.
 fn scaling(several: &CaseResult, one: &CaseResult, seed: u64) -> Option<CaseResult> {
     let medians = Bootstrap::of(&[&several.round_values, &one.round_values], seed);
     let factor = medians.interval(|medians| medians[0] / medians[1]);

@@ -15,8 +15,7 @@ pub const CASE: Case = Case {
         .meaning("whether the handler skips the access, or permits it")],
     run: |params, round| {
         let (remedy, calls) = match value_of(params, "remedy")? {
-            // The number of system calls includes the return from the handler, and with a remedy also removing and restoring the
-            // permission.
+            // The calls are the return from the handler, and for `permit` also the two changes of the permission.
             "skip" => (Remedy::Skip, 1.0),
             _ => (Remedy::Permit, 3.0),
         };

@@ -3,9 +3,11 @@
 mod command;
 pub mod metrics;
 mod ranking;
+mod ranking_text;
 
 pub use command::{CASE_NAME, COMMAND, PREPARE, SHELL};
 pub use ranking::{Ranked, Ranking, rank_commands};
+pub use ranking_text::ranking_text;
 
 use crate::{Area, Case};
 

@@ -1,4 +1,4 @@
-//! Commands of one run compared with the fastest of them, by the rules by which runs are compared.
+//! Commands of one run compared with the fastest command, by the rules by which runs are compared.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use analysis::{Compared, Settings};
 /// The commands of a run, the one with the shortest median time first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
-    /// What the fastest is called.
+    /// Name of the fastest command.
     pub fastest: String,
-    /// The others, in the order of their medians.
+    /// The other commands, in the order of their medians.
     pub others: Vec<Ranked>,
 }
 
-/// A command compared with the fastest.
+/// A command compared with the fastest one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked {
-    /// What it is called.
+    /// Name of the command.
     pub command: String,
-    /// Its time divided by that of the fastest, with the verdict on it.
+    /// Time of the command divided by that of the fastest one, with the verdict.
     pub compared: Compared,
 }
 
-/// Compares the elapsed times of a run's commands; `None` if fewer than two were measured. All comparisons share one chance
-/// of error. That the fastest was selected from the same data does not raise it (see `crate::concurrency::choice`).
+/// Compares the elapsed times of a run's commands; `None` if fewer than two were measured. All comparisons share one chance of
+/// error. Selecting the fastest command from the same data does not raise that chance (see `crate::concurrency::choice`).
 pub fn rank_commands(document: &Document) -> Option<Ranking> {
     let measured = |result: &&CaseResult| {
         result.case == CASE_NAME
@@ -52,7 +52,7 @@ pub fn rank_commands(document: &Document) -> Option<Ranking> {
     Some(Ranking { fastest: names[0].clone(), others: ranked.collect() })
 }
 
-/// The run as if it had measured this result only, of a point that all commands share, in turn with the other commands.
+/// A run that has only this result, at a point that all commands share, measured in turn with the other commands.
 fn alone(document: &Document, result: &CaseResult, name: &str) -> Document {
     let result = CaseResult { params: BTreeMap::new(), ..result.clone() };
     let mut alone = Document { results: vec![result], ..document.clone() };
@@ -61,7 +61,7 @@ fn alone(document: &Document, result: &CaseResult, name: &str) -> Document {
     alone
 }
 
-/// The command lines, with their other parameters where two are the same.
+/// The command lines, with their other parameters if two lines are the same.
 fn names(times: &[&CaseResult]) -> Vec<String> {
     let line = |result: &CaseResult| result.params.get(COMMAND).cloned().unwrap_or_default();
     let lines: Vec<String> = times.iter().map(|result| line(result)).collect();
@@ -131,7 +131,7 @@ mod tests {
         assert!(ratio.low < 2.0 && 2.0 < ratio.high && ratio.high < 2.02, "{ratio:?}");
     }
 
-    /// Both commands became slower by a third in the course of the run.
+    /// Checks the comparison of two commands that both became slower by a third in the course of the run.
     #[test]
     fn commands_are_compared_by_runs_next_to_each_other() {
         let drifting = |name: &str, factor: f64, from: i64| {

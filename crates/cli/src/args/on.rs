@@ -1,4 +1,4 @@
-//! The systems to measure on, of all commands that measure on several.
+//! Options of all commands that measure on several systems: the systems.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The commands that read saved runs, and the options that say where runs are saved.
+//! Commands that read saved runs, and the options for the place where runs are saved.
 
 use std::path::PathBuf;
 

@@ -10,10 +10,10 @@ use crate::args::Agent;
 use crate::ending::Ending;
 use crate::output::note;
 
-/// Where the environment of a kernel's first process names the device to the coordinator.
+/// Name of the variable by which the environment of a kernel's first process gives the device to the coordinator.
 const CHANNEL: &str = "OSCOST_CHANNEL";
 
-/// Makes rounds as ordered on standard input.
+/// Runs an agent, which makes the rounds that are ordered on standard input.
 pub fn agent(args: &Agent) -> anyhow::Result<Ending> {
     let options = AgentOptions { one_process: args.one_process };
     if !args.init {

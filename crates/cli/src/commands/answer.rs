@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::output::page;
 
-/// The option under which a run stores its goal.
+/// Option under which a run stores its goal.
 pub const GOAL: &str = "goal";
-/// The option under which it stores the limit of a foreground task's delay.
+/// Option under which a run stores the limit of a foreground task's delay.
 pub const WITHIN: &str = "within";
 
 /// The choice among the candidates of a run of `oscost concurrency`; `None` for other runs.
@@ -28,7 +28,7 @@ pub fn choice_of(document: &Document) -> Option<Choice> {
     Some(cases::concurrency::choice::choose(&document.results, goal))
 }
 
-/// The choice as text and a table.
+/// The choice as sentences and a table.
 pub fn in_words(choice: &Choice, document: &Document) -> String {
     let asked = |name: &str| document.run.asked.get(name);
     let jobs = match (asked(LIST), asked("jobs")) {
@@ -41,15 +41,18 @@ pub fn in_words(choice: &Choice, document: &Document) -> String {
     let best = choice.candidates.iter().filter_map(|candidate| candidate.elapsed);
     let best = best.map(|elapsed| elapsed.median).min_by(f64::total_cmp);
     let limits = Limits::from_params(&document.run.asked);
-    let limits = limits.map(|limits| report::limits_text(&limits, best, &page()));
-    let answer = report::answer_text(choice, &jobs, &page()) + &limits.unwrap_or_default();
+    let limits = limits.map(|limits| cases::concurrency::limits_text(&limits, best, &page()));
+    let answer =
+        cases::concurrency::answer_text(choice, &jobs, &page()) + &limits.unwrap_or_default();
     match limit_of(document) {
-        Some((limit, ns)) => report::within_text(choice, limit, ns, &page()) + "\n" + &answer,
+        Some((limit, ns)) => {
+            cases::concurrency::within_text(choice, limit, ns, &page()) + "\n" + &answer
+        }
         None => answer,
     }
 }
 
-/// The limit of the foreground task's delay, as asked and in ns.
+/// Limit of the foreground task's delay, as given by the user and in ns.
 fn limit_of(document: &Document) -> Option<(&str, f64)> {
     let limit = document.run.asked.get(WITHIN)?;
     Some((limit, parse_duration(limit).ok()?.as_nanos() as f64))

@@ -25,7 +25,7 @@ use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print, print_json};
 use crate::store::store_to_read;
 
-/// The key under which the name of the file is kept with the run.
+/// Key under which a run stores the name of its claim file.
 const CLAIMS: &str = "claims";
 
 /// Judges the claims of a file by existing runs, or by a new one on each system.
@@ -83,7 +83,7 @@ pub(super) fn existing(names: &[String], store: &StoreArg) -> anyhow::Result<Vec
     Ok(documents)
 }
 
-/// The claims of the file that a run was begun for; `None` if it was for none.
+/// The claims of the file for which a run was begun; `None` if there was none.
 pub fn claims_of(begun: &Document) -> Option<anyhow::Result<Vec<Claim>>> {
     let file = begun.run.asked.get(CLAIMS)?;
     let read = |file: &String| -> anyhow::Result<Vec<Claim>> {
@@ -111,7 +111,7 @@ fn measured(claims: Vec<Claim>, args: &Check) -> anyhow::Result<Option<Vec<Docum
     needed.measure(|id| format!("{again} {id}")).map_err(|error| in_file(error, args))
 }
 
-/// The options to be kept with the run: what it measures, as filters.
+/// Options to be stored with the run: the points that it measures, as filters.
 fn asked(options: &Options, args: &Check) -> BTreeMap<String, String> {
     let cases: BTreeSet<&str> =
         options.claims.iter().flat_map(Claim::sides).map(|side| side.case.value.as_str()).collect();
@@ -133,7 +133,7 @@ fn asked(options: &Options, args: &Check) -> BTreeMap<String, String> {
     asked
 }
 
-/// Prints the verdicts, and writes the files that were asked for.
+/// Prints the verdicts, and writes the files that the user named.
 fn show(
     file: &ClaimFile,
     judged: &[JudgedClaim],
@@ -154,7 +154,7 @@ fn show(
     Ok(())
 }
 
-/// How a command ends that has judged these claims.
+/// The ending of a command that has judged these claims.
 pub(super) fn ending(judged: &[JudgedClaim], strict: bool) -> Ending {
     let any = |verdict| judged.iter().any(|claim| claim.verdict == verdict);
     match any(ClaimVerdict::Fails) || (strict && any(ClaimVerdict::Undecided)) {

@@ -2,7 +2,7 @@
 
 use crate::args::StoreArg;
 
-/// The option that names the store, if it was given.
+/// The option that names the store, if the user gave it.
 pub fn store_option(store: &StoreArg) -> Vec<String> {
     let named = store.store.iter();
     named.flat_map(|path| ["--store".to_owned(), path.display().to_string()]).collect()

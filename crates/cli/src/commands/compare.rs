@@ -35,7 +35,7 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     Ok(ending(compared.iter().flatten(), args.fail_above))
 }
 
-/// The comparison of each of `news` with `base`.
+/// Comparisons of each of `news` with `base`.
 pub(super) fn compare_runs(
     base: &Document,
     news: &[Document],
@@ -65,7 +65,7 @@ pub(super) fn comparison(
     }
 }
 
-/// A line or two for each run: the core's frequency, and what was compared in cycles.
+/// One or two lines for each run: the core's frequency, and the metrics that were compared in cycles.
 fn facts_of(base: &Document, news: &[Document], compared: &[Vec<Compared>]) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, (new, rows)) in (1..).zip(news.iter().zip(compared)) {
@@ -78,7 +78,7 @@ fn facts_of(base: &Document, news: &[Document], compared: &[Vec<Compared>]) -> V
 
 /// The core's frequency in both runs; `None` if it is unknown in both.
 fn frequency_line(frequencies: &Frequencies, new: &str) -> Option<String> {
-    /// Smaller differences are not reported: the frequency is no more precise.
+    /// Smallest difference that is reported, as a share: the frequency is no more precise.
     const LEAST: f64 = 0.002;
     let ghz = |clock: Option<Interval>| match clock {
         Some(clock) => format!("{:.2} GHz", clock.median),
@@ -108,7 +108,7 @@ fn frequency_line(frequencies: &Frequencies, new: &str) -> Option<String> {
     ))
 }
 
-/// The number of rows compared in cycles, or why there are none; `None` if neither run has cycles.
+/// A line with the number of rows compared in cycles, or with the reason why there are none; `None` if neither run has cycles.
 fn unit_line(base: &Document, new: &Document, rows: &[Compared], name: &str) -> Option<String> {
     let has_cycles = |run: &Document| run.results.iter().any(|result| result.cycles.is_some());
     let (in_base, in_new) = (has_cycles(base), has_cycles(new));
@@ -131,7 +131,7 @@ fn unit_line(base: &Document, new: &Document, rows: &[Compared], name: &str) -> 
     }
 }
 
-/// One row for each metric of each case, one cell for each run beside the base.
+/// Rows, one for each metric of each case, with one cell for each run other than the base.
 fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
     let mut rows: Vec<CompareRow> = Vec::new();
     for (number, run) in compared.iter().enumerate() {
@@ -149,7 +149,7 @@ fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
                 });
                 rows.len() - 1
             });
-            // Earlier runs may lack the row.
+            // The row gets empty cells for earlier runs that lack it.
             rows[at].news.resize_with(number, absent);
             rows[at].news.push(Some(compared_cell(row)));
         }
@@ -170,7 +170,7 @@ fn absent() -> Option<CompareCell> {
     })
 }
 
-/// The comparison of one base with several runs.
+/// The comparison of one base with several runs, as JSON.
 fn compare_json(base: &Document, news: &[Document], compared: &[Vec<Compared>]) -> Value {
     let comparisons = news.iter().zip(compared).map(|(new, rows)| {
         json!({

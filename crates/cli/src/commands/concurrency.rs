@@ -9,6 +9,8 @@ use measure::Params;
 use measure::count::format_duration;
 use runner::{Options, Plan, Point};
 
+use cases::concurrency::choice::CASE;
+
 use super::answer::{GOAL, WITHIN};
 use super::measure::{Form, measure};
 use crate::args::{Concurrency, Goal, Instructions};
@@ -16,9 +18,7 @@ use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
 use crate::output::note;
 
-/// The case that the candidates are measured with.
-const CASE: &str = "concurrency/answer";
-/// From this duration on, a hint explains how to shorten it.
+/// Duration from which a hint explains how to shorten it.
 const LONG: Duration = Duration::from_secs(300);
 
 /// Measures the candidates for the given jobs and reports which is best.
@@ -81,7 +81,7 @@ fn plan_for(
     Ok(runner::plan_of(points.collect(), &options, cpus, runner::random_seed())?)
 }
 
-/// The options of the case that are not at their usual values, which need not be named.
+/// Options of the case that differ from their defaults.
 fn options_of(args: &Concurrency) -> Params {
     let foreground = (args.goal == Goal::Foreground).then_some((FOREGROUND.name, "yes"));
     let instructions = match args.instructions {
@@ -92,7 +92,7 @@ fn options_of(args: &Concurrency) -> Params {
     all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Reports the number of trials and how long they take.
+/// Prints the number of trials and their duration.
 fn announce(plan: &Plan, args: &Concurrency) {
     let budget = Duration::from_millis(plan.budget_ms);
     let (ways, trials) = (plan.points.len(), plan.trials);

@@ -29,7 +29,7 @@ pub fn list(args: &List) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Said of the cases that a run of everything leaves out.
+/// Note on cases that a run of everything leaves out.
 const EXTENDED: &str = "Measured only with --full, or if a filter names it or its area.";
 
 fn card(case: &Case) -> Card {
@@ -60,7 +60,7 @@ fn card(case: &Case) -> Card {
     }
 }
 
-/// The meaning of a parameter, with the values that are measured only on request.
+/// Meaning of a parameter, with the values that are measured only on request.
 fn meaning(param: &catalog::Param) -> String {
     let catalog::Takes::Words(further) = param.takes else { return param.meaning.to_owned() };
     let known = [param.default, param.full].concat();
@@ -113,7 +113,7 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
 /// The frequency of the CPU that measures, over one second.
 fn frequency_of(cpu: Option<usize>, timebase: &Timebase) -> Option<Interval> {
     const SECOND: Duration = Duration::from_secs(1);
-    // If threads cannot be placed, it is the frequency of the CPU where this one runs.
+    // The error is ignored: if threads cannot be placed, the frequency is that of the CPU on which this one runs.
     let _ = cpu.map(platform::cpu::pin_thread);
     let range = timebase.watch_frequency(SECOND);
     range.map(|[low, median, high]| Interval { low, median, high })

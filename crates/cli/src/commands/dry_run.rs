@@ -1,22 +1,22 @@
-//! `oscost run --dry-run`: what would be measured.
+//! `oscost run --dry-run`: the measurements that a run would make.
 
 use runner::Plan;
 use serde_json::json;
 
 use crate::output::{print, print_json};
 
-/// The time that a system takes to start, at most, in ms.
+/// Maximum time in ms that a system takes to start.
 const START_MS: u64 = 10_000;
 
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Prints the points of a plan, on each of these systems if there are any, and how long that takes.
+/// Prints the points of a plan, on each of these systems if there are any, and the duration.
 pub fn show(plan: &Plan, systems: &[&str], json: bool) -> anyhow::Result<()> {
     let on = systems.len().max(1);
     let cells = plan.points.len() * on;
-    // The budget that the user gives is for all systems.
+    // The user's budget is for all systems together.
     let measuring_ms = plan.budget_ms * on as u64;
     let starts = plan.boots.unwrap_or(1) as u64 * systems.len() as u64;
     let longest_ms = measuring_ms + starts * START_MS;

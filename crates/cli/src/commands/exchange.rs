@@ -11,7 +11,7 @@ use crate::ending::{Ending, Usage};
 use crate::output::{note, print};
 use crate::store::{store_to_read, store_to_write};
 
-/// Limit of a document's size.
+/// Maximum size of a document in bytes.
 const BYTES_AT_MOST: u64 = 65 << 20;
 
 /// Writes a run in one format.

@@ -23,12 +23,12 @@ impl Files {
         })
     }
 
-    /// Whether the user named any.
+    /// Whether the user named any file.
     pub fn are_given(&self) -> bool {
         self.csv.is_some() || self.xlsx.is_some()
     }
 
-    /// Whether one of them is printed instead of the tables.
+    /// Whether one of the files is printed instead of the tables.
     pub fn are_printed(&self) -> bool {
         self.csv.as_deref().is_some_and(is_stdout)
     }

@@ -11,7 +11,7 @@ mod sweep;
 use crate::args::Mail;
 use crate::ending::Ending;
 
-/// Executes one of its commands.
+/// Executes a subcommand.
 pub fn mail(args: &Mail) -> anyhow::Result<Ending> {
     match args {
         Mail::Send(args) => match args.sweep {

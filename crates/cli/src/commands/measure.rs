@@ -5,8 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
+use cases::file::file_systems;
 use measure::survey::ClockFacts;
-use report::{Page, closing_lines, file_systems, results_tables, summary};
+use report::{Page, closing_lines, results_tables, summary};
 use results::{Document, Store};
 use runner::{Ended, Event, Options, Plan, Request, RunError};
 
@@ -19,10 +20,10 @@ use crate::output::{note, page, print, print_json};
 use crate::progress::Progress;
 use crate::store::store_to_write;
 
-/// How a run is printed.
+/// Format in which a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A run of all areas as a summary, others as tables.
+    /// A run of all areas as a summary, other runs as tables.
     Usual,
     /// All tables.
     Tables,
@@ -46,7 +47,7 @@ pub fn plan_of(options: &Options) -> anyhow::Result<Plan> {
     Ok(runner::plan(options, &platform::cpu::allowed(), runner::random_seed())?)
 }
 
-/// The clock to time with.
+/// The clock for timing.
 pub fn best_clock() -> anyhow::Result<ClockFacts> {
     runner::best_clock().context("this system has no clock to time with")
 }
@@ -68,14 +69,14 @@ pub fn measure(
     show_ended(&store, &ended, Some(took), form, output, store_arg)
 }
 
-/// Shows the progress of a run during `work`; also returns its duration.
+/// Shows the progress of a run during `work`. Returns the result and the duration.
 pub fn watched(
     work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<Ended, RunError>,
 ) -> Result<(Ended, Duration), RunError> {
     in_progress(work)
 }
 
-/// The same of several runs.
+/// Shows the progress of several runs during `work`.
 pub fn in_progress<T>(
     work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<T, RunError>,
 ) -> Result<(T, Duration), RunError> {
@@ -100,7 +101,7 @@ pub fn show_ended(
         false => show_results(&document, form, took, &page()),
     };
     let written = output.files.write(&document);
-    // Printed even if the results could not be shown.
+    // The id is printed even if the results could not be shown.
     let id = &ended.id;
     let ending = match ended.ending {
         runner::Ending::Stopped => {
@@ -132,7 +133,7 @@ pub fn show_results(
         };
     }
     if let Some(ranking) = ranking {
-        print(&report::ranking_text(&ranking, page))?;
+        print(&cases::time::ranking_text(&ranking, page))?;
     }
     match choice {
         Some(choice) => print(&in_words(&choice, document))?,
@@ -147,7 +148,7 @@ pub fn show_results(
     print(&closing_lines(document, took, page))
 }
 
-/// Whether it is shown as a summary, which includes the machine: a run of all areas that is not an answer.
+/// Whether a run is shown as a summary, which includes the machine: a run of all areas that is not an answer.
 pub fn is_summarised(document: &Document, form: Form) -> bool {
     let asked = &document.run.asked;
     form == Form::Usual && ![FILTERS, GOAL, OP, COMMANDS].iter().any(|key| asked.contains_key(*key))

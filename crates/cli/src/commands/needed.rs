@@ -14,28 +14,28 @@ use crate::interrupt::stop_on_interrupt;
 use crate::output::note;
 use crate::store::store_to_write;
 
-/// Points that are needed.
+/// Points that claims or a study need.
 pub struct Needed<'a> {
-    /// What needs them, for messages: `study locks`.
+    /// Name of their user in messages: `study locks`.
     pub by: String,
-    /// Which points, and how precisely. Their budget is that of all systems together.
+    /// Selection and precision of the points. The budget is that of all systems together.
     pub options: &'a Options,
-    /// What they are to answer, which decides how many rounds they get.
+    /// Questions to be answered, which decide how many rounds the points get.
     pub questions: Questions<'a>,
-    /// What is kept with each run.
+    /// Options to be stored with each run.
     pub asked: BTreeMap<String, String>,
     /// The systems; this one if none is named.
     pub on: &'a OnSystems,
-    /// Where the runs are stored.
+    /// Store of the runs.
     pub store: &'a StoreArg,
 }
 
 impl Needed<'_> {
-    /// Measures them in a new run on each system, and returns the runs: none if no points are needed, `None` if it was stopped.
-    /// `again` is the command that uses the run of an id.
+    /// Measures the points in a new run on each system, and returns the runs: an empty list if no points are needed, `None` if
+    /// the run was stopped. `again` gives the command that uses the run with an id.
     ///
     /// # Errors
-    /// If the points cannot be planned, or the runs not begun or stored.
+    /// An error if the points cannot be planned, or the runs not begun or stored.
     pub fn measure(self, again: impl Fn(&str) -> String) -> anyhow::Result<Option<Vec<Document>>> {
         let systems = systems_of(self.on)?;
         let on = if systems.is_empty() { On::This } else { On::All };
@@ -82,7 +82,7 @@ impl Needed<'_> {
         Ok(Some(ids.iter().map(|id| store.document(id)).collect::<Result<_, _>>()?))
     }
 
-    /// Reports how much is measured and how long that takes, and the limits of this machine that bound it.
+    /// Prints the number of measurements, their duration, and the limits of this machine that bound them.
     fn announce(&self, plan: &Plan, systems: usize) {
         let points = plan.points.len();
         let points = format!("{points} point{}", if points == 1 { "" } else { "s" });

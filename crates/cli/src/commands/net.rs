@@ -8,7 +8,7 @@ mod taken;
 use crate::args::Net;
 use crate::ending::Ending;
 
-/// Executes one of its commands.
+/// Executes a subcommand.
 pub fn net(args: &Net) -> anyhow::Result<Ending> {
     match args {
         Net::Serve(args) => serve::serve(args),

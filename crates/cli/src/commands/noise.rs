@@ -1,5 +1,5 @@
-//! `oscost noise`: equal runs, one after the other, from which it is known how figures differ from run to run, and with it the
-//! smallest differences that `compare` finds.
+//! `oscost noise`: equal runs, one after the other, which show the differences between runs, and thereby the smallest differences
+//! that `compare` finds.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, page, print, print_json};
 use crate::store::{store_to_read, store_to_write};
 
-/// The tag of the runs of one invocation, with the same value.
+/// Tag that all runs of one invocation have with the same value.
 const TAG: &str = "noise";
 
-/// Predictions that hold less often than this are reported as a failed check.
+/// Share of correct predictions below which the check fails.
 const HOLDS_AT_LEAST: f64 = 0.9;
 
-/// Measures the runs and says what they show, or scores what stored ones had said.
+/// Measures the runs and prints the differences between them, or scores the predictions of stored runs.
 pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
     if args.validate {
         return validate(args);
@@ -68,7 +68,7 @@ fn say(args: &Noise, ids: &[String], last: &Document) -> anyhow::Result<Ending> 
     Ok(Ending::Done)
 }
 
-/// How the predictions of the stored runs turned out, of the machine of the latest one.
+/// Scores the predictions of the stored runs of the machine of the latest run.
 fn validate(args: &Noise) -> anyhow::Result<Ending> {
     let store: Store = store_to_read(&args.store)?;
     let latest = store.document(&store.resolve("last")?)?;

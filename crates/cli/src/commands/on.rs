@@ -25,7 +25,7 @@ pub fn systems_of(args: &OnSystems) -> anyhow::Result<Vec<System>> {
     Ok(System::parse_all(&args.on, &file).map_err(wrong)?)
 }
 
-/// Measures on these systems in turn, and stores one run for each; also returns how long that took.
+/// Measures on these systems in turn, and stores one run for each. Returns the runs and the duration.
 pub fn measure_on(
     systems: &[System],
     options: &Options,
@@ -52,7 +52,7 @@ pub fn measure_on(
     in_progress(|watch| runner::begin_on(request, store, stop, watch))
 }
 
-/// Whether runs on several systems were stopped, which is reported.
+/// Reports runs on several systems that were stopped. Returns whether there are any.
 pub fn note_if_stopped(ended: &[Ended]) -> bool {
     let is_stopped = ended.iter().any(|one| one.ending == runner::Ending::Stopped);
     if is_stopped {
@@ -87,7 +87,7 @@ pub fn run_on(args: &Run, form: Form, stop: &AtomicBool) -> anyhow::Result<Endin
     Ok(ending_of(&ended))
 }
 
-/// Prints the verdict, and the tables of each system if they were asked for or there is no verdict.
+/// Prints the verdict; also the tables of each system if they were requested or there is no verdict.
 fn show(documents: &[Document], form: Form) -> anyhow::Result<()> {
     let verdict = systems_summary(documents, &page());
     if !verdict.is_empty() {

@@ -1,4 +1,4 @@
-//! The commands of a run compared, as JSON.
+//! The comparison of a run's commands as JSON.
 
 use cases::time::{Ranked, Ranking};
 use results::Document;

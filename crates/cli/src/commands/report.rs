@@ -21,7 +21,7 @@ use crate::store::store_to_read;
 pub fn report(args: &Report) -> anyhow::Result<Ending> {
     let last = ["last".to_owned()];
     let names = if args.runs.is_empty() { &last[..] } else { &args.runs };
-    // Files have no rounds, and need no store.
+    // The store is optional: files have no rounds, and need none.
     let store = store_to_read(&args.store).ok();
     match (&args.study, dimension(args, names, store.as_ref())?) {
         (Some(study), _) => of_study(args, study, names, store.as_ref()),
@@ -30,7 +30,7 @@ pub fn report(args: &Report) -> anyhow::Result<Ending> {
     }
 }
 
-/// What forms the columns: the systems, if the only named run was measured on several.
+/// The dimension of the columns: systems, if the only named run was measured on several.
 fn dimension(
     args: &Report,
     names: &[String],
@@ -60,7 +60,7 @@ fn of_runs(args: &Report, names: &[String], store: Option<&Store>) -> anyhow::Re
     write_page(args, &documents, store, page)
 }
 
-/// The values of a dimension side by side.
+/// Shows the values of a dimension side by side.
 fn of_columns(
     args: &Report,
     by: &Dimension,
@@ -74,7 +74,8 @@ fn of_columns(
     let ladder = *by == Dimension::System;
     let compared = side_by_side(&documents, by, &question, &settings, true, ladder);
     let compared = match compared {
-        // Systems that nobody asked to compare, such as several of which only one could be measured.
+        // A failure is ignored if the user did not request a comparison, such as when only one of several systems could be
+        // measured.
         Err(error) if args.by.is_none() => {
             note(&format!("the systems are not compared: {error}"));
             None
@@ -117,7 +118,7 @@ fn of_study(
     write_page(args, &documents, store, page)
 }
 
-/// Writes the page of these documents; `page` has what is compared in them.
+/// Writes the page of these documents; `page` has the comparisons of them.
 fn write_page(
     args: &Report,
     documents: &[Document],
@@ -154,11 +155,11 @@ fn check_section(area: &str, documents: &[Document]) -> Result<(), Usage> {
     }
 }
 
-/// What the store has of the rounds of the run; `None` if it is not stored there.
+/// The records of the run's rounds from the store; `None` if the run is not stored there.
 fn recorded_of(store: Option<&Store>, document: &Document) -> anyhow::Result<Option<Recorded>> {
     let Some(store) = store else { return Ok(None) };
     match recorded(store, document) {
-        Err(StoreError::UnknownRun { .. }) => Ok(None), // a file's
+        Err(StoreError::UnknownRun { .. }) => Ok(None), // the document of a file
         recorded => Ok(recorded?),
     }
 }

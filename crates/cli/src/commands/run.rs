@@ -39,7 +39,7 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
     measure(&plan, args.asked(), form, &args.output, &args.store, &stop)
 }
 
-/// Prints what would be measured.
+/// Prints the measurements that a run would make.
 fn dry_run(args: &Run) -> anyhow::Result<Ending> {
     let systems = systems_of(&args.on)?;
     let names: Vec<&str> = systems.iter().map(System::name).collect();
@@ -55,7 +55,7 @@ fn dry_run(args: &Run) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Resumes the run of that name, or the latest unfinished one if the name is empty.
+/// Resumes the run with this name, or the latest unfinished one if the name is empty.
 fn resume(name: &str, args: &Run, stop: &AtomicBool) -> anyhow::Result<Ending> {
     let mut store = store_to_write(&args.store)?;
     let name = Some(name).filter(|name| !name.is_empty());
@@ -68,7 +68,7 @@ fn resume(name: &str, args: &Run, stop: &AtomicBool) -> anyhow::Result<Ending> {
     show_ended(&store, &ended, None, form, &args.output, &args.store)
 }
 
-/// The claims that a run was begun for, which decide how many rounds its points get; none of other runs.
+/// The claims for which a run was begun, which decide how many rounds its points get; empty for other runs.
 fn claims_of(begun: &Document) -> Vec<Claim> {
     let again = study::claims_of(begun).or_else(|| check::claims_of(begun));
     again.unwrap_or_else(|| Ok(Vec::new())).unwrap_or_else(|error| {
@@ -77,7 +77,7 @@ fn claims_of(begun: &Document) -> Vec<Claim> {
     })
 }
 
-/// Reports a long duration, and the limits of this machine that bound what can be measured.
+/// Prints a long duration, and the limits of this machine that bound the measurements.
 fn announce(plan: &Plan) {
     const LONG: Duration = Duration::from_secs(15 * 60);
     let budget = Duration::from_millis(plan.budget_ms);

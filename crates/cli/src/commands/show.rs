@@ -63,7 +63,7 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Prints the chart of a point.
+/// Prints the chart of a point as SVG.
 fn svg(document: &Document, point: &str) -> anyhow::Result<Ending> {
     let run = ReportRun { document, recorded: None };
     let Some(chart) = chart_svg(&run, point) else {
@@ -77,8 +77,8 @@ fn svg(document: &Document, point: &str) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// The id of the run to show, and the filters. The first argument is a run if it is a whole id, `last`, `last~N` or a tag;
-/// else a filter if it names an area or a case; else the beginning of an id.
+/// The id of the run to show, and the filters. The first argument is a run if it is a complete id, `last`, `last~N` or a tag;
+/// otherwise a filter if it names an area or a case; otherwise the beginning of an id.
 fn run_and_filters(store: &Store, args: &Show) -> anyhow::Result<(String, Vec<String>)> {
     let Some(first) = &args.run else { return Ok((store.resolve("last")?, Vec::new())) };
     if let Some(id) = store.resolve_whole_name(first)? {

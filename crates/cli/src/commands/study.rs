@@ -22,9 +22,9 @@ use crate::args::{FILTERS, Study as Args};
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print, print_json};
 
-/// The option under which a run stores the name of its study.
+/// Option under which a run stores the name of its study.
 const STUDY: &str = "study";
-/// The option under which a run stores that it has the original sizes, and its value.
+/// Option under which a run stores that it has the original sizes, and its value.
 const SIZE: &str = "size";
 const FULL: &str = "full";
 
@@ -99,13 +99,13 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
     Ok(ending(&claims, args.strict))
 }
 
-/// The claims of the study that a run was begun for; `None` if it was for none.
+/// The claims of the study for which a run was begun; `None` if there was none.
 pub fn claims_of(begun: &Document) -> Option<anyhow::Result<Vec<Claim>>> {
     let name = begun.run.asked.get(STUDY)?;
     Some(study_of_runs(name, std::slice::from_ref(begun)).map(|study| study.claims))
 }
 
-/// A study with the sizes that these runs have.
+/// The study with the sizes of these runs.
 pub fn study_of_runs(name: &str, runs: &[Document]) -> anyhow::Result<Study> {
     of_runs(name, &text_of(name)?, Size::Default, runs)
 }
@@ -132,7 +132,7 @@ fn parsed(name: &str, text: &str, size: Size) -> Result<Study, Usage> {
     Study::parse(text, size).map_err(|error| Usage(format!("{name}: {error}")))
 }
 
-/// What a study measures, on this number of systems. The budget of a study is that of one run.
+/// The options for measuring a study on this number of systems. The budget of a study is that of one run.
 fn options_of(study: &Study, size: Size, systems: usize) -> Options {
     let selections = study
         .measure

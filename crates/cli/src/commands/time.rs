@@ -13,12 +13,12 @@ use crate::args::{COMMANDS, Time};
 use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
 
-/// Timed runs of a command, and how many more are made of one whose runs differ much.
+/// Number of timed runs of a command, and maximum number if its runs differ much.
 const RUNS: usize = 10;
 const RUNS_AT_MOST: usize = 40;
-/// The precision that is aimed at with these.
+/// Relative half-width of the interval at which no further runs are made.
 const PRECISION: f64 = 0.02;
-/// A plan needs a time limit; this is as good as none.
+/// Time limit of a plan, which needs one: practically none.
 const NO_LIMIT: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// Measures commands and compares them.
@@ -41,7 +41,7 @@ pub fn time(args: &Time) -> anyhow::Result<Ending> {
     measure(&plan, asked, form, &args.output, &args.store, &stop)
 }
 
-/// The options that were given, as text by name, to be kept with the run.
+/// The options that the user gave, by name, to be stored with the run.
 fn asked(args: &Time, commands: &str) -> BTreeMap<String, String> {
     let given = [
         (COMMANDS, Some(commands.to_owned())),
@@ -51,7 +51,7 @@ fn asked(args: &Time, commands: &str) -> BTreeMap<String, String> {
     given.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
 }
 
-/// The commands with the parameters that tell them apart.
+/// The commands, with the parameters that distinguish them.
 fn commands(args: &Time) -> Result<Vec<(Params, CommandLine)>, Usage> {
     let mut commands: Vec<(String, Vec<String>, bool)> = Vec::new();
     for line in &args.lines {
@@ -88,10 +88,10 @@ fn commands(args: &Time) -> Result<Vec<(Params, CommandLine)>, Usage> {
     Ok(all)
 }
 
-/// A command line as text, and what is executed for it.
+/// A command line as text, and the words that are executed for it.
 type LineAndWords = (String, Vec<String>);
 
-/// What prepares each of the commands.
+/// The command that prepares each of the commands.
 fn prepares(args: &Time, commands: usize) -> Result<Vec<Option<LineAndWords>>, Usage> {
     let given: Vec<LineAndWords> = args
         .prepare
@@ -108,7 +108,7 @@ fn prepares(args: &Time, commands: usize) -> Result<Vec<Option<LineAndWords>>, U
     }
 }
 
-/// What is executed for a command line.
+/// The words that are executed for a command line.
 fn words(line: &str, no_shell: bool) -> Result<Vec<String>, Usage> {
     if line.trim().is_empty() {
         return Err(Usage("a command line is empty".to_owned()));
@@ -122,10 +122,10 @@ fn words(line: &str, no_shell: bool) -> Result<Vec<String>, Usage> {
         .ok_or_else(|| Usage(format!("{line:?} cannot be split into words: a quote is not closed")))
 }
 
-/// A command as it would be typed in a shell.
+/// A command as the user would type it in a shell.
 fn quoted(words: &[String]) -> String {
     let quoted = shlex::try_join(words.iter().map(String::as_str));
-    // A word with a NUL cannot be quoted, nor executed.
+    // A word with a NUL can be neither quoted nor executed.
     quoted.unwrap_or_else(|_| words.join(" "))
 }
 

@@ -1,4 +1,4 @@
-//! `oscost worker`, which this program starts.
+//! `oscost worker`, which oscost itself starts.
 
 use runner::worker::{WorkerError, work};
 

@@ -1,5 +1,5 @@
-//! A command of oscost that listens, started with `--report`: it answers each line on its standard input with a line of
-//! JSON on its standard output, and ends when its input does.
+//! A command of oscost that listens, started with `--report`: it answers each line on its standard input with a line of JSON on
+//! its standard output, and ends at the end of its input.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -11,16 +11,16 @@ use super::{Bench, said_by, started};
 
 /// A server or sink in a separate process.
 pub struct Hosted {
-    /// None once it was waited for.
+    /// The process; `None` once it was waited for.
     child: Option<Child>,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// Where it listens.
+    /// Address at which the server listens.
     pub address: SocketAddr,
 }
 
 impl Hosted {
-    /// Starts the command at any free port; it listens once this returns.
+    /// Starts the command at any free port, and returns when it listens.
     #[track_caller]
     pub fn start(bench: &Bench, arguments: &str) -> Self {
         let mut command = bench.command(&format!("{arguments} --listen 127.0.0.1:0 --report"));
@@ -36,7 +36,7 @@ impl Hosted {
         Self { child: Some(child), input, output, address }
     }
 
-    /// Its counters and resource usage so far.
+    /// Counters and resource usage of the process so far.
     #[track_caller]
     pub fn report(&mut self) -> Value {
         let input = self.input.as_mut().expect("it runs");
@@ -44,7 +44,7 @@ impl Hosted {
         line(&mut self.output)
     }
 
-    /// Closes its input, upon which it must end normally; returns its last report.
+    /// Closes the standard input of the process, which must then end normally. Returns its last report.
     #[track_caller]
     pub fn stop(mut self) -> Value {
         let report = self.report();
@@ -55,7 +55,7 @@ impl Hosted {
 }
 
 impl Drop for Hosted {
-    /// A test that fails leaves no server behind.
+    /// Kills the process, so that a test that fails leaves no server behind.
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();

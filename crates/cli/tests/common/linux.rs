@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A user without any rights.
+/// Id of a user without any rights.
 pub const NOBODY: u32 = 65_534;
 
 /// Runs `prepare` in the forked child before the program of `command` starts. `prepare` may make plain system calls
@@ -18,7 +18,7 @@ pub fn before(
     command: &mut Command,
     prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) -> &mut Command {
-    // SAFETY: as said above, `prepare` makes plain system calls.
+    // SAFETY: the caller promises that `prepare` makes plain system calls only.
     unsafe { command.pre_exec(prepare) }
 }
 
@@ -26,10 +26,10 @@ fn done(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// As a user without rights. Needs root.
+/// Runs the command as a user without rights. Needs root.
 pub fn as_nobody(command: &mut Command) -> &mut Command {
     before(command, || {
-        // SAFETY: plain calls; the empty list is not read.
+        // SAFETY: the calls take numbers only; the empty list is not read.
         unsafe {
             done(libc::setgroups(0, std::ptr::null()))?;
             done(libc::setgid(NOBODY))?;
@@ -38,7 +38,7 @@ pub fn as_nobody(command: &mut Command) -> &mut Command {
     })
 }
 
-/// Closes a connection of which the peer learns nothing: neither that it ends nor that it is reset. Needs root.
+/// Closes a connection without notifying the peer: neither by an end nor by a reset. Needs root.
 pub fn close_silently(connection: TcpStream) {
     let (yes, size) = (1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
     // SAFETY: the socket is open, and pointer and size describe `yes`.
@@ -49,16 +49,16 @@ pub fn close_silently(connection: TcpStream) {
     done(set).expect("a socket in repair mode sends nothing when it is closed");
 }
 
-/// With this stream closed from the start.
+/// Starts the command with this stream closed.
 pub fn closed(command: &mut Command, stream: libc::c_int) -> &mut Command {
-    // SAFETY: a plain call.
+    // SAFETY: takes a number only.
     before(command, move || done(unsafe { libc::close(stream) }))
 }
 
-/// Allowed on one CPU only, the first that we may use.
+/// Restricts the command to one CPU, the first that we may use.
 pub fn on_one_cpu(command: &mut Command) -> &mut Command {
     before(command, || {
-        // SAFETY: an all-zero set is an empty one, and the size given is its own.
+        // SAFETY: an all-zero set is empty, and the size given is its own.
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             done(libc::sched_getaffinity(0, size_of_val(&set), &mut set))?;
@@ -70,20 +70,20 @@ pub fn on_one_cpu(command: &mut Command) -> &mut Command {
     })
 }
 
-/// With at most this many descriptors, soft and hard.
+/// Limits the command to this number of descriptors, soft and hard.
 pub fn with_descriptors(command: &mut Command, count: u64) -> &mut Command {
     before(command, move || {
         let limit = libc::rlimit { rlim_cur: count, rlim_max: count };
-        // SAFETY: `limit` is a valid place.
+        // SAFETY: `limit` is a valid buffer.
         done(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })
     })
 }
 
-/// With a limit on the size of files, so that writes fail as on a full disk.
+/// Limits the size of files, so that writes fail as on a full disk.
 pub fn with_file_size(command: &mut Command, bytes: u64) -> &mut Command {
     before(command, move || {
         let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-        // SAFETY: `limit` is a valid place; without the signal the calls fail (setrlimit(2)).
+        // SAFETY: `limit` is a valid buffer; without the signal the calls fail (setrlimit(2)).
         unsafe {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
             done(libc::setrlimit(libc::RLIMIT_FSIZE, &limit))
@@ -91,7 +91,7 @@ pub fn with_file_size(command: &mut Command, bytes: u64) -> &mut Command {
     })
 }
 
-/// With an empty file system of this size mounted over `folder` in a private namespace. Needs root.
+/// Mounts an empty file system of this size over `folder` in a private namespace. Needs root.
 pub fn with_file_system<'a>(
     command: &'a mut Command,
     folder: &Path,
@@ -112,12 +112,12 @@ pub fn with_file_system<'a>(
     })
 }
 
-/// Denied these system calls, as a sandbox does: they fail with EPERM.
+/// Denies these system calls to the command, as a sandbox does: they fail with EPERM.
 pub fn denied<'a>(command: &'a mut Command, calls: &[libc::c_long]) -> &'a mut Command {
     answered(command, calls, libc::EPERM)
 }
 
-/// With these system calls doing nothing and reporting success.
+/// Makes these system calls of the command report success without effect.
 pub fn pretended<'a>(command: &'a mut Command, calls: &[libc::c_long]) -> &'a mut Command {
     answered(command, calls, 0)
 }
@@ -128,7 +128,7 @@ fn answered<'a>(command: &'a mut Command, calls: &[libc::c_long], error: i32) ->
     let give = |what: u32| step(libc::BPF_RET | libc::BPF_K, 0, what);
     let mut program = vec![load_number];
     for (nth, &call) in calls.iter().enumerate() {
-        // If it is this one, over the rest and the permission to the refusal.
+        // If the call matches, the filter jumps over the rest and the permission to the refusal.
         let over = (calls.len() - nth) as u8;
         program.push(step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, over, call as u32));
     }
@@ -162,7 +162,7 @@ fn pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The field after the name, which may itself have spaces and brackets, and the state.
+/// The field of /proc/pid/stat after the name, which may itself have spaces and brackets, and after the state.
 fn parent(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
@@ -178,10 +178,10 @@ pub fn users_of(temp: &Path) -> Vec<u32> {
     pids().filter(uses).collect()
 }
 
-/// Sends a signal to a process if it still descends from `ancestor`; returns whether it did.
+/// Sends a signal to a process if it still descends from `ancestor`. Returns whether it did.
 pub fn signal_descendant(ancestor: u32, pid: u32, signal: libc::c_int) -> bool {
-    // SAFETY: plain calls. The descriptor refers to one process even if its number is reused,
-    // so that no other process is hit.
+    // SAFETY: the calls take numbers only. The descriptor refers to one process even if its number is reused, so that no other
+    // process gets the signal.
     unsafe {
         let process = libc::syscall(libc::SYS_pidfd_open, pid, 0);
         if process < 0 {
@@ -194,14 +194,14 @@ pub fn signal_descendant(ancestor: u32, pid: u32, signal: libc::c_int) -> bool {
     }
 }
 
-/// Sends a signal to our own child and all in its process group.
+/// Sends a signal to our own child and its whole process group.
 pub fn signal_group(leader: u32, signal: libc::c_int) {
-    // SAFETY: a plain call; the leader is our child and not yet waited for.
+    // SAFETY: takes numbers only; the leader is our child and has not been waited for.
     assert_eq!(unsafe { libc::kill(-(leader as libc::pid_t), signal) }, 0);
 }
 
-/// Named semaphores, System V sets and message queues of workers that have ended. POSIX message queues are seen where their
-/// file system is mounted.
+/// Named semaphores, System V sets and message queues of workers that have ended. POSIX message queues are included if their file
+/// system is mounted.
 pub fn left_in_system() -> Vec<String> {
     let dead = |pid: u32| !Path::new(&format!("/proc/{pid}")).exists();
     let mut left: Vec<String> = super::entries(Path::new("/dev/shm"))

@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use super::{Bench, Said, said_by, said_within, started};
 
-/// The maximum duration of a delivery in these tests.
+/// Maximum duration of a delivery in these tests.
 const DEADLINE: Duration = Duration::from_secs(1_200);
 /// Options of all deliveries: deferred recipients are retried soon.
 const SOON: &str = "--retry-after 20ms --retry-at-most 200ms --give-up 60s";
-/// The journal's numbers of events, in order: sending, delivered, deferred, uncertain, failed, given up.
+/// Event numbers of the journal, in order: sending, delivered, deferred, uncertain, failed, given up.
 pub const SENDING: u8 = 0;
 pub const DELIVERED: u8 = 1;
 pub const UNCERTAIN: u8 = 3;
@@ -32,19 +32,19 @@ pub const SHARED: &str =
 
 /// A sink in a separate process.
 pub struct Sink {
-    /// None once it was waited for.
+    /// The process; `None` once it was waited for.
     child: Option<Child>,
     pub address: SocketAddr,
     log: PathBuf,
 }
 
 impl Sink {
-    /// At any free port, with a log.
+    /// Starts a sink at any free port, with a log.
     pub fn start(bench: &Bench, arguments: &str) -> Self {
         Self::start_at(bench, "127.0.0.1:0", arguments)
     }
 
-    /// Where it is to listen.
+    /// Starts a sink that listens at these addresses.
     pub fn start_at(bench: &Bench, listen: &str, arguments: &str) -> Self {
         let log = bench.path("log.jsonl");
         let command = format!("mail sink --listen {listen} --log {} {arguments}", log.display());
@@ -61,7 +61,7 @@ impl Sink {
         }
     }
 
-    /// Stops it by SIGTERM.
+    /// Stops the sink by SIGTERM.
     pub fn stop(mut self) -> Received {
         let child = self.child.take().expect("it runs");
         signal(&child, libc::SIGTERM);
@@ -69,14 +69,14 @@ impl Sink {
         Received::read(&self.log)
     }
 
-    /// Kills it, as the system does when it is out of memory.
+    /// Kills the sink, as the system does when it is out of memory. Returns its address.
     pub fn kill(self) -> SocketAddr {
         self.address
     }
 }
 
 impl Drop for Sink {
-    /// A test that fails leaves no sink behind.
+    /// Kills the sink, so that a test that fails leaves no sink behind.
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("our own child");
@@ -87,11 +87,11 @@ impl Drop for Sink {
 
 /// Sends a signal to our own child.
 pub fn signal(child: &Child, signal: libc::c_int) {
-    // SAFETY: a plain call; it is our child and not yet waited for.
+    // SAFETY: takes numbers only; the process is our child and has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
 }
 
-/// The number of messages that a sink has received per recipient.
+/// The number of messages that a sink has received for each recipient.
 #[derive(Debug, Default)]
 pub struct Received {
     times: HashMap<usize, usize>,
@@ -99,7 +99,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// The log of a sink, also of one that was killed.
+    /// Reads the log of a sink, also of one that was killed.
     pub fn read(log: &Path) -> Self {
         let mut all = Self::default();
         let text = std::fs::read_to_string(log).unwrap_or_default();
@@ -113,7 +113,7 @@ impl Received {
         all
     }
 
-    /// The number for one recipient.
+    /// The number of messages for one recipient.
     pub fn times(&self, number: usize) -> usize {
         self.times.get(&number).copied().unwrap_or(0)
     }
@@ -163,7 +163,7 @@ pub fn send(bench: &Bench, arguments: &str) -> Command {
     bench.command(&command)
 }
 
-/// Delivers to the end; returns its output and its maximum memory in KiB.
+/// Delivers to the end. Returns the output and the maximum memory in KiB.
 pub fn deliver(bench: &Bench, arguments: &str) -> (Said, u64) {
     let child = begin(bench, arguments);
     let memory = watch_memory(&child);
@@ -171,7 +171,7 @@ pub fn deliver(bench: &Bench, arguments: &str) -> (Said, u64) {
     (said, memory.join().expect("a watcher"))
 }
 
-/// Watches a process until it ends; returns its maximum memory in KiB.
+/// Watches a process until it ends. Returns its maximum memory in KiB.
 pub fn watch_memory(child: &Child) -> std::thread::JoinHandle<u64> {
     let status = format!("/proc/{}/status", child.id());
     std::thread::spawn(move || {
@@ -202,8 +202,8 @@ pub fn events(bench: &Bench) -> HashMap<usize, Vec<u8>> {
     all
 }
 
-/// Checks that each recipient has a correct final status. Besides the reported duplicates, `excused` messages may have
-/// been received twice.
+/// Checks that each recipient has a correct final status. Besides the reported duplicates, `excused` messages may have been
+/// received twice.
 #[track_caller]
 pub fn judge(
     bench: &Bench,
@@ -235,7 +235,7 @@ pub fn judge(
     assert!(repeats <= reported + excused, "{repeats} came twice, not {reported} and {excused}");
 }
 
-/// Waits for a delivery, however large.
+/// Waits for a delivery of any size.
 pub fn said_of(child: Child) -> Said {
     said_within(child, DEADLINE)
 }

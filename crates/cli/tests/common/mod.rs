@@ -19,11 +19,10 @@ use serde_json::Value;
 /// A case that every system has.
 pub const CASE: &str = "clock/std-instant";
 
-/// Longer than any command of these tests takes, even on a loaded machine. Under Wine each round's process takes longer to
-/// start.
+/// Maximum duration of a command in these tests, even on a loaded machine. Under Wine each round's process takes longer to start.
 const DEADLINE: Duration = Duration::from_secs(if cfg!(windows) { 400 } else { 120 });
 
-/// The program's copy in a bench that others use too.
+/// Name of the copy of the program in a bench that other users use too.
 const COPY: &str = "oscost-copy";
 
 /// A working directory: a store, and a folder for temporary files.
@@ -38,7 +37,7 @@ impl Bench {
         Self { folder }
     }
 
-    /// A file of this bench.
+    /// Path of a file of this bench.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -47,12 +46,12 @@ impl Bench {
         self.path("store.sqlite")
     }
 
-    /// Where the program puts temporary files.
+    /// Folder where the program puts temporary files.
     pub fn temp(&self) -> PathBuf {
         self.path("tmp")
     }
 
-    /// `oscost` with these arguments, separated by spaces.
+    /// The command `oscost` with these arguments, separated by spaces.
     pub fn command(&self, arguments: &str) -> Command {
         let copy = self.path(COPY);
         let program = if copy.exists() { copy } else { env!("CARGO_BIN_EXE_oscost").into() };
@@ -62,7 +61,7 @@ impl Bench {
             .current_dir(self.folder.path())
             .env("OSCOST_STORE", self.store())
             .env("TMPDIR", self.temp())
-            // Windows' names for it.
+            // Windows uses these names for the folder.
             .env("TMP", self.temp())
             .env("TEMP", self.temp())
             .env("LC_ALL", "C.UTF-8")
@@ -78,8 +77,8 @@ impl Bench {
         finish(&mut self.command(arguments))
     }
 
-    /// Lets every user work here, with a copy of the program: the folder it was built in may be one
-    /// that only its owner can enter.
+    /// Permits every user to work here, with a copy of the program: only its owner may be able to enter the folder in which it
+    /// was built.
     #[cfg(unix)]
     pub fn open_to_all(&self) {
         use std::os::unix::fs::PermissionsExt;
@@ -114,7 +113,7 @@ impl Said {
         self
     }
 
-    /// Checks that it ended normally: with measurements, or with reasons for missing ones.
+    /// Checks that the command ended normally: with measurements, or with reasons for missing ones.
     #[track_caller]
     pub fn ended(self) -> Self {
         assert!(matches!(self.code, Some(0 | 3)), "{:?}: {}\n{}", self.code, self.err, self.out);
@@ -151,7 +150,7 @@ pub fn finish(command: &mut Command) -> Said {
     said_by(started(command))
 }
 
-/// Starts a command. Wine now and then cannot start a process on a busy machine, and can the next time.
+/// Starts a command. It is tried again because Wine occasionally cannot start a process on a busy machine.
 pub fn started(command: &mut Command) -> Child {
     const ERROR_INTERNAL_ERROR: i32 = 1359;
     for _ in 0..3 {
@@ -206,8 +205,8 @@ pub fn times(document: &Value) -> Vec<&Value> {
     results.iter().filter(|result| result["metric"] == "time").collect()
 }
 
-/// A measured figure lies within its interval, which it has exactly if there were three rounds: a busy machine makes fewer in
-/// a short run.
+/// Checks that a measured figure lies within its interval, which it has exactly if there were three rounds: a busy machine makes
+/// fewer in a short run.
 pub fn has_interval_if_evidence(result: &Value) {
     let end = |name: &str| result["estimate"][name].as_f64();
     let median = end("median").expect("a figure");
@@ -226,7 +225,7 @@ pub fn codes_of_doubts(result: &Value) -> Vec<&str> {
     doubts.iter().map(|doubt| doubt["code"].as_str().expect("a code")).collect()
 }
 
-/// Makes all these checks at the same time, since they mostly wait. Panics if one does.
+/// Runs all these checks at the same time, since they mostly wait. Panics if one does.
 pub fn at_once<T: Sync>(all: &[T], check: impl Fn(&T) + Sync) {
     std::thread::scope(|scope| {
         let check = &check;
@@ -236,7 +235,7 @@ pub fn at_once<T: Sync>(all: &[T], check: impl Fn(&T) + Sync) {
     });
 }
 
-/// Names of what is in a folder.
+/// Names of the entries of a folder.
 pub fn entries(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder is read").flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

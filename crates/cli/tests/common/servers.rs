@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::{Bench, Said, started};
 
-/// An arbitrary message.
+/// A message for tests of other properties.
 pub const MESSAGE: &str = "From: me@sender.test\nSubject: Hello\n\nHello {address}\n";
 
-/// Files of one bench have different numbers.
+/// Number of the next file, so that files of one bench have different names.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 fn number() -> u32 {
@@ -24,7 +24,7 @@ fn number() -> u32 {
 /// `oscost mail sink`, which ends with the test.
 pub struct Sink {
     child: Child,
-    /// Where it listens.
+    /// Address at which the sink listens.
     pub address: SocketAddr,
     captured: PathBuf,
 }
@@ -46,7 +46,7 @@ impl Captured {
 }
 
 impl Sink {
-    /// Starts one with these arguments, separated by spaces; it listens once this returns.
+    /// Starts a sink with these arguments, separated by spaces, and returns when it listens.
     pub fn start(bench: &Bench, arguments: &str) -> Self {
         let captured = format!("captured-{}", number());
         let listen = "mail sink --listen 127.0.0.1:0";
@@ -54,7 +54,7 @@ impl Sink {
         let mut child = started(&mut command);
         let mut said = String::new();
         let stderr = child.stderr.as_mut().expect("a pipe");
-        // It prints nothing more before its end.
+        // The sink prints nothing more before its end.
         BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
         let mut words = said.split_whitespace();
         let address = words.find_map(|word| word.trim_end_matches(';').parse().ok());
@@ -78,7 +78,7 @@ impl Sink {
         names.into_iter().map(read).collect()
     }
 
-    /// The only message that it has accepted.
+    /// The only message that the sink has accepted.
     #[track_caller]
     pub fn message(&self) -> Captured {
         let mut all = self.messages();
@@ -94,16 +94,16 @@ impl Drop for Sink {
     }
 }
 
-/// The files of a delivery, unique to it.
+/// Files of a delivery, with unique names.
 pub struct Order {
-    /// The list's name.
+    /// Name of the list.
     pub list: String,
-    /// The message's name.
+    /// Name of the message.
     pub message: String,
 }
 
 impl Order {
-    /// Writes list and message.
+    /// Writes the list and the message.
     pub fn new(bench: &Bench, list: &str, message: impl AsRef<[u8]>) -> Self {
         let number = number();
         let order = Self { list: format!("{number}.csv"), message: format!("{number}.eml") };
@@ -112,7 +112,7 @@ impl Order {
         order
     }
 
-    /// The command that delivers it, with further arguments, separated by spaces.
+    /// The command that delivers the message, with further arguments, separated by spaces.
     pub fn command(&self, arguments: &str) -> String {
         let Self { list, message } = self;
         format!("mail send --list {list} --message {message} --from me@sender.test {arguments}")
@@ -126,7 +126,7 @@ pub fn send(bench: &Bench, list: &str, message: impl AsRef<[u8]>, arguments: &st
 
 /// A server that answers each line by its beginning, and all others by `250 ok`. It ends with the test program.
 pub struct Fake {
-    /// Where it listens.
+    /// Address at which the server listens.
     pub address: SocketAddr,
     received: Arc<Mutex<Vec<u8>>>,
 }
@@ -153,7 +153,7 @@ impl Fake {
         self.received.lock().expect("not poisoned").clone()
     }
 
-    /// The same as text.
+    /// All data received over all connections, as text.
     pub fn received_text(&self) -> String {
         String::from_utf8_lossy(&self.received()).into_owned()
     }

@@ -13,8 +13,8 @@ use crate::step::ErrorKind;
 use crate::verdict::{Verdict, shown, surplus};
 
 impl Generator {
-    /// Sends the requests of this iteration, after all replies are read: the server is woken less often, and the time
-    /// that reading takes is in no latency.
+    /// Sends the requests of this iteration after all replies were read: the server is woken less often, and no latency
+    /// includes the time of reading.
     pub(super) fn send_requests(&mut self) {
         let mut to_send = std::mem::take(&mut self.to_send);
         for slot in to_send.drain(..) {
@@ -104,8 +104,8 @@ impl Generator {
         }
     }
 
-    /// Stops waiting for writability. Where each read that would block rearms the wait, also for writability, the next
-    /// wait would end at once. Requests that may need several writes keep it.
+    /// Stops waiting for writability. Where each read that would block rearms the wait, also for writability, the next wait
+    /// would end at once. Connections whose requests may need several writes keep it.
     fn wait_for_replies_only(&mut self, slot: usize) {
         let small = self.exchange.largest_request() <= ONE_SEGMENT;
         if client_socket::SHORT_READ_IS_ALL || !small {
@@ -115,12 +115,12 @@ impl Generator {
         if let (ConnectionState::Receiving, Some(stream)) =
             (connection.state, &mut connection.stream)
         {
-            // If this fails, there are some useless events.
+            // An error only causes some useless events.
             let _ = self.poll.registry().reregister(stream, Token(slot), Interest::READABLE);
         }
     }
 
-    /// Receives what is available; with `ended`, the end of the stream follows it.
+    /// Receives available data; with `ended`, the end of the stream follows.
     fn receive(&mut self, slot: usize, ended: bool) {
         loop {
             let Some(stream) = &mut self.slots[slot].stream else { return };
@@ -168,12 +168,12 @@ impl Generator {
         self.fail(slot, ErrorKind::WrongReply);
     }
 
-    /// When received data arrived: before the last wait ended; or later, where reads continue until they would block.
+    /// The arrival time of received data: the end of the last wait, or now where reads continue until they would block.
     fn received_at(&self) -> u64 {
         if client_socket::SHORT_READ_IS_ALL { self.woke_at } else { self.clock.now() }
     }
 
-    /// The reply is complete.
+    /// Handles a complete reply.
     fn replied(&mut self, slot: usize, closes: bool) {
         let now = self.received_at();
         let begun = self.slots[slot].begun;
@@ -202,7 +202,7 @@ impl Generator {
         }
     }
 
-    /// The server has closed.
+    /// Handles the server's close.
     fn ended(&mut self, slot: usize) {
         let connection = &mut self.slots[slot];
         if connection.stream.is_none() {

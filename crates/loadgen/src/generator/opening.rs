@@ -1,4 +1,4 @@
-//! Opening connections, a few at a time, and retrying.
+//! Opens connections, a few at a time, and retries failed ones.
 
 use std::net::IpAddr;
 
@@ -8,17 +8,16 @@ use platform::client_socket;
 use super::state::{Generator, MS, RETRY_AFTER};
 use crate::connection::{Connection, ConnectionState, open, source_of};
 
-/// Maximum number of fresh connections that wait for their first reply, so that a step to thousands does not overload
-/// the server at once.
+/// Maximum number of fresh connections that wait for their first reply, so that a step to thousands of connections does not
+/// overload the server at once.
 const OPENING_AT_MOST: usize = 64;
-/// Connections opened each millisecond nevertheless, for a server that answers slowly.
+/// Number of connections opened each millisecond beyond that maximum, for a server that answers slowly.
 const OPENED_PER_MS: usize = 16;
-/// Minimum time between retries of failed connections, all together, in ns: otherwise a dead server would keep a CPU
-/// busy.
+/// Minimum time between two retries of failed connections, in ns, so that a dead server does not keep a CPU busy.
 const BETWEEN_RETRIES: u64 = MS / 10;
 
 impl Generator {
-    /// When the next connection is to be retried or opened, if any.
+    /// The time at which the next connection must be retried or opened, if any.
     pub(super) fn opens_at(&self, now: u64) -> Option<u64> {
         let again = self
             .resting
@@ -31,7 +30,7 @@ impl Generator {
         again.into_iter().chain(more).min()
     }
 
-    /// Maximum number of fresh connections, in proportion to all: with a busy server, each waits for all others.
+    /// Maximum number of fresh connections, in proportion to all connections: at a busy server, each waits for all others.
     fn most_opening(&self) -> usize {
         OPENING_AT_MOST.max(self.live() / 4)
     }
@@ -83,7 +82,7 @@ impl Generator {
         })
     }
 
-    /// Starts to connect; the exchange has a scheduled time, or begins once connected.
+    /// Starts to connect; the exchange begins at its `scheduled` time, or when connected.
     pub(super) fn connect(&mut self, slot: usize, scheduled: Option<u64>) {
         let source: Option<IpAddr> = source_of(slot, self.load.to, &self.load.sources);
         let now = self.clock.now();
@@ -98,7 +97,7 @@ impl Generator {
             Err(error) => return self.fail_with(slot, &error),
         }
         let mut interest = Interest::READABLE | Interest::WRITABLE;
-        // On loopback it is often connected by now, and can send at once.
+        // A connection on loopback is often established by now, and can send at once.
         if self.exchange.client_sends_first() {
             self.send(slot);
             if self.slots[slot].state == ConnectionState::Receiving
@@ -114,7 +113,7 @@ impl Generator {
         }
     }
 
-    /// The connection was established at `now`.
+    /// Handles a connection that was established at `now`.
     pub(super) fn connected(&mut self, slot: usize, now: u64) {
         let connection = &self.slots[slot];
         self.tally.connections += 1;

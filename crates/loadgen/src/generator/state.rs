@@ -20,9 +20,9 @@ pub(super) const MS: u64 = 1_000_000;
 const EVENTS: usize = 1_024;
 /// Size of the receive buffer, in bytes.
 const BUFFER: usize = 64 * 1024 + 1;
-/// A failed connection is retried after this time, in ns.
+/// Time after which a failed connection is retried, in ns.
 pub(super) const RETRY_AFTER: u64 = 10 * MS;
-/// After a shortage of ports or descriptors no connections are opened for this time, in ns.
+/// Time after a shortage of ports or descriptors in which no connections are opened, in ns.
 const AFTER_SHORTAGE: u64 = 100 * MS;
 
 /// Drives connections to one server. Dropping it closes them.
@@ -39,20 +39,20 @@ pub struct Generator {
     pub(super) vacant: Vec<usize>,
     /// Slots of connections without an exchange.
     pub(super) idle: Vec<usize>,
-    /// Slots to be retried, with the earliest time.
+    /// Slots to be retried, each with the earliest time.
     pub(super) resting: VecDeque<(usize, u64)>,
     pub(super) retried_at: u64,
     /// Number of fresh connections.
     pub(super) opening: usize,
     pub(super) opened_at: u64,
-    /// When a fresh connection last received its first reply or failed.
+    /// Time at which a fresh connection last received its first reply or failed.
     pub(super) answered_at: u64,
-    /// No connections are opened before this time.
+    /// Time before which no connections are opened.
     pub(super) blocked_until: u64,
     pub(super) swept_at: u64,
-    /// When the last wait ended.
+    /// Time at which the last wait ended.
     pub(super) woke_at: u64,
-    /// Exchanges scheduled before this time are not counted.
+    /// Time before which scheduled exchanges are not counted.
     pub(super) counted_from: u64,
     /// Slots of connections that send a request in this iteration.
     pub(super) to_send: Vec<usize>,
@@ -61,11 +61,11 @@ pub struct Generator {
     pub(super) tally: Step,
     /// The threads of this load, if there are several.
     pub(super) peers: Option<Arc<Peers>>,
-    /// The part of the exchanges of `tally` that was added to those of all threads.
+    /// Number of ended exchanges of `tally` that were added to those of all threads.
     pub(super) added: u64,
 }
 
-/// Time in which the generator ran, in ns: the clock stops between steps.
+/// The clock of the generator, in ns: it stops between steps.
 #[derive(Debug)]
 pub(super) struct Clock {
     epoch: Instant,
@@ -129,7 +129,7 @@ impl Generator {
         })
     }
 
-    /// Makes it one of several threads of a load, or the only one again.
+    /// Makes this one of several threads of a load, or the only one again.
     pub(crate) fn join(&mut self, peers: Option<Arc<Peers>>) {
         (self.peers, self.added) = (peers, self.tally.ended());
     }
@@ -147,13 +147,13 @@ impl Generator {
         self.fail(slot, kind);
     }
 
-    /// Records that an exchange failed. In a closed loop its slot is retried after a pause, unless connections cannot be
-    /// opened at present.
+    /// Records that an exchange failed. In a closed loop the slot is retried after a pause, unless connections cannot be
+    /// opened now.
     pub(super) fn fail(&mut self, slot: usize, kind: ErrorKind) {
         if self.is_counted(slot) || kind == ErrorKind::WrongReply {
             self.tally.errors.add(kind);
             if self.slots[slot].scheduled && self.slots[slot].state == ConnectionState::Closing {
-                // A request has either a reply or an error.
+                // A request must count as either a reply or an error.
                 self.tally.replies = self.tally.replies.saturating_sub(1);
             }
         }
@@ -175,8 +175,8 @@ impl Generator {
         }
     }
 
-    /// Whether the failure of a connection counts. In an open loop it does if it is that of a request scheduled in the
-    /// counted time: the server may close idle connections.
+    /// Whether the failure of a connection counts. In an open loop only failures of requests scheduled in the counted time
+    /// do, since the server may close idle connections.
     fn is_counted(&self, slot: usize) -> bool {
         let LoadSchedule::Open(_) = self.schedule else { return true };
         let connection = &self.slots[slot];

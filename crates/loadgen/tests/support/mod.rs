@@ -16,14 +16,14 @@ fn listening() -> (TcpListener, SocketAddr) {
     (listener, to)
 }
 
-/// Serves one connection after the other, and then closes it.
+/// Starts a server that serves one connection after the other, and then closes it.
 pub fn serving(serve: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
     let (listener, to) = listening();
     std::thread::spawn(move || listener.incoming().flatten().for_each(serve));
     to
 }
 
-/// Serves each connection in a thread, and then closes it.
+/// Starts a server that serves each connection in a thread, and then closes it.
 pub fn answering(serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let serve = Arc::new(serve);
     serving(move |mut stream| {
@@ -32,7 +32,7 @@ pub fn answering(serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Sock
     })
 }
 
-/// Sends back what it receives, and counts connections.
+/// Starts a server that sends back received bytes, and counts connections.
 pub fn echoing(accepted: Arc<AtomicUsize>) -> SocketAddr {
     answering(move |stream| {
         accepted.fetch_add(1, Ordering::Relaxed);
@@ -44,7 +44,7 @@ pub fn echoing(accepted: Arc<AtomicUsize>) -> SocketAddr {
     })
 }
 
-/// Resets each connection after it has received something.
+/// Starts a server that resets each connection after it has received something.
 pub fn resetting() -> SocketAddr {
     serving(|mut stream| {
         let _ = stream.read(&mut [0; 4096]);
@@ -58,7 +58,7 @@ pub fn closed_port() -> SocketAddr {
     listening().1
 }
 
-/// Reads to the end of a request's head; false at the end of the connection.
+/// Reads to the end of a request's head; returns false at the end of the connection.
 pub fn reading_head(stream: &mut TcpStream) -> bool {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
@@ -70,7 +70,7 @@ pub fn reading_head(stream: &mut TcpStream) -> bool {
     true
 }
 
-/// Sends back what it receives, on thousands of connections; prints its port, and ends with standard input.
+/// Sends back received bytes on thousands of connections; prints its port, and ends with standard input.
 pub fn echo_server_of_thousands() {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);

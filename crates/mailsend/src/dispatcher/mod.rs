@@ -1,4 +1,5 @@
-//! The dispatcher decides which connection is made, which recipients it takes, and records the results in the journal.
+//! The dispatcher: decides which connections are made and which recipients each takes, and records the results in the
+//! journal.
 
 mod protocol;
 mod restore;
@@ -22,7 +23,7 @@ use crate::tally::{Count, Summary, Tally};
 pub use protocol::{Assignment, Request, Response, Work};
 pub use signals::Signals;
 
-/// Longest time a transport waits before it asks for work again.
+/// Maximum time that a transport waits before it requests work again.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
 /// The state of a delivery: queue, results, journal.
@@ -33,21 +34,21 @@ pub struct Dispatcher {
     tally: Tally,
     signals: Arc<Signals>,
     session: Arc<SessionOptions>,
-    /// The same settings without TLS, for servers that offer STARTTLS and cannot do it.
+    /// Session settings without TLS, for servers that offer STARTTLS but fail at it.
     session_in_clear: Arc<SessionOptions>,
-    /// Destinations with which TLS failed though they offer it.
+    /// Destinations that offer TLS but failed at it.
     in_clear: HashSet<u32>,
     /// The error that stops the delivery.
     fatal: Option<SendError>,
-    /// Recipients whose message was being sent when an earlier run of this delivery ended.
+    /// Number of recipients whose message was being sent when an earlier run of this delivery ended.
     in_flight_before: u32,
-    /// Highest number of open connections so far.
+    /// Maximum number of connections open at the same time so far.
     open_at_most: usize,
-    /// Addresses in the list that are invalid.
+    /// Number of invalid addresses in the list.
     bad: u32,
-    /// All recipients, including invalid addresses.
+    /// Number of all recipients, including invalid addresses.
     recipients: usize,
-    /// Recipients with a final result before this run.
+    /// Number of recipients with a final result before this run.
     before: u32,
     /// Number of connections assigned so far.
     assigned: usize,
@@ -96,7 +97,7 @@ impl Dispatcher {
         Ok(dispatcher)
     }
 
-    /// What a transport is to do now.
+    /// The next work for a transport.
     pub fn work(&mut self, options: &DeliveryOptions) -> Work {
         let now = Instant::now();
         if self.ends.is_some_and(|ends| now >= ends) {
@@ -126,7 +127,7 @@ impl Dispatcher {
         }
     }
 
-    /// The connection to make to a destination; `None` if its route is unknown or leads nowhere.
+    /// The connection to make to a destination; `None` if its route is not known yet, or leads to no server.
     fn assign(&mut self, options: &DeliveryOptions, destination: u32) -> Option<Assignment> {
         let domain = match options.is_relayed {
             true => "",
@@ -170,8 +171,8 @@ impl Dispatcher {
         })
     }
 
-    /// Chooses the address of a destination to connect to: of those that have not failed, the ones with the best
-    /// preference, in turn. Returns the address's number, the number of addresses, and the address with its target.
+    /// Chooses the destination's address to connect to: in turn among the addresses of the best preference that have not
+    /// failed. Returns the address's number, the number of addresses, and the address with its target.
     fn choose<'a>(
         &mut self,
         destination: u32,
@@ -265,7 +266,7 @@ impl Dispatcher {
                 self.queue.record_success(destination);
             }
             if outcome.status == DeliveryStatus::Uncertain && kind == EventKind::GivenUp {
-                // It is not sent again, but the server may have accepted it.
+                // The message is not sent again, but the server may have accepted it.
                 self.journal(options, outcome.recipient, EventKind::Uncertain, &outcome.why);
             }
             self.record(options, outcome.recipient, kind, &outcome.why);
@@ -301,7 +302,7 @@ impl Dispatcher {
         } else if failure.phase == SmtpPhase::Tls && may_omit_tls(assignment) {
             self.in_clear.insert(destination);
         } else if !assignment.has_taken {
-            // Another address may work.
+            // Another address of the destination may work.
             let all = self.queue.address_failed(destination, assignment.tried, assignment.of);
             if all {
                 let why = format!("{} ({}): {}", assignment.name, assignment.address, failure.why);
@@ -312,7 +313,7 @@ impl Dispatcher {
         }
     }
 
-    /// A destination could not be reached: it is paused, or its recipients are given up.
+    /// Records that a destination could not be reached: pauses it, or gives up its recipients.
     fn record_failure(&mut self, options: &DeliveryOptions, destination: u32, why: &str) {
         let now = self.now();
         if self.queue.record_failure(destination, now) {
@@ -324,13 +325,13 @@ impl Dispatcher {
         for recipient in self.queue.give_up(destination) {
             self.record(options, recipient, kind, why);
         }
-        // There may be no further request that would commit it.
+        // The commit cannot wait for a further request, which may never come.
         if let Err(error) = self.commit() {
             self.stop_with(error);
         }
     }
 
-    /// Stops the delivery with an error.
+    /// Stops the delivery with `error`.
     fn stop_with(&mut self, error: SendError) {
         self.fatal.get_or_insert(error);
         self.signals.stop();
@@ -351,12 +352,12 @@ impl Dispatcher {
         u32::try_from(self.began.elapsed().as_millis()).unwrap_or(u32::MAX)
     }
 
-    /// Recipients with a final result.
+    /// Number of recipients with a final result, by result.
     pub fn count(&self) -> Count {
         self.tally.all
     }
 
-    /// All recipients.
+    /// Number of all recipients.
     pub fn recipients(&self) -> usize {
         self.recipients
     }
@@ -366,7 +367,7 @@ impl Dispatcher {
         self.queue.open()
     }
 
-    /// Recipients that wait to be retried.
+    /// Number of recipients that wait to be retried.
     pub fn waiting(&self) -> usize {
         self.queue.waits_to_retry()
     }
@@ -402,7 +403,7 @@ impl Dispatcher {
     }
 }
 
-/// Whether the delivery may continue without TLS after TLS has failed: not if a password is to be sent.
+/// Whether the delivery may continue without TLS after TLS has failed; it must not send a password then.
 fn may_omit_tls(assignment: &Assignment) -> bool {
     let session = &assignment.session;
     session.security == Security::Offered && session.credentials.is_none()

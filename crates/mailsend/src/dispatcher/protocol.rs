@@ -1,4 +1,4 @@
-//! What transports and the dispatcher exchange.
+//! Requests, responses and assignments that transports and the dispatcher exchange.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use smtp::session::{Outcome, SessionFailure, SessionOptions};
 
-/// A connection to be made, and its state as the dispatcher keeps it.
+/// A connection to be made, and the dispatcher's state of it.
 #[derive(Debug, Clone)]
 pub struct Assignment {
     pub(super) destination: u32,
-    /// The server's name, for its certificate and for reports.
+    /// The server's name, for the check of its certificate and for reports.
     pub name: Arc<str>,
     /// The server's address.
     pub address: SocketAddr,
@@ -19,12 +19,12 @@ pub struct Assignment {
     pub session: Arc<SessionOptions>,
     /// The number of the address among the destination's addresses.
     pub(super) tried: usize,
-    /// The number of the destination's addresses.
+    /// Number of the destination's addresses.
     pub(super) of: usize,
     pub(super) transactions_left: u32,
-    /// The connection has taken recipients.
+    /// Whether the connection has taken recipients.
     pub(super) has_taken: bool,
-    /// The server has accepted or permanently rejected a recipient over this connection.
+    /// Whether the server has accepted or permanently rejected a recipient over this connection.
     pub(super) has_settled: bool,
 }
 
@@ -37,12 +37,12 @@ pub enum Request {
     Settled(Vec<Outcome>),
     /// The connection can start another transaction.
     Next,
-    /// The connection is closed; with the reason if it failed.
+    /// The connection is closed, with the reason if it failed.
     Closed(Option<SessionFailure>),
 }
 
 impl Request {
-    /// Whether the dispatcher responds to it. Only processes, which send requests over a socket, need to know.
+    /// Whether the dispatcher responds to the request. Only processes, which send requests over a socket, use this.
     #[cfg(unix)]
     pub fn has_response(&self) -> bool {
         matches!(self, Self::Delivering(_) | Self::Next)
@@ -52,21 +52,21 @@ impl Request {
 /// The dispatcher's response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Response {
-    /// The journal has recorded it: send the message.
+    /// The journal has recorded the request: send the message.
     Proceed,
     /// Start a transaction for the recipients with these indexes.
     Begin(Vec<u32>),
-    /// There is nothing to send: end the session.
+    /// No recipients are left: end the session.
     Quit,
 }
 
-/// What a transport is to do next.
+/// The next work of a transport.
 #[derive(Debug)]
 pub enum Work {
     /// Make this connection.
     Connect(Assignment),
-    /// Nothing for this time.
+    /// Wait for this time.
     Wait(Duration),
-    /// Nothing more, once the open connections are closed.
+    /// End when the open connections are closed.
     Done,
 }

@@ -1,4 +1,4 @@
-//! Restoring the state of a delivery from the journal of earlier runs.
+//! Restores the state of a delivery from the journal of earlier runs.
 
 use super::Dispatcher;
 use crate::error::SendError;
@@ -17,12 +17,12 @@ impl Dispatcher {
                     return;
                 };
                 let is_attempt = matches!(entry.kind, EventKind::Deferred | EventKind::Uncertain);
-                // Sent again with no result in between: the process was killed during the first attempt.
+                // Two sendings without a result in between: the process was killed during the first one.
                 let was_cut = entry.kind == EventKind::Sending && *last == Some(EventKind::Sending);
                 *in_flight += u32::from(was_cut);
                 *attempts = attempts.saturating_add(u16::from(is_attempt || was_cut));
                 *last = Some(entry.kind);
-                // For an invalid address the journal has the line of the list, too.
+                // The journal's text for an invalid address begins with the line of the list.
                 let is_bad = list.bad_numbers().binary_search(&entry.recipient).is_ok();
                 let why = entry.why.split_once(": ").filter(|_| is_bad);
                 tally.count(None, entry.kind, why.map_or(&*entry.why, |(_, reason)| reason));

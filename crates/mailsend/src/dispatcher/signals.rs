@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use platform::readiness::Waker;
 
-/// Stops a delivery, or reports that routes have become known.
+/// Signals to stop a delivery, and that routes have become known.
 #[derive(Debug, Default)]
 pub struct Signals {
     is_stopped: AtomicBool,
@@ -14,24 +14,24 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// No more transactions begin; those in progress are completed.
+    /// Stops the delivery: no more transactions begin, and those in progress are completed.
     pub fn stop(&self) {
         self.stop_soon();
         self.wake();
     }
 
-    /// As [`Signals::stop`], without waking the event loops: for a signal handler or a thread without access to their
-    /// descriptors. Takes effect within half a second.
+    /// Stops the delivery like [`Signals::stop`], but without waking the event loops, for a signal handler or a thread
+    /// without access to their descriptors. Takes effect within half a second.
     pub fn stop_soon(&self) {
         self.is_stopped.store(true, Ordering::SeqCst);
     }
 
-    /// Whether [`Signals::stop`] was called.
+    /// Whether the delivery was stopped.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::SeqCst)
     }
 
-    /// A route has become known: the callback for [`crate::route::Router::mx`].
+    /// Reports that a route has become known: the callback for [`crate::route::Router::mx`].
     pub fn route_is_known(&self) {
         self.routes_are_known.store(true, Ordering::SeqCst);
         self.wake();

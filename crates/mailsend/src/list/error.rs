@@ -1,34 +1,34 @@
-//! Why a list cannot be used.
+//! Errors of lists.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a list of recipients cannot be used.
+/// The reason why a list of recipients cannot be used.
 #[derive(Debug, Error)]
 pub enum ListError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("the list {} cannot be read", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is not a regular file, which random access requires.
+    /// The path is not a regular file, which random access requires.
     #[error("the list {} is not a regular file: store it in one", path.display())]
     NoFile {
         /// The file.
         path: PathBuf,
     },
-    /// It has no recipients.
+    /// The list has no recipients.
     #[error("the list {} has no recipients", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// It has more than [`super::RECORDS`].
+    /// The list has more than [`super::RECORDS`] records.
     #[error("the list {} has more than 4,294,967,293 records: split it", path.display())]
     TooMany {
         /// The file.
@@ -44,7 +44,7 @@ pub enum ListError {
     NoAddressColumn {
         /// The file.
         path: PathBuf,
-        /// The columns there are.
+        /// The list's columns.
         columns: Vec<String>,
     },
     /// The requested column does not exist.
@@ -54,10 +54,10 @@ pub enum ListError {
         path: PathBuf,
         /// The requested column.
         asked: String,
-        /// The columns there are.
+        /// The list's columns.
         columns: Vec<String>,
     },
-    /// A record has another number of fields than the first.
+    /// The number of fields of a record differs from the first record's.
     #[error(
         "{}, line {line}: the number of fields is {found}, but that of columns is {expected}{}",
         path.display(),
@@ -66,13 +66,13 @@ pub enum ListError {
     Fields {
         /// The file.
         path: PathBuf,
-        /// Where the record begins.
+        /// Line at which the record begins.
         line: u64,
-        /// Where it ends.
+        /// Line at which the record ends.
         last_line: u64,
-        /// How many columns there are.
+        /// Number of columns.
         expected: usize,
-        /// How many fields the record has.
+        /// Number of fields of the record.
         found: usize,
     },
     /// A record is not UTF-8.
@@ -80,10 +80,10 @@ pub enum ListError {
     Encoding {
         /// The file.
         path: PathBuf,
-        /// Where the record begins.
+        /// Line at which the record begins.
         line: u64,
     },
-    /// A quoted field has no end, so that other records are within quotes.
+    /// A quoted field has no end, so that it contains other records.
     #[error(
         "{}, line {line}: a field begins with a quotation mark, but none ends it where a field may end",
         path.display()
@@ -91,10 +91,10 @@ pub enum ListError {
     Quote {
         /// The file.
         path: PathBuf,
-        /// Where the record begins.
+        /// Line at which the record begins.
         line: u64,
     },
-    /// A record has more than [`super::RECORD_OCTETS`].
+    /// A record has more than [`super::RECORD_OCTETS`] bytes.
     #[error(
         "{}, line {line}: a record of more than 1 MiB: line ends are missing, or a quotation mark",
         path.display()
@@ -102,7 +102,7 @@ pub enum ListError {
     Long {
         /// The file.
         path: PathBuf,
-        /// Where the record begins.
+        /// Line at which the record begins.
         line: u64,
     },
 }

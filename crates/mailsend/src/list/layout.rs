@@ -14,12 +14,12 @@ const USUAL: [&str; 5] = ["email", "e-mail", "address", "mail", "recipient"];
 pub struct Layout {
     pub columns: Vec<String>,
     pub address_column: usize,
-    /// The first record is a header.
+    /// Whether the first record is a header.
     pub has_header: bool,
 }
 
 impl Layout {
-    /// The layout of the list at `path` whose first record is `first`.
+    /// The layout of the list at `path` with the first record `first`; `asked` is the requested column of the addresses.
     pub fn of(path: &Path, first: &StringRecord, asked: Option<&str>) -> Result<Self, ListError> {
         let columns: Vec<String> = first.iter().map(|name| trimmed(name).to_owned()).collect();
         let named = match asked {

@@ -1,7 +1,7 @@
-//! The list of recipients: a CSV file of any length, which is indexed and not loaded.
+//! The list of recipients: a CSV file of any length, which is indexed, not loaded.
 //!
-//! [`List::open`] reads the file once and keeps the offset and a checksum of each record, and the records of each
-//! domain: 20 bytes per recipient, and each domain's name once. [`Reader`] reads the records again when they are needed.
+//! [`List::open`] reads the file once, and keeps the offset and a checksum of each record, and the numbers of each domain's
+//! records: 20 bytes per recipient, and each domain's name once. [`Reader`] reads records again when they are needed.
 
 mod error;
 mod layout;
@@ -25,9 +25,9 @@ pub use source::{RECORD_OCTETS, RECORDS};
 pub struct List {
     source: Arc<Source>,
     names: Names,
-    /// Numbers of the records by domain; those of a domain in the order of the file.
+    /// Record numbers, grouped by domain; within a domain in the order of the file.
     members: Vec<u32>,
-    /// Where the records of each domain begin in `members`, and the end.
+    /// The index in `members` of each domain's first record, and the end.
     starts: Vec<u32>,
     bad: Vec<u32>,
     duplicates: u32,
@@ -40,12 +40,12 @@ impl List {
         self.source.offsets.len()
     }
 
-    /// Whether there are no records: never.
+    /// Always false: [`List::open`] rejects a list without records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.source.path
     }
@@ -55,7 +55,7 @@ impl List {
         &self.source.columns
     }
 
-    /// The number of the column with the addresses.
+    /// The index of the column with the addresses.
     pub fn address_column(&self) -> usize {
         self.source.address_column
     }
@@ -73,7 +73,7 @@ impl List {
         self.names.get(domain)
     }
 
-    /// The numbers of the records to be delivered to a domain, in the order of the file: at least one.
+    /// The numbers of the records to be delivered to a domain, at least one, in the order of the file.
     ///
     /// # Panics
     /// If there is no such domain.
@@ -81,8 +81,7 @@ impl List {
         &self.members[self.starts[domain] as usize..self.starts[domain + 1] as usize]
     }
 
-    /// The domain and the record number of the recipient with this index. Recipients are indexed by domain, those of the
-    /// first domain first.
+    /// The domain and the record number of the recipient with the index `recipient`. Indexes are assigned domain by domain.
     ///
     /// # Panics
     /// If there is no such recipient.
@@ -92,12 +91,12 @@ impl List {
         (domain, self.members[recipient as usize])
     }
 
-    /// Number of recipients: records except invalid ones and duplicates.
+    /// Number of recipients: all records except invalid ones and duplicates.
     pub fn deliverable(&self) -> usize {
         self.members.len()
     }
 
-    /// Number of records with the address of an earlier one.
+    /// Number of records whose address an earlier record has.
     pub fn duplicates(&self) -> usize {
         self.duplicates as usize
     }
@@ -107,7 +106,7 @@ impl List {
         &self.bad
     }
 
-    /// The records with invalid addresses: number, line, and error. They are read again for it.
+    /// Reads the records with invalid addresses again: number, line, and error.
     pub fn bad(&self) -> impl Iterator<Item = (u32, u64, String)> + '_ {
         let mut reader = self.reader();
         self.bad.iter().map(move |&number| match reader.fields(number) {
@@ -116,7 +115,7 @@ impl List {
         })
     }
 
-    /// Size and checksum of the file.
+    /// Size and checksum of the file, as text.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }

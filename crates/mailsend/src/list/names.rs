@@ -1,4 +1,4 @@
-//! Interned names, numbered from 0 and stored in one string: an allocation each would need more memory than the names.
+//! Interned names, numbered from 0 and stored in one string: an allocation for each would need more memory than the names.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -9,7 +9,7 @@ const FREE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub struct Names {
     text: String,
-    /// Where each name ends.
+    /// The end of each name in the string.
     ends: Vec<usize>,
     slots: Vec<u32>,
     hasher: RandomState,
@@ -25,14 +25,14 @@ impl Names {
         &self.text[start..self.ends[number]]
     }
 
-    /// The number of `name`; a new number if it is new.
+    /// The number of `name`, which is added if it is new.
     pub fn number_of(&mut self, name: &str) -> u32 {
         if self.ends.len() * 2 >= self.slots.len() {
             self.grow();
         }
         let slot = self.slot_of(name);
         if self.slots[slot] == FREE {
-            // There are no more names than records, whose numbers have 32 bits.
+            // There are at most as many names as records, whose numbers have 32 bits.
             self.slots[slot] = self.ends.len() as u32;
             self.text.push_str(name);
             self.ends.push(self.text.len());
@@ -40,7 +40,7 @@ impl Names {
         self.slots[slot]
     }
 
-    /// Frees the memory that only new names need.
+    /// Frees the memory that is needed only to add names.
     pub fn close(&mut self) {
         self.slots = Vec::new();
         self.text.shrink_to_fit();

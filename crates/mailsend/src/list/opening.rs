@@ -1,4 +1,4 @@
-//! Indexing a list: the offsets of its records, their domains, and its errors.
+//! Indexes a list: the offsets of its records, their domains, and its errors.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -18,23 +18,23 @@ use super::reader::Reader;
 use super::source::{RECORD_OCTETS, RECORDS, Source, check, line_ends_before, trimmed};
 use smtp::address::Address;
 
-/// Bytes read at once.
+/// Number of bytes read at a time.
 const READ_OCTETS: usize = 256 << 10;
-/// In place of the domain's number: the address is invalid.
+/// Stands for the domain's number if the address is invalid.
 const BAD: u32 = u32::MAX;
-/// In place of the domain's number: an earlier record has the same address.
+/// Stands for the domain's number if an earlier record has the same address.
 const DUPLICATE: u32 = u32::MAX - 1;
 
 impl List {
     /// Indexes a file. The first record is a header if a column is named `email`, `e-mail`, `address`, `mail` or
-    /// `recipient` (in any case), or as `address_column` says. Else, if the first field, or the one with the number
-    /// `address_column`, is an address, there is no header, and columns are named `1`, `2` and so on.
+    /// `recipient` (in any case), or has the name `address_column`. Otherwise, if the first field, or the one with the
+    /// number `address_column`, is an address, there is no header, and columns are named `1`, `2` and so on.
     ///
-    /// Records with invalid addresses are no error: see [`List::bad`]. Of several records with the same address only the
-    /// first counts.
+    /// Records with invalid addresses are no error: see [`List::bad`]. If several records have the same address, the first
+    /// counts.
     ///
     /// # Errors
-    /// If it cannot be read, has no recipients or no addresses, or has a malformed record.
+    /// If the file cannot be read, has no recipients or no addresses, or has a malformed record.
     pub fn open(path: &Path, address_column: Option<&str>) -> Result<Self, ListError> {
         open(path, address_column)
     }
@@ -69,7 +69,7 @@ fn open(path: &Path, address_column: Option<&str>) -> Result<List, ListError> {
     Ok(list)
 }
 
-/// The index that a pass over the file builds.
+/// The index, built by a pass over the file.
 struct Found {
     layout: Layout,
     offsets: Vec<u64>,
@@ -141,7 +141,7 @@ impl<'a> Pass<'a> {
         Ok(found)
     }
 
-    /// Reads the next record; `false` at the end of the file.
+    /// Reads the next record; returns `false` at the end of the file.
     fn read(&mut self) -> Result<bool, ListError> {
         let start = self.csv.position().clone();
         self.csv.get_mut().until = start.byte() + RECORD_OCTETS + READ_OCTETS as u64;
@@ -156,12 +156,12 @@ impl<'a> Pass<'a> {
         Ok(true)
     }
 
-    /// Whether `offset` is the end of what was read.
+    /// Whether `offset` is the end of the bytes read.
     fn is_at_end(&self, offset: u64) -> bool {
         self.csv.get_ref().octets == offset
     }
 
-    /// Whether a field has several lines: they may belong to other records, if a quotation mark is missing.
+    /// Whether a field of the record has several lines, which may be other records if a quotation mark is missing.
     fn has_line_end(&self) -> bool {
         memchr2(b'\r', b'\n', self.record.as_slice().as_bytes()).is_some()
     }
@@ -211,13 +211,13 @@ impl<'a> Pass<'a> {
         Ok(raw)
     }
 
-    /// The first line of the record at `offset`, which is on `line`: line ends may precede it.
+    /// The line of the record's text: line ends may precede it at `offset`, which is on `line`.
     fn first_line(&self, offset: u64, line: u64) -> u64 {
         let raw = self.raw(offset, offset + RECORD_OCTETS).unwrap_or_default();
         line + line_ends_before(&raw).1
     }
 
-    /// Adds the record that was read to the index.
+    /// Adds the current record to the index.
     fn take(&mut self, found: &mut Found) -> Result<(), ListError> {
         let (offset, line) =
             self.record.position().map_or((0, 1), |position| (position.byte(), position.line()));
@@ -255,7 +255,7 @@ impl<'a> Pass<'a> {
 }
 
 /// Whether a record ends within a quoted field, or has text after a closing quotation mark. The CSV reader accepts both,
-/// and then reads other records as part of the field.
+/// and reads other records as part of the field.
 fn are_quotes_wrong(raw: &[u8]) -> bool {
     enum At {
         Beginning,
@@ -278,18 +278,18 @@ fn are_quotes_wrong(raw: &[u8]) -> bool {
     matches!(at, At::Quoted)
 }
 
-/// Reads the file from its beginning to its end, and computes its checksum.
+/// Reads the file from beginning to end, and computes its checksum.
 struct Tee {
     file: File,
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     octets: u64,
-    /// Reading beyond this offset fails: a record must end before.
+    /// Offset beyond which reading fails: a record must end before it.
     until: u64,
     sum: crc32fast::Hasher,
 }
 
 impl Tee {
-    /// Whether the error is that of `until`.
+    /// Whether the error means that `until` was reached.
     fn is_limit(error: &io::Error) -> bool {
         error.kind() == io::ErrorKind::FileTooLarge
     }
@@ -307,7 +307,7 @@ impl Read for Tee {
     }
 }
 
-/// The record numbers grouped by domain, and where each group begins.
+/// The record numbers grouped by domain, and the beginning of each group.
 fn group(domains: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0_u32; count + 1];
     for domain in domains.iter().filter(|domain| **domain != BAD) {
@@ -326,7 +326,7 @@ fn group(domains: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
     (members, starts)
 }
 
-/// Drops records with the address of an earlier one. Records with equal hashes are read again and compared.
+/// Drops records whose address an earlier record has. Records with equal hashes are read again and compared.
 pub fn drop_duplicates(list: &mut List, mut domains: Vec<u32>, hashes: &[u32]) -> io::Result<()> {
     let mut reader = list.reader();
     let mut suspects: Vec<(u32, u32)> = Vec::new();
@@ -359,7 +359,8 @@ pub fn drop_duplicates(list: &mut List, mut domains: Vec<u32>, hashes: &[u32]) -
     Ok(())
 }
 
-/// Marks, of a domain's records with the same hash, those with the address of an earlier one. Returns their number.
+/// Marks duplicates among a domain's records with the same hash: those whose address an earlier record has. Returns their
+/// number.
 fn mark_duplicates(
     reader: &mut Reader,
     equal: &[(u32, u32)],

@@ -1,4 +1,4 @@
-//! Reading records of an indexed list, in any order.
+//! Reads records of an indexed list, in any order.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use platform::filesystem::read_at;
 use super::source::{RECORD_OCTETS, Source, check, line_ends_before};
 use smtp::address::Address;
 
-/// Bytes read at once: adjacent records cost one system call.
+/// Number of bytes read at a time: adjacent records cost one system call.
 const READ_AHEAD: usize = 16 << 10;
-/// Bytes buffered by the CSV reader, which drops them when it seeks.
+/// Number of bytes buffered by the CSV reader, which drops them when it seeks.
 const CSV_BUFFER: usize = 2 << 10;
 
 /// A recipient.
@@ -19,7 +19,7 @@ const CSV_BUFFER: usize = 2 << 10;
 pub struct Recipient {
     /// The number of the record, from 0.
     pub number: u32,
-    /// The line on which the record begins.
+    /// The line at which the record begins.
     pub line: u64,
     /// The address.
     pub address: Address,
@@ -41,11 +41,11 @@ impl Reader {
         Self { source, csv, record: StringRecord::new() }
     }
 
-    /// Reads the record with this number.
+    /// Reads the record `number`.
     ///
     /// # Errors
-    /// If the file cannot be read. `InvalidData` if it has changed since the list was opened, or the address is invalid;
-    /// `InvalidInput` if there is no such record.
+    /// If the file cannot be read. `InvalidData` if the file has changed since the list was opened, or the address is
+    /// invalid; `InvalidInput` if there is no such record.
     pub fn record(&mut self, number: u32) -> io::Result<Recipient> {
         let (line, _) = self.fields(number)?;
         let address = self.source.address_of(&self.record).map_err(|e| {
@@ -55,7 +55,7 @@ impl Reader {
         Ok(Recipient { number, line, address, values: self.record.clone() })
     }
 
-    /// The line on which a record begins, and its fields, with a valid address or not.
+    /// The line at which a record begins, and its fields, whether its address is valid or not.
     pub(super) fn fields(&mut self, number: u32) -> io::Result<(u64, &StringRecord)> {
         let read = self.read(number);
         if read.is_err() {
@@ -71,9 +71,10 @@ impl Reader {
         };
         let line = u64::from(self.source.lines[number as usize]);
         let line = line + self.csv.get_mut().lines_ended_at(offset)?;
-        // The first record is always sought: else the CSV reader would return its header.
+        // The first record always needs a seek: the CSV reader would return its header otherwise.
         if offset == 0 || self.csv.position().byte() != offset {
-            // From the line end before it: the CSV reader strips a byte order mark where it begins to read.
+            // The seek goes to the line end before the record: the CSV reader strips a byte order mark where it begins to
+            // read.
             let mut position = Position::new();
             position.set_byte(offset.saturating_sub(1));
             self.csv.seek(position)?;
@@ -107,7 +108,7 @@ fn csv_of(source: &Arc<Source>) -> csv::Reader<Window> {
     let mut builder = ReaderBuilder::new();
     builder.has_headers(false).flexible(true).buffer_capacity(CSV_BUFFER);
     let mut csv = builder.from_reader(window);
-    // Else the first seek would read a header.
+    // Without this the first seek would read a header.
     csv.set_headers(StringRecord::new());
     csv
 }
@@ -116,17 +117,17 @@ fn csv_of(source: &Arc<Source>) -> csv::Reader<Window> {
 #[derive(Debug)]
 struct Window {
     source: Arc<Source>,
-    /// Where to continue to read.
+    /// The position at which reading continues.
     at: u64,
     block: Vec<u8>,
     /// The offset of the block in the file.
     start: u64,
-    /// Reading beyond this offset fails: a record must end before.
+    /// Offset beyond which reading fails: a record must end before it.
     until: u64,
 }
 
 impl Window {
-    /// The rest of the block from `offset` on, which is read if necessary. Empty at the end of the file.
+    /// The rest of the block from `offset` on; reads the block if necessary. Empty at the end of the file.
     fn from(&mut self, offset: u64) -> io::Result<&[u8]> {
         let is_within = offset >= self.start && offset - self.start < self.block.len() as u64;
         if !is_within {

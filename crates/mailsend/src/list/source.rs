@@ -6,19 +6,19 @@ use std::path::PathBuf;
 use csv::StringRecord;
 use smtp::address::{Address, AddressError};
 
-/// Largest record, in bytes. A larger one is a file without line ends, or an unterminated quoted field.
+/// Maximum size of a record, in bytes. A larger one means missing line ends, or an unterminated quoted field.
 pub const RECORD_OCTETS: u64 = 1 << 20;
 /// Maximum number of records: their numbers have 32 bits, and two values are reserved.
 pub const RECORDS: u32 = u32::MAX - 2;
 
-/// The file of a list, and where its records are.
+/// The file of a list, and the positions of its records.
 #[derive(Debug)]
 pub(super) struct Source {
     pub path: PathBuf,
     pub file: File,
     pub columns: Vec<String>,
     pub address_column: usize,
-    /// Where each record begins; line ends may precede it.
+    /// Offset of each record; line ends may precede its text.
     pub offsets: Vec<u64>,
     /// The line number of each offset.
     pub lines: Vec<u32>,
@@ -41,7 +41,7 @@ pub(super) fn trimmed(field: &str) -> &str {
     field.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}')
 }
 
-/// A checksum of a record's fields, to detect changes of the file.
+/// A checksum of a record's fields, by which changes of the file are detected.
 pub fn check(fields: &StringRecord) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     for field in fields {
@@ -51,7 +51,7 @@ pub fn check(fields: &StringRecord) -> u32 {
     sum.finalize()
 }
 
-/// The number of bytes of line ends at the beginning of `raw`, and the number of lines they end.
+/// The number of bytes of line ends at the beginning of `raw`, and the number of these line ends.
 pub fn line_ends_before(raw: &[u8]) -> (usize, u64) {
     let octets = raw.iter().position(|b| !matches!(b, b'\r' | b'\n')).unwrap_or(raw.len());
     (octets, raw[..octets].iter().filter(|b| **b == b'\n').count() as u64)

@@ -1,18 +1,18 @@
-//! Bodies: which sections of them are text to be filled in (RFC 2045, RFC 2046).
+//! Sections of bodies, and which of them are text with placeholders (RFC 2045, RFC 2046).
 
 use std::ops::Range;
 
 use mail_parser::{MessageParser, MessagePart, MimeHeaders, PartType};
 
-/// What a section of a body is.
+/// The kind of a section of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SectionKind {
     /// Text that is not encoded.
     Text {
-        /// With tags.
+        /// Whether the text is HTML.
         is_html: bool,
     },
-    /// Sent unchanged: encoded, no text, or between parts.
+    /// A section that is sent unchanged: encoded, no text, or between parts.
     Other,
 }
 
@@ -22,7 +22,7 @@ pub struct Section {
     pub kind: SectionKind,
 }
 
-/// The sections of `body`, whose message has the header `top`, one after the other; both are in wire form.
+/// The successive sections of `body`, whose message has the header `top`; both are in wire form.
 pub fn sections(top: &[u8], body: &[u8]) -> Vec<Section> {
     let message = [top, b"\r\n", body].concat();
     let parsed = MessageParser::default().parse(&message);
@@ -48,7 +48,7 @@ pub fn sections(top: &[u8], body: &[u8]) -> Vec<Section> {
     sections
 }
 
-/// Whether a part that is text and not encoded has tags; `None` for other parts.
+/// Whether an unencoded text part is HTML; `None` for other parts.
 fn plain_text(part: &MessagePart) -> Option<bool> {
     let encoding = part.content_transfer_encoding().unwrap_or("7bit").trim().to_ascii_lowercase();
     let kind = part.content_type();
@@ -59,7 +59,7 @@ fn plain_text(part: &MessagePart) -> Option<bool> {
     (is_text && is_plain).then_some(is_html)
 }
 
-/// Adds a value to text with tags, in wire form.
+/// Adds a value to HTML text, escaped, in wire form.
 pub fn push_html(value: &str, into: &mut Vec<u8>) {
     let mut text = String::with_capacity(value.len());
     for c in value.chars() {

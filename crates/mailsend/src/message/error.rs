@@ -1,8 +1,8 @@
-//! Why a message cannot be sent to a list.
+//! Errors of messages.
 
 use thiserror::Error;
 
-/// Why a message cannot be sent to a list.
+/// The reason why a message cannot be sent to a list.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TemplateError {
     /// The message does not begin with a header.
@@ -32,7 +32,7 @@ pub enum TemplateError {
     Unknown {
         /// The name between the braces.
         field: String,
-        /// Where in the message it is.
+        /// The place in the message.
         location: String,
         /// The columns of the list.
         columns: String,

@@ -4,15 +4,15 @@ use csv::StringRecord;
 
 use super::error::TemplateError;
 
-/// Octets of a field's name at most.
+/// Maximum octets of a field's name.
 const NAME_OCTETS: usize = 64;
 
-/// Where a field's value comes from.
+/// The source of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The recipient's address.
     Address,
-    /// A column's number.
+    /// The column with this index.
     Column(usize),
 }
 
@@ -59,7 +59,7 @@ impl Columns {
         column.or_else(|| (name == "address").then_some(Source::Address))
     }
 
-    /// `text` split into text and placeholders; `location` says where it is, for errors.
+    /// Splits `text` into text and placeholders; `location` names its place in errors.
     pub fn parts(&self, text: &[u8], location: &str) -> Result<Vec<Part>, TemplateError> {
         let mut parts = Vec::new();
         let mut plain = Vec::new();
@@ -97,7 +97,7 @@ impl Columns {
         Ok(parts)
     }
 
-    /// The first field there would be in `text`, if fields were filled in there.
+    /// The first placeholder that `text` would have, if placeholders were filled in there.
     pub fn first_field_of<'a>(&self, text: &'a [u8]) -> Option<&'a str> {
         let mut names = memchr::memchr_iter(b'{', text).filter_map(|at| name_at(&text[at + 1..]));
         names.find(|name| self.find(name).is_some())
@@ -130,7 +130,7 @@ fn is_letter(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
-/// A name in the form in which names are compared if there is no exact match.
+/// The form in which names are compared if there is no exact match.
 fn folded(name: &str) -> String {
     let name = name.trim().to_lowercase();
     name.chars()

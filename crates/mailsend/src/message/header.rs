@@ -1,4 +1,4 @@
-//! Headers: their fields, and how values are encoded in them (RFC 5322, sections 2.2 and 3.4).
+//! Fields of headers, and the encoding of values in them (RFC 5322, sections 2.2 and 3.4).
 
 use super::error::TemplateError;
 use super::fields::{Columns, FieldValues, Part, Source};
@@ -20,14 +20,14 @@ const WITH_ADDRESSES: [&str; 12] = [
     "Errors-To",
     "Disposition-Notification-To",
 ];
-/// Length of a line of addresses at which it is folded.
+/// Length at which a line of addresses is folded, in octets.
 const LINE_OCTETS: usize = 78;
 
-/// A field of the message's header as it is there.
+/// A field as it is in the message's header.
 #[derive(Debug, Clone, Copy)]
 pub struct Raw<'a> {
     pub name: &'a str,
-    /// All of it, with its line ends.
+    /// The whole field, with its line ends.
     pub raw: &'a [u8],
 }
 
@@ -37,7 +37,7 @@ impl Raw<'_> {
     }
 }
 
-/// The fields of a message's header, and its body; the message is in wire form.
+/// Splits a message in wire form into the fields of its header, and its body.
 pub fn split(wire: &[u8]) -> Result<(Vec<Raw<'_>>, &[u8]), TemplateError> {
     let mut fields: Vec<Raw<'_>> = Vec::new();
     let mut start = 0;
@@ -92,7 +92,7 @@ enum Value {
 /// One of several mailboxes, separated by commas.
 #[derive(Debug, Clone)]
 enum Mailbox {
-    /// As in the message.
+    /// A mailbox as in the message.
     Text(String),
     Made {
         name: Vec<Part>,
@@ -102,7 +102,7 @@ enum Mailbox {
 }
 
 impl RenderedField {
-    /// The field if its value has fields to fill in, or text that is not ASCII; `None` if it goes out as it is.
+    /// The field, if its value has placeholders or text beyond ASCII; `None` if it is sent unchanged.
     pub fn of(raw: &Raw<'_>, columns: &Columns) -> Result<Option<Self>, TemplateError> {
         let value = &raw.raw[raw.name.len() + 1..];
         if value.is_ascii() && !value.contains(&b'{') {
@@ -123,7 +123,7 @@ impl RenderedField {
         Ok(Some(Self { name, value }))
     }
 
-    /// Whether it has fields to fill in.
+    /// Whether the field has placeholders.
     pub fn is_personal(&self) -> bool {
         match &self.value {
             Value::Unstructured(parts) | Value::Uris(parts) => parts.iter().any(is_field),
@@ -174,7 +174,7 @@ fn render_unstructured(parts: &[Part], values: FieldValues<'_>, into: &mut Vec<u
     for part in parts {
         let start = text.len();
         text.push_str(&text_of(part, values));
-        // Text of a value that looks like an encoded word must be shown as it is in the list.
+        // A value that looks like an encoded word must be shown as it is in the list.
         let made = &text.as_bytes()[start.saturating_sub(1)..];
         if is_field(part) && made.windows(2).any(|pair| pair == b"=?") {
             hidden.push(start..text.len());
@@ -196,7 +196,7 @@ fn render_uris(parts: &[Part], values: FieldValues<'_>, into: &mut Vec<u8>) {
     }
 }
 
-/// As in a URI (RFC 3986 section 2.1).
+/// Appends an octet, escaped as in a URI (RFC 3986 section 2.1).
 fn push_escaped(octet: u8, into: &mut Vec<u8>) {
     if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
         into.push(octet);
@@ -244,7 +244,7 @@ impl Mailbox {
     }
 }
 
-/// The harmless characters of a value that is not a valid address.
+/// The characters of an invalid address that are harmless in a header.
 fn stripped(value: &str) -> String {
     let is_harmless = |c: &char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.@".contains(*c);
     value.chars().filter(is_harmless).take(254).collect()
@@ -257,7 +257,7 @@ fn literal(part: &Part) -> String {
     }
 }
 
-/// `parts` cut at each `separator` that is not within quotes or angle brackets. What begins with brackets keeps none.
+/// Splits `parts` at each `separator` that is not within quotes or angle brackets.
 fn split_at(parts: &[Part], separator: char) -> Vec<Vec<Part>> {
     let mut all = vec![Vec::new()];
     let mut push = |part: Option<Part>| match part {
@@ -290,7 +290,7 @@ fn split_at(parts: &[Part], separator: char) -> Vec<Vec<Part>> {
     all
 }
 
-/// A name without quotes and escapes.
+/// A name without its quotes and escapes.
 fn unquoted(parts: &[Part]) -> Vec<Part> {
     let unquote = |text: &[u8]| {
         let mut is_escaped = false;

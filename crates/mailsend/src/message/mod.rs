@@ -1,26 +1,26 @@
-//! The message for each recipient: placeholders are filled in, the header is completed, and the message is signed.
+//! Renders the message for each recipient: fills in placeholders, completes the header, and signs the message.
 //!
 //! # Fields
 //!
-//! `{name}` is a field: a brace, the name of one of the list's columns, a brace, without spaces between; 64 octets of
-//! name at most. A name of letters, digits, `_`, `-` and `.` is also found regardless of case, and with `_` for
-//! whatever other characters the column's name has: `{First Name}` and `{first_name}` are both the column `First Name`.
-//! `{address}` is the recipient's address, unless a column has that name.
+//! `{name}` is a field: a brace, the name of one of the list's columns (at most 64 octets), a brace, without spaces in
+//! between. A name of letters, digits, `_`, `-` and `.` also matches a column regardless of case, with `_` for any other
+//! character of the column's name: `{First Name}` and `{first_name}` are both the column `First Name`. `{address}` is the
+//! recipient's address, unless a column has that name.
 //!
-//! Such a name that begins with a letter or `_` and is no column is an error. All other braces are text: those of
-//! `{ color: red }`, `{"a": 1}` or `\d{3}`. `{{` stands for one brace: `{{name}` is the text `{name}`.
+//! A name of these characters that begins with a letter or `_` and is no column is an error. All other braces are text,
+//! such as in `{ color: red }`, `{"a": 1}` or `\d{3}`. `{{` stands for one brace: `{{name}` is the text `{name}`.
 //!
 //! # Where fields are filled in
 //!
-//! In the header, in a body that is text, and in the parts of a multipart body that are text. Not in the headers of
-//! parts, in other kinds of parts, or where the text is encoded (base64 or quoted-printable): all that
-//! goes out as it is, and [`Template::notes`] warns if it seems to have fields. Send such text as 8bit.
+//! Fields are filled in in the header, in a text body, and in the text parts of a multipart body. The headers of parts,
+//! other kinds of parts, and encoded text (base64 or quoted-printable) are sent unchanged, and [`Template::notes`] warns if
+//! they seem to have fields. Send such text as 8bit.
 //!
-//! Values are put in as UTF-8: the text's charset should say so. In HTML, `&`, `<`, `>` and quotation
-//! marks of a value are escaped. In the header a value can add no line: its control characters become spaces or vanish,
-//! what is not ASCII becomes encoded words (RFC 2047), names are quoted where they must be, and what stands for an
-//! address is one (RFC 5322) or is stripped to what an address may have. In fields about lists
-//! (`List-Unsubscribe` and others) values are escaped as in URIs.
+//! Values are inserted as UTF-8, which the text's charset should declare. In HTML, `&`, `<`, `>` and quotation marks of a
+//! value are escaped. In the header a value cannot add a line: its control characters become spaces or are removed, text
+//! beyond ASCII becomes encoded words (RFC 2047), names are quoted where necessary, and an invalid address (RFC 5322) is
+//! stripped to the characters that an address may have. In `List-Unsubscribe` and other list fields, values are escaped as
+//! in URIs.
 
 mod body;
 mod error;
@@ -48,17 +48,18 @@ const NOTES: usize = 20;
 pub struct Heads {
     /// The domain of Message-IDs: the sender's domain.
     pub message_id_domain: String,
-    /// The value of `List-Unsubscribe` (RFC 2369), which may have fields: `<https://x.test/u?{id}>, <mailto:u@x.test>`.
-    /// The message's own is dropped.
+    /// The value of `List-Unsubscribe` (RFC 2369), which may have fields: `<https://x.test/u?{id}>, <mailto:u@x.test>`. It
+    /// replaces the message's own.
     pub list_unsubscribe: Option<String>,
-    /// Adds `List-Unsubscribe-Post` (RFC 8058): mail programs then unsubscribe without a visit. Needs an https URI.
+    /// Whether to add `List-Unsubscribe-Post` (RFC 8058), by which mail programs unsubscribe without a visit of the page.
+    /// Requires an https URI.
     pub one_click: bool,
 }
 
-/// What makes a message differ from others with the same contents. The same seed makes the same octets.
+/// Values that distinguish a message from others with the same contents. The same seed makes the same octets.
 #[derive(Debug, Clone, Copy)]
 pub struct Seed<'a> {
-    /// Which run it is: the beginning of Message-IDs.
+    /// Identifier of the run, the beginning of Message-IDs.
     pub run: &'a str,
     /// The recipient's number.
     pub number: u64,
@@ -77,7 +78,7 @@ pub struct Template {
 
 #[derive(Debug, Clone)]
 enum Piece {
-    /// In wire form.
+    /// Text in wire form.
     Text(Vec<u8>),
     /// A header field whose value depends on the recipient.
     Field(RenderedField),
@@ -91,12 +92,12 @@ enum Piece {
 }
 
 impl Template {
-    /// Prepares the message `raw`: a header, an empty line, a body, with whatever line ends. `columns` are those of
-    /// the list. `Return-Path` and `Bcc` are dropped, `Message-ID` and `Date` are added where they are missing. A
-    /// message that is different for each recipient gets a `Message-ID` of its own for each, whatever it had.
+    /// Parses the message `raw`: a header, an empty line, a body, with any line ends. `columns` are the list's columns.
+    /// `Return-Path` and `Bcc` are dropped, `Message-ID` and `Date` are added if missing. A message with fields gets a new
+    /// `Message-ID` for each recipient.
     ///
     /// # Errors
-    /// Where it has no proper header, or has fields that no column has.
+    /// If the message has no valid header, or a field is no column.
     pub fn parse(raw: &[u8], columns: &[String], heads: &Heads) -> Result<Self, TemplateError> {
         let wire = to_wire(raw.strip_prefix("\u{feff}".as_bytes()).unwrap_or(raw));
         let columns = Columns::new(columns);
@@ -127,7 +128,7 @@ impl Template {
         self.is_personal
     }
 
-    /// Warnings about the message, which can be sent nevertheless: one sentence each, 20 at most.
+    /// Warnings about the message, which can be sent nevertheless: at most 20, one sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -176,7 +177,7 @@ impl Template {
     }
 }
 
-/// The value of `Date` for this time (RFC 5322 3.3), in UTC.
+/// The value of `Date` for `time` (RFC 5322 3.3), in UTC.
 ///
 /// # Errors
 /// If the year does not have four digits.

@@ -12,10 +12,10 @@ use thiserror::Error;
 
 use smtp::address::{Address, AddressError};
 
-/// Octets of a key's file at most: a key of 8,192 bits has 7,000.
+/// Maximum octets of a key's file: a key of 8,192 bits has 7,000.
 const KEY_OCTETS: u64 = 64 << 10;
-/// The fields that are signed (RFC 6376 5.4.1), even if they are absent, so that they cannot be added. Fields that
-/// mailing lists add are not among them.
+/// The signed fields (RFC 6376 5.4.1). Absent ones are signed too, so that they cannot be added; fields that mailing lists
+/// add are not signed.
 const SIGNED: [&str; 14] = [
     "From",
     "To",
@@ -33,7 +33,7 @@ const SIGNED: [&str; 14] = [
     "List-Unsubscribe-Post",
 ];
 
-/// Signs messages with one key, in the name of one domain. Threads may share it.
+/// Signs messages with one key in the name of one domain. Threads may share a signer.
 pub struct Signer {
     signer: Either,
 }
@@ -43,7 +43,7 @@ enum Either {
     Ed25519(DkimSigner<Ed25519Key, Done>),
 }
 
-/// Why nothing can be signed.
+/// The reason why no message can be signed.
 #[derive(Debug, Error)]
 pub enum SignError {
     /// The key's file cannot be read.
@@ -51,10 +51,10 @@ pub enum SignError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The file has no key that can be used.
+    /// The file has no usable key.
     #[error(
         "{} is no DKIM key: {why}. It must be a private key in PEM form, RSA (2,048 bits or more) or Ed25519, without a \
          password, as from `openssl genrsa 2048`",
@@ -63,21 +63,21 @@ pub enum SignError {
     Key {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         why: String,
     },
     /// The signature's domain is invalid.
     #[error("{domain:?} cannot be the domain of a DKIM signature: {source}")]
     Domain {
-        /// What was given.
+        /// The given domain.
         domain: String,
-        /// Why.
+        /// The error of the domain.
         source: AddressError,
     },
     /// The selector is invalid.
     #[error("{0:?} cannot be a DKIM selector: letters, digits, hyphens and dots")]
     Selector(String),
-    /// A signature must be for `From` (RFC 6376 5.4).
+    /// The message has no `From`, which must be signed (RFC 6376 5.4).
     #[error("a message without From cannot be signed")]
     NoFrom,
     /// The message was not signed.
@@ -92,8 +92,7 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// Signs with the private key in the file `key`, for the public one that DNS has as
-    /// `selector._domainkey.domain`.
+    /// A signer with the private key in the file `key`, whose public key is in DNS as `selector._domainkey.domain`.
     ///
     /// # Errors
     /// If the file has no usable key, or domain or selector are invalid.
@@ -134,11 +133,11 @@ impl Signer {
         Ok(Self { signer: Either::Rsa(signer(key, domain, selector)) })
     }
 
-    /// The `DKIM-Signature` field, with its line end, that is to stand before the message `wire`, which is in
-    /// wire form.
+    /// The `DKIM-Signature` field for the message `wire`, which is in wire form. It ends with a line end, and belongs
+    /// before the message.
     ///
     /// # Errors
-    /// Where it has no `From`.
+    /// If the message has no `From`.
     pub fn sign(&self, wire: &[u8]) -> Result<String, SignError> {
         if !has_from(wire) {
             return Err(SignError::NoFrom);
@@ -232,7 +231,7 @@ mod tests {
         value.chars().filter(|c| !c.is_whitespace()).collect()
     }
 
-    /// Checks a signature as RFC 6376 section 3.7 says, with nothing of what made it.
+    /// Checks a signature by RFC 6376 section 3.7, independently of the signer.
     fn is_good(signature: &str, message: &str, public: &[u8]) -> bool {
         let (header, body) = message.split_once("\r\n\r\n").unwrap();
         let hash = BASE64_STANDARD.encode(digest(&SHA256, relaxed_body(body).as_bytes()));

@@ -17,7 +17,7 @@ fn columns(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// A recipient as lists give them; its columns are `email`, then those of `fields`.
+/// A recipient of a list whose columns are `email` and then `fields`.
 fn recipient(address: &str, fields: &[&str]) -> Recipient {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let values: Vec<&str> = [address].into_iter().chain(fields.iter().copied()).collect();
@@ -182,7 +182,7 @@ fn fields_of(header: &str) -> Vec<(String, String)> {
     unfolded.split("\r\n").map(|line| pair(line).expect("a field")).collect()
 }
 
-/// What a server makes of what follows DATA.
+/// The message that a server gets from the data after DATA.
 fn unstuffed(data: &[u8]) -> Vec<u8> {
     let data = data.strip_suffix(b"\r\n.\r\n").expect("an end");
     let lines = String::from_utf8_lossy(data).replace("\r\n.", "\r\n");

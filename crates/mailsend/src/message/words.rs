@@ -1,22 +1,22 @@
-//! Text in headers: words, encoded ones where they are not ASCII (RFC 2047), folded lines (RFC 5322 2.2.3).
+//! Text in headers: words, encoded if they are not ASCII (RFC 2047), in folded lines (RFC 5322 2.2.3).
 
 use std::ops::Range;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-/// Octets of a header's line, where it can be folded (RFC 5322 2.1.1).
+/// Maximum octets of a header's line that can be folded (RFC 5322 2.1.1).
 const LINE_OCTETS: usize = 78;
-/// Octets of text in an encoded word, which has 75 characters at most (RFC 2047 section 2).
+/// Maximum octets of text in an encoded word, which has at most 75 characters (RFC 2047 section 2).
 const WORD_OCTETS: usize = 45;
-/// Octets of an encoded word beside its text.
+/// Octets of an encoded word besides its text.
 const AROUND_OCTETS: usize = 12;
-/// A longer word is encoded, since its line could not be folded otherwise.
+/// Maximum octets of a plain word: a longer one is encoded, since its line could not be folded otherwise.
 const PLAIN_OCTETS: usize = 500;
-/// Spaces in a row at most; more are no text.
+/// Maximum number of spaces in a row; more are dropped.
 const SPACES: usize = 60;
 
-/// What a value may be in a header: control characters that separate words become spaces, others vanish.
+/// A value as one line of a header: control characters that separate words become spaces, others are removed.
 pub fn one_line(value: &str) -> impl Iterator<Item = char> + '_ {
     let separates = |c: char| matches!(c, '\r' | '\n' | '\t' | '\u{b}' | '\u{c}' | '\u{85}');
     value.chars().filter_map(move |c| match c {
@@ -26,7 +26,7 @@ pub fn one_line(value: &str) -> impl Iterator<Item = char> + '_ {
     })
 }
 
-/// Adds text that has no structure, folded, after a header's name. What is `hidden` is encoded even if it is ASCII.
+/// Adds unstructured text, folded, after a header's name. Words in the `hidden` ranges are encoded even if they are ASCII.
 pub fn push_unstructured(text: &str, hidden: &[Range<usize>], into: &mut Vec<u8>) {
     let words = words_of(text, hidden);
     let mut at = 0;
@@ -43,7 +43,7 @@ pub fn push_unstructured(text: &str, hidden: &[Range<usize>], into: &mut Vec<u8>
         into.extend(std::iter::repeat_n(b' ', spaces));
         if is_encoded {
             let (first, last) = (&words[at], &words[at + run - 1]);
-            // Spaces between encoded words are not shown, so they go into one of them.
+            // Readers drop spaces between encoded words, so these spaces go into one of the words.
             let is_after = at > 0 && words[at - 1].is_one_already;
             let start = if is_after { first.start - first.spaces } else { first.start };
             let next = words.get(at + run).filter(|next| next.is_one_already);
@@ -56,24 +56,24 @@ pub fn push_unstructured(text: &str, hidden: &[Range<usize>], into: &mut Vec<u8>
     }
 }
 
-/// Octets of the last line so far.
+/// Octets of the last line of `text`.
 fn line_octets(text: &[u8]) -> usize {
     text.len() - memchr::memrchr(b'\n', text).map_or(0, |end| end + 1)
 }
 
 struct Word {
-    /// Spaces before it.
+    /// Number of spaces before the word.
     spaces: usize,
     start: usize,
     end: usize,
-    /// It is to be.
+    /// Whether the word must be encoded.
     is_encoded: bool,
-    /// The message has it so.
+    /// Whether the word is encoded in the message already.
     is_one_already: bool,
 }
 
 impl Word {
-    /// What it needs on a line: an encoded word may be cut.
+    /// Minimum octets of the word on a line: an encoded word may be split.
     fn octets_at_least(&self) -> usize {
         if self.is_encoded { AROUND_OCTETS + 12 } else { self.end - self.start }
     }
@@ -98,7 +98,7 @@ fn words_of(text: &str, hidden: &[Range<usize>]) -> Vec<Word> {
     words
 }
 
-/// Adds a name that stands before an address in brackets.
+/// Adds the name before an address in brackets.
 pub fn push_phrase(text: &str, into: &mut Vec<u8>) {
     let text = text.trim();
     let is_atom = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~ ".contains(&b);
@@ -118,7 +118,7 @@ pub fn push_phrase(text: &str, into: &mut Vec<u8>) {
     }
 }
 
-/// `text` as encoded words, each on a line of its own; the first line already has this many octets.
+/// `text` as encoded words, each on its own line; the first line already has `line` octets.
 fn encoded(text: &str, line: usize) -> String {
     let mut made = String::new();
     let mut rest = text;

@@ -1,8 +1,7 @@
-//! The queue: which destination gets the next connection, which recipients it takes, and when they are retried.
+//! The queue decides which destination gets the next connection, which recipients it takes, and when they are retried.
 //!
-//! A destination is where one connection's mail goes: a domain, or the relay for all. Recipients are stored as integer
-//! indexes, numbered through all destinations, so that each costs a few bytes. Times are in milliseconds since the
-//! start.
+//! A destination is a domain, or the relay for all domains. Recipients are stored as integer indexes, numbered through all
+//! destinations, so that each costs a few bytes. Times are in milliseconds since the start.
 
 mod retry;
 
@@ -33,23 +32,23 @@ pub struct Limits {
     pub per_transaction: usize,
 }
 
-/// What to do next.
+/// The next step of the delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Connect to this destination.
     Connect(u32),
-    /// Nothing until this time, or until something else changes.
+    /// Wait until this time, or until something else changes.
     Wait(Option<u32>),
-    /// Nothing: all recipients have a final result.
+    /// End: all recipients have a final result.
     Done,
 }
 
-/// What happens to a recipient after a transaction.
+/// The fate of a recipient after a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its result is final.
+    /// The result is final.
     Final,
-    /// It will be retried.
+    /// The recipient will be retried.
     Retry,
 }
 
@@ -68,7 +67,7 @@ pub struct Queue {
     paused: BinaryHeap<Reverse<(u32, u32)>>,
     /// Deferred recipients, by the time of their retry.
     due: BinaryHeap<Reverse<(u32, u32)>>,
-    /// Recipients that were taken before and returned to the queue, by destination.
+    /// Recipients that were taken and returned to the queue, by destination.
     returned: HashMap<u32, Vec<u32>>,
     /// Destinations whose route is being looked up.
     looked_up: Vec<u32>,
@@ -87,16 +86,16 @@ struct RecipientState {
 struct Destination {
     /// The first recipient that was never taken.
     next: u32,
-    /// Recipients that can be taken.
+    /// Number of recipients that can be taken.
     waiting: u32,
     connections: u32,
-    /// Connections that have not taken recipients yet.
+    /// Number of connections that have not taken recipients yet.
     opening: u32,
-    /// Maximum number of recipients in one transaction, as far as the server has shown.
+    /// Maximum number of recipients in one transaction, as learned from the server.
     per_transaction: u32,
     /// The addresses that have failed, one bit for each.
     failed_addresses: u16,
-    /// Consecutive failures.
+    /// Number of consecutive failures.
     failures: u16,
     is_paused: bool,
     is_looked_up: bool,
@@ -104,7 +103,7 @@ struct Destination {
 }
 
 impl Queue {
-    /// A queue for destinations with these numbers of recipients, which are indexed in this order.
+    /// A queue for destinations with `sizes` recipients, which are indexed in this order.
     pub fn new(sizes: impl IntoIterator<Item = usize>, limits: Limits, retry: Retry) -> Self {
         let mut starts = vec![0];
         let mut destinations = Vec::new();
@@ -146,12 +145,12 @@ impl Queue {
         }
     }
 
-    /// Begins: each destination with recipients may get a connection.
+    /// Begins the delivery: each destination with recipients may get a connection.
     pub fn begin(&mut self) {
         (0..self.destinations.len()).for_each(|destination| self.refresh(destination as u32));
     }
 
-    /// What to do next. A destination returned by it counts as connected until [`Queue::closed`].
+    /// The next step. A returned destination counts as connected until [`Queue::closed`].
     pub fn next(&mut self, now: u32) -> Next {
         self.wake(now);
         while self.open < self.limits.connections && self.looked_up.len() < LOOKED_UP_AT_MOST {
@@ -174,8 +173,8 @@ impl Queue {
         Next::Wait(paused.into_iter().chain(due).min())
     }
 
-    /// Takes recipients of a destination for a transaction; empty if there are none at present. `is_first` if it is the
-    /// first transaction of its connection.
+    /// Takes recipients of a destination for a transaction; empty if none can be taken now. `is_first`: this is the first
+    /// transaction of its connection.
     pub fn take(&mut self, destination: u32, is_first: bool) -> Vec<u32> {
         let end = self.starts[destination as usize + 1];
         let one = &mut self.destinations[destination as usize];
@@ -239,7 +238,7 @@ impl Queue {
         }
     }
 
-    /// Returns a recipient that was taken and not tried.
+    /// Returns a recipient to the queue that was taken and not tried.
     pub fn give_back(&mut self, destination: u32, recipient: u32) {
         self.returned.entry(destination).or_default().push(recipient);
         self.destinations[destination as usize].waiting += 1;
@@ -253,7 +252,7 @@ impl Queue {
         one.per_transaction = one.per_transaction.min(recipients);
     }
 
-    /// A connection is closed; `has_taken` if it had taken recipients.
+    /// Records that a connection is closed. `has_taken`: it had taken recipients.
     pub fn closed(&mut self, destination: u32, has_taken: bool) {
         let one = &mut self.destinations[destination as usize];
         one.connections -= 1;
@@ -262,13 +261,13 @@ impl Queue {
         self.refresh(destination);
     }
 
-    /// A destination has accepted or permanently rejected a recipient: it can be reached.
+    /// Records that a destination can be reached: it has accepted or permanently rejected a recipient.
     pub fn record_success(&mut self, destination: u32) {
         self.destinations[destination as usize].failures = 0;
     }
 
-    /// A destination could not be reached. It is paused, longer each time. Returns whether its recipients are to be
-    /// given up instead.
+    /// Records that a destination could not be reached, and pauses it, longer each time. Returns whether its recipients
+    /// must be given up instead.
     #[must_use]
     pub fn record_failure(&mut self, destination: u32, now: u32) -> bool {
         let one = &mut self.destinations[destination as usize];
@@ -302,14 +301,14 @@ impl Queue {
         recipients
     }
 
-    /// The route of a destination is being looked up: its connection is postponed.
+    /// Postpones the connection of a destination whose route is being looked up.
     pub fn look_up(&mut self, destination: u32) {
         self.destinations[destination as usize].is_looked_up = true;
         self.looked_up.push(destination);
         self.closed(destination, false);
     }
 
-    /// Routes have become known: destinations that waited for them may get connections.
+    /// Records that routes have become known: destinations that waited for them may get connections.
     pub fn routes_known(&mut self) {
         for destination in std::mem::take(&mut self.looked_up) {
             self.destinations[destination as usize].is_looked_up = false;
@@ -323,7 +322,7 @@ impl Queue {
             || self.destinations[destination as usize].failed_addresses & (1 << address) != 0
     }
 
-    /// Records that one of the `of` addresses of a destination has failed. Returns whether all have failed by now: then
+    /// Records that one of the `of` addresses of a destination has failed. Returns whether all have failed, in which case
     /// all may be tried again.
     pub fn address_failed(&mut self, destination: u32, address: usize, of: usize) -> bool {
         let one = &mut self.destinations[destination as usize];
@@ -335,7 +334,7 @@ impl Queue {
         all
     }
 
-    /// All addresses of a destination may be tried again.
+    /// Lets all addresses of a destination be tried again.
     pub fn clear_failures(&mut self, destination: u32) {
         self.destinations[destination as usize].failed_addresses = 0;
     }
@@ -394,7 +393,7 @@ impl Queue {
             && one.waiting.div_ceil(one.per_transaction) > one.opening
     }
 
-    /// Adds a destination to those that need a connection, if it does and is not among them.
+    /// Adds a destination to those that need a connection, if it needs one and is not among them.
     fn refresh(&mut self, destination: u32) {
         if self.needs_connection(destination) {
             let one = &mut self.destinations[destination as usize];

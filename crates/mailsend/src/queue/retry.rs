@@ -1,23 +1,23 @@
-//! How long to wait before a recipient or a destination is tried again.
+//! Waiting times before a recipient or a destination is tried again.
 
 use std::time::Duration;
 
-/// Largest number of attempts that is counted; a recipient is given up after it.
+/// Maximum number of counted attempts, after which a recipient is given up.
 pub(super) const ATTEMPTS_AT_MOST: u16 = u16::MAX >> 1;
 
-/// When deferred recipients are retried: with exponential back-off.
+/// Times at which deferred recipients are retried, with exponential back-off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     /// Wait after the first attempt; doubled after each further one.
     pub after: Duration,
-    /// Longest wait.
+    /// Maximum wait.
     pub at_most: Duration,
-    /// A recipient is given up when its waits would exceed this sum.
+    /// Limit on the sum of a recipient's waits, beyond which the recipient is given up.
     pub give_up: Duration,
 }
 
 impl Retry {
-    /// How long to wait after this number of attempts, the first wait being `first`; `None` to give up.
+    /// The wait after `attempts` attempts, the first wait being `first`; `None` to give up.
     pub(super) fn wait(&self, attempts: u16, first: Duration) -> Option<Duration> {
         let at_most = self.at_most.max(Duration::from_millis(1));
         let mut next = first.min(at_most).max(Duration::from_millis(1));

@@ -27,7 +27,7 @@ fn connects(queue: &mut Queue) -> Vec<u32> {
 fn short_waits_do_not_postpone_giving_up() {
     let ms = Duration::from_millis;
     let retry = Retry { after: ms(1), at_most: ms(2), give_up: ms(1_000) };
-    // 1 ms, and then 2 ms each time.
+    // The first wait is 1 ms, each later one 2 ms.
     assert_eq!(retry.wait(1, retry.after), Some(ms(1)));
     assert_eq!(retry.wait(500, retry.after), Some(ms(2)));
     assert_eq!(retry.wait(501, retry.after), None);

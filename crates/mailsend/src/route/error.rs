@@ -1,10 +1,10 @@
-//! Why mail cannot be routed.
+//! Errors of routing.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why mail cannot be routed.
+/// The reason why mail cannot be routed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RouteError {
@@ -15,7 +15,7 @@ pub enum RouteError {
     Host {
         /// The text that was given.
         given: String,
-        /// What is wrong with it.
+        /// What is wrong with the text.
         cause: &'static str,
     },
     /// A host name cannot be resolved.
@@ -25,7 +25,7 @@ pub enum RouteError {
     Unresolvable {
         /// The host.
         host: String,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
     /// The file of routes cannot be read.
@@ -33,7 +33,7 @@ pub enum RouteError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// A line of the file of routes is wrong.
@@ -43,7 +43,7 @@ pub enum RouteError {
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         cause: String,
     },
     /// The system's name servers are unknown.

@@ -1,4 +1,4 @@
-//! A file of routes: `domain server [server...]` on each line.
+//! Files of routes: `domain server [server...]` on each line.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use super::error::RouteError;
 use super::host::{Host, HostPort, name_of};
 use super::target::{Route, Target, is_loopback, literal};
 
-/// Largest file of routes, in bytes: a million lines of usual length.
+/// Maximum size of a file of routes, in bytes: a million lines of usual length.
 const FILE_AT_MOST: u64 = 64 << 20;
 /// Maximum number of servers of one domain.
 const SERVERS_AT_MOST: usize = 100;
@@ -18,22 +18,22 @@ const SERVERS_AT_MOST: usize = 100;
 /// The domains of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// This one, in lower case; an address literal with its brackets.
+    /// This domain, in lower case; an address literal with its brackets.
     Domain(String),
-    /// All subdomains of this one.
+    /// All subdomains of this domain.
     Below(String),
-    /// All domains without a line of their own.
+    /// All domains without a line that names them.
     Others,
 }
 
 /// A line with a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// Its domains.
+    /// Domains.
     pub pattern: Pattern,
-    /// Their servers, in the order in which they are tried; at least one.
+    /// Servers, in the order in which they are tried; at least one.
     pub servers: Vec<HostPort>,
 }
 
@@ -42,7 +42,7 @@ pub struct Entry {
 pub struct Fault {
     /// The line's number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub cause: String,
 }
 
@@ -50,7 +50,7 @@ pub struct Fault {
 ///
 /// # Errors
 ///
-/// The first line that is wrong.
+/// The error of the first invalid line.
 pub fn parse(content: &[u8]) -> Result<Vec<Entry>, Fault> {
     let mut lines_of = HashMap::new();
     let mut entries = Vec::new();

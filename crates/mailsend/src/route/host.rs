@@ -1,4 +1,4 @@
-//! Parsing a server: a name or an address, with an optional port.
+//! Parses a server: a name or an address, with an optional port.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
@@ -6,17 +6,17 @@ use std::str::FromStr;
 use super::error::RouteError;
 use super::target::{PORT, Target};
 
-/// Most bytes of a name (RFC 1035, section 2.3.4, without the final dot).
+/// Maximum bytes of a name (RFC 1035, section 2.3.4, without the final dot).
 const NAME_AT_MOST: usize = 253;
-/// Most bytes between two dots of it.
+/// Maximum bytes of a label, between two dots of a name.
 const LABEL_AT_MOST: usize = 63;
 
 /// A host name or address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
-    /// Its address.
+    /// An address.
     Address(IpAddr),
-    /// Its name, in lower case.
+    /// A name, in lower case.
     Name(String),
 }
 
@@ -30,7 +30,7 @@ pub struct HostPort {
 }
 
 impl HostPort {
-    /// The target with this preference: its addresses as the system knows them, which may take a while for a name.
+    /// The target with this preference. The system resolves a name, which may take a while.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ fn port_of(given: &str) -> Result<u16, &'static str> {
     }
 }
 
-/// A domain or host name as it is looked up: A-labels in lower case without a final dot (RFC 5890).
+/// A domain or host name in the form for look-ups: A-labels in lower case without a final dot (RFC 5890).
 pub(super) fn name_of(given: &str) -> Result<String, &'static str> {
     let name = if given.is_ascii() {
         given.to_ascii_lowercase()

@@ -1,4 +1,4 @@
-//! Looking up the MX records of one domain (RFC 5321, section 5.1; RFC 7505).
+//! Looks up the MX records of a domain (RFC 5321, section 5.1; RFC 7505).
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{IpAddr, SocketAddr};
@@ -25,14 +25,14 @@ use super::target::{Route, Target};
 const SERVERS_AT_MOST: usize = 20;
 /// Maximum number of addresses of one mail server.
 const ADDRESSES_AT_MOST: usize = 16;
-/// Number of times a query is sent: datagrams may be lost.
+/// Number of times a query is sent, since datagrams may be lost.
 const TRIES: u32 = 2;
-/// Number of successive queries for one domain: its MX, and the addresses of some of its servers.
+/// Maximum number of successive queries for one domain: its MX, and the addresses of some of its servers.
 const QUESTIONS: u32 = 4;
 /// Number of cached answers, for domains with the same mail servers.
 const ANSWERS_KEPT: usize = 50_000;
 
-/// The route of a domain, and how long it is valid by the TTLs.
+/// The route of a domain, and its validity by the TTLs.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) route: Route,
@@ -42,9 +42,9 @@ pub(super) struct Found {
 /// The answer to a query.
 enum Answer {
     Records(Lookup),
-    /// The name has no records of this type; valid for this time.
+    /// The name has no records of this type. The answer is valid for this time.
     Nothing(Duration),
-    /// The name does not exist; valid for this time.
+    /// The name does not exist. The answer is valid for this time.
     NoName(Duration),
     Failed(String),
 }
@@ -102,7 +102,7 @@ impl Finder {
         }
     }
 
-    /// A domain without MX records is its own mail server.
+    /// The route of a domain without MX records, which is its own mail server.
     async fn find_itself(
         &self,
         domain: &str,
@@ -159,7 +159,7 @@ impl Finder {
             }
         }
         match failure {
-            // The servers found are used, but not for long: the missing one may be preferred.
+            // The found servers are used, but only for a short time: the missing one may be preferred.
             Some(_) if !targets.is_empty() => {
                 Found { route: Route::To(targets), holds: Duration::ZERO }
             }
@@ -246,7 +246,7 @@ fn set(resolver: &mut ResolverOpts, options: &MxOptions) {
     resolver.timeout = options.timeout / TRIES;
     resolver.attempts = TRIES as usize - 1;
     resolver.cache_size = ANSWERS_KEPT;
-    // Longer answers by UDP save a TCP connection.
+    // EDNS permits longer answers by UDP, which saves a TCP connection.
     resolver.edns0 = true;
     resolver.try_tcp_on_error = true;
     if options.nameserver.is_some() {
@@ -258,7 +258,7 @@ fn never(cause: String, holds: Duration) -> Found {
     Found { route: Route::Never(cause), holds }
 }
 
-/// A failure is cached for the shortest time only.
+/// A temporary failure, which is cached for the shortest time only.
 fn later(cause: String) -> Found {
     Found { route: Route::Later(cause), holds: Duration::ZERO }
 }

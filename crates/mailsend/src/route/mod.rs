@@ -1,4 +1,4 @@
-//! Routing: a domain's mail goes to a relay, by a file of routes, or by its MX records.
+//! Routes the mail of a domain: to a relay, by a file of routes, or by MX records.
 
 mod error;
 mod file;
@@ -33,12 +33,12 @@ enum By {
 }
 
 impl Router {
-    /// All mail goes to the server at `HOST` or `HOST:PORT`, else on port 25. A name is resolved once, here, by the
-    /// system, which may take a while.
+    /// Routes all mail to the server at `HOST` (port 25) or `HOST:PORT`. The system resolves a name once, now, which may
+    /// take a while.
     ///
     /// # Errors
     ///
-    /// If it is no host, or has no address.
+    /// If the text is no host, or the host has no address.
     pub fn relay(given: &str) -> Result<Self, RouteError> {
         let host: HostPort =
             given.parse().map_err(|cause| RouteError::Host { given: given.to_owned(), cause })?;
@@ -46,13 +46,13 @@ impl Router {
         Ok(Self(By::Relay(Arc::new(Route::To(vec![target])))))
     }
 
-    /// Mail goes where a file says: on each line a domain and one or more servers to be tried in turn. `*` stands for
-    /// all other domains, `.example.org` for those below `example.org`; the longest match counts. `#` begins a comment.
-    /// Domains that are not in it are never delivered to: the file says all.
+    /// Routes by a file, which has on each line a domain and one or more servers to be tried in turn. `*` stands for all
+    /// other domains, `.example.org` for those below `example.org`; the longest match counts. `#` begins a comment. Mail
+    /// for domains that match no line is undeliverable.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, a line is wrong, or a server has no address.
+    /// If the file cannot be read, a line is wrong, or a server has no address.
     pub fn file(path: &Path) -> Result<Self, RouteError> {
         Ok(Self(By::File(file::Routes::read(path)?)))
     }
@@ -62,12 +62,12 @@ impl Router {
     ///
     /// # Errors
     ///
-    /// If the system's name servers are needed but not known, or there is no thread.
+    /// If the system's name servers are needed but not known, or no thread can be started.
     pub fn mx(options: MxOptions, wake: Box<dyn Fn() + Send + Sync>) -> Result<Self, RouteError> {
         Ok(Self(By::Mx(mx::LookUps::begin(options, wake)?)))
     }
 
-    /// The route of `domain` (ASCII, or an address literal in brackets); `None` while it is being looked up: ask again
+    /// The route of `domain` (ASCII, or an address literal in brackets). `None` while it is being looked up: call again
     /// after a wake. Never blocks.
     pub fn route(&self, domain: &str) -> Option<Arc<Route>> {
         match &self.0 {

@@ -1,4 +1,4 @@
-//! MX look-ups by a thread of their own, beside the sender.
+//! MX look-ups in a separate thread.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -75,7 +75,7 @@ impl LookUps {
 }
 
 impl Drop for LookUps {
-    /// Does not wait for the thread to end: it may be waiting for a reply.
+    /// Tells the thread to end, without waiting for it: it may be waiting for a reply.
     fn drop(&mut self) {
         self.0.table().is_closed = true;
         self.0.changed.notify_one();
@@ -92,7 +92,7 @@ impl Shared {
         let route = table.of(domain, self.domains_at_most);
         let is_first = table.waiting.len() == 1;
         drop(table);
-        // If more are waiting, the thread is awake.
+        // The thread is awake already if more domains are waiting.
         if route.is_none() && is_first {
             self.changed.notify_one();
         }
@@ -114,7 +114,7 @@ impl Shared {
         }
     }
 
-    /// The domain that has waited longest; `None` once the router is dropped.
+    /// The domain that has waited longest; `None` when the router was dropped.
     async fn next(&self) -> Option<Arc<str>> {
         loop {
             {
@@ -152,7 +152,7 @@ mod tests {
     use super::super::{Families, Router, Target};
     use super::*;
 
-    /// Only against hanging.
+    /// Time limit that only a hang reaches.
     const DEADLINE: Duration = Duration::from_secs(60);
 
     #[derive(Default)]
@@ -264,7 +264,7 @@ mod tests {
             assert_eq!((&*names[0], &*names[3]), ("c.host", "d.host"));
             firsts.insert(names[1].clone());
         }
-        // By chance alone once in 2^63.
+        // Chance alone gives a single server once in 2^63 runs.
         assert_eq!(firsts.len(), 2);
     }
 
@@ -374,7 +374,7 @@ mod tests {
             assert_eq!(server.asked(domain), asked, "{domain}");
         }
 
-        // The zone's records hold for no time at all; kept as short, they are asked for again.
+        // The zone's TTLs are zero; with a shortest time of zero, the routes are looked up again.
         let none = Kept { shortest: Duration::ZERO, ..Kept::default() };
         let forgetful = Asking::of(&server, |options| options.kept = none);
         let before = server.asked("pref.example");
@@ -429,7 +429,7 @@ mod tests {
         }
         let Asking { router, wakes } = asking;
         drop(router);
-        // The thread has the other one, in its callback.
+        // The thread's callback holds the second reference.
         let begun = Instant::now();
         while Arc::strong_count(&wakes) > 1 {
             assert!(begun.elapsed() < DEADLINE, "the thread is still there");

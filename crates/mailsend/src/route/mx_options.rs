@@ -5,34 +5,34 @@ use std::time::Duration;
 
 use super::target::PORT;
 
-/// Default number of concurrent look-ups: a name server's socket holds about 250 queries in Linux's default buffer and
-/// drops more that arrive at once; each dropped query costs half the time-out.
+/// Default number of concurrent look-ups. A name server's socket holds about 250 queries in Linux's default buffer and
+/// drops more that arrive at once, and each dropped query costs half the time-out.
 const IN_FLIGHT: usize = 200;
 /// Default number of domains whose routes are kept or being looked up: about 100 MB.
 const DOMAINS_AT_MOST: usize = 100_000;
 /// Default time-out of a query, including its repetition (RFC 1123, section 6.1.3.3).
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Which address families of a mail server are used, and in which order.
+/// Address families of mail servers that are used, and their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Families {
-    /// Both, those of IPv6 first.
+    /// Both families, IPv6 first.
     Ipv6First,
-    /// Both, those of IPv4 first.
+    /// Both families, IPv4 first.
     #[default]
     Ipv4First,
-    /// Those of IPv4 only.
+    /// IPv4 only.
     Ipv4,
-    /// Those of IPv6 only.
+    /// IPv6 only.
     Ipv6,
 }
 
-/// How long routes are cached.
+/// Limits on the time for which routes are cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// Shortest time, whatever the TTL; also the time after a failed look-up before it is repeated.
+    /// Minimum time, whatever the TTL; also the time after a failed look-up before it is repeated.
     pub shortest: Duration,
-    /// Longest time, whatever the TTL.
+    /// Maximum time, whatever the TTL.
     pub longest: Duration,
     /// Time for a negative answer without a TTL (RFC 2308, section 5).
     pub nothing: Duration,
@@ -51,11 +51,11 @@ impl Default for Kept {
 /// Settings of MX look-ups.
 #[derive(Debug, Clone)]
 pub struct MxOptions {
-    /// The name server, by UDP, and by TCP for long answers; the system's if none.
+    /// The name server, by UDP, and by TCP for long answers; `None` for the system's.
     pub nameserver: Option<SocketAddr>,
     /// The port of all mail servers, which MX records do not contain.
     pub port: u16,
-    /// Which addresses are used.
+    /// Address families that are used.
     pub families: Families,
     /// Time-out of a query, including its repetition. All queries for one domain may take four times as long.
     pub timeout: Duration,
@@ -63,7 +63,7 @@ pub struct MxOptions {
     pub in_flight: usize,
     /// Maximum number of domains cached or waiting.
     pub domains_at_most: usize,
-    /// How long routes are cached.
+    /// Limits on the time for which routes are cached.
     pub kept: Kept,
 }
 

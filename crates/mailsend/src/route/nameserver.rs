@@ -1,4 +1,4 @@
-//! A name server with a made-up zone, for tests: on loopback, by UDP and TCP on the same port.
+//! A name server for tests with a zone of its own, on loopback, by UDP and TCP on the same port.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use hickory_resolver::proto::op::{Message, MessageType, ResponseCode};
 use hickory_resolver::proto::rr::rdata::{A, AAAA, CNAME, MX, SOA, TXT};
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 
-/// What is said of a name.
+/// The answer for a name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Answer<'a> {
     Mx(&'a [(u16, &'a str)]),
@@ -19,17 +19,17 @@ pub(super) enum Answer<'a> {
     Aaaa(&'a [&'a str]),
     Both(&'a str, &'a str),
     Cname(&'a str),
-    /// There is the name, but nothing that mail is sent to.
+    /// A TXT record only: the name exists, but mail cannot be sent to it.
     Txt,
     /// SERVFAIL.
     Broken,
-    /// Nothing at all.
+    /// No answer.
     Silence,
-    /// By UDP only that there is more, by TCP these MX records.
+    /// A truncated answer by UDP, and these MX records by TCP.
     Truncated(&'a [(u16, &'a str)]),
 }
 
-/// As in [`Answer`], ready to be sent.
+/// An [`Answer`] in the form in which it is sent.
 enum Say {
     Records(Vec<RData>),
     Long(Vec<RData>),
@@ -39,7 +39,7 @@ enum Say {
 
 #[derive(Default)]
 struct QueryLog {
-    /// How often each name was asked for, of whatever kind.
+    /// Number of queries for each name, of any type.
     asked: Mutex<HashMap<String, usize>>,
     by_tcp: AtomicUsize,
     in_flight: AtomicUsize,
@@ -47,7 +47,7 @@ struct QueryLog {
     delay_ms: AtomicU64,
 }
 
-/// The server; its threads stay until the test's process ends.
+/// The server, whose threads stay until the test's process ends.
 pub(super) struct NameServer {
     address: SocketAddr,
     seen: Arc<QueryLog>,
@@ -99,7 +99,7 @@ impl NameServer {
     }
 }
 
-/// Both on the same port, which another may have for one of them.
+/// Two sockets on the same port; another process may have the port for one of them.
 fn sockets() -> (UdpSocket, TcpListener) {
     for _ in 0..100 {
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -203,7 +203,7 @@ fn answer(query: &[u8], zone: &Zone, seen: &QueryLog, by_tcp: bool) -> Option<Ve
     reply.to_vec().ok()
 }
 
-/// Those of the kind asked for, and those an alias leads to.
+/// Adds the records of the requested type, and those that an alias leads to.
 fn add_records(reply: &mut Message, zone: &Zone, of: &Name, kind: RecordType, data: &[RData]) {
     for data in data {
         if data.record_type() == kind {

@@ -9,7 +9,7 @@ use super::target::Route;
 /// The route of a domain.
 #[derive(Debug)]
 enum Known {
-    /// It is being looked up.
+    /// The route is being looked up.
     Requested,
     /// The route, valid until this time.
     Until(Instant, Arc<Route>),
@@ -18,7 +18,7 @@ enum Known {
 #[derive(Debug)]
 pub(super) struct Domain {
     known: Known,
-    /// Whether it is in [`Table::oldest`].
+    /// Whether the domain is in [`Table::oldest`].
     is_listed: bool,
 }
 
@@ -27,13 +27,13 @@ pub(super) struct Table {
     pub domains: HashMap<Arc<str>, Domain>,
     /// Domains whose look-up has not begun.
     pub waiting: VecDeque<Arc<str>>,
-    /// Domains with a route, the one found first at the front; each once, even if it is looked up again.
+    /// Domains with a route, the one found first at the front. Each is listed once, even if it is looked up again.
     oldest: VecDeque<Arc<str>>,
     pub is_closed: bool,
 }
 
 impl Table {
-    /// The route of a domain. If there is none that is still valid, the domain is queued for a look-up, if there is room.
+    /// The route of a domain. Without a valid route, the domain is queued for a look-up, if there is room.
     pub fn of(&mut self, name: &str, at_most: usize) -> Option<Arc<Route>> {
         match self.domains.get(name).map(|domain| &domain.known) {
             Some(Known::Requested) => return None,
@@ -64,8 +64,8 @@ impl Table {
         }
     }
 
-    /// Removes the oldest routes if there are too many. Returns whether there is room then: not if all domains are being
-    /// looked up; the caller asks again after the next wake.
+    /// Removes the oldest routes if there are too many. Returns whether there is room then; there is none if all domains
+    /// are being looked up, and the caller must try again after the next wake.
     fn make_room(&mut self, at_most: usize) -> bool {
         while self.domains.len() >= at_most {
             let Some(oldest) = self.oldest.pop_front() else { return false };
@@ -96,7 +96,7 @@ mod tests {
         let over = Instant::now();
         assert!(table.of("a", 2).is_none());
         store(&mut table, "a", over);
-        // The route has expired: it is requested again, while there is room for one other.
+        // The expired route is requested again, while there is room for one other domain.
         for name in ["a", "b", "c", "a"] {
             assert!(table.of(name, 2).is_none());
         }

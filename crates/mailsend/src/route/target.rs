@@ -8,23 +8,23 @@ pub const PORT: u16 = 25;
 /// A mail server of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its name, or its address if that was given: its certificate must be valid for it.
+    /// Name, or the address if that was given; the server's certificate must be valid for it.
     pub name: String,
-    /// Its addresses, in the order in which they are tried; at least one.
+    /// Addresses, in the order in which they are tried; at least one.
     pub addresses: Vec<SocketAddr>,
-    /// Lower values are preferred. Connections are distributed over targets of the same preference (RFC 5321, section
-    /// 5.1).
+    /// Preference of the server: lower values are preferred. Connections are distributed over targets of the same
+    /// preference (RFC 5321, section 5.1).
     pub preference: u16,
 }
 
 /// The route of a domain's mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// To these servers, in this order; at least one.
+    /// Delivery to these servers, in this order; at least one.
     To(Vec<Target>),
-    /// Undeliverable, permanently: the reason.
+    /// The mail is permanently undeliverable, for this reason.
     Never(String),
-    /// The look-up failed temporarily: the reason.
+    /// The look-up failed temporarily, for this reason.
     Later(String),
 }
 
@@ -39,8 +39,8 @@ pub(super) fn is_loopback(route: &Route) -> bool {
     }
 }
 
-/// The address in a literal such as `[127.0.0.1]` or `[IPv6:::1]` (RFC 5321, section 4.1.3), if `domain` is in
-/// brackets; an error if they contain no valid address.
+/// The address in a literal such as `[127.0.0.1]` or `[IPv6:::1]` (RFC 5321, section 4.1.3). `None` if `domain` is not in
+/// brackets; an error if the address is invalid.
 pub(super) fn literal(domain: &str) -> Option<Result<IpAddr, String>> {
     let inner = domain.strip_prefix('[')?;
     let address = inner.strip_suffix(']').and_then(|inner| match inner.split_once(':') {

@@ -1,4 +1,4 @@
-//! One connection served by blocking calls, in a thread or a process of its own.
+//! Serves one connection by blocking calls, in its own thread or process.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, TcpStream};
@@ -17,11 +17,11 @@ use crate::options::DeliveryOptions;
 use crate::stats::TransportStats;
 use crate::transactions::TransactionBuilder;
 
-/// Bytes received at once.
+/// Number of bytes received at a time.
 const BUFFER: usize = 16 * 1024;
-/// Shortest time-out that the system accepts.
+/// Minimum time-out that the system accepts.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// How often a waiting connection checks whether the delivery was stopped.
+/// Interval at which a waiting connection checks whether the delivery was stopped.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A connection to make.
@@ -38,7 +38,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// The connection of an assignment, from this local address.
+    /// The connection of an assignment, from the local address `source`.
     pub fn new(assignment: &Assignment, source: Option<IpAddr>) -> Self {
         Self {
             name: assignment.name.clone(),
@@ -49,8 +49,8 @@ impl Call {
     }
 }
 
-/// Runs a session until it ends. `dispatcher` handles its requests; if `is_stopped`, the session does not wait for a
-/// server to which nothing was sent yet.
+/// Runs a session until it ends. `dispatcher` handles its requests. When `is_stopped`, the session does not wait for a
+/// server to which it has sent nothing yet.
 ///
 /// # Errors
 /// If the delivery cannot continue.
@@ -155,7 +155,7 @@ fn secure(
     }
 }
 
-/// Sends all that the session has to send.
+/// Sends all pending output of the session.
 fn send_all(session: &mut Session, channel: &mut Channel, stats: &mut TransportStats) {
     while !session.to_send().is_empty() {
         match channel.send(session.to_send()) {
@@ -172,7 +172,7 @@ fn send_all(session: &mut Session, channel: &mut Channel, stats: &mut TransportS
     }
 }
 
-/// Waits for one whole reply, at most as long as its phase allows.
+/// Waits for one whole reply, for at most the timeout of its phase.
 fn receive_reply(
     session: &mut Session,
     channel: &mut Channel,
@@ -202,7 +202,7 @@ fn receive_reply(
     }
 }
 
-/// Whether the call may be repeated: it was interrupted, or timed out, which systems report by two error kinds.
+/// Whether the call may be repeated, because it was interrupted or timed out; systems report a time-out by two error kinds.
 fn is_temporary(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }

@@ -21,16 +21,16 @@ use crate::options::DeliveryOptions;
 use crate::stats::TransportStats;
 use crate::transactions::TransactionBuilder;
 
-/// Bytes received at once.
+/// Number of bytes received at a time.
 const BUFFER: usize = 64 * 1024;
-/// How often deadlines are checked.
+/// Interval at which deadlines are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Pause after a connection could not be made for lack of ports or descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Maximum number of connections made in one iteration, so that established ones are served too.
+/// Maximum number of connections made in one iteration, so that established connections are served too.
 const MADE_AT_ONCE: usize = 64;
 
-/// Carries out a delivery by this number of loops.
+/// Carries out a delivery by `loops` event loops.
 pub fn run(
     delivery: &Delivery,
     loops: usize,
@@ -81,7 +81,7 @@ struct Connection {
     session: Session,
     assignment: Assignment,
     interest: Interest,
-    /// When the last group of commands was sent.
+    /// Time at which the last group of commands was sent.
     sent_at: Instant,
     deadline: Instant,
     replies: u64,
@@ -131,7 +131,7 @@ impl<'a> Loop<'a> {
         Ok(self.stats)
     }
 
-    /// Makes the connections that the dispatcher assigns. Returns how long to wait before asking again; `None` if there
+    /// Makes the connections that the dispatcher assigns. Returns the time after which to request more; `None` if there
     /// will be no more.
     fn connect(&mut self) -> Result<Option<Duration>, SendError> {
         if let Some(pause) =
@@ -245,8 +245,8 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// Passes the events of the touched connections to the dispatcher, and sends what the sessions have to send, until
-    /// neither is left.
+    /// Passes the events of the touched connections to the dispatcher, and sends the sessions' output, until no event and
+    /// no output is left.
     fn process(&mut self) -> Result<(), SendError> {
         while !self.touched.is_empty() {
             let events = self.gather();
@@ -334,7 +334,7 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// Sends what the session has to send.
+    /// Sends the session's output.
     fn flush(&mut self, number: usize, now: Instant) {
         let Some(connection) = self.connections[number].as_mut() else { return };
         let mut has_sent = false;
@@ -353,7 +353,7 @@ impl<'a> Loop<'a> {
                 }
             }
         }
-        // TLS may still hold bytes that it has accepted.
+        // The TLS layer may still hold bytes that it has accepted.
         if let Err(e) = connection.channel.flush()
             && !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
         {
@@ -395,7 +395,7 @@ impl Connection {
         }
     }
 
-    /// Starts TLS.
+    /// Starts TLS on the connection.
     fn secure(&mut self, options: &DeliveryOptions) {
         match options.tls.connect(&self.assignment.name) {
             Ok(tls) => {
@@ -421,13 +421,13 @@ impl Connection {
         }
     }
 
-    /// Starts a new period for the server's reply.
+    /// Restarts the deadline for the server's reply.
     fn extend_deadline(&mut self, now: Instant, at_most: Duration) {
         self.deadline = now + self.session.phase().timeout().min(at_most);
     }
 }
 
-/// Starts to connect: the result is known when the socket is ready.
+/// Starts to connect; the result is known when the socket is ready.
 fn begin(assignment: &Assignment, source: Option<IpAddr>) -> io::Result<TcpStream> {
     let socket = stream_socket(assignment.address.is_ipv6())?;
     prepare(&socket, source)?;

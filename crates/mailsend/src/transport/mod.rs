@@ -1,4 +1,4 @@
-//! Transports: how connections are served. All of them go through the dispatcher, one request at a time.
+//! Transports, the ways in which connections are served. All go through the dispatcher, one request at a time.
 
 mod blocking;
 mod event_loop;
@@ -12,10 +12,10 @@ use crate::error::SendError;
 use crate::options::Transport;
 use crate::tally::Summary;
 
-/// Carries out a delivery, until all recipients have a final result or it is stopped by its signals.
+/// Carries out a delivery until all recipients have a final result, or its signals stop it.
 ///
 /// # Errors
-/// If it cannot continue. The journal, if there is one, has the results so far.
+/// If the delivery cannot continue. The journal, if there is one, has the results so far.
 pub fn deliver(delivery: &Delivery) -> Result<Summary, SendError> {
     delivery.begin();
     let stats = match delivery.options().transport {

@@ -1,5 +1,5 @@
-//! A process for each connection. The child sends its requests to the dispatcher over a socket pair, each request and
-//! each response as a line of JSON.
+//! The transport with a process for each connection. A child sends its requests to the dispatcher over a socket pair; each
+//! request and each response is a line of JSON.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -20,9 +20,9 @@ use crate::transactions::TransactionBuilder;
 
 /// Pause after a process could not be started.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long the parent waits at the end for children that have closed their socket.
+/// Maximum wait at the end for children that have closed their socket.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
-/// Bytes received at once from a child.
+/// Number of bytes received from a child at a time.
 const BUFFER: usize = 16 * 1024;
 
 /// A message from a child.
@@ -30,19 +30,19 @@ const BUFFER: usize = 16 * 1024;
 enum ChildMessage {
     /// A request to the dispatcher.
     Request(Request),
-    /// The connection is closed; what the child counted.
+    /// The connection is closed; with the child's statistics.
     Done(TransportStats),
     /// The delivery cannot continue.
     Failed(String),
 }
 
-/// A child, as its parent sees it.
+/// The parent's state of a child.
 struct Child {
     socket: UnixStream,
     assignment: Assignment,
-    /// Bytes received that are not a whole line yet.
+    /// Received bytes that are not a whole line yet.
     partial: Vec<u8>,
-    /// The indexes of the recipients the child has taken, and whether the message is being sent to them.
+    /// Indexes of the recipients that the child has taken, and whether the message is being sent to them.
     taken: Vec<(u32, bool)>,
     has_requested: bool,
     is_closed: bool,
@@ -65,7 +65,7 @@ pub fn run(delivery: &Delivery) -> Result<TransportStats, SendError> {
     };
     delivery.register(parent.readiness.waker().map_err(cannot)?);
     parent.run()?;
-    // The CPU time of children is known only once they have been waited for.
+    // The CPU time of a child is known only when it has been waited for.
     let until = Instant::now() + ENDS_WITHIN;
     while children::running() > 0 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(1));
@@ -186,7 +186,7 @@ impl Parent<'_> {
                         if let Response::Begin(recipients) = &response {
                             child.taken.extend(recipients.iter().map(|&index| (index, false)));
                         }
-                        // If the child has ended, the next read reports it.
+                        // An error means that the child has ended, which the next read reports.
                         let _ = write_line(&mut &child.socket, &response);
                     }
                 }
@@ -203,8 +203,8 @@ impl Parent<'_> {
         Ok(())
     }
 
-    /// After a stop: closes the sockets of children that have taken no recipients. They end with this process, or at
-    /// their next request.
+    /// Closes the sockets of children that have taken no recipients, after a stop. These children end with this process, or
+    /// at their next request.
     fn abandon_idle(&mut self) -> Result<(), SendError> {
         for number in 0..self.children.len() {
             let child = self.children[number].as_ref();
@@ -215,7 +215,8 @@ impl Parent<'_> {
         Ok(())
     }
 
-    /// A child has ended. If it had not closed its connection properly, its recipients are deferred or requeued.
+    /// Handles the end of a child. If the child had not closed its connection properly, its recipients are deferred or
+    /// requeued.
     fn ended(&mut self, number: usize) -> Result<(), SendError> {
         let Some(mut child) = self.children[number].take() else { return Ok(()) };
         self.readiness.forget(&child.socket, number);
@@ -225,7 +226,8 @@ impl Parent<'_> {
         }
         let why = "the process for the connection ended";
         let assignment = &mut child.assignment;
-        // In two requests: a partly requeued transaction would make the queue limit the transaction's size.
+        // The outcomes are in two requests: a partly requeued transaction would make the queue limit the transaction's
+        // size.
         for (sending, status) in
             [(true, DeliveryStatus::Uncertain), (false, DeliveryStatus::Requeued)]
         {
@@ -259,7 +261,7 @@ impl Child {
     }
 }
 
-/// The child: serves one connection.
+/// The child's main function: serves one connection.
 fn run_child(
     options: &DeliveryOptions,
     call: &Call,

@@ -1,4 +1,4 @@
-//! The options of a connection's socket.
+//! Options of a connection's socket.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,12 +9,12 @@ use socket2::Socket;
 /// Prepares a socket of any transport, before it connects.
 ///
 /// # Errors
-/// If its local address is not one of this machine.
+/// If the local address is not one of this machine.
 pub fn prepare(socket: &Socket, source: Option<IpAddr>) -> io::Result<()> {
     if let Some(source) = source {
         bind_address(socket, source)?;
     }
     keep_alive(socket);
-    // A group of commands is sent whole: delaying it gains nothing.
+    // Nagle's algorithm would only delay a group of commands, which is sent whole.
     socket.set_tcp_nodelay(true)
 }

@@ -1,4 +1,4 @@
-//! A thread for each connection.
+//! The transport with a thread for each connection.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::transactions::TransactionBuilder;
 
 /// Pause after a thread could not be started.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Stack of a connection's thread, in bytes.
+/// Stack size of a connection's thread, in bytes.
 const STACK: usize = 256 * 1024;
 
 /// Carries out a delivery.
@@ -32,7 +32,7 @@ pub fn run(delivery: &Delivery) -> Result<TransportStats, SendError> {
                     let mut kept = assignment.clone();
                     let body = move || {
                         let builder = TransactionBuilder::new(options, same);
-                        // At the end of the delivery nobody may receive it any more.
+                        // An error means that the delivery has ended, and nobody receives the result.
                         let _ = ends.send(serve(delivery, assignment, &call, builder));
                     };
                     let thread = std::thread::Builder::new().stack_size(STACK);

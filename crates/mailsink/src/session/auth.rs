@@ -1,4 +1,4 @@
-//! AUTH (RFC 4954).
+//! The AUTH command (RFC 4954).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -46,7 +46,7 @@ impl ClientState {
             Some("=") => self.credential(b"", sink, out),
             Some(initial) => self.credential(initial.as_bytes(), sink, out),
             None => {
-                // "Username:"
+                // The prompt is empty for PLAIN, and "Username:" for LOGIN.
                 let prompt: &[u8] = match mechanism {
                     Some(Mechanism::Plain) => b"334 \r\n",
                     _ => b"334 VXNlcm5hbWU6\r\n",
@@ -91,7 +91,7 @@ impl ClientState {
             Expects::Name => {
                 let right = login.is_none_or(|(name, _)| is(&text, name));
                 self.expects = Expects::Password(right);
-                out.extend_from_slice(b"334 UGFzc3dvcmQ6\r\n"); // "Password:"
+                out.extend_from_slice(b"334 UGFzc3dvcmQ6\r\n"); // the prompt "Password:"
                 return Next::More;
             }
             Expects::Password(name) => {

@@ -1,4 +1,4 @@
-//! Messages: DATA and BDAT.
+//! Messages by DATA and BDAT.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl ClientState {
             return (bytes.len(), outcome);
         }
         let Some(transaction) = &mut self.transaction else {
-            self.expects = Expects::Commands; // Never happens: DATA requires a transaction.
+            self.expects = Expects::Commands; // never happens, since DATA requires a transaction
             return (0, MORE);
         };
         let limit = sink.offer.size;
@@ -54,7 +54,7 @@ impl ClientState {
         }
     }
 
-    /// The first byte of a message was received: draws a fault.
+    /// Begins a message with its first byte: draws a fault.
     pub(super) fn begin_body(
         &mut self,
         sink: &mut SinkState,
@@ -76,7 +76,7 @@ impl ClientState {
         Some(Outcome { pace: endless.then_some(pace), next })
     }
 
-    /// The whole message was received.
+    /// Accepts a message that was received to its end.
     pub(super) fn accept(&mut self, sink: &mut SinkState, out: &mut Vec<u8>) -> Next {
         let Some(transaction) = self.transaction.take() else { return Next::More };
         let Transaction { recipients, bytes, kept, .. } = transaction;
@@ -97,7 +97,7 @@ impl ClientState {
         Next::More
     }
 
-    /// Handles BDAT. Its octets follow even if it is rejected (RFC 3030, section 2).
+    /// Handles BDAT. Its octets follow even if the command is rejected (RFC 3030, section 2).
     pub(super) fn begin_chunk(
         &mut self,
         size: u64,

@@ -17,18 +17,18 @@ const SLOWLY: Duration = Duration::from_millis(20);
 /// The state of the session with one client.
 #[derive(Debug)]
 pub(super) struct ClientState {
-    /// The connection's number.
+    /// Number of the connection.
     pub number: u64,
     pub random: SplitMix64,
     pub expects: Expects,
-    /// EHLO or HELO was accepted.
+    /// Whether EHLO or HELO was accepted.
     pub introduced: bool,
     pub secured: bool,
     pub authenticated: bool,
     pub transaction: Option<Transaction>,
 }
 
-/// What the client sends next.
+/// The next input that the session expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expects {
     Commands,
@@ -36,18 +36,18 @@ pub(super) enum Expects {
     Text(Unstuffing),
     /// A chunk, after BDAT.
     Chunk {
-        /// Octets still to come.
+        /// Number of octets still to come.
         left: u64,
-        /// It is the last chunk of the message.
+        /// Whether this is the last chunk of the message.
         last: bool,
-        /// The chunk belongs to no transaction, and is discarded.
+        /// Whether the chunk belongs to no transaction, and is discarded.
         astray: bool,
     },
     /// The response of AUTH PLAIN.
     Plain,
     /// The user name of AUTH LOGIN.
     Name,
-    /// The password of AUTH LOGIN; whether the user name was right.
+    /// The password of AUTH LOGIN, with whether the user name was right.
     Password(bool),
 }
 
@@ -56,11 +56,11 @@ pub(super) enum Expects {
 pub(super) struct Transaction {
     pub recipients: u32,
     pub utf8: bool,
-    /// Its size so far.
+    /// Size of the message so far, in bytes.
     pub bytes: u64,
-    /// Some of it was received.
+    /// Whether some of the message was received.
     pub begun: bool,
-    /// It is sent by BDAT.
+    /// Whether the message is sent by BDAT.
     pub chunks: bool,
     pub kept: Option<Box<PendingRecord>>,
 }
@@ -88,7 +88,7 @@ impl ClientState {
         }
     }
 
-    /// Replies by `properly`, or by the fault drawn for this phase.
+    /// Replies by `properly`, or with the fault drawn for this phase.
     pub(super) fn answer(
         &mut self,
         phase: SinkPhase,

@@ -1,4 +1,4 @@
-//! Commands, except those of messages and authentication.
+//! Handles commands, except those of messages and authentication.
 
 use smtp::command::{BadCommand, Body, Command, Mail};
 
@@ -9,7 +9,7 @@ use crate::extension::Extension;
 use crate::fault::SinkPhase;
 use crate::state::SinkState;
 
-/// Maximum number of recipients of a message (RFC 5321, section 4.5.3.1.8, demands 100).
+/// Maximum number of recipients of a message; at least 100 by RFC 5321, section 4.5.3.1.8.
 pub const RECIPIENTS_AT_MOST: u32 = 1_000;
 
 impl ClientState {

@@ -1,5 +1,5 @@
-//! The server's side of an SMTP session, without input or output: bytes go in, replies come out, with what the
-//! transport has to do besides sending them.
+//! The server's side of an SMTP session, without input or output: received bytes go in; replies and the transport's next
+//! action come out.
 
 mod auth;
 mod body;
@@ -17,7 +17,7 @@ pub use commands::RECIPIENTS_AT_MOST;
 use outcome::MORE;
 pub use outcome::{Next, Outcome};
 
-/// Replies are sent before more is read, once they have this many bytes: a client may cause more output than it sends.
+/// Size of the output in bytes at which it is sent before more is read: a client may cause more output than it sends.
 pub const OUTPUT_AT_ONCE: usize = 32 * 1024;
 
 /// A session with one client.
@@ -28,7 +28,7 @@ pub struct ServerSession {
 }
 
 impl ServerSession {
-    /// A session that has not begun, on the connection of this number.
+    /// A session on connection number `number` that has not begun.
     pub fn new(number: u64, sink: &SinkState) -> Self {
         Self { reader: CommandReader::default(), client: ClientState::new(number, sink) }
     }
@@ -41,8 +41,8 @@ impl ServerSession {
         })
     }
 
-    /// Handles bytes from the client, and writes the replies. Returns how many bytes were used: not all of them if the
-    /// replies must be sent first; the rest is then to be passed again.
+    /// Handles bytes from the client, and writes the replies. Returns the number of bytes used; if the replies must be sent
+    /// first, the rest must be passed again after that.
     pub fn received(
         &mut self,
         bytes: &[u8],
@@ -60,7 +60,7 @@ impl ServerSession {
         (used, MORE)
     }
 
-    /// TLS has started: the client must send EHLO again (RFC 3207, section 4.2).
+    /// Continues after the TLS handshake: the client must send EHLO again (RFC 3207, section 4.2).
     pub fn is_secured(&mut self) {
         let client = &mut self.client;
         (client.secured, client.introduced, client.transaction) = (true, false, None);

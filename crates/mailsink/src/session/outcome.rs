@@ -1,43 +1,43 @@
-//! The result of each step of a session, for its transport.
+//! Results of a session's steps, for the transport.
 
 use std::time::Duration;
 
-/// What the transport has to do with the output.
+/// The transport's actions after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
-    /// How the last reply is sent, if not at once.
+    /// The pace of the last reply, if it is not sent at once.
     pub pace: Option<Pace>,
-    /// What follows it.
+    /// The action after the reply.
     pub next: Next,
 }
 
-/// How a reply is sent that is not sent at once. Meanwhile nothing is read.
+/// The pace of a reply that is not sent at once. Nothing is read meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// Where in the output the reply begins.
+    /// Offset in the output at which the reply begins.
     pub from: usize,
-    /// Delay before it.
+    /// Delay before the reply.
     pub after: Duration,
     /// Delay before each byte.
     pub every: Option<Duration>,
-    /// It is repeated without end.
+    /// Whether the reply is repeated without end.
     pub endless: bool,
 }
 
-/// What follows a reply.
+/// The action after a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// More commands.
+    /// More commands are read.
     More,
     /// The connection is closed at once.
     Close,
-    /// The connection is closed once the client has stopped sending, so that it receives the reply.
+    /// The connection is closed when the client has stopped sending, so that the client receives the reply.
     Linger,
     /// The connection is reset.
     Reset,
     /// The connection stays open, and nothing more is sent.
     Stall,
-    /// TLS starts. What the client sent before is discarded.
+    /// TLS starts. Bytes that the client sent before are discarded.
     StartTls,
 }
 

@@ -1,4 +1,4 @@
-//! Writing replies, rejections and faults.
+//! Writes replies, rejections and faults.
 
 use smtp::command::BadCommand;
 
@@ -6,7 +6,7 @@ use super::outcome::{Next, Outcome};
 use crate::fault::{FaultKind, SinkPhase};
 use crate::state::SinkState;
 
-/// Writes a reply of a code, an enhanced code and a text.
+/// Writes a reply with a code, an enhanced code and a text.
 pub(super) fn write_reply(
     out: &mut Vec<u8>,
     sink: &SinkState,
@@ -70,7 +70,7 @@ pub(super) fn reject(bad: BadCommand, sink: &mut SinkState, out: &mut Vec<u8>) -
     Outcome { pace: None, next: if closes { Next::Linger } else { Next::More } }
 }
 
-/// Behaves as a fault demands instead of replying.
+/// Carries out a fault instead of replying.
 pub(super) fn misbehave(
     phase: SinkPhase,
     kind: FaultKind,
@@ -94,6 +94,6 @@ pub(super) fn misbehave(
             out.extend_from_slice(b"250-and so on\r\n");
             Next::More
         }
-        FaultKind::Slowly | FaultKind::Late => Next::More, // The reply itself is right.
+        FaultKind::Slowly | FaultKind::Late => Next::More, // the reply itself is correct
     }
 }

@@ -47,7 +47,7 @@ fn codes(received: &str) -> Vec<&str> {
     received.lines().filter(last).map(|line| &line[..3]).collect()
 }
 
-/// The codes of the replies to all this, in whatever pieces it comes.
+/// The codes of the replies to `sent`, in pieces of any size.
 fn replies(options: &SinkOptions, secured: bool, sent: &str) -> (String, Next, Counters) {
     let mut of_all = None;
     for size in [1, 2, 3, 7, 4_096] {
@@ -139,7 +139,7 @@ fn a_message_that_is_too_large_is_rejected_at_its_end() {
 #[test]
 fn auth_requires_tls() {
     let options = with_tls();
-    let right = "AUTH PLAIN AG1lAHNlY3JldA==\r\n"; // \0me\0secret
+    let right = "AUTH PLAIN AG1lAHNlY3JldA==\r\n"; // base64 of \0me\0secret
     for (sent, received) in [
         (right, "235"),
         ("AUTH PLAIN\r\nAG1lAHNlY3JldA==\r\n", "334 235"),
@@ -263,8 +263,8 @@ proptest! {
         let (received, next, counts) = one(bytes.len().max(1));
         let pieced = one(size);
         prop_assert_eq!(&(received.clone(), next, counts.clone()), &pieced);
-        // Each command has one reply, and so has each message of DATA, beside the 354; BDAT has one in all, which
-        // may not have come yet.
+        // Each command has one reply. A message of DATA has one more after 354; a message of BDAT has one in all, which may
+        // not have come yet.
         let codes = codes(&received);
         let of_commands = codes.len() as u64;
         let begun = codes.iter().filter(|code| **code == "354").count() as u64;

@@ -35,7 +35,7 @@ pub enum WorkerPlace {
 }
 
 impl WorkerPlace {
-    /// The CPUs among `allowed` that it uses, the first worker's last.
+    /// The workers' CPUs among `allowed`; the first worker's comes last.
     ///
     /// # Errors
     /// `Unsupported` if no two CPUs are at the requested distance.

@@ -17,7 +17,8 @@ use crate::sampler::Sampler;
 use crate::time::{Clock, Nanoseconds, Stopwatch, Ticks};
 use crate::work::align_code;
 
-/// A batch among several workers: long compared with the 2 us in which a worker runs its sentinel and does not contend.
+/// Time of a batch among several workers: long compared with the 2 us in which a worker runs its sentinel and does not
+/// contend.
 const CONTENDED_BATCH: Nanoseconds = Nanoseconds::new(100_000.0);
 /// Maximum time that a ready worker waits for the others before it starts.
 const START_TOGETHER_WITHIN: Nanoseconds = Nanoseconds::new(1_000_000.0);

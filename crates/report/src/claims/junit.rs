@@ -7,9 +7,9 @@ use results::Document;
 
 use super::wording::{left_out, quantity, side};
 
-/// One test suite with one test case for each claim: one that fails is a failure, one that is undecided or not measurable
-/// is skipped, or a failure if `strict` and undecided. The suite began with the first of the runs that the claims were judged
-/// by, and its time is that of their rounds; the judgement itself takes none.
+/// A test suite with one test case for each claim. A claim that fails is a failure; one that is undecided or not measurable is
+/// skipped, but an undecided one is a failure if `strict`. The suite begins with the first of the runs that the claims are judged
+/// by, and its time is that of their rounds; judging takes no time.
 pub fn claims_junit(
     title: Option<&str>,
     claims: &[JudgedClaim],
@@ -40,7 +40,7 @@ pub fn claims_junit(
     text
 }
 
-/// How a test ended.
+/// Outcome of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TestOutcome {
     Passed,
@@ -83,7 +83,7 @@ fn test_case(writer: &mut Writer<Vec<u8>>, judged: &JudgedClaim, strict: bool) {
     write(writer, Event::End(BytesEnd::new("testcase")));
 }
 
-/// The sentence, and the figures.
+/// The claim's sentence, and the figures.
 fn details(judged: &JudgedClaim) -> String {
     let mut lines = vec![judged.claim.sentence.clone()];
     for comparison in &judged.comparisons {
@@ -97,12 +97,12 @@ fn details(judged: &JudgedClaim) -> String {
     lines.join("\n")
 }
 
-/// Writing to memory does not fail.
+/// Writes an event to memory, which does not fail.
 fn write(writer: &mut Writer<Vec<u8>>, event: Event) {
     writer.write_event(event).expect("memory takes what is written");
 }
 
-/// Text without the characters that XML 1.0 cannot have (section 2.2), even escaped.
+/// Text without the characters that XML 1.0 forbids even if escaped (section 2.2).
 fn legal(text: &str) -> String {
     let is_legal = |c: &char| match c {
         '\t' | '\n' | '\r' => true,

@@ -65,7 +65,7 @@ fn row(comparison: &JudgedComparison) -> String {
     format!("| {} | {} |\n", cells.join(" | "), comparison.verdict.word())
 }
 
-/// Text that Markdown shows as it is.
+/// Text escaped for Markdown.
 fn escaped(text: &str) -> String {
     const SPECIAL: [char; 14] =
         ['\\', '`', '*', '_', '{', '}', '[', ']', '<', '>', '#', '|', '~', '&'];

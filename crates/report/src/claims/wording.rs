@@ -1,4 +1,4 @@
-//! Parts of claims in words.
+//! Parts of claims as text.
 
 use analysis::claim::{
     ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Scope, SideFigure, Statement,
@@ -7,7 +7,7 @@ use strum::VariantArray;
 
 use crate::quantity::{figure, format_interval, half_width};
 
-/// `5 claims: 3 hold, 1 fails, 1 undecided`.
+/// Number of claims by verdict: `5 claims: 3 hold, 1 fails, 1 undecided`.
 pub(crate) fn counts(claims: &[JudgedClaim]) -> String {
     let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
     let part = |verdict: ClaimVerdict| match (count(verdict), verdict) {
@@ -23,7 +23,7 @@ pub(crate) fn counts(claims: &[JudgedClaim]) -> String {
     format!("{claims}: {}", parts.join(", "))
 }
 
-/// What the note of a verdict is about.
+/// The words that introduce the note of a verdict.
 pub(super) fn names(verdict: ClaimVerdict) -> &'static str {
     match verdict {
         ClaimVerdict::NotMeasurable => "reason",
@@ -32,7 +32,7 @@ pub(super) fn names(verdict: ClaimVerdict) -> &'static str {
     }
 }
 
-/// The points that the measured system lacks, with the reasons; of many, the first.
+/// Points that the measured system lacks, with the reasons; only the first of many.
 pub(super) fn left_out(judged: &JudgedClaim) -> Option<String> {
     const NAMED: usize = 3;
     let (first, more) = judged.left_out.split_at(judged.left_out.len().min(NAMED));
@@ -43,7 +43,7 @@ pub(super) fn left_out(judged: &JudgedClaim) -> Option<String> {
     (!first.is_empty()).then(|| format!("{}{more}", first.join("; ")))
 }
 
-/// The relation with its scope.
+/// A claim's relation with its scope.
 pub(super) fn statement(statement: &Statement) -> String {
     let relation = &statement.relation.value;
     let over = match relation.text.contains("with ") {
@@ -57,7 +57,7 @@ pub(super) fn statement(statement: &Statement) -> String {
     format!("{}{over}{scope}", relation.text)
 }
 
-/// The combinations, those that decide the verdict first.
+/// Combinations of parameters, those that decide the verdict first.
 pub(super) fn most_telling(judged: &JudgedClaim) -> Vec<&JudgedComparison> {
     let mut shown: Vec<&JudgedComparison> = judged.comparisons.iter().collect();
     shown.sort_by_key(|comparison| comparison.verdict != judged.verdict);
@@ -69,7 +69,7 @@ pub(super) fn side(shown: &SideFigure, comparison: &JudgedComparison) -> String 
     format!("{}: {}", name_of_side(shown, comparison), figure_of(shown))
 }
 
-/// The point of a side, with its metric and its system where these must be named.
+/// The point of a side, with its metric and its system where they differ between sides.
 pub(super) fn name_of_side(shown: &SideFigure, comparison: &JudgedComparison) -> String {
     let is_time = shown.metric == measure::TIME.name;
     let metric = if is_time { String::new() } else { format!(", {}", shown.metric) };
@@ -118,12 +118,12 @@ pub(super) fn quantity(comparison: &JudgedComparison) -> Option<String> {
     };
     match mid.is_finite() && !(mid == 0.0 && comparison.quantity == "crossing") {
         true => Some(format!("{what} {} ({range})", number(mid))),
-        // A curve that does not cross within the measured values.
+        // The curves do not cross within the measured values.
         false => Some(format!("{what}: none ({range})")),
     }
 }
 
-/// Whether an end of an interval is open: on the logarithmic scale the lowest number is 0.
+/// Whether an end of an interval is open; the lower end of a ratio is 0 then, which is infinitely far on the logarithmic scale.
 fn is_open(end: f64) -> bool {
     !end.is_finite() || end == 0.0
 }

@@ -1,4 +1,4 @@
-//! The section of one area: charts, then tables, then what one operation of each case is.
+//! The section of one area: charts, then tables, then the definitions of the cases' operations.
 
 use maud::{Markup, html};
 use measure::Metric;
@@ -15,16 +15,16 @@ use crate::html::text::{Ids, Text};
 use crate::html::timeline::timelines;
 use crate::html::view::View;
 
-/// The maximum number of rows of a chart of costs: more are split by case.
+/// Maximum number of rows of a chart of costs; a chart with more is split by case.
 const ROWS: usize = 80;
 
-/// The identifier of an area's section.
+/// Identifier of an area's section.
 pub(super) fn section_id(area: &str) -> String {
     let plain = area.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     format!("area-{}", plain.take(40).collect::<String>())
 }
 
-/// The section of the area of this name, in all runs.
+/// The section of the area `name`, for all runs.
 pub(super) fn section(
     views: &[View],
     name: &str,
@@ -52,7 +52,7 @@ pub(super) fn section(
     }
 }
 
-/// The points of the area in each run that has it.
+/// The points of the area in each run that has the area.
 fn in_views<'v, 'a>(views: &[&'v View<'a>], name: &str) -> Vec<(&'v View<'a>, &'v AreaPoints<'a>)> {
     let of_view =
         |view: &&'v View<'a>| Some((*view, view.areas.iter().find(|area| area.name == name)?));
@@ -82,7 +82,7 @@ pub(super) fn charts(views: &[&View], name: &str, ids: &mut Ids) -> Vec<Chart> {
     charts
 }
 
-/// The time of one operation of each point, a row per point and a line per run.
+/// Charts of the time of one operation: a row per point and a line per run.
 fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart> {
     let mut rows: Vec<&AreaPoint> = Vec::new();
     for point in areas.iter().flat_map(|(_, area)| &area.points) {
@@ -120,7 +120,7 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
     charts
 }
 
-/// The rows of each chart: not too many, and those of one case together.
+/// The rows of each chart: a limited number, with those of one case together.
 fn parts<'a, 'r>(rows: &'a [&'r AreaPoint<'r>]) -> Vec<&'a [&'r AreaPoint<'r>]> {
     let mut parts = Vec::new();
     let mut rest = rows;
@@ -137,12 +137,12 @@ fn parts<'a, 'r>(rows: &'a [&'r AreaPoint<'r>]) -> Vec<&'a [&'r AreaPoint<'r>]> 
     parts
 }
 
-/// What one operation of each case is.
+/// Descriptions of one operation of each case.
 fn definitions(results: &[Named]) -> Markup {
     let names = distinct(results.iter().map(|(_, result)| result.case.as_str()));
     let known: Vec<_> =
         names.into_iter().filter_map(|name| Some((name, catalog::find(name)?))).collect();
-    // Cases share metrics.
+    // Metrics are listed once, since cases share them.
     let metrics = distinct(known.iter().flat_map(|(name, case)| {
         let is_measured = |metric: &&Metric| {
             results.iter().any(|(_, r)| r.case == *name && r.metric == metric.name)

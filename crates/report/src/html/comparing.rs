@@ -11,21 +11,21 @@ use crate::html::text::{Ids, Text, paragraphs, visible};
 use crate::labels::Label;
 use crate::quantity::{figure, half_width};
 
-/// The maximum number of rows of the chart of changes.
+/// Maximum number of rows of the chart of changes.
 const CHANGES: usize = 40;
 
-/// The number of decimals of a ratio.
+/// Number of decimals of a ratio.
 pub(super) const PLACES: usize = 3;
 
-/// What the chart of ratios shows.
+/// Explanation of the chart of ratios.
 const NOTE: &str = "Ratio to the base with its interval; 1 means equal. Within the shaded range lie differences \
                     that this machine cannot resolve.";
 
-/// Ratios beyond this factor are drawn at the edge of the chart.
+/// Factor beyond which ratios are drawn at the edge of the chart.
 const FARTHEST: f64 = 16.0;
 
-/// The section with the differences between the runs, or the columns of another dimension, and their changes; `standings` come
-/// before these.
+/// The section with the differences between the runs, or between the columns of another dimension; then `standings`, then the
+/// changes.
 pub(super) fn section(comparison: &Comparison, standings: Markup, ids: &mut Ids) -> Markup {
     let changed = |cell: &&CompareCell| cell.verdict.is_difference();
     let distance = |row: &CompareRow| {
@@ -65,7 +65,7 @@ pub(super) fn section(comparison: &Comparison, standings: Markup, ids: &mut Ids)
     }
 }
 
-/// The names of the columns beside the base.
+/// Names of the columns other than the base.
 fn others(comparison: &Comparison) -> &[String] {
     comparison.columns.get(1..).unwrap_or_default()
 }
@@ -202,7 +202,7 @@ fn chart(
     }
 }
 
-/// A ratio that can be drawn.
+/// The ratio of a cell, if it can be drawn.
 fn drawn(cell: &CompareCell) -> Option<analysis::Ratio> {
     let is_drawn = |r: &analysis::Ratio| {
         [r.mid, r.low].iter().all(|v| v.is_finite() && *v > 0.0) && !r.high.is_nan()

@@ -2,17 +2,17 @@
 
 use crate::first_seen::{distinct, grouped};
 
-/// The maximum number of lines of a chart.
+/// Maximum number of lines of a chart.
 const LINES: usize = 12;
 
-/// A point of a chart-to-be: its keys, such as `case` and parameters, with their values.
+/// A point for a chart: its keys, such as `case` and parameters, with their values.
 pub(super) struct Item<'a, T> {
     pub keys: Vec<(&'a str, &'a str)>,
     pub value: T,
 }
 
 impl<'a, T> Item<'a, T> {
-    /// Its value for a key; empty if it lacks it.
+    /// The value of a key; empty if the item lacks the key.
     fn value_of(&self, key: &str) -> &'a str {
         self.keys.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| value)
     }
@@ -20,14 +20,14 @@ impl<'a, T> Item<'a, T> {
 
 /// The points of one chart.
 pub(super) struct Facet<'a, T> {
-    /// The keys that all its points share and other charts do not.
+    /// Keys with the values that all points of this chart share, and that differ between charts.
     pub keys: Vec<(&'a str, &'a str)>,
-    /// Points by line, each with its name.
+    /// Points by line, each line with its name.
     pub lines: Vec<(String, Vec<T>)>,
 }
 
 impl<T> Facet<'_, T> {
-    /// `, place=apart, network=loopback`: the keys as the end of a title.
+    /// The keys as the end of a title: `, place=apart, network=loopback`.
     pub(super) fn in_title(&self) -> String {
         let named = self.keys.iter().map(|(key, value)| match *key {
             "case" => format!(", {value}"),
@@ -37,8 +37,8 @@ impl<T> Facet<'_, T> {
     }
 }
 
-/// The charts for `items`: all in one chart if their keys distinguish few lines; otherwise lines by the key with the most
-/// values that still fit, and charts by the others.
+/// Splits `items` into charts: one chart if the keys distinguish few lines; otherwise the key with the most values that still fit
+/// becomes lines, and the other keys become charts.
 pub(super) fn facets<'a, T>(items: Vec<Item<'a, T>>) -> Vec<Facet<'a, T>> {
     let varying = varying(&items);
     let by_line = line_keys(&items, &varying);
@@ -61,11 +61,11 @@ pub(super) fn facets<'a, T>(items: Vec<Item<'a, T>>) -> Vec<Facet<'a, T>> {
         (of_chart, (names.join(" "), item.value))
     });
     let facets = grouped(keyed).into_iter();
-    // A key that almost every value of is a line of its own would still fill a chart.
+    // Charts are split again: a key with too many values for one chart may have been chosen.
     facets.flat_map(|(keys, lines)| parts(Facet { keys, lines: grouped(lines) })).collect()
 }
 
-/// The keys with several values, or that some items lack.
+/// Keys that have several values, or that some items lack.
 fn varying<'a, T>(items: &[Item<'a, T>]) -> Vec<&'a str> {
     let keys = items.iter().flat_map(|item| &item.keys).map(|(key, _)| *key);
     let mut keys = distinct(keys);
@@ -73,7 +73,7 @@ fn varying<'a, T>(items: &[Item<'a, T>]) -> Vec<&'a str> {
     keys
 }
 
-/// The values of `key`, with an empty one for items that lack it.
+/// The values of `key`, with an empty one if some items lack the key.
 fn values<'a, T>(items: &[Item<'a, T>], key: &str) -> Vec<&'a str> {
     distinct(items.iter().map(|item| item.value_of(key)))
 }
@@ -86,12 +86,12 @@ fn line_keys<'a, T>(items: &[Item<'a, T>], varying: &[&'a str]) -> Vec<&'a str> 
     }
     let count = |key: &&&str| values(items, key).len();
     let fitting = varying.iter().filter(|key| count(key) <= LINES);
-    // The first of equally good ones.
+    // The order is reversed, so that the first of equally good keys is chosen.
     let best = fitting.rev().max_by_key(count).or_else(|| varying.iter().min_by_key(count));
     best.into_iter().copied().collect()
 }
 
-/// Several charts instead of one with too many lines.
+/// Splits a chart with too many lines into several.
 fn parts<'a, T>(facet: Facet<'a, T>) -> Vec<Facet<'a, T>> {
     let mut parts: Vec<Facet<T>> = Vec::new();
     for line in facet.lines {

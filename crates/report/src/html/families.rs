@@ -10,22 +10,22 @@ use crate::html::sweeps::{Named, axis_title, percentile};
 use crate::html::text::Ids;
 use crate::labels::Param;
 
-/// The maximum number of charts of one family of metrics; the table has all figures.
+/// Maximum number of charts of one family of metrics; the table has all figures.
 const CHARTS: usize = 4;
 
-/// The minimum number of metrics with the same unit for a chart of phases.
+/// Minimum number of metrics with the same unit for a chart of phases.
 const PHASES: usize = 3;
 
 /// One figure of a family.
 #[derive(Clone, Copy)]
 struct Member<'r> {
-    /// Its place on the axis.
+    /// Position on the axis.
     at: usize,
     run: &'r str,
     result: &'r CaseResult,
 }
 
-/// Times by percentile up to the maximum, for each family of such metrics.
+/// Charts of times by percentile up to the maximum, for each family of such metrics.
 pub(super) fn percentiles(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (case, family) in families(results) {
@@ -69,7 +69,7 @@ pub(super) fn percentiles(results: &[Named], shared: &[Param], ids: &mut Ids) ->
     charts
 }
 
-/// The rates of the phases of a case, if it has several in the same unit.
+/// Charts of the rates of the phases of a case that has several in the same unit.
 pub(super) fn phases(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (case, unit) in cases_with_phases(results) {
@@ -105,7 +105,7 @@ fn lines(lines: Vec<(String, Vec<Member>)>, in_rows: bool, shared: &[Param]) -> 
     lines.into_iter().enumerate().map(line).collect()
 }
 
-/// The measured results of `case` whose metric has a place on the axis.
+/// The measured results of `case` whose metric has a position on the axis.
 fn items<'r>(
     results: &[Named<'r>],
     case: &str,
@@ -134,7 +134,7 @@ fn percentiles_of<'r>(results: &[Named<'r>], case: &str, family: &str) -> Vec<&'
     let of_case = results.iter().filter(|(_, result)| result.case == case);
     let of_family = of_case.filter_map(|(_, result)| percentile(&result.metric));
     let mut names = distinct(of_family.filter(|(of, _)| *of == family).map(|(_, name)| name));
-    // 999 is 99.9 %, and the maximum comes last.
+    // `p999` is 99.9 % and sorts between 99 and the maximum, which comes last.
     names.sort_by_key(|name| name.strip_prefix('p').map_or((1, ""), |digits| (0, digits)));
     names
 }

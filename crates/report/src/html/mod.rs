@@ -1,6 +1,6 @@
-//! The report as one HTML page: complete without its script, and without any request for another file.
+//! The report as one HTML page, which is complete without its script and requests no other file.
 //!
-//! Sections are functions over the runs; [`report_html`] puts them together.
+//! Each section is a function of the runs; [`report_html`] combines them.
 
 mod area;
 mod chart;
@@ -38,22 +38,22 @@ const SCRIPT: &str = include_str!("script.js");
 /// The contents of a report.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Report<'a> {
-    /// The heading of the page; one that names the runs if `None`.
+    /// Heading of the page; if `None`, the heading names the runs.
     pub title: Option<&'a str>,
-    /// The only area to show; all if `None`.
+    /// The only area to show; all areas if `None`.
     pub section: Option<&'a str>,
     /// The runs; the first one is the base of a comparison.
     pub runs: &'a [ReportRun<'a>],
     /// The comparison of the other runs with the first, or of the columns of another dimension.
     pub comparison: Option<&'a Comparison>,
-    /// What is certain about the columns of that comparison as a whole.
+    /// Standings of the columns of the comparison as a whole.
     pub standings: Option<Standings<'a>>,
     /// The study that the runs belong to.
     pub study: Option<&'a StudyPage<'a>>,
 }
 
 impl Report<'_> {
-    /// What the page is about, if it has no title.
+    /// Subject of the page, if it has no title.
     fn subject(&self) -> String {
         match (self.study, self.comparison, self.runs) {
             (Some(page), _, _) => format!("study {}", page.study.name),
@@ -71,7 +71,7 @@ impl Report<'_> {
     }
 }
 
-/// The page.
+/// The page as HTML.
 pub fn report_html(report: &Report) -> String {
     let mut ids = Ids::default();
     let mut views: Vec<View> = report.runs.iter().map(|run| View::of(run, &mut ids)).collect();
@@ -144,7 +144,8 @@ pub fn report_html(report: &Report) -> String {
     without_optional_tags(page.into_string())
 }
 
-/// The page without end tags that HTML does not need: tables have thousands. In text, `<` is escaped.
+/// The page without end tags that HTML does not require, since tables have thousands. Tags in text are not affected, because `<`
+/// is escaped there.
 fn without_optional_tags(mut page: String) -> String {
     for tag in ["</td>", "</th>", "</tr>", "</li>", "</dd>", "</dt>"] {
         page = page.replace(tag, "");
@@ -152,7 +153,7 @@ fn without_optional_tags(mut page: String) -> String {
     page
 }
 
-/// The sections after the areas.
+/// Sections after the areas, each with its identifier and title.
 const ABOUT: [(&str, &str); 4] = [
     ("disturbance", "Disturbance"),
     ("doubts", "Doubtful figures"),
@@ -167,7 +168,7 @@ fn about(which: usize, content: Markup) -> Markup {
     }
 }
 
-/// The hash by which the page's policy allows a style or script.
+/// Hash by which the page's content security policy permits a style or script.
 fn hash(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
     format!("sha256-{}", STANDARD.encode(digest))
@@ -184,7 +185,7 @@ pub fn chart_svg(run: &ReportRun, point: &str) -> Option<String> {
         let mut all = chart.lines.iter().flat_map(|line| &line.points);
         all.any(|drawn| drawn.point.as_ref().is_some_and(is_meant))
     };
-    // A chart over a parameter shows more than that of an area's costs.
+    // Charts over a parameter come first: they show more than a chart of an area's costs.
     let mut found: Vec<chart::Chart> = charts.iter().filter(named).cloned().collect();
     found.sort_by_key(chart::Chart::has_rows);
     chart::standalone(found.first()?, CHART_STYLE)

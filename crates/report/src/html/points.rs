@@ -10,15 +10,15 @@ use crate::labels::{self, Label, Param};
 use crate::quantity::{figure, half_width, measured_half_width};
 use crate::rows::measured;
 
-/// The maximum number of cases that a command names; with more it names the area.
+/// Maximum number of cases that a command names; if there are more, it names the area.
 const CASES_IN_COMMAND: usize = 4;
 
 /// One point with all its results.
 pub(super) struct AreaPoint<'r> {
-    /// Its name without the area and the parameters that all points of the area share.
+    /// Name without the area and the parameters that all points of the area share.
     pub short: String,
     pub key: PointKey,
-    /// The identifier of its row.
+    /// Identifier of the point's row.
     pub id: String,
     pub results: Vec<&'r CaseResult>,
 }
@@ -28,12 +28,12 @@ impl<'r> AreaPoint<'r> {
         self.results.iter().find(|result| result.metric == metric).copied()
     }
 
-    /// The time of its operation.
+    /// The time of the point's operation.
     pub(super) fn time(&self) -> Option<&'r CaseResult> {
         self.result(TIME.name)
     }
 
-    /// Whether this system lacks it.
+    /// Whether this system lacks the point.
     pub(super) fn is_unsupported(&self) -> bool {
         self.results.iter().all(|result| result.outcome == Outcome::Unsupported)
     }
@@ -42,15 +42,15 @@ impl<'r> AreaPoint<'r> {
 /// The points of one area in one run.
 pub(super) struct AreaPoints<'r> {
     pub name: String,
-    /// The parameters that all points share.
+    /// Parameters that all points share.
     pub shared: Vec<Param>,
     pub points: Vec<AreaPoint<'r>>,
 }
 
-/// A point's label and its results.
+/// Label of a point, and its results.
 type Labelled<'r> = (Label, Vec<&'r CaseResult>);
 
-/// The points of `results` by area, in the order of the results; points of one case come together.
+/// The points of `results` by area, in the order of the results; points of one case are adjacent.
 pub(super) fn by_area<'r>(results: &'r [CaseResult], ids: &mut Ids) -> Vec<AreaPoints<'r>> {
     let mut areas: Vec<(String, Vec<Labelled>)> = Vec::new();
     let mut places = std::collections::HashMap::new();
@@ -61,7 +61,7 @@ pub(super) fn by_area<'r>(results: &'r [CaseResult], ids: &mut Ids) -> Vec<AreaP
             areas.len() - 1
         });
         let points = &mut areas[at].1;
-        // A second result for the same metric of a foreign file belongs to another point.
+        // A foreign file may have a second result for the same metric, which becomes another point.
         let same = points.len();
         let place = *places.entry((&result.case, &result.params)).or_insert(same);
         match points.get_mut(place) {
@@ -94,12 +94,12 @@ fn label(result: &CaseResult) -> Label {
     Label::cleaned(&result.point(), |part| visible(part).into_owned())
 }
 
-/// The name of a result's point without its area and the `shared` parameters.
+/// Name of a result's point without the area and the `shared` parameters.
 pub(super) fn short_name(result: &CaseResult, shared: &[Param]) -> String {
     label(result).without(shared).short()
 }
 
-/// The estimate of a measured result whose figures are all finite; one without evidence for an interval has its figure at both ends.
+/// The estimate of a measured result whose figures are all finite. If the interval is unknown, both ends are the figure.
 pub(super) fn estimate(result: &CaseResult) -> Option<Estimate> {
     let e = measured(result)?;
     let is_open = e.low == f64::NEG_INFINITY && e.high == f64::INFINITY;
@@ -112,12 +112,12 @@ pub(super) fn is_derived(result: &CaseResult) -> bool {
     described(result).is_some_and(|metric| metric.role == Role::Derived)
 }
 
-/// The definition of its metric.
+/// The definition of the result's metric.
 pub(super) fn described(result: &CaseResult) -> Option<&'static Metric> {
     catalog::metric(&result.case, &result.metric)
 }
 
-/// The figure with its unit: `164.9 ns`.
+/// A figure with its unit: `164.9 ns`.
 pub(super) fn figure_of(e: &Estimate, result: &CaseResult) -> String {
     let half = match result.metric == TIME.name {
         true => measured_half_width(e.median, e.low, e.high),
@@ -126,7 +126,7 @@ pub(super) fn figure_of(e: &Estimate, result: &CaseResult) -> String {
     with_unit(figure(e.median, half, &result.unit).to_string(), &result.unit)
 }
 
-/// The ends of the interval: `164.1 ns to 165.3 ns`.
+/// The ends of an interval: `164.1 ns to 165.3 ns`.
 pub(super) fn interval_of(e: &Estimate, unit: &str) -> String {
     let half = half_width(e.median, e.low, e.high);
     format!("{} to {}", figure(e.low, half, unit), figure(e.high, half, unit))
@@ -139,7 +139,7 @@ fn with_unit(figure: String, unit: &str) -> String {
     }
 }
 
-/// The point and its figure in words: `spin workers=4, time: 164.9 ns (164.1 ns to 165.3 ns)`.
+/// A point and its figure in words: `spin workers=4, time: 164.9 ns (164.1 ns to 165.3 ns)`.
 fn in_words(name: &str, e: &Estimate, result: &CaseResult) -> String {
     let figure = figure_of(e, result);
     let marks: Vec<&str> = result.doubts.iter().filter_map(Doubt::mark).collect();
@@ -156,14 +156,14 @@ fn in_words(name: &str, e: &Estimate, result: &CaseResult) -> String {
 /// The place of a result in a chart.
 #[derive(Clone, Copy)]
 pub(super) struct At<'r> {
-    /// The name of its run, empty if there is only one.
+    /// Name of the run; empty if there is only one.
     pub run: &'r str,
-    /// The value of x, or the row if the chart has rows.
+    /// Value of x, or the row if the chart has rows.
     pub place: f64,
     pub in_rows: bool,
 }
 
-/// The figure of a result in a chart; `None` if it has none. Its name omits the `shared` parameters.
+/// The figure of a result in a chart; `None` if the result has none. Its name omits the `shared` parameters.
 pub(super) fn chart_point(result: &CaseResult, at: At, shared: &[Param]) -> Option<ChartPoint> {
     let e = estimate(result)?;
     let run = if at.run.is_empty() { String::new() } else { format!(", {}", at.run) };
@@ -172,7 +172,7 @@ pub(super) fn chart_point(result: &CaseResult, at: At, shared: &[Param]) -> Opti
     Some(ChartPoint { x, y, low: e.low, high: e.high, text, point: Some(result.point()) })
 }
 
-/// What one operation of the cases is, and the command that measures them again.
+/// Notes that describe one operation of the cases, and the command that measures them again.
 pub(super) fn notes<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Vec<String> {
     let results: Vec<&CaseResult> = results.collect();
     let names = distinct(results.iter().map(|result| result.case.as_str()));
@@ -197,7 +197,7 @@ pub(super) fn notes<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Vec<St
     notes
 }
 
-/// `Measure again: oscost run lock/spin --param workers=3`; `None` for cases that this version does not know.
+/// The line `Measure again: oscost run lock/spin --param workers=3`; `None` for cases that this version does not know.
 fn command(names: &[&str], values: &[(&str, Vec<&str>)]) -> Option<String> {
     let known: Vec<_> = names.iter().filter_map(|name| catalog::find(name)).collect();
     let first = known.first()?;

@@ -21,10 +21,10 @@ use crate::results_table::closing_line;
 use crate::rows::{reasons, word};
 use crate::summary::{cost_rows, machine_line, sentences};
 
-/// Wide enough that no sentence is wrapped before the browser does.
+/// A page so wide that only the browser wraps sentences.
 const PAGE: Page = Page { width: 100, colour: false, unicode: true, this_run: false };
 
-/// The summary, as the terminal shows it.
+/// The summary as shown on a terminal.
 pub(super) fn summary(view: &View) -> Markup {
     let results = &view.document.results;
     let rows = cost_rows(results, catalog::areas());
@@ -65,7 +65,7 @@ pub(super) fn summary(view: &View) -> Markup {
     }
 }
 
-/// The state of the machine in the course of the run; nothing if it was not recorded.
+/// The state of the machine in the course of the run; empty if it was not recorded.
 pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
     let moments = view.recorded.map_or(&[][..], |recorded| &recorded.moments);
     type Part = (&'static str, &'static str, fn(&Moment) -> Option<f64>);
@@ -132,7 +132,7 @@ pub(super) fn doubts(view: &View) -> Markup {
     }
 }
 
-/// The facts about the machine and the options of the run.
+/// Facts about the machine and the options of the run.
 pub(super) fn machine(view: &View) -> Markup {
     let run = &view.document.run;
     let fact = |value: &Value| match value {
@@ -160,7 +160,7 @@ pub(super) fn machine(view: &View) -> Markup {
     }
 }
 
-/// How figures are measured, in one paragraph.
+/// A paragraph on how figures are measured.
 pub(super) fn method() -> Markup {
     html! { p {
         "Each point is measured in many rounds, each in a fresh process, interleaved over all points in a shuffled order. \

@@ -1,5 +1,5 @@
-//! The columns of a comparison by any dimension, such as systems side by side: what each is better and worse in, by area and by
-//! design, and what their operations make the kernel do.
+//! The columns of a comparison by any dimension, such as systems side by side: in which areas and designs each is better and
+//! worse, and what their operations make the kernel do.
 
 use analysis::{ColumnStanding, CountRow, Ladder, Overview, Ratio, Standing, Step, Verdict};
 use maud::{Markup, html};
@@ -15,14 +15,14 @@ use crate::overview::{
 };
 use crate::quantity::format_per_op;
 
-/// What is certain about the columns of a comparison as a whole.
+/// Facts about the columns of a comparison as a whole.
 #[derive(Debug, Clone, Copy)]
 pub struct Standings<'a> {
     /// The standings of the columns by area and by design.
     pub overview: &'a Overview,
     /// Counts per operation that differ between columns.
     pub counts: &'a [CountRow],
-    /// What each layer adds, if systems are compared.
+    /// Costs that each layer adds, if systems are compared.
     pub ladders: &'a [Ladder],
 }
 
@@ -50,7 +50,7 @@ pub(super) fn standings(of: &Standings, columns: &[String], ids: &mut Ids) -> Ma
     }
 }
 
-/// One table of standings with its chart and lines below.
+/// A table of standings, with its chart and lines below.
 fn block(
     title: &str,
     rows_are: &str,
@@ -130,7 +130,7 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
     }
 }
 
-/// What each layer between a program and the hardware adds to the cost of its operations, from the hardware outwards.
+/// A table of what each layer between a program and the hardware adds to the cost of its operations, from the hardware outwards.
 fn layers(ladders: &[Ladder]) -> Markup {
     let steps = || ladders.iter().flat_map(|ladder| &ladder.steps);
     let with_calls = steps().any(|step| step.host_calls.is_some());
@@ -163,7 +163,7 @@ fn layers(ladders: &[Ladder]) -> Markup {
     } }
 }
 
-/// What one operation makes the kernel do, where that differs.
+/// A table of the counts per operation that differ between columns.
 fn counts(rows: &[CountRow], columns: &[String]) -> Markup {
     html! { @if !rows.is_empty() {
         details { summary { "Counts per operation that differ: " (rows.len()) }

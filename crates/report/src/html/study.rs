@@ -1,4 +1,4 @@
-//! A study: what was published beside what was measured, and a verdict for each claim.
+//! A study: published figures beside measured ones, and a verdict for each claim.
 
 use analysis::claim::{ClaimVerdict, JudgedClaim};
 use analysis::study::{CellFigure, MeasuredTable};
@@ -12,7 +12,7 @@ use crate::html::text::{Ids, Text};
 use crate::quantity::{figure, half_width};
 use crate::study::{StudyPage, about_lines, here_number, is_published, ratio_number, run_line};
 
-/// Lines of claims are wrapped by the browser only.
+/// Unlimited width, since only the browser wraps lines of claims.
 const UNBROKEN: usize = usize::MAX;
 
 /// The section of the study.
@@ -41,12 +41,12 @@ pub(super) fn section(page_of: &StudyPage, ids: &mut Ids) -> Markup {
     }
 }
 
-/// A published number.
+/// The published number of a cell, if it has one.
 fn published(cell: &CellFigure) -> Option<f64> {
     cell.published.as_ref()?.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// The rows of a chart: each cell of the table with a number on either side.
+/// Rows of a chart: cells of the table with a published or a measured number.
 fn rows(table: &MeasuredTable) -> Vec<(String, &CellFigure)> {
     let several = table.columns.len() > 1;
     let mut rows = Vec::new();
@@ -100,7 +100,7 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
     }
 }
 
-/// The figures of a table: for each column what was published, what was measured, and the ratio.
+/// The figures of a table: published, measured, and the ratio, for each column.
 fn table_of(table: &MeasuredTable) -> Markup {
     let mut cells = table.rows.iter().flat_map(|row| &row.cells);
     let is_published = is_published(table);
@@ -151,7 +151,7 @@ fn here_cell(cell: &CellFigure) -> Markup {
     }
 }
 
-/// Why figures of a row are missing or doubtful, each reason once.
+/// Reasons why figures of a row are missing or doubtful, each once.
 fn doubts(cells: &[CellFigure]) -> Markup {
     let reasons = cells.iter().flat_map(|cell| {
         let missing = cell.reason.iter().cloned().map(Reason::Missing);

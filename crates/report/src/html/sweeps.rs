@@ -1,5 +1,5 @@
-//! Charts over a parameter: numbers of connections and workers, sizes, lengths of jobs. Which parameters these are follows
-//! from their values, so that a new area has its charts without changes here.
+//! Charts over a parameter: numbers of connections and workers, sizes, lengths of jobs. The parameters are found by their values,
+//! so that a new area gets charts without changes here.
 
 use catalog::Takes;
 use measure::count::{parse_count, parse_duration};
@@ -15,19 +15,19 @@ use crate::html::points::{
 use crate::html::text::Ids;
 use crate::labels::Param;
 
-/// The minimum number of values of a parameter for a chart.
+/// Minimum number of values of a parameter for a chart.
 const LEAST_VALUES: usize = 3;
 
-/// The maximum number of charts of one metric over one parameter; the table has all figures.
+/// Maximum number of charts of one metric over one parameter; the table has all figures.
 const CHARTS: usize = 4;
 
-/// The maximum number of metrics with charts.
+/// Maximum number of metrics with charts.
 const METRICS: usize = 4;
 
-/// The maximum number of crossings drawn in a chart.
+/// Maximum number of crossings drawn in a chart.
 const MARKS: usize = 6;
 
-/// A result of a run with this name, empty if there is only one run.
+/// A result, with the name of its run; the name is empty if there is only one run.
 pub(super) type Named<'r> = (&'r str, &'r CaseResult);
 
 /// One point of a chart over a parameter.
@@ -39,7 +39,7 @@ struct SweptPoint<'r> {
     result: &'r CaseResult,
 }
 
-/// The charts of all metrics over all parameters of an area's `results`; names omit the `shared` parameters.
+/// Charts of all metrics over all parameters of an area's `results`; names omit the `shared` parameters.
 pub(super) fn sweeps(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<Chart> {
     let mut charts = Vec::new();
     for key in swept(results) {
@@ -61,7 +61,7 @@ pub(super) fn sweeps(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<
     charts
 }
 
-/// The parameters with several numeric values while all others are the same.
+/// Parameters with several numeric values at which all other parameters are equal.
 fn swept<'r>(results: &[Named<'r>]) -> Vec<&'r str> {
     let points = results.iter().filter(|(_, result)| !is_derived(result));
     let mut keys = distinct(points.flat_map(|(_, r)| r.params.keys().map(String::as_str)));
@@ -122,7 +122,7 @@ pub(super) fn number(result: &CaseResult, key: &str, value: &str) -> Option<f64>
     found.filter(|number| number.is_finite())
 }
 
-/// The metrics worth a chart: the time or what replaces it, own costs, 99th percentiles, then others.
+/// Metrics worth a chart: the time or the metric that replaces it, own costs, 99th percentiles, then others.
 fn metrics<'r>(results: &[Named<'r>], key: &str) -> Vec<&'r str> {
     let mut ranked: Vec<(usize, &str)> = Vec::new();
     let with_key =
@@ -138,7 +138,7 @@ fn metrics<'r>(results: &[Named<'r>], key: &str) -> Vec<&'r str> {
     ranked.into_iter().take(METRICS).map(|(_, metric)| metric).collect()
 }
 
-/// `None` for metrics without a chart.
+/// Rank of a metric among those worth a chart; `None` for metrics without a chart.
 fn rank(results: &[Named], result: &CaseResult) -> Option<usize> {
     let replaces_time = |(_, other): &Named| {
         other.case == result.case
@@ -203,7 +203,7 @@ fn chart(
     }
 }
 
-/// `time`, or `rate (replies/s)`.
+/// Title of an axis: `time`, or `rate (replies/s)`.
 pub(super) fn axis_title(metric: &str, unit: &str) -> String {
     if crate::quantity::carries_unit(unit) {
         metric.to_owned()
@@ -212,7 +212,7 @@ pub(super) fn axis_title(metric: &str, unit: &str) -> String {
     }
 }
 
-/// The cases and parameters that all points of a chart share: `net/answer, place=apart`.
+/// Title: the cases and parameters that all points of a chart share, such as `net/answer, place=apart`.
 fn title(facet: &Facet<SweptPoint>, places: &[SweptPoint], shared: &[Param]) -> String {
     let Some(first) = places.first() else { return String::new() };
     let same = |value: &dyn Fn(&SweptPoint) -> Option<String>| {
@@ -240,7 +240,7 @@ fn title(facet: &Facet<SweptPoint>, places: &[SweptPoint], shared: &[Param]) -> 
     parts.join(", ")
 }
 
-/// Derived results that are values of `key`: crossings and knees of the lines of this chart.
+/// Marks of derived results that are values of `key`: crossings and knees of the lines of this chart.
 fn marks(
     results: &[Named],
     key: &str,
@@ -282,7 +282,7 @@ fn marks(
     results.iter().filter(belongs).filter_map(mark).take(MARKS).collect()
 }
 
-/// The family and the percentile of a metric: `reply` and `p99` of `reply-p99`.
+/// Family and percentile of a metric: `reply` and `p99` for `reply-p99`.
 pub(super) fn percentile(metric: &str) -> Option<(&str, &str)> {
     let (family, last) = metric.rsplit_once('-')?;
     let is_quantile = last

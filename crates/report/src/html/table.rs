@@ -1,5 +1,5 @@
-//! The tables of an area: a row per point with the time of its operation and how its samples are distributed, and a row
-//! per point with its further metrics.
+//! Tables of an area: a row per point with the time of its operation and the distribution of its samples, and a row per point
+//! with its further metrics.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ use crate::quantity::{
 };
 use crate::rows::{reasons, word};
 
-/// The size of the picture of a distribution.
+/// Size of the picture of a distribution.
 const WIDTH: f64 = 120.0;
 const HEIGHT: f64 = 24.0;
 
@@ -47,7 +47,7 @@ pub(super) fn tables(area: &AreaPoints, recorded: Option<&Recorded>, run: &str) 
     }
 }
 
-/// A table that scrolls by itself where it is wider than the page.
+/// A table that scrolls on its own if it is wider than the page.
 pub(super) fn scrolled(caption: &str, rows: Markup) -> Markup {
     html! {
         div.scroll role="region" tabindex="0" aria-label=(Text(caption)) {
@@ -96,8 +96,8 @@ struct Group<'p, 'r> {
     points: Vec<&'p AreaPoint<'r>>,
 }
 
-/// The points with further metrics: results that were computed from several points have fewer parameters, and tables of
-/// their own.
+/// Groups the points with further metrics by case and parameters. Results that were computed from several points have fewer
+/// parameters, and thus separate tables.
 fn further<'p, 'r>(points: &[&'p AreaPoint<'r>]) -> Vec<Group<'p, 'r>> {
     let others = |point: &AreaPoint<'r>| {
         let results = point.results.clone().into_iter();
@@ -115,7 +115,7 @@ fn further<'p, 'r>(points: &[&'p AreaPoint<'r>]) -> Vec<Group<'p, 'r>> {
     grouped(keyed).into_iter().map(group).collect()
 }
 
-/// A row per point and a column per metric.
+/// A table with a row per point and a column per metric.
 fn metrics(timed: &[&AreaPoint], group: &Group) -> Markup {
     html! {
         thead { tr {
@@ -124,7 +124,7 @@ fn metrics(timed: &[&AreaPoint], group: &Group) -> Markup {
             th scope="col" { "doubts" }
         } }
         tbody { @for point in &group.points {
-            // The point's own row is in the table of times, if it has one there.
+            // A row has the point's identifier unless the table of times has a row of the point.
             @let owns = !timed.iter().any(|other| other.id == point.id);
             tr id=[owns.then_some(&point.id)] {
                 th scope="row" { (Text(&point.short)) }
@@ -146,7 +146,7 @@ fn metric_cell(result: Option<&CaseResult>) -> Markup {
     }
 }
 
-/// The figure and its interval, or the outcome.
+/// Cells with the figure and its interval, or with the outcome.
 fn value_cells(result: &CaseResult) -> Markup {
     let Some(e) = estimate(result) else { return html! { (ending_cell(result)) td {} } };
     html! {
@@ -158,12 +158,12 @@ fn value_cells(result: &CaseResult) -> Markup {
     }
 }
 
-/// The interval relative to the figure; `None` for an exact one.
+/// The interval relative to the figure; `None` for an exact figure.
 fn percent(e: &Estimate) -> Option<String> {
     format_interval(e.median, e.low, e.high).filter(|_| e.low != e.high)
 }
 
-/// The number of rounds, where they are no evidence for an interval.
+/// The number of rounds, if they are too few for an interval.
 fn few_rounds(result: &CaseResult) -> Option<String> {
     let figure = Uncertain::of(result).filter(|figure| !figure.estimate.has_interval())?;
     figure.words()
@@ -199,7 +199,7 @@ fn doubts<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Markup {
     }
 }
 
-/// p50, p95, p99 and maximum of all samples.
+/// The quantiles p50, p95, p99 and maximum of all samples.
 fn quantiles(cost: &CaseResult, samples: Option<&Samples>) -> [Option<f64>; 4] {
     match (samples, cost.seen) {
         (Some(samples), _) => {
@@ -211,7 +211,7 @@ fn quantiles(cost: &CaseResult, samples: Option<&Samples>) -> [Option<f64>; 4] {
     }
 }
 
-/// The distribution of all samples and of the quiet ones, or what the quantiles show of it.
+/// A picture of the distribution of all samples and of the quiet ones, or of the quantiles if no samples are stored.
 fn distribution(cost: &CaseResult, samples: Option<&Samples>) -> Markup {
     match (samples, &cost.seen) {
         (Some(samples), _) => histogram(samples, &cost.unit),
@@ -249,7 +249,7 @@ fn steps(steps: &[u32], most: u32) -> String {
     let mut last = HEIGHT;
     for count in steps {
         let share = f64::from(*count) / f64::from(most);
-        // A step with few samples is visible too.
+        // A step with few samples is drawn at least one unit high, so that it is visible.
         let height = if *count == 0 { 0.0 } else { (share * (HEIGHT - 1.0)).max(1.0) };
         let top = (HEIGHT - height).round();
         if top == last {
@@ -266,7 +266,7 @@ fn steps(steps: &[u32], most: u32) -> String {
     path
 }
 
-/// A box from the 25 to the 75 % quantile with whiskers from 5 to 95 %.
+/// A box from the 25 % to the 75 % quantile with whiskers from 5 % to 95 %.
 fn quantile_box(seen: &Distribution, unit: &str) -> Markup {
     let values = [seen.min, seen.p5, seen.p25, seen.p50, seen.p75, seen.p95, seen.p99];
     let (from, to) = (seen.min, seen.p99);
@@ -292,7 +292,7 @@ fn quantile_box(seen: &Distribution, unit: &str) -> Markup {
     }
 }
 
-/// The points that this system lacks, by reason.
+/// Points that this system lacks, by reason.
 fn missing(points: &[&AreaPoint]) -> Markup {
     let by_reason = grouped(points.iter().map(|point| {
         let reason = point.results.iter().find_map(|r| r.reason.as_deref());

@@ -1,4 +1,4 @@
-//! Text from outside: every character is visible, and names become identifiers of elements.
+//! Text from outside with invisible characters made visible, and identifiers of elements made from names.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -6,10 +6,10 @@ use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, Render, html};
 
-/// The maximum length of an identifier before its number.
+/// Maximum length of an identifier before its number.
 const LONGEST_ID: usize = 60;
 
-/// Text from outside: escaped, with characters that cannot be seen written as `[U+202E]`.
+/// Text from outside, escaped, with invisible characters written as `[U+202E]`.
 ///
 /// Directional marks would reorder the text around them, and control characters are not allowed in HTML.
 pub(super) struct Text<'a>(pub &'a str);
@@ -20,7 +20,7 @@ impl Render for Text<'_> {
     }
 }
 
-/// `text` with characters that cannot be seen written as `[U+202E]`. Line ends and tabs become spaces.
+/// `text` with invisible characters written as `[U+202E]`. Line ends and tabs become spaces.
 pub(super) fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| is_invisible(c) || c.is_control()) {
         return Cow::Borrowed(text);
@@ -38,7 +38,7 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(seen)
 }
 
-/// Directional marks, zero-width characters, tags and characters that are none.
+/// Whether the character is a directional mark, of zero width, a tag, or a noncharacter.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -48,7 +48,7 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
-/// `text` of at most `most` characters, with `…` in the middle of longer ones: both ends of a name distinguish it.
+/// `text` shortened to `most` characters, with `…` in the middle: both ends of a name distinguish it.
 pub(super) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= most {
@@ -74,8 +74,8 @@ impl Ids {
         format!("c{}", self.charts)
     }
 
-    /// The identifier for a name such as `lock/spin{workers=4}`: `lock.spin.workers-4`. It is the same in all reports
-    /// about the same points, so that links to it last.
+    /// The identifier for a name: `p.lock.spin.workers-4` for `lock/spin{workers=4}`. All reports about the same points have the
+    /// same identifiers, so that links remain valid.
     pub(super) fn of(&mut self, name: &str) -> String {
         let mut id = String::new();
         for c in name.chars() {
@@ -99,12 +99,12 @@ impl Ids {
     }
 }
 
-/// Sentences, each a paragraph.
+/// Sentences as paragraphs, one each.
 pub(super) fn paragraphs(lines: &[String]) -> Markup {
     html! { @for line in lines { p { (Text(line)) } } }
 }
 
-/// An element of SVG with this outline, in as few characters as HTML and XML have for it.
+/// An SVG path element with this outline, in the shortest form that HTML and XML permit.
 pub(super) fn path(class: &str, outline: &str) -> PreEscaped<String> {
     PreEscaped(format!("<path class=\"{class}\" d=\"{outline}\"/>"))
 }

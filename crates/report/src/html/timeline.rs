@@ -9,10 +9,10 @@ use crate::html::sweeps::{Named, number};
 use crate::html::text::Ids;
 use crate::quantity::figure;
 
-/// The maximum number of charts of one case.
+/// Maximum number of charts of one case.
 const CHARTS: usize = 6;
 
-/// The parameters that all lines of a chart share, and its results by line.
+/// Results of a chart by line, and the parameters that all lines share.
 struct Group<'r> {
     shared: Vec<(&'r str, &'r str)>,
     lines: Vec<(String, &'r CaseResult)>,
@@ -37,13 +37,13 @@ pub(super) fn timelines(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
     charts
 }
 
-/// The parameter whose values are the lines of a chart: the first one of a case is what the case compares.
+/// The parameter whose values are the lines of a chart: the first parameter of a case, which is what the case compares.
 fn compared(case: &str) -> &'static str {
     let first = catalog::find(case).and_then(|case| case.params.first());
     first.map_or("", |param| param.name)
 }
 
-/// Only the results with the largest value of each parameter that is a number: the longest lists of the longest jobs.
+/// Keeps only the results with the largest value of each numeric parameter: the longest lists of the longest jobs.
 fn largest<'r>(mut results: Vec<Named<'r>>, case: &str) -> Vec<Named<'r>> {
     let keys: Vec<String> = results.iter().flat_map(|(_, r)| r.params.keys()).cloned().collect();
     for key in keys.iter().filter(|key| *key != compared(case)) {
@@ -105,7 +105,7 @@ fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
         },
         y: Axis::rows((1..=rows).map(|job| format!("job {job}"))),
         lines: group.lines.iter().enumerate().map(line).collect(),
-        // From zero on, whenever the first job begins.
+        // The axis begins at zero, whenever the first job begins.
         reference: Some(0.0),
         bars: true,
         ..Chart::default()

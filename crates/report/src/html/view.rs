@@ -9,17 +9,17 @@ use crate::html::text::Ids;
 /// One run of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportRun<'a> {
-    /// The run.
+    /// Document of the run.
     pub document: &'a Document,
-    /// What its rounds recorded, if they are stored.
+    /// Records of the run's rounds, if they are stored.
     pub recorded: Option<&'a Recorded>,
 }
 
 /// A run with its points by area.
 pub(super) struct View<'a> {
-    /// Its name beside other runs.
+    /// Name of the run beside other runs.
     pub name: String,
-    /// What captions end with: its name if there are several runs.
+    /// End of captions: the name of the run if there are several.
     pub about: String,
     pub document: &'a Document,
     pub recorded: Option<&'a Recorded>,
@@ -34,7 +34,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Names runs by their systems alone, if each was measured on another one.
+/// Names runs by their systems alone, if each was measured on a different one.
 pub(super) fn shorten_names(views: &mut [View]) {
     let systems: Option<Vec<String>> =
         views.iter().map(|view| view.document.system().map(str::to_owned)).collect();
@@ -45,7 +45,7 @@ pub(super) fn shorten_names(views: &mut [View]) {
     }
 }
 
-/// The system that was measured, or the run's tags with its id.
+/// Name of the measured system, or the run's tags with its id.
 fn name(document: &Document) -> String {
     let run = &document.run;
     if let Some(system) = document.system() {

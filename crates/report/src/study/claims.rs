@@ -6,7 +6,7 @@ use super::model::StudyPage;
 use crate::claims::{INDENT, claim_text, counts};
 use crate::page::Page;
 
-/// All claims: the counts of verdicts, and each claim with its figures and what is known about it.
+/// All claims: the number of claims by verdict, and each claim with its figures and remarks.
 pub(super) fn claims_text(page_of: &StudyPage, page: &Page) -> String {
     if page_of.claims.is_empty() {
         return String::new();
@@ -21,7 +21,7 @@ pub(super) fn claims_text(page_of: &StudyPage, page: &Page) -> String {
     page.signs(&text)
 }
 
-/// What is known about a claim besides its verdict. Reasons for another answer are left out if the answer is the same.
+/// Remarks on a claim besides its verdict. Reasons for another answer are left out if the answer is the same.
 pub(crate) fn about_lines(judged: &JudgedClaim, page_of: &StudyPage) -> Vec<String> {
     let Some(about) = page_of.study.about.get(&judged.claim.name) else { return Vec::new() };
     let derived =

@@ -1,4 +1,4 @@
-//! What is printed of a study.
+//! Data of a study that are printed.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use results::Document;
 /// A study in the list of studies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyLine {
-    /// Its name.
+    /// Name of the study.
     pub name: String,
-    /// The question it answers.
+    /// Question that the study answers.
     pub question: String,
-    /// How long it takes by default.
+    /// Time that the study takes by default.
     pub takes: Duration,
-    /// How long it takes with the original sizes.
+    /// Time that the study takes with the original sizes.
     pub takes_in_full: Duration,
 }
 
-/// A study with what was measured.
+/// A study with its measured figures.
 #[derive(Debug, Clone, Copy)]
 pub struct StudyPage<'a> {
     /// The study.
     pub study: &'a Study,
-    /// Its tables with the figures measured here.
+    /// Tables of the study with the figures measured here.
     pub tables: &'a [MeasuredTable],
-    /// Its claims with their verdicts.
+    /// Claims of the study with their verdicts.
     pub claims: &'a [JudgedClaim],
-    /// The runs that it is judged by.
+    /// Runs by which the study is judged.
     pub runs: &'a [Document],
-    /// The names of systems that claims use for some of them, each with the id of the run.
+    /// Names that claims use for some of the systems, each with the id of the run.
     pub named: &'a [(String, String)],
 }

@@ -1,4 +1,4 @@
-//! The tables of a study: what was published, what was measured here, and the ratio, in the same layout.
+//! The tables of a study in the published layout: published figures, those measured here, and the ratio.
 
 use analysis::study::{CellFigure, CellValue, MeasuredTable};
 
@@ -7,9 +7,9 @@ use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, half_width, interval_figure};
 
-/// A ratio is given to this share: published figures have no more digits.
+/// Relative precision of a ratio: published figures have no more digits.
 const RATIO_DIGITS: f64 = 0.01;
-/// The least width of row names beside figures.
+/// Minimum width of row names beside figures.
 const LEAST_NAMES: usize = 12;
 
 /// A table with its title and the reasons for missing values.
@@ -33,7 +33,7 @@ fn reasons(cell: &CellFigure) -> Vec<Reason> {
     cell.reason.iter().cloned().map(Reason::Missing).collect()
 }
 
-/// A table of one column: published, here with its interval, and the ratio beside each other.
+/// A table of one column: the published figure, the one measured here with its interval, and the ratio, side by side.
 fn side_by_side(table: &MeasuredTable, notes: &Footnotes, page: &Page) -> String {
     let cells = || table.rows.iter().map(|row| &row.cells[0]);
     let interval = |value: CellValue| match interval_figure(value.value, value.low, value.high) {
@@ -54,7 +54,8 @@ fn side_by_side(table: &MeasuredTable, notes: &Footnotes, page: &Page) -> String
     grid::table(columns, page)
 }
 
-/// A table of several columns: published, here and the ratio below each other, divided where the page is too narrow.
+/// A table of several columns: published figures, those measured here, and the ratios below each other, divided if the page is
+/// too narrow.
 fn one_below_the_other(table: &MeasuredTable, notes: &Footnotes, page: &Page) -> String {
     let mut parts: Vec<(&str, Vec<Vec<Cell>>)> = Vec::new();
     let cells = |cell: &dyn Fn(&CellFigure) -> Cell| -> Vec<Vec<Cell>> {
@@ -76,7 +77,7 @@ fn one_below_the_other(table: &MeasuredTable, notes: &Footnotes, page: &Page) ->
     text.collect()
 }
 
-/// One part of a table, in as many pieces as the width of the page needs.
+/// One part of a table, in as many pieces as the width of the page requires.
 fn block(name: &str, cells: &[Vec<Cell>], table: &MeasuredTable, page: &Page) -> String {
     let mut pieces: Vec<Vec<Column>> = Vec::new();
     for (title, cells) in table.columns.iter().zip(cells) {
@@ -95,7 +96,7 @@ fn names(heading: &str, table: &MeasuredTable) -> Column {
     Column::words(heading, table.rows.iter().map(|row| row.title.as_str()))
 }
 
-/// The names of the rows, which wrap if they leave no room.
+/// Names of the rows, which wrap if they leave no room for other columns.
 fn first_column(names: Column, other: &Column, page: &Page) -> Column {
     let room = page.table_width().saturating_sub(other.width()).max(LEAST_NAMES);
     if names.width() > room { names.wrapping() } else { names }
@@ -122,7 +123,7 @@ fn here(cell: &CellFigure, notes: &Footnotes) -> Cell {
     }
 }
 
-/// An end or the middle of a figure measured here; one without an interval has four digits.
+/// An end or the middle of a figure measured here. A figure without an interval has four digits.
 pub(crate) fn here_number(here: &CellValue, value: f64) -> String {
     let half = half_width(here.value, here.low, here.high);
     figure(value, if half > 0.0 { half } else { value.abs() * 1e-3 }, "").number

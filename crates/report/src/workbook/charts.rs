@@ -8,13 +8,14 @@ use rust_xlsxwriter::{
 };
 
 use crate::first_seen::grouped;
-use crate::workbook::curves::{Plot, plots};
+use crate::layouts::layouts;
+use crate::workbook::Plot;
 use crate::workbook::pages::{CellValue, Names, WHOLE, fitting, heading};
 
-/// The sheet with the figures of the charts.
+/// Name of the sheet with the figures of the charts.
 const DATA: &str = "charts-data";
 
-/// The size of a chart in pixels, and in cells with a margin; two charts are side by side.
+/// Size of a chart in pixels, and in cells with a margin; two charts are side by side.
 const CHART_PIXELS: (u32, u32) = (620, 340);
 const CHART_CELLS: (ColNum, RowNum) = (10, 18);
 const CHARTS_IN_A_ROW: usize = 2;
@@ -31,9 +32,9 @@ const LOOKS: [(u32, ChartMarkerType); 8] = [
     (0x999999, ChartMarkerType::LongDash),
 ];
 
-/// The cells with the figures of a chart.
+/// Position of a chart's figures on the data sheet.
 struct Block {
-    /// The row with the names of the lines.
+    /// Row with the names of the lines.
     names: RowNum,
     first: RowNum,
     last: RowNum,
@@ -41,7 +42,7 @@ struct Block {
 
 /// Adds the charts of `results`, one sheet per kind, and one sheet with their figures.
 pub(super) fn add(workbook: &mut Workbook, results: &[CaseResult]) -> Result<(), XlsxError> {
-    let plots = plots(results);
+    let plots: Vec<Plot> = layouts().iter().flat_map(|layout| (layout.plots)(results)).collect();
     if plots.is_empty() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Tables of cells with a frozen heading and a filter, continued on further sheets where necessary.
+//! Tables of cells with a frozen heading and a filter, which continue on further sheets where necessary.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,16 @@ use rust_xlsxwriter::{
     ColNum, Format, FormatAlign, Formula, RowNum, Workbook, Worksheet, XlsxError,
 };
 
-/// The maximum number of rows of a sheet, including its heading.
+/// Maximum number of rows of a sheet, including its heading.
 pub(super) const ROWS_OF_A_SHEET: u32 = 1_048_576;
 
-/// The longest text of a cell, in units of UTF-16.
+/// Maximum length of a cell's text, in units of UTF-16.
 const LONGEST_TEXT: usize = 32_767;
 
-/// The longest name of a sheet.
+/// Maximum length of a sheet's name.
 const LONGEST_NAME: usize = 31;
 
-/// Columns are as wide as their longest cell, within these limits.
+/// Limits of the width of columns, which are as wide as their longest cell.
 const NARROWEST: usize = 8;
 const WIDEST: usize = 48;
 
@@ -66,7 +66,7 @@ impl CellValue {
         }
     }
 
-    /// Its approximate number of characters.
+    /// Approximate number of characters of the value.
     fn width(&self) -> usize {
         match self {
             CellValue::Empty => 0,
@@ -76,7 +76,7 @@ impl CellValue {
         }
     }
 
-    /// Writes it to `sheet`.
+    /// Writes the value to a cell of `sheet`.
     pub(super) fn write(
         &self,
         sheet: &mut Worksheet,
@@ -112,7 +112,7 @@ pub(super) fn fitting(text: &str) -> String {
     beginning(&text, LONGEST_TEXT - note.len()) + &note
 }
 
-/// The characters of `text` that fit in so many units of UTF-16.
+/// The beginning of `text` that fits in `room` units of UTF-16.
 fn beginning(text: &str, mut room: usize) -> String {
     let fits = |c: &char| {
         let left = room.checked_sub(c.len_utf16());
@@ -122,7 +122,7 @@ fn beginning(text: &str, mut room: usize) -> String {
     text.chars().take_while(fits).collect()
 }
 
-/// A heading of a table.
+/// Format of the heading of a table.
 pub(super) fn heading() -> Format {
     Format::new().set_bold().set_text_wrap().set_align(FormatAlign::Top)
 }
@@ -133,7 +133,7 @@ pub(super) struct Pages<'a> {
     name: &'static str,
     headings: Vec<String>,
     rows_of_a_sheet: u32,
-    /// The number of sheets created.
+    /// Number of sheets created.
     sheets: usize,
     sheet: Worksheet,
     row: RowNum,
@@ -170,7 +170,7 @@ impl<'a> Pages<'a> {
         Ok(())
     }
 
-    /// Adds a row, on the next sheet if this one is full.
+    /// Adds a row, on a new sheet if the present one is full.
     pub(super) fn push(&mut self, values: &[CellValue]) -> Result<(), XlsxError> {
         debug_assert_eq!(values.len(), self.headings.len());
         if self.row == self.rows_of_a_sheet {
@@ -185,7 +185,7 @@ impl<'a> Pages<'a> {
         Ok(())
     }
 
-    /// Puts the sheet into the workbook.
+    /// Adds the sheet to the workbook.
     fn end(&mut self) -> Result<(), XlsxError> {
         let last = ColNum::try_from(self.headings.len() - 1).unwrap_or(ColNum::MAX);
         self.sheet.autofilter(0, 0, self.row - 1, last)?;
@@ -211,7 +211,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// `name`, shortened to a valid name of a sheet, with a number if it is already used.
+    /// `name`, shortened to a valid name of a sheet, with a number if the name is already used.
     pub(super) fn free(&mut self, name: &str) -> String {
         let plain = |c: char| if c.is_control() || "[]:*?/\\'".contains(c) { '_' } else { c };
         let name: String = name.chars().map(plain).collect();

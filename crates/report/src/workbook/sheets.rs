@@ -18,7 +18,7 @@ pub(super) fn run(workbook: &mut Workbook, document: &Document) -> Result<(), Xl
     say("run", "id", &run.id)?;
     say("run", "started", &run.started)?;
     say("run", "finished", run.finished.as_deref().unwrap_or("not yet"))?;
-    // A text, as Excel's numbers have no more than 15 digits.
+    // The seed is a text, since Excel's numbers have no more than 15 digits.
     say("run", "seed", &run.seed.to_string())?;
     say("run", "oscost", &run.oscost)?;
     if let Some(clock) = run.core_clock_ghz {

@@ -4,7 +4,7 @@ use measure::Doubt;
 use measure::doubt::Axis;
 use proptest::prelude::*;
 
-/// Short and long ones, some of which are listed beside the tables.
+/// Short and long doubts, some of which are listed beside the tables.
 pub fn any_doubt() -> impl Strategy<Value = Doubt> {
     prop_oneof![
         Just(Doubt::ClientSaturated),

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use measure::Doubt;
 use results::{CaseResult, Direction, Document, Estimate, Outcome, RunInfo, SCHEMA};
 
-/// Rounds of each case.
+/// Number of rounds of each case.
 const ROUNDS: usize = 10;
 
-/// Parameters of a case, as they are written.
+/// Parameters of a case as text.
 pub fn params(list: &[(&str, &str)]) -> BTreeMap<String, String> {
     list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
@@ -50,7 +50,7 @@ pub fn without_figure(
     CaseResult { outcome, reason: Some(reason.to_owned()), ..blank }
 }
 
-/// The completion times of jobs handed out in this order, of which at most `at_once` share `cpus` evenly.
+/// Completion times of jobs that are handed out in this order; at most `at_once` of them share `cpus` evenly.
 fn completions(lengths: &[f64], cpus: f64, at_once: usize) -> Vec<f64> {
     let mut left = lengths.to_vec();
     let mut done = vec![0.0; lengths.len()];
@@ -73,7 +73,7 @@ fn completions(lengths: &[f64], cpus: f64, at_once: usize) -> Vec<f64> {
     }
 }
 
-/// The degree of `executor`, and its cost of handing out a job, in ns.
+/// Degree of `executor`, and its cost of handing out a job in ns.
 fn manner(executor: &str) -> (usize, f64) {
     match executor {
         "serial" => (1, 60.0),
@@ -146,7 +146,7 @@ pub fn cell(
     results
 }
 
-/// Every combination of these, each with all its metrics.
+/// All metrics of every combination of these values.
 pub fn jobs(
     executors: &[&str],
     kinds: &[&str],
@@ -216,7 +216,7 @@ pub fn degrees() -> Vec<CaseResult> {
     results
 }
 
-/// The job length from which an executor pays off.
+/// Job lengths from which an executor pays off.
 pub fn worth() -> Vec<CaseResult> {
     const CASE: &str = "concurrency/worth";
     let lengths = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
@@ -272,7 +272,7 @@ pub fn answer() -> Vec<CaseResult> {
     results
 }
 
-/// `results` as one run's document.
+/// `results` as the document of one run.
 pub fn document(results: Vec<CaseResult>) -> Document {
     let machine = serde_json::json!({
         "os": "Linux", "release": "6.1.0-28-cloud-amd64", "arch": "x86_64",

@@ -95,7 +95,7 @@ pub fn without_figure(point: &PointKey, outcome: Outcome, reason: &str) -> CaseR
     }
 }
 
-/// The same result with a doubt.
+/// The result with an additional doubt.
 pub fn doubtful(mut result: CaseResult, doubt: Doubt) -> CaseResult {
     result.doubts.push(doubt);
     result

@@ -1,5 +1,5 @@
-//! A simulated run of the area `mail` with points of all kinds: rates follow from the CPU time per recipient, or from
-//! the number of connections and their waiting time.
+//! A simulated run of the area `mail` with points of all kinds: rates follow from the CPU time per recipient, or from the number
+//! of connections and their waiting time.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const ROUNDS: usize = 5;
 const CASE: &str = "mail/send";
 pub const LEVELS: [u32; 9] = [1, 10, 100, 500, 1000, 1500, 2000, 2500, 5000];
 
-/// An architecture: CPU time per recipient in ns, its calls, additional memory of the sender per connection.
+/// An architecture: CPU time per recipient in ns, calls, and additional memory of the sender per connection.
 struct Manner {
     arch: &'static str,
     cpu: f64,
@@ -58,8 +58,7 @@ fn figure(
     }
 }
 
-/// One point. The sink takes 900,000 recipients a second; a transaction has 20 of them, and a connection 1.1
-/// transactions.
+/// One point. The sink accepts 900,000 recipients per second; a transaction has 20 recipients, and a connection 1.1 transactions.
 fn point(manner: &Manner, connections: u32, delay_ms: f64) -> Vec<CaseResult> {
     const SINK: f64 = 900e3;
     let of = params(manner.arch, connections, if delay_ms > 0.0 { "10ms" } else { "0" });
@@ -113,7 +112,7 @@ pub fn ordinary() -> Vec<CaseResult> {
     MANNERS.iter().flat_map(of_manner).collect()
 }
 
-/// All levels, on a system without fork or with too few descriptors, and with failures.
+/// A run at all levels on a system without fork or with too few descriptors, and with failures.
 pub fn full() -> Vec<CaseResult> {
     let of_manner = |manner: &Manner| {
         let of_delay = |delay: f64| LEVELS.map(|n| point(manner, n, delay)).concat();

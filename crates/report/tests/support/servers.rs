@@ -9,7 +9,7 @@ use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 const ROUNDS: usize = 6;
 pub const LEVELS: [u32; 8] = [1, 10, 100, 500, 1000, 1500, 2500, 5000];
 
-/// The maximum rate of the generator.
+/// Maximum rate of the generator per second.
 const GENERATOR: f64 = 62e3;
 
 /// An architecture: CPU time per connection in ns, additional time per connection in flight, calls, switches, memory.
@@ -59,7 +59,7 @@ fn figure(
     relative: f64,
 ) -> CaseResult {
     let half_width = value.abs() * relative;
-    // Architectures are disturbed differently.
+    // The pattern of disturbance differs between architectures.
     let nth = of["arch"].len() + of["connections"].len();
     let place = |i: usize| ((i * 5 + nth) % ROUNDS) as f64 / 5.0;
     let round = |i: usize| value + half_width * (2.0 * place(i) - 1.0);

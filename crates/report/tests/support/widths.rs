@@ -1,4 +1,4 @@
-//! What holds for a text on pages of all widths.
+//! Checks of a text on pages of all widths.
 
 use proptest::prelude::*;
 use report::Page;
@@ -15,8 +15,8 @@ pub fn page() -> impl Strategy<Value = Page> {
     })
 }
 
-/// Checks that no line is wider than the page or ends with a blank, that a plain page has plain characters, and that each of
-/// `words` is there.
+/// Checks that no line is wider than the page or ends with a blank, that a plain page has plain characters, and that the text
+/// contains each of `words`.
 pub fn check(
     text: &str,
     page: &Page,
@@ -33,7 +33,7 @@ pub fn check(
     Ok(())
 }
 
-/// Checks that the figures of the measured results that `is_shown` are in the text, in any unit.
+/// Checks that the text has the figures of the measured results that `is_shown` accepts, in any unit.
 #[allow(dead_code, reason = "not every text has figures of results")]
 pub fn check_figures(
     text: &str,

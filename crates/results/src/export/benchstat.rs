@@ -15,12 +15,12 @@ pub const FORMAT: TextFormat = TextFormat {
     write: to_benchstat,
 };
 
-/// The results in Go's benchmark format: one line for each round's value, so that `benchstat` uses the spread between
+/// The results in Go's benchmark format: one line for each round's value, so that `benchstat` uses the variance between
 /// fresh processes.
 ///
-/// `time` has its own unit (`ns/op`), and `cycles/op` beside it if the core's cycles were counted; any other metric
-/// gets the unit `metric-unit`, as `p99-ns`. A result that was not measured is a line that begins with `#`, which
-/// readers of the format ignore.
+/// `time` has its own unit (`ns/op`), and `cycles/op` beside it if the core's cycles were counted; any other metric gets
+/// the unit `metric-unit`, such as `p99-ns`. A result that was not measured is a line that begins with `#`, which readers
+/// of the format ignore.
 pub fn to_benchstat(document: &Document) -> String {
     let mut text = header(&document.machine);
     let mut declared_units = BTreeSet::new();
@@ -36,8 +36,8 @@ pub fn to_benchstat(document: &Document) -> String {
     text
 }
 
-/// The header, which applies to every line. Only these four keys: `benchstat` compares nothing across lines that differ
-/// in any of them.
+/// The header, which applies to every line. It has only four keys, because `benchstat` compares nothing across lines that
+/// differ in any key.
 fn header(machine: &Map<String, Value>) -> String {
     let fact =
         |key: &str| machine.get(key).and_then(Value::as_str).filter(|text| *text != "unknown");
@@ -103,7 +103,7 @@ fn push_line(text: &mut String, line: std::fmt::Arguments<'_>) {
     writeln!(text, "{line}").expect("writing to a String cannot fail");
 }
 
-/// `BenchmarkSyscallGetppid/as=threads/workers=2`.
+/// The name of a benchmark: `BenchmarkSyscallGetppid/as=threads/workers=2`.
 fn benchmark_name(result: &CaseResult) -> String {
     let mut name = format!("Benchmark{}", camel_case(&result.case));
     for (key, value) in &result.params {
@@ -142,7 +142,7 @@ fn sanitised(text: &str) -> String {
     text.chars().map(|c| if plain(c) { c } else { '_' }).collect()
 }
 
-/// A final `-8` means GOMAXPROCS in this format, and must not come from a parameter.
+/// Removes a final number such as `-8`, which means GOMAXPROCS in this format and must not come from a parameter.
 fn without_cpu_suffix(mut name: String) -> String {
     if let Some(dash) = name.rfind('-') {
         let tail = &name[dash + 1..];

@@ -7,10 +7,10 @@ use csv::{Terminator, WriterBuilder};
 use super::format::TextFormat;
 use crate::document::{CaseResult, Distribution, Document, Estimate, NextRun, Outcome, PerOp};
 
-/// A column: its heading, and its cell of a result, which is empty if the result has no such figure.
+/// A column: its heading, and its cell for a result, which is empty if the result has no such figure.
 type Column = (&'static str, fn(&CaseResult) -> String);
 
-/// The columns after that of the run.
+/// The columns after the run's id.
 const COLUMNS: [Column; 41] = [
     ("case", |of| of.case.clone()),
     ("params", params),
@@ -57,10 +57,10 @@ const COLUMNS: [Column; 41] = [
     ("machine_high", |of| figure(of, |of| Some(of.this_machine?.high))),
 ];
 
-/// Why the writer cannot fail: all rows have as many fields as the header.
+/// The reason why the writer cannot fail: all rows have as many fields as the header.
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
-/// CSV.
+/// The CSV format.
 pub const FORMAT: TextFormat =
     TextFormat { name: "csv", about: "One row for each metric of each case", write: to_csv };
 
@@ -85,7 +85,7 @@ fn params(of: &CaseResult) -> String {
     params.join(";")
 }
 
-/// Nothing for a result that was not measured.
+/// The value as text; empty for a result that was not measured.
 fn figure<T: ToString>(of: &CaseResult, value: impl Fn(&CaseResult) -> Option<T>) -> String {
     let value = Some(of).filter(|of| of.outcome == Outcome::Measured).and_then(value);
     value.map_or_else(String::new, |value| value.to_string())

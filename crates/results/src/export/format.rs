@@ -1,11 +1,11 @@
 use crate::document::Document;
 
-/// A text format of documents; formats of different names differ.
+/// A text format of documents, identified by its name.
 #[derive(Debug)]
 pub struct TextFormat {
-    /// Its name in `oscost export --format`.
+    /// Name in `oscost export --format`.
     pub name: &'static str,
-    /// What it contains or which program reads it, in one line.
+    /// The content, or the program that reads it, in one line.
     pub about: &'static str,
     /// Writes a document.
     pub write: fn(&Document) -> String,

@@ -87,7 +87,7 @@ fn benchstat_names_and_units_are_plain_and_have_no_cpu_suffix() {
     );
 }
 
-/// Reads RFC 4180 without looking at how it was written.
+/// A reader of RFC 4180, written independently of the writer.
 fn read_csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();

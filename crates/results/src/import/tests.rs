@@ -4,7 +4,7 @@ use super::*;
 use crate::export::to_json;
 use crate::samples::{any_document, document};
 
-/// The sample document's text with one piece replaced, and the line that piece is on.
+/// The sample document's text with one piece replaced, and the line of that piece.
 fn damaged(from: &str, to: &str) -> (String, usize) {
     let text = to_json(&document());
     let at = text.find(from).unwrap_or_else(|| panic!("{from:?} is not in the sample"));
@@ -107,7 +107,7 @@ fn each_damage_is_named_with_its_line() {
         let (text, line) = damaged(from, to);
         let error = parse_document(&text).expect_err(to);
         assert!(error.message.contains(expected), "{to}: {error}");
-        // The line of the wrong value, or after the object that breaks a rule.
+        // Reading stops at the line of the wrong value, or after the object that breaks a rule.
         let closing = if error.message.starts_with("results") { "    }" } else { "  }" };
         let ends = text.lines().skip(line).position(|later| later.starts_with(closing));
         let end = line + 2 + ends.unwrap_or(0);
@@ -130,7 +130,7 @@ fn other_schemas_are_refused_with_the_remedy() {
         let error = parse_document(&text).expect_err(schema);
         assert!(error.line == 1 && error.message.contains(words), "{error}");
     }
-    // The first schema of development builds had the number 1 too, and no times of areas.
+    // Documents of the first development builds have the schema number 1 too, but no `area_seconds`.
     let (text, _) = damaged("area_seconds", "seconds_of_areas");
     let error = parse_document(&text).expect_err("another schema 1");
     let words = format!("{development}, which this build does not read: measure again");

@@ -8,10 +8,10 @@ use rusqlite::ErrorCode;
 
 use crate::check::{Fault, one_line};
 
-/// The time for which a writer waits for another one. A transaction takes milliseconds.
+/// Maximum time that a writer waits for another one. A transaction takes milliseconds.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most candidates an ambiguous name lists.
+/// Maximum number of candidates listed for an ambiguous name.
 const MAX_LISTED: usize = 8;
 
 /// An error of the store. Each is one line with all details, so none has a source.
@@ -23,7 +23,7 @@ pub enum StoreError {
          set OSCOST_STORE to a file"
     )]
     NoPlace,
-    /// Opened for reading, and the file does not exist.
+    /// The store was opened for reading, and the file does not exist.
     #[error("{path}: no store exists here; `oscost run` or `oscost import` creates one", path = path.display())]
     Missing {
         /// The path of the store.
@@ -37,10 +37,10 @@ pub enum StoreError {
     NotAStore {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// The kind of file.
         what: &'static str,
     },
-    /// It has the tables of another version. It was not modified.
+    /// The file has the tables of another version. It was not modified.
     #[error(
         "{path}: a store of version {found}, made by a newer oscost: this build knows version {known} only; \
          use that oscost, or set OSCOST_STORE to another file",
@@ -49,12 +49,12 @@ pub enum StoreError {
     OtherVersion {
         /// The store.
         path: PathBuf,
-        /// Its version.
+        /// Version of the file.
         found: i64,
-        /// The version of this build.
+        /// Version of this build.
         known: i64,
     },
-    /// A development build created it. It was not modified.
+    /// A development build created the file. It was not modified.
     #[error(
         "{path}: a store of a development build of oscost before 0.1, which this build does not read; \
          move it away to start a new one, or set OSCOST_STORE to another file",
@@ -67,7 +67,7 @@ pub enum StoreError {
     /// An error of the operating system.
     #[error("{path}: {cause}", path = path.display(), cause = io_cause(error))]
     Io {
-        /// The store or a folder it is in.
+        /// The store or a folder above it.
         path: PathBuf,
         /// The system's error.
         error: io::Error,
@@ -80,7 +80,7 @@ pub enum StoreError {
         /// SQLite's error.
         error: rusqlite::Error,
     },
-    /// Recent writes are in a second file that cannot be read without writing to the folder.
+    /// Recent writes are in a second file, which SQLite cannot read without writing to the folder.
     #[error(
         "{path}: its newest runs are still in {path}-wal, and this folder cannot be written to; \
          copy both files to a folder of yours and set OSCOST_STORE to the copy",
@@ -95,7 +95,7 @@ pub enum StoreError {
     Damaged {
         /// The store.
         path: PathBuf,
-        /// Which value, and what is wrong with it.
+        /// The value, and what is wrong with it.
         what: String,
     },
     /// No run has that name.
@@ -114,7 +114,7 @@ pub enum StoreError {
         /// The runs' ids, oldest first.
         candidates: Vec<String>,
     },
-    /// The id is taken.
+    /// A run with this id exists.
     #[error("run {id} is already in the store; a new run needs a unique id")]
     RunExists {
         /// The run.
@@ -128,7 +128,7 @@ pub enum StoreError {
         /// The run.
         id: String,
     },
-    /// That round is stored.
+    /// A round with this number is stored.
     #[error("round {seq} of run {id} is already in the store")]
     RoundExists {
         /// The run.
@@ -136,7 +136,7 @@ pub enum StoreError {
         /// The round.
         seq: u64,
     },
-    /// The data to be stored cannot be true.
+    /// The figures to be stored cannot be true.
     #[error("cannot store run {id:?}: {fault}")]
     Unsound {
         /// The run.

@@ -1,4 +1,4 @@
-//! Where the store is, from the environment alone.
+//! The default location of the store, from the environment alone.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ pub(super) fn default_path(
     if let Some(path) = set("OSCOST_STORE") {
         return Ok(path);
     }
-    // A relative path would be another store in each folder; the XDG specification says to ignore it.
+    // A relative path would mean another store in each folder, and the XDG specification says to ignore it.
     let folder = |name: &str| set(name).filter(|path| path.is_absolute());
-    // LOCALAPPDATA before HOME: Unix shells on Windows set HOME, others there do not, and both must agree.
+    // LOCALAPPDATA precedes HOME: Unix shells on Windows set HOME, other shells do not, and both must find the same store.
     folder("XDG_DATA_HOME")
         .or_else(|| folder("LOCALAPPDATA"))
         .or_else(|| folder("HOME").map(|home| home.join(".local").join("share")))

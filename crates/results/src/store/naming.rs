@@ -1,4 +1,4 @@
-//! The names of a run: its id, the beginning of it, `last`, `last~2`, or a tag. Each is looked up in an index.
+//! Names of a run: its id, the beginning of the id, `last`, `last~2`, or a tag. Each is looked up in an index.
 
 use super::{Store, StoreError};
 
@@ -12,15 +12,15 @@ impl Store {
         if let Some(id) = self.resolve_whole_name(name)? {
             return Ok(id);
         }
-        // No id has a character as high as the one that ends the range.
+        // No id has a character as high as the one that ends the range of ids with this beginning.
         let sql = "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || ?2 AND ?1 <> '' ORDER BY started_us, seq";
         only(name, self.ids(sql, [name, "\u{10ffff}"])?, || {
             "no id begins like that, and it is not last, last~N or key=value".to_owned()
         })
     }
 
-    /// The ids of the runs that were measured together with the run `id`, one on each system, oldest first: only itself
-    /// if it was measured alone.
+    /// The ids of the runs that were measured together with the run `id`, one on each system, oldest first; only `id` if it
+    /// was measured alone.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`], or if the store cannot be read.
@@ -44,11 +44,12 @@ impl Store {
         tagged.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
     }
 
-    /// As [`Store::resolve`], without beginnings of ids: `None` for a name that is neither a full id nor has the form `last`,
-    /// `last~2` or `key=value`, and so may be something other than a run.
+    /// The id of the run called `name`, like [`Store::resolve`], but without beginnings of ids. `None` for a name that is
+    /// neither a full id nor has the form `last`, `last~2` or `key=value`, and may name something other than a run.
     ///
     /// # Errors
-    /// See [`Store::resolve`]; for a name of one of these forms, and for every name if there are no runs.
+    /// [`StoreError::UnknownRun`] if there are no runs, or no run has a name of one of these forms;
+    /// [`StoreError::AmbiguousRun`] for a tag of several runs.
     pub fn resolve_whole_name(&self, name: &str) -> Result<Option<String>, StoreError> {
         let unknown = |hint: String| StoreError::UnknownRun { asked: name.to_owned(), hint };
         if self.ids("SELECT id FROM runs LIMIT 1", [])?.is_empty() {
@@ -81,7 +82,7 @@ impl Store {
     }
 }
 
-/// `""` is 0, `"~2"` is 2.
+/// The number of runs back from the last: `""` is 0, `"~2"` is 2.
 fn steps_back(after_last: &str) -> Option<u32> {
     match after_last {
         "" => Some(0),

@@ -1,4 +1,4 @@
-//! Opens the file: rejects files of other programs and versions without modifying them, and creates stores.
+//! Opens or creates the file of a store; rejects files of other programs and versions without modifying them.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -12,19 +12,19 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 
 use super::error::{BUSY_TIMEOUT, StoreError};
 
-/// "osco", at byte 68 of the file: <https://www.sqlite.org/fileformat.html>.
+/// SQLite's application id, "osco", at byte 68 of the file: <https://www.sqlite.org/fileformat.html>.
 pub(super) const APPLICATION_ID: i32 = 0x6f73_636f;
-/// "oscs", of stores that development builds made.
+/// The application id of stores by development builds, "oscs".
 pub(super) const DEVELOPMENT_ID: i32 = 0x6f73_6373;
 
 /// The version of the tables (PRAGMA user_version).
 const VERSION: i64 = 2;
 const TABLES: &str = include_str!("tables.sql");
 
-/// The stores this process has open or had open.
+/// The stores that this process has opened.
 ///
-/// The header of a file is read only before SQLite opens it for the first time: closing a second descriptor of a file
-/// drops the POSIX locks this process holds on it (<https://www.sqlite.org/howtocorrupt.html>, 2.2).
+/// The header of a file is read only before SQLite opens it for the first time: closing a second descriptor of a file drops
+/// the POSIX locks this process holds on it (<https://www.sqlite.org/howtocorrupt.html>, 2.2).
 static OPENED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Opens for reading and writing; creates the file and the folders above it.
@@ -61,7 +61,7 @@ fn opened_after(
 }
 
 fn peek_for_writing(path: &Path) -> Result<(), StoreError> {
-    // Not truncated: an existing file may be a store, or another program's.
+    // The file is not truncated: it may be a store, or another program's.
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
     let file = file.map_err(|error| unopened(path, error))?;
     match header(file).map_err(|error| StoreError::io(path, error))? {
@@ -116,7 +116,7 @@ fn connect_for_writing(path: &Path) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     create_tables(&mut connection, path)?;
     use_wal(&connection).map_err(failed)?;
-    // With WAL: a kill loses nothing, a power cut at most the last rounds, and nothing gets damaged.
+    // WAL makes this safe: a kill loses nothing, a power cut at most the last rounds, and nothing gets damaged.
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     Ok(connection)
@@ -141,14 +141,14 @@ fn create_tables(connection: &mut Connection, path: &Path) -> Result<(), StoreEr
     }
     let transaction =
         Transaction::new(connection, TransactionBehavior::Immediate).map_err(failed)?;
-    // Another process may have done it while this one waited.
+    // Another process may have created the tables while this one waited.
     if !has_tables(&transaction, path)? {
         transaction.execute_batch(TABLES).map_err(failed)?;
     }
     transaction.commit().map_err(failed)
 }
 
-/// Whether the file has this version's tables: not if it is empty.
+/// Whether the file has this version's tables; false for an empty file.
 fn has_tables(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     let sql = "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
                FROM pragma_user_version, pragma_application_id";
@@ -166,7 +166,7 @@ fn has_tables(connection: &Connection, path: &Path) -> Result<bool, StoreError> 
     }
 }
 
-/// Switches to write-ahead logging. SQLite does not wait for other processes here, so this does.
+/// Switches to write-ahead logging, and waits for other processes, which SQLite does not do here.
 fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
     let start = Instant::now();
     loop {
@@ -190,7 +190,7 @@ fn connect_for_reading(path: &Path) -> Result<Connection, StoreError> {
     readable(connection, path)
 }
 
-/// Reads the file alone, for a folder in which SQLite may not create the files that it shares with writers.
+/// Opens the file as immutable, for a folder in which SQLite may not create the files that it shares with writers.
 pub(super) fn connect_immutable(path: &Path) -> Result<Connection, StoreError> {
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
@@ -218,7 +218,8 @@ fn needs_writable_folder(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
 }
 
-/// <https://www.sqlite.org/uri.html>: the path percent-encoded, with `/` between folders on every system.
+/// The URI of an immutable file: the path percent-encoded, with `/` between folders on every system. See
+/// <https://www.sqlite.org/uri.html>.
 fn immutable_uri(path: &Path) -> io::Result<String> {
     let path = std::path::absolute(path)?;
     let mut uri = String::from("file://");

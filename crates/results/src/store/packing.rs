@@ -1,4 +1,4 @@
-//! Texts as they are stored: compressed.
+//! Compression of stored texts.
 
 use std::io::{self, Read, Write};
 
@@ -8,14 +8,14 @@ use flate2::{Compression, Crc};
 
 use super::MAX_LINES_BYTES;
 
-/// What rounds print again and again, the commonest last: the window of the compression before a round's first byte, which saves
-/// a quarter. It must not change within a version of the store.
+/// A preset dictionary of common output of rounds, the most common last, which saves a quarter. It must not change within a
+/// version of the store.
 const DICTIONARY: &str = include_str!("rounds.dictionary");
 
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
-/// The text compressed with zlib (RFC 1950), or as it is if that is not shorter: the convention of SQLite's archives, so that
-/// `sqlar_uncompress` of its shell reads both.
+/// Compresses text with zlib (RFC 1950); leaves it as it is if that is not shorter. `sqlar_uncompress` of SQLite's shell
+/// reads both.
 pub(super) fn pack(text: &str) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     let packed = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
@@ -23,7 +23,7 @@ pub(super) fn pack(text: &str) -> Vec<u8> {
     if packed.len() < text.len() { packed } else { text.as_bytes().to_vec() }
 }
 
-/// A text of this many bytes, packed by [`pack`]. The length bounds what a damaged one can take.
+/// Unpacks a text of `bytes` bytes, packed by [`pack`]. The length limits the memory that a damaged text can take.
 pub(super) fn unpack(mut packed: &[u8], bytes: u64) -> io::Result<String> {
     let mut text = String::new();
     match packed.len() as u64 == bytes {
@@ -38,19 +38,19 @@ pub(super) fn unpack(mut packed: &[u8], bytes: u64) -> io::Result<String> {
     }
 }
 
-/// What a round printed, compressed with deflate (RFC 1951) after [`DICTIONARY`], and its CRC-32.
+/// A round's output, compressed with deflate (RFC 1951) after [`DICTIONARY`], and its CRC-32.
 pub(super) fn pack_lines(lines: &str) -> (Vec<u8>, u32) {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-    // A flush ends what was compressed at a byte, and keeps the window.
+    // A flush ends the compressed dictionary at a byte boundary, and keeps the window.
     encoder.write_all(DICTIONARY.as_bytes()).and_then(|()| encoder.flush()).expect(IN_MEMORY);
     let of_dictionary = encoder.get_ref().len();
     let packed = encoder.write_all(lines.as_bytes()).and_then(|()| encoder.finish());
     (packed.expect(IN_MEMORY).split_off(of_dictionary), crc32(lines))
 }
 
-/// Lines packed by [`pack_lines`].
+/// Unpacks lines packed by [`pack_lines`].
 pub(super) fn unpack_lines(packed: &[u8], crc: u32) -> io::Result<String> {
-    // RFC 1951, 3.2.4: a block that is not compressed, and not the last one.
+    // The block is not compressed and not the last one (RFC 1951, 3.2.4).
     let length = u16::try_from(DICTIONARY.len()).expect("a dictionary of at most 32 KiB");
     let [low, high] = length.to_le_bytes();
     let block = [0, low, high, !low, !high];

@@ -8,7 +8,7 @@ use super::{RoundRow, RunSummary, Store, StoreError};
 use crate::document::{Document, MachineFacts, RunInfo, SCHEMA};
 
 impl Store {
-    /// All runs, the newest (by when they started) last.
+    /// All runs, in the order of their start.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         let sql = "SELECT id, started, finished, oscost, tags, asked, machine_line, rounds, results
                    FROM runs ORDER BY started_us, seq";
@@ -39,18 +39,18 @@ impl Store {
     /// The run as a document.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`]; names other than ids are for [`Store::resolve`].
+    /// [`StoreError::UnknownRun`] if no run has that id; [`Store::resolve`] finds other names.
     pub fn document(&self, id: &str) -> Result<Document, StoreError> {
         self.read_document(&self.connection, id)?.ok_or_else(|| self.unknown(id))
     }
 
-    /// Within the open transaction, if any.
+    /// Reads the run as a document, within the open transaction, if any.
     pub(super) fn read_document(
         &self,
         open: &Connection,
         id: &str,
     ) -> Result<Option<Document>, StoreError> {
-        // One statement, so that a writer in between cannot make the results another run's.
+        // A single statement, so that a writer in between cannot add another run's results.
         let sql = "SELECT started, finished, seed, oscost, tags, asked, machine, core_clock_ghz, area_seconds, bytes, body
                    FROM runs LEFT JOIN packed_results ON run = runs.seq WHERE id = ?1";
         let mut statement = open.prepare_cached(sql).map_err(self.failed())?;
@@ -91,7 +91,7 @@ impl Store {
         levels.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
     }
 
-    /// The core cycles of a multiplication on a CPU model, if stored before.
+    /// The core cycles of a multiplication on a CPU model, if stored.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -106,7 +106,7 @@ impl Store {
         self.rounds_or_counts(id, false)
     }
 
-    /// Those of the run's rounds that counted, also the ones kept from earlier runs.
+    /// The run's counting rounds, including those kept from earlier runs.
     pub fn counts(&self, id: &str) -> Result<Vec<RoundRow>, StoreError> {
         self.rounds_or_counts(id, true)
     }
@@ -126,7 +126,7 @@ impl Store {
         Ok(rounds)
     }
 
-    /// The latest runs of this machine's rounds, at most `count`, the newest first: id, and the machine's description.
+    /// The latest runs that were measured here, at most `count`, the newest first: id, and the machine's description.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -159,7 +159,7 @@ impl Store {
         })
     }
 
-    /// The plan the run was begun with; `None` for an imported run.
+    /// The plan of the run; `None` for an imported run.
     pub fn plan(&self, id: &str) -> Result<Option<String>, StoreError> {
         let sql = "SELECT plan FROM runs WHERE id = ?1";
         let plan = self.connection.query_row(sql, [id], |row| row.get(0)).optional();

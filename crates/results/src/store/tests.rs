@@ -135,7 +135,7 @@ fn the_columns_for_sql_say_what_the_document_says() {
     store
         .put_results("a", &[measured("lock/futex", 20.5), unsupported("lock/sysv-sem")])
         .expect("put");
-    // The function of the sqlite3 shell, for texts that got shorter by it.
+    // The sqlite3 shell has this function, for texts that compression made shorter.
     let uncompress = |call: &Context| {
         let mut text = String::new();
         let packed: Vec<u8> = call.get(0)?;
@@ -368,7 +368,7 @@ fn read_all(store: &Store) -> Result<(), StoreError> {
 fn a_store_that_is_cut_short_is_reported_as_damaged() {
     let (_folder, path) = full_store();
     let whole = fs::read(&path).expect("readable");
-    // The file is beside the store: the header of a path that the process had open is not checked again.
+    // Each file has another path: the header of a path that the process had open is not checked again.
     for (index, bytes) in [200, 4096, 3 * 4096, whole.len() - 4096].into_iter().enumerate() {
         let cut = path.with_file_name(format!("cut{index}.sqlite"));
         fs::write(&cut, &whole[..bytes]).expect("written");
@@ -438,7 +438,7 @@ fn a_folder_that_cannot_be_written_to_can_be_read_from() {
 #[test]
 fn the_file_alone_can_be_read_unless_newer_runs_are_beside_it() {
     let (folder, _) = place();
-    // Characters with a meaning in URIs; Windows allows no question mark in a name.
+    // These characters have a meaning in URIs; Windows allows no question mark in a name.
     let name = if cfg!(windows) { "50% off #1 ü.sqlite" } else { "50% off? #1 ü.sqlite" };
     let path = folder.path().join(name);
     let mut store = Store::open(&path).expect("a new store");

@@ -77,7 +77,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores one worker process. When this returns, a kill of this process no longer loses it.
+    /// Stores one worker process. A kill of this process after the return does not lose it.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`], [`StoreError::RoundExists`]; [`StoreError::Unsound`] for lines longer than
@@ -124,12 +124,12 @@ impl Store {
         }
     }
 
-    /// Replaces all results of the run. A result whose figures cannot be true is stored as [`CaseResult::sound`]
-    /// returns it.
+    /// Replaces all results of the run. A result whose figures cannot be true is stored as [`CaseResult::sound`] returns
+    /// it.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] if a case has an invalid name or appears twice with the same
-    /// parameters and metric. Then the results are not changed.
+    /// parameters and metric. The stored results are unchanged then.
     pub fn put_results(&mut self, id: &str, results: &[CaseResult]) -> Result<(), StoreError> {
         let sound: Vec<Cow<CaseResult>> = results.iter().map(CaseResult::sound).collect();
         let checked = sound.iter().try_for_each(|result| result.check());
@@ -155,7 +155,7 @@ impl Store {
         inserted.map(drop).map_err(self.failed())
     }
 
-    /// The `runs.seq` that a statement returns which changes the run `id`.
+    /// Executes a statement that changes the run `id`; returns the run's `seq`.
     fn updated(
         &self,
         open: &Connection,
@@ -213,7 +213,7 @@ impl Store {
     /// Stores the end of the run (RFC 3339).
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] if that is not a time.
+    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] if `finished` is not a time.
     pub fn finish_run(&mut self, id: &str, finished: &str) -> Result<(), StoreError> {
         if parse_time(finished).is_none() {
             return Err(StoreError::unsound(
@@ -231,7 +231,7 @@ impl Store {
     /// Stores a run measured elsewhere.
     ///
     /// # Errors
-    /// [`StoreError::RunDiffers`] if another run with its id is here; [`StoreError::Unsound`] for a document that
+    /// [`StoreError::RunDiffers`] if the store has another run with its id; [`StoreError::Unsound`] for a document that
     /// [`Document::check`] rejects.
     pub fn import(&mut self, document: &Document) -> Result<Imported, StoreError> {
         let id = &document.run.id;
@@ -263,8 +263,8 @@ impl Store {
         }
     }
 
-    /// A transaction that holds the write lock from its start, so that it never fails half-way waiting for it. Rolled
-    /// back unless committed. Callers have `&mut self`, so none is open already.
+    /// Begins a transaction that holds the write lock from its start, so that it never fails half-way waiting for the lock.
+    /// It is rolled back unless committed. Callers have `&mut self`, so no other one is open.
     fn write(&self) -> Result<Transaction<'_>, StoreError> {
         Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
             .map_err(self.failed())

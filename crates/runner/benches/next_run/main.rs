@@ -1,9 +1,11 @@
-//! Replays recorded runs of several machines: how often the next run lay where the run before it said.
+//! Replays recorded runs of several machines: measures how often a run's figures lay in the range that the run before
+//! predicted.
 //!
-//!     cargo bench -p runner --bench next_run [-- --own-family]
+//! cargo bench -p runner --bench next_run [-- --own-family]
 //!
-//! Each run is predicted from those before it on its machine, as if its processor had never been recorded, or with `--own-family`
-//! with what the program knows of it. The share that lay inside comes with an interval from the differences between runs.
+//! Each run is predicted from earlier runs on its machine, as if its processor had never been recorded; with
+//! `--own-family`, with the program's knowledge of the processor. The share of figures inside has an interval from the
+//! differences between runs.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -56,7 +58,7 @@ fn recorded(file: &Path) -> anyhow::Result<Vec<Document>> {
     lines.map(|line| Ok(serde_json::from_str(&line?)?)).collect()
 }
 
-/// The runs with what each says of the next.
+/// The runs with their predictions of the next run.
 fn predicted(runs: &[Document], knows_family: bool) -> Vec<Document> {
     let mut history = History::default();
     if !knows_family {
@@ -71,7 +73,7 @@ fn predicted(runs: &[Document], knows_family: bool) -> Vec<Document> {
     runs.iter().map(with_prediction).collect()
 }
 
-/// The medians of the half-widths of the next run's and of this run's intervals, as shares, of the runs but the last.
+/// Medians of the half-widths of the next run's and of this run's intervals, as shares, over all runs but the last.
 fn widths(runs: &[Document], cause: Option<&Cause>) -> [f64; 2] {
     let mut widths: [Vec<f64>; 2] = Default::default();
     for run in &runs[..runs.len() - 1] {

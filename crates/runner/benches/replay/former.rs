@@ -1,5 +1,5 @@
-//! The rule by which runs were scheduled before `runner::schedule`, as a function of virtual time. Each of its parts can be left
-//! out, which shows what it brought.
+//! A scheduling rule for comparison with `runner::schedule`, as a function of virtual time. Each part of it can be left
+//! out, to measure its effect.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,11 +17,12 @@ pub enum Part {
     FirstRoundAtAnyTime,
     /// Up to 20 s more for points of which too few rounds were quiet.
     Patience,
-    /// As much more time as rounds have waited, up to the same limit.
+    /// Additional time, as much as rounds have waited, up to the same limit.
     MoreForWaiting,
-    /// Rounds wait for quiet moments: as long as earlier ones have earned, and 15 % of the budget and the patience in all.
+    /// Rounds wait for quiet moments: as long as earlier rounds have earned, and 15 % of the budget and the patience in
+    /// all.
     Waiting,
-    /// Points beyond their planned rounds wait while they took more than twice the middle time.
+    /// Points beyond their planned rounds wait while they took more than twice the median time.
     CheapestFirst,
     /// A pass with trials has three rounds of each sampled point.
     ThreeRoundsAPass,
@@ -31,21 +32,21 @@ pub enum Part {
     Spread,
     /// A point ends at 80 % of the wanted half-width.
     Margin,
-    /// Unless it is below 40 %, the interval must stay narrow with another round.
+    /// An interval above 40 % of the wanted width must stay narrow with another round.
     Confirmation,
-    /// Core-bound points go on until a comparison would find a difference of twice the precision, up to 24 pairs.
+    /// Core-bound points continue until a comparison would find a difference of twice the precision, up to 24 pairs.
     Comparisons,
-    /// Sampled rounds that took two seconds together may be fewer.
+    /// Fewer sampled rounds suffice if they took two seconds together.
     LongSampling,
-    /// Points on which workers contend get 60 rounds at most, others 100.
+    /// Points with contending workers get at most 60 rounds, others 100.
     FewContended,
-    /// Up to three times as many disturbed rounds come on top, and any number while too few were quiet.
+    /// Up to three times as many disturbed rounds are added, and any number while too few were quiet.
     DisturbedOnTop,
-    /// The quiet rounds of points not in pairs must be as many as planned, not six.
+    /// Points not in pairs need as many quiet rounds as planned, not six.
     ManyObservations,
 }
 
-/// What a plan says.
+/// The settings of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub precision: f64,
@@ -60,20 +61,20 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// How a point is measured.
+/// The kind of a point's rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rounds {
-    /// Sampled, in pairs of which the faster round counts.
+    /// Samples, in pairs of rounds of which the faster counts.
     Pairs,
-    /// Sampled.
+    /// Samples.
     Single,
-    /// Sampled, by workers that contend.
+    /// Samples of contending workers.
     Contended,
     /// Trials.
     Trials,
 }
 
-/// A round as it was made.
+/// A simulated round.
 #[derive(Debug, Clone)]
 pub struct Made {
     pub value: RoundValue,
@@ -103,7 +104,7 @@ pub struct Former {
     without: BTreeSet<Part>,
     points: Vec<Point>,
     waited: Duration,
-    /// How long rounds may wait until others have earned more, and in all.
+    /// Time that rounds may wait until others have earned more, and in all.
     earned: Duration,
     left: Duration,
     passes: u64,
@@ -143,7 +144,7 @@ impl Former {
         !self.without.contains(&part)
     }
 
-    /// What is next.
+    /// The next step.
     pub fn next(&mut self, now: Duration) -> Step {
         if let Some((active, began)) = self.pass.take() {
             for which in active.iter().copied() {
@@ -177,7 +178,7 @@ impl Former {
         rounds
     }
 
-    /// How long the next round may wait.
+    /// The time that the next round may wait.
     pub fn may_wait(&self) -> Duration {
         match self.has(Part::Waiting) {
             true => Duration::from_millis(250).min(self.earned).min(self.left),
@@ -249,7 +250,7 @@ impl Former {
     fn at_most(&self, which: usize) -> usize {
         let point = &self.points[which];
         if point.rounds == Rounds::Trials {
-            return usize::MAX; // counted by `check_convergence`
+            return usize::MAX; // `check_convergence` counts them
         }
         if point.lacks_quiet && self.has(Part::DisturbedOnTop) {
             return usize::MAX;

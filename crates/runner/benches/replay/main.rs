@@ -1,9 +1,9 @@
-//! Replays runs with a virtual clock: on machines with different noise, by the present schedule and by the rule before it.
+//! Replays runs with a virtual clock, on machines with different noise, by `runner::schedule` and by the former rule.
 //!
-//!     cargo bench -p runner --bench replay -- [--noise NAME] [--parts] [--quick] [--seeds N] [--budgets] [AREA...]
+//! cargo bench -p runner --bench replay -- [--noise NAME] [--parts] [--quick] [--seeds N] [--budgets] [AREA...]
 //!
-//! Without options: the present rule and the one before it on each machine, a line for each area. `--parts`: both
-//! rules, whole and without each of their parts. `--budgets`: runs of the default points within times from 100 ms to 10 minutes.
+//! Without options it prints both rules on each machine, a line for each area. `--parts`: both rules, whole and without
+//! each of their parts. `--budgets`: runs of the default points with budgets from 100 ms to 10 minutes.
 
 mod former;
 mod noise;
@@ -40,7 +40,7 @@ const PARTS: [Part; 15] = [
     Part::ManyObservations,
 ];
 
-/// The precisions that a plan asks for.
+/// The precisions of a plan.
 const PRECISION: f64 = 0.005;
 const WAITING_PRECISION: f64 = 0.03;
 const TRIAL_PRECISION: f64 = 0.15;
@@ -75,7 +75,7 @@ fn args() -> Args {
     let mut given = std::env::args().skip(1);
     while let Some(word) = given.next() {
         match word.as_str() {
-            "--bench" => {} // given by cargo
+            "--bench" => {} // cargo gives this option
             "--parts" => args.parts = true,
             "--quick" => args.quick = true,
             "--budgets" => args.budgets = true,
@@ -116,7 +116,7 @@ fn main() {
     }
 }
 
-/// The plan of a run of these points.
+/// A plan for these points.
 fn plan_of(points: &[Point], quick: bool, seed: u64) -> Plan {
     let sampled = points.iter().filter(|point| point.rounds != Rounds::Trials).count() as u64;
     let sampling_ms = match (sampled, quick) {
@@ -141,22 +141,22 @@ fn plan_of(points: &[Point], quick: bool, seed: u64) -> Plan {
     }
 }
 
-/// What a replayed run has come to.
+/// The result of a replayed run.
 struct Replayed {
     points: Vec<Figure>,
     took: Duration,
     waited: Duration,
 }
 
-/// What it has come to for one point.
+/// The result for one point.
 #[derive(Clone)]
 struct Figure {
     rounds: usize,
     disturbed: Duration,
     took: Duration,
-    /// The half-width that was wanted.
+    /// Wanted half-width of the interval.
     wanted: f64,
-    /// Its interval, if it has one.
+    /// The interval, if there is one.
     interval: Option<measure::stats::Interval>,
 }
 
@@ -195,7 +195,7 @@ fn replay(rule: &mut dyn Rule, points: &[Point], noise: Noise, seed: u64) -> Rep
     Replayed { points: figures.collect(), took: now, waited }
 }
 
-/// The interval of a point, of its quiet rounds: a figure of fewer than three is marked as disturbed.
+/// The interval of a point from its quiet rounds. A figure of fewer than three rounds is marked as disturbed.
 fn figure(point: &Point, made: &[Made], seed: u64) -> Figure {
     let quiet = made.iter().filter(|made| made.is_quiet);
     let values = observed(point, quiet.map(|made| made.value.clone()).collect());
@@ -217,13 +217,13 @@ fn observed(point: &Point, rounds: Vec<RoundValue>) -> Vec<RoundValue> {
     if point.rounds == Rounds::Pairs { faster_of_pairs(rounds) } else { rounds }
 }
 
-/// What each point's figure should be on such a machine: from rounds far apart, of which those that were quiet.
+/// The true figure of each point on a machine with `noise`: from quiet rounds far apart.
 fn truths(points: &[Point], noise: Noise) -> Vec<f64> {
     let mut machine = Machine::new(noise, 99);
     let mut all: Vec<Vec<f64>> = vec![Vec::new(); points.len()];
     for n in 0..1_200_u64 {
         for (point, values) in points.iter().zip(&mut all) {
-            // Undisturbed as they should be: a machine's own course, without what others do to it.
+            // The true figure excludes disturbances by others, but not the machine's own states and drift.
             let calm = match noise {
                 Noise::Neighbour | Noise::Load(_) => Noise::Idle,
                 other => other,
@@ -241,7 +241,7 @@ fn truths(points: &[Point], noise: Noise) -> Vec<f64> {
     figures.collect()
 }
 
-/// What several runs have come to, of the points of one area or of all.
+/// Sums over several runs, of the points of one area or of all areas.
 #[derive(Default)]
 struct Sum {
     widths: Vec<f64>,
@@ -297,7 +297,7 @@ impl Sum {
 
 const HEAD: &str = "                         points   rounds   median±      90%±    time s   lost s   coverage  no round";
 
-/// The present rule beside the former one.
+/// Prints both rules beside each other.
 fn by_area(points: &[Point], noise: Noise, args: &Args) {
     let truths = truths(points, noise);
     let kinds: Vec<Rounds> = points.iter().map(|point| point.rounds).collect();
@@ -340,7 +340,7 @@ fn by_area(points: &[Point], noise: Noise, args: &Args) {
     println!("{} |{}", all.row("all", args.seeds), &beside[26..]);
 }
 
-/// Both rules, whole and without each of their parts.
+/// Prints both rules, whole and without each of their parts.
 fn of_parts(points: &[Point], noise: Noise, args: &Args) {
     let truths = truths(points, noise);
     println!("\n{}\n{HEAD}   run s  wait s", noise.name());
@@ -368,7 +368,7 @@ fn of_parts(points: &[Point], noise: Noise, args: &Args) {
     }
 }
 
-/// Runs within given times: whether a point is left out, and what intervals there are.
+/// Prints runs with given budgets: points left out, and intervals.
 fn budgets(points: &[Point], args: &Args) {
     let kinds: Vec<Rounds> = points.iter().map(|point| point.rounds).collect();
     for &noise in &args.noises {

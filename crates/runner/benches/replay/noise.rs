@@ -1,4 +1,4 @@
-//! The machine: what a round of a point shows and takes at a moment, on machines with different noise.
+//! Simulated machines with different noise: the value and the duration of a point's round at a given time.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::points::Point;
 pub enum Noise {
     /// Nothing else runs; one round in thirty is disturbed.
     Idle,
-    /// A neighbour on the core's other hardware thread, in phases of 10 to 60 s: within them it pauses for 50 ms now and then.
+    /// A neighbour works on the core's other hardware thread, in phases of 10 to 60 s with pauses of 50 ms.
     Neighbour,
-    /// So many programs that want to run, for each CPU.
+    /// Runnable threads of other programs, per CPU.
     Load(f64),
-    /// Core-bound operations have one of three costs, 2.5 % apart, each for three seconds on average.
+    /// Core-bound operations have one of three costs, 2.5 % apart, for three seconds on average.
     States,
     /// All times rise and fall by 3 % within two minutes.
     Drift,
-    /// The rounds that runs have stored, in any order.
+    /// Rounds are drawn from stored runs.
     Recorded,
 }
 
@@ -44,18 +44,18 @@ impl Noise {
     }
 }
 
-/// A round at a moment.
+/// A simulated round.
 pub struct Seen {
     pub value: f64,
     pub is_quiet: bool,
     pub took: Duration,
 }
 
-/// A machine with a course of its own.
+/// A machine and its states over time.
 pub struct Machine {
     noise: Noise,
     rng: StdRng,
-    /// Stretches of a course: until when, and its state.
+    /// The machine's states: the end of each, in s, and its number.
     course: Vec<(f64, u32)>,
 }
 
@@ -64,7 +64,7 @@ impl Machine {
         Self { noise, rng: StdRng::seed_from_u64(seed), course: Vec::new() }
     }
 
-    /// How long it is until the CPU is quiet.
+    /// Time until the CPU is quiet.
     pub fn quiet_in(&mut self, now: Duration) -> Duration {
         let now = now.as_secs_f64();
         let at = self.stretch(now);
@@ -74,7 +74,7 @@ impl Machine {
         Duration::from_secs_f64((self.course[at].0 - now).max(0.0))
     }
 
-    /// A round of `point` that begins now.
+    /// A round of `point` that begins at `now`.
     pub fn round(&mut self, point: &Point, now: Duration) -> Seen {
         let seconds = now.as_secs_f64();
         let at = self.stretch(seconds);
@@ -99,7 +99,7 @@ impl Machine {
             Noise::States => (1.0, 1.0),
             Noise::Drift => (1.0 + 0.03 * (seconds / 120.0 * std::f64::consts::TAU).sin(), 1.0),
         };
-        // The sentinel misses some disturbances, and sees some that are none.
+        // The sentinel errs in both directions: it misses some disturbances, and reports some that are none.
         let errs = self.rng.random::<f64>() < 0.03;
         Seen {
             value: own * factor,
@@ -112,7 +112,7 @@ impl Machine {
         matches!(self.noise, Noise::Neighbour | Noise::Load(_)) && state > 0
     }
 
-    /// The stretch of its course that a moment is in.
+    /// The index of the state at a moment.
     fn stretch(&mut self, now: f64) -> usize {
         while self.course.last().is_none_or(|&(until, _)| until <= now) {
             let (began, before) = self.course.last().copied().unwrap_or((0.0, 0));
@@ -123,7 +123,7 @@ impl Machine {
                     0 => (self.exponential(0.05 * programs), 1),
                     _ => (self.exponential(0.05), 0),
                 },
-                // A phase of 30 s in which it is at work for 87 % of the time, then 15 s for 2 %.
+                // The neighbour works for 87 % of a phase of 30 s, then for 2 % of 15 s.
                 Noise::Neighbour => {
                     let is_phase = began % 45.0 < 30.0;
                     match before {
@@ -141,7 +141,7 @@ impl Machine {
         -mean * (1.0 - self.rng.random::<f64>()).ln()
     }
 
-    /// Box and Muller.
+    /// A normally distributed number, by the method of Box and Muller.
     fn normal(&mut self) -> f64 {
         let (one, two): (f64, f64) = (self.rng.random(), self.rng.random());
         (-2.0 * (1.0 - one).ln()).sqrt() * (two * std::f64::consts::TAU).cos()

@@ -1,4 +1,4 @@
-//! The points that are replayed: those of recorded runs.
+//! The replayed points, which are those of recorded runs.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -9,19 +9,19 @@ use measure::stats::median;
 
 use crate::former::Rounds;
 
-/// A point as recorded runs show it.
+/// A point of recorded runs.
 #[derive(Debug, Clone)]
 pub struct Point {
     pub case: String,
     pub params: BTreeMap<String, String>,
     pub rounds: Rounds,
-    /// The median of all its recorded rounds, in ns.
+    /// The median of the point's recorded rounds, in ns.
     pub truth: f64,
-    /// The standard deviation of a round's logarithm, from the median deviation.
+    /// Standard deviation of the logarithm of a round's value, from the median deviation.
     pub spread: f64,
-    /// What a round takes.
+    /// Duration of a round.
     pub took: Duration,
-    /// The values of its recorded rounds; of core-bound points, those of pairs.
+    /// Values of the recorded rounds; for core-bound points, of pairs.
     pub recorded: Vec<f64>,
 }
 
@@ -40,7 +40,7 @@ struct Row {
     values: String,
 }
 
-/// The points of a recorded run, with the rounds that further runs have of them.
+/// The points of a recorded run, with rounds of further runs.
 pub fn points_of(run: &Path, further: &[std::path::PathBuf]) -> Vec<Point> {
     let first = rows(run);
     let mut others: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
@@ -76,7 +76,7 @@ pub fn points_of(run: &Path, further: &[std::path::PathBuf]) -> Vec<Point> {
             };
             let took = match trials {
                 Some(trials) => (trials.takes)(&params) + Duration::from_millis(25),
-                // 8 ms to start a worker and end it, and 4 to 15 ms of samples.
+                // A sampled round takes 8 ms to start and end its worker, and 4 to 15 ms of samples.
                 None => Duration::from_millis(if case.core_bound { 12 } else { 23 }),
             };
             (truth > 0.0).then(|| Point {

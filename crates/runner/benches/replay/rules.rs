@@ -1,4 +1,4 @@
-//! What the simulation asks of a rule, and the two rules.
+//! The interface of a scheduling rule to the simulation, and the two rules.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use runner::schedule::{
 
 use crate::former::{Former, Made, Plan, Rounds, Step};
 
-/// What is next: groups of rounds, which begin before a moment.
+/// The next step: groups of rounds, and the time before which they must begin.
 pub enum Todo {
     Rounds(Vec<Vec<usize>>),
     WaitUntil(Duration),
     Done,
 }
 
-/// A rule by which rounds are made.
+/// A scheduling rule.
 pub trait Rule {
     fn next(&mut self, now: Duration) -> Todo;
-    /// Whether the next group, which begins with this point, may begin.
+    /// Whether the next group, which begins with the point `which`, may begin.
     fn may_begin(&self, which: usize, now: Duration) -> bool;
     fn may_wait(&self, now: Duration) -> Duration;
     fn waited(&mut self, time: Duration);
@@ -54,28 +54,28 @@ impl Rule for Former {
     }
 }
 
-/// A part of the present rule.
+/// A part of the rule of `runner::schedule`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PresentPart {
     /// Rounds wait for quiet moments.
     Waiting,
-    /// Points that are not precise get more rounds than planned.
+    /// Imprecise points get more rounds than planned.
     MoreRounds,
-    /// Of these, the cheapest quarter comes first.
+    /// The cheapest quarter of the imprecise points comes first.
     CheapestFirst,
-    /// A point is done at 80 % of the wanted half-width.
+    /// A point ends at 80 % of the wanted half-width.
     Margin,
-    /// Planned rounds of a point are apart in time.
+    /// Planned rounds of a point have a minimum distance in time.
     Apart,
 }
 
-/// The present rule.
+/// The rule of `runner::schedule`.
 pub struct Present {
     without: Option<PresentPart>,
     state: State,
     wanted: Vec<Wanted>,
     quiet: Vec<Vec<RoundValue>>,
-    /// The points with rounds since it was determined whether they are precise.
+    /// Points with rounds since their precision was last determined.
     changed: Vec<usize>,
     until: RunTime,
     waited: Waited,
@@ -123,7 +123,7 @@ impl Present {
             trials: (*rounds == Rounds::Trials).then_some(plan.trials),
             is_compared: false,
         };
-        // As many points are done at the wanted half-width then as otherwise at 80 % of it.
+        // Without the margin, points end at the wanted half-width instead of 80 % of it.
         let margin = if without == Some(PresentPart::Margin) { 1.0 / 0.8 } else { 1.0 };
         let wanted = |rounds: &Rounds| {
             let wanted = wanted(rounds);

@@ -1,5 +1,5 @@
-//! What works in the system that an agent runs in. Each capability is probed by performing the operation: a call that
-//! succeeds without its effect, or only the first of several, is none.
+//! Capabilities of the system that an agent runs in. Each is probed by performing the operation: a call that succeeds
+//! without its effect, or only the first of several times, does not count.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -16,20 +16,20 @@ use crate::launch::output_of;
 use crate::machine::{VERSION, build};
 use crate::wire::{Capability, Hello, PROTOCOL};
 
-/// The name of the capability to start worker processes.
+/// Name of the capability to start worker processes.
 pub(crate) const WORKERS: &str = "processes";
-/// The name of the capability to count system calls by tracing a process.
+/// Name of the capability to count system calls by tracing a process.
 pub(crate) const TRACER: &str = "ptrace";
-/// How long a probe may take.
+/// Time limit of a probe.
 const PROBE_LIMIT: Duration = Duration::from_secs(5);
 
-/// What works, by name.
+/// Capabilities, by name.
 pub(crate) struct Capabilities(BTreeMap<String, Capability>);
 
 /// Probes each capability.
 pub(crate) fn probe() -> Capabilities {
     let threads = probe_threads();
-    // Without threads, nothing reads a process's output.
+    // A process's output cannot be read without threads.
     let workers = threads.clone().and_then(|()| probe_workers());
     let tracer = workers.clone().and_then(|()| probe_tracer());
     let all = [
@@ -52,25 +52,25 @@ pub(crate) fn probe() -> Capabilities {
 }
 
 impl Capabilities {
-    /// Without any.
+    /// No capabilities.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
         Self(BTreeMap::new())
     }
 
-    /// Whether rounds can be made in processes of their own.
+    /// Whether rounds can be made in separate processes.
     pub(crate) fn can_start_workers(&self) -> bool {
         self.0.get(WORKERS) == Some(&Capability::Works)
     }
 
-    /// Records that no workers are started, and why.
+    /// Records that no workers can be started, and why.
     pub(crate) fn have_no_workers(&mut self, why: &str) {
         for name in [WORKERS, TRACER] {
             self.0.insert(name.to_owned(), Capability::Fails(why.to_owned()));
         }
     }
 
-    /// The greeting of an agent with these.
+    /// The greeting of an agent with these capabilities.
     pub(crate) fn greeting(&self) -> Hello {
         Hello {
             protocol: PROTOCOL,
@@ -84,7 +84,7 @@ impl Capabilities {
     }
 }
 
-/// What this program is built for: two programs for the same target, of one version, must be the same program.
+/// The target that this program is built for. Programs of one version for one target must be the same program.
 pub(crate) fn target() -> String {
     let linkage = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };

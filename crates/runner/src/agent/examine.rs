@@ -1,4 +1,4 @@
-//! The machine and its clocks, as an agent reports them.
+//! Examines the machine and its clocks for an agent's report.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -40,7 +40,7 @@ pub(crate) fn examine(what: &ExamineOrder) -> Machine {
     }
 }
 
-/// The least of a few times that starting a worker takes.
+/// Minimum time to start a worker in several attempts, in ms.
 fn worker_start_ms() -> f64 {
     const TRIES: usize = 3;
     const LIMIT: Duration = Duration::from_secs(5);
@@ -50,17 +50,17 @@ fn worker_start_ms() -> f64 {
         let output = output_of(&mut WorkerOrder::Probe.command(), LIMIT, &never);
         output.map(|_| began.elapsed().as_secs_f64() * 1e3)
     };
-    // The first failure will be that of all.
+    // An attempt that fails ends the measurement: the others would fail too.
     (0..TRIES).map_while(start).reduce(f64::min).unwrap_or(0.0)
 }
 
-/// Clocks that do not move are no clocks; JSON has no number for their step either.
+/// The clocks that advance: JSON has no number for the step of one that stands still.
 fn usable(clocks: Vec<ClockFacts>) -> Vec<ClockFacts> {
     let moves = |clock: &ClockFacts| [clock.step, clock.cost].iter().all(|ns| ns.get().is_finite());
     clocks.into_iter().filter(moves).collect()
 }
 
-/// The description of a system without a clock still needs one.
+/// The facts of a system without a clock, which a description requires.
 fn no_clock() -> ClockFacts {
     let zero = Nanoseconds::new(0.0);
     ClockFacts { name: "none".to_owned(), ns_per_tick: 1.0, cost: zero, step: zero, backward: 0 }

@@ -1,4 +1,4 @@
-//! Reads the coordinator's orders, one a line.
+//! Reads the coordinator's orders, one per line.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use crate::wire::Order;
 
-/// The greatest length of an order, in bytes.
+/// Maximum length of an order, in bytes.
 pub(crate) const ORDER_AT_MOST: usize = 1 << 20;
-/// Orders that are read ahead. A coordinator sends one at a time.
+/// Maximum number of orders that are read ahead. A coordinator sends one at a time.
 const WAITING_AT_MOST: usize = 4;
 
-/// What comes next.
+/// The next input of an agent.
 pub(crate) enum Next {
     /// An order, and the CRC-32 of its line.
     Order(Order, u32),
-    /// A line that is no order; the problem.
+    /// A line that is no order, with the problem.
     Unknown(String),
     /// The end of the input.
     End,
@@ -29,14 +29,14 @@ pub(crate) struct Orders {
 }
 
 enum Source {
-    /// Read by a thread, which notices the end of the input also during a round.
+    /// Lines read by a thread, which notices the end of the input also during a round.
     Thread(Receiver<Vec<u8>>),
-    /// Read when needed.
+    /// An input that is read when needed.
     Direct(BufReader<Box<dyn Read + Send>>),
 }
 
 impl Orders {
-    /// Reads from `input`; by a thread if that is wanted and one can be started.
+    /// Reads from `input`, in a thread if `thread` is set and one can be started.
     pub(crate) fn read(input: Box<dyn Read + Send>, thread: bool) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let mut input = BufReader::new(input);
@@ -56,12 +56,12 @@ impl Orders {
         Self { source: Source::Thread(read), ended }
     }
 
-    /// Is set when the input has ended: nobody waits for a round any more.
+    /// A flag that is set when the input has ended: then no round is needed any more.
     pub(crate) fn ended(&self) -> &AtomicBool {
         &self.ended
     }
 
-    /// The next order; waits for it.
+    /// Waits for the next order.
     pub(crate) fn next(&mut self) -> Next {
         loop {
             let line = match &mut self.source {
@@ -81,7 +81,7 @@ impl Orders {
     }
 }
 
-/// The next line, without what exceeds the greatest length; `None` at the end.
+/// The next line, cut off at [`ORDER_AT_MOST`]; `None` at the end.
 fn next_line(input: &mut impl BufRead) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     let read = input.by_ref().take(ORDER_AT_MOST as u64).read_until(b'\n', &mut line).ok()?;

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use crate::wire::{FrameWriter, Message, Stamped};
 
-/// Time between two heartbeats: rounds hardly ever take this long.
+/// Interval between heartbeats: rounds rarely take this long.
 const BEAT_EVERY: Duration = Duration::from_secs(2);
-/// The greatest length of a part of a round's output, in bytes. Text on a console in its midst costs the round, so that
-/// short frames gain nothing; but a frame is checked as a whole.
+/// Maximum length of a part of a round's output, in bytes. Shorter frames gain nothing, since text in the middle of any
+/// frame costs the whole round.
 const PART_AT_MOST: usize = 8 << 10;
 
-/// Writes messages, stamped with the time.
+/// Writes messages with time stamps.
 pub(crate) struct Output {
     shared: Arc<Shared>,
 }
@@ -25,13 +25,13 @@ struct Shared {
     works: AtomicBool,
 }
 
-/// Ends the heartbeat when dropped.
+/// The heartbeat, which ends when this is dropped.
 pub(crate) struct Heart {
     _ends_with: Sender<()>,
 }
 
 impl Output {
-    /// To `out`.
+    /// An output that writes to `out`.
     pub(crate) fn new(out: Box<dyn Write + Send>) -> Self {
         let frames = Mutex::new(FrameWriter::new(out));
         let works = AtomicBool::new(false);
@@ -53,7 +53,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes the message that `work` returns, and heartbeats meanwhile.
+    /// Writes the message that `work` returns, and heartbeats until then.
     pub(crate) fn work(
         &self,
         work: impl FnOnce() -> std::io::Result<Message>,

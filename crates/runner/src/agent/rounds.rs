@@ -1,4 +1,4 @@
-//! How an agent makes rounds: each in a fresh process, or in its own.
+//! The ways in which an agent makes rounds: each in a fresh process, or in its own.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,17 +11,17 @@ use crate::launch::{Phases, Report, RoundEnd, launch};
 use crate::wire::{ExamineOrder, Hello, Machine};
 use crate::worker::write_round;
 
-/// What an agent does for its coordinator.
+/// An agent's work for its coordinator.
 pub(crate) trait Rounds {
     /// The greeting.
     fn greeting(&self) -> Hello;
     /// Examines the machine.
     fn examine(&mut self, what: &ExamineOrder) -> Machine;
-    /// Makes one round; when `stop` is set, its result is no longer needed.
+    /// Makes one round, whose result is no longer needed when `stop` is set.
     fn make(&mut self, order: RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError>;
 }
 
-/// Each round in a fresh process, as in a run without an agent.
+/// Makes each round in a fresh process, as a run without an agent does.
 pub(crate) struct FreshProcesses(Capabilities);
 
 impl FreshProcesses {
@@ -42,13 +42,13 @@ impl Rounds for FreshProcesses {
     fn make(&mut self, order: RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError> {
         let order = RoundOrder { parent: Some(std::process::id()), ..order };
         let report = launch(&order, stop, &Phases::NONE);
-        // Between rounds there is no child process but those that ended ones left to the first process of a system.
+        // The only children between rounds are orphans, which a system's first process inherits.
         platform::init::reap();
         report
     }
 }
 
-/// All rounds in the agent's own process, where the system has no way to start another. Nothing limits their time.
+/// Makes all rounds in the agent's own process, for systems that cannot start another one. Nothing limits their time.
 pub(crate) struct OwnProcess(Capabilities);
 
 impl OwnProcess {

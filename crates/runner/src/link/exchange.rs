@@ -1,4 +1,4 @@
-//! Orders and their answers.
+//! Exchanges orders and answers with an agent.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,30 +13,30 @@ use crate::wire::{ExamineOrder, Hello, Machine, Message, NumberedRound, Order};
 
 /// The interval at which requests to stop are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// An agent's clock may be ahead of the coordinator's by this and a share of the time, and behind by that: messages take
-/// time on their way, and two clocks differ.
+/// Tolerances for the agent's clock against the coordinator's, since messages are delayed and clocks differ: maximum lead,
+/// maximum lag, and a share of the elapsed time for both.
 const AHEAD_AT_MOST: Duration = Duration::from_millis(50);
 const AHEAD_SHARE: f64 = 0.05;
 const BEHIND_AT_MOST: Duration = Duration::from_secs(2);
 
-/// An agent that answers.
+/// A connected agent.
 pub(crate) struct Link {
     agent: Box<dyn Started>,
     wire: Wire,
-    /// The number of the next frame.
+    /// Number of the next frame.
     next_frame: u64,
-    /// When the agent sent its first frame, by its own clock, in us.
+    /// Time of the agent's first frame, by its own clock, in us.
     first_at_us: Option<u64>,
     next_round: u64,
-    /// The agent's time per time of the coordinator, where the agent's clock is known to run at another rate.
+    /// The agent's time per time of the coordinator; 1 unless the agent's clock is known to run at another rate.
     rate: f64,
 }
 
-/// How a round was answered.
+/// The result of a round's exchange.
 pub(crate) enum Exchange {
-    /// Whole and in order.
+    /// The round's messages are whole and in order.
     Whole(Report),
-    /// The round is lost, but the agent answers; the reason.
+    /// The round is lost, for this reason, but the agent answers.
     Damaged(String),
     /// The agent cannot start workers.
     Refused(CaseError),
@@ -44,12 +44,12 @@ pub(crate) enum Exchange {
     Stopped,
 }
 
-/// The agent answers no more.
+/// The loss of an agent, which answers no more.
 #[derive(Debug)]
 pub(crate) struct Lost {
-    /// Why, in words.
+    /// The reason, in words.
     pub(crate) reason: String,
-    /// Whether it is silent, and not ended.
+    /// Whether the agent is silent rather than ended.
     pub(crate) hangs: bool,
 }
 
@@ -58,13 +58,13 @@ struct Received {
     message: Message,
     agent: Duration,
     here: Instant,
-    /// Whether frames before it are missing.
+    /// Whether frames before this one are missing.
     gap: bool,
 }
 
 impl Link {
-    /// Connects with an agent that was just started, and waits for its greeting. Also returns the reading of the agent's
-    /// clock in it, with the time here.
+    /// Connects with an agent that was just started, and waits for its greeting. Also returns the agent's clock in the
+    /// greeting, with the time of its arrival.
     pub(crate) fn open(
         mut agent: Box<dyn Started>,
         timeouts: &Timeouts,
@@ -102,7 +102,7 @@ impl Link {
         }
     }
 
-    /// The readings of both clocks at one moment, the agent's as old as the message took.
+    /// Reads both clocks; the agent's reading is as old as its message took.
     pub(crate) fn clocks(
         &mut self,
         timeouts: &Timeouts,
@@ -128,7 +128,7 @@ impl Link {
         self.rate = rate;
     }
 
-    /// Makes a round, and reports when the agent says that it has begun. `beats`: whether the agent sends heartbeats.
+    /// Makes a round, and reports its phases. `beats`: whether the agent sends heartbeats.
     pub(crate) fn round(
         &mut self,
         order: RoundOrder,
@@ -148,7 +148,7 @@ impl Link {
         loop {
             let received = match self.receive(sent + limit, silence, what, stop) {
                 Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exchange::Stopped),
-                // An agent that has ended its round answers at once: then only the messages were lost.
+                // If the agent answers at once, it has ended its round, and only messages were lost.
                 Err(lost) if lost.hangs && self.clocks(&timeouts.short(), stop).is_ok() => {
                     return Ok(Exchange::Damaged("the end of its output was lost".to_owned()));
                 }
@@ -195,8 +195,8 @@ impl Link {
         }
     }
 
-    /// Whether the agent's clock jumped during a round: between its messages it may not show more time than has passed
-    /// since the order was sent, nor much less than between the messages' arrivals.
+    /// Whether the agent's clock jumped during a round: between two messages it must not advance more than the time since
+    /// the order was sent, nor much less than the time between the messages' arrivals.
     fn jump(
         &self,
         agent_then: Duration,
@@ -213,8 +213,8 @@ impl Link {
         if passed > ahead || passed < behind { JUMPED } else { None }
     }
 
-    /// The next message, by `deadline` and without such a silence before it; `task` is what the agent is to do. A kernel
-    /// that floods its console keeps the agent's messages back: that is no silence.
+    /// Receives the next message, by `deadline` and with at most `silence` before it; `task` names the agent's task in
+    /// errors. Output of a kernel that floods its console is no silence: it delays the agent's messages.
     fn receive(
         &mut self,
         deadline: Instant,
@@ -235,7 +235,7 @@ impl Link {
                 {
                     return Err(self.lost("its agent has started again", false));
                 }
-                // A repeated frame.
+                // The frame is a repetition.
                 Incoming::Frame(number, _) if number < self.next_frame => {}
                 Incoming::Frame(number, stamped) => {
                     self.first_at_us.get_or_insert(stamped.at_us);
@@ -279,7 +279,7 @@ impl Link {
         crc
     }
 
-    /// Lets the agent end, and ends its system.
+    /// Tells the agent to end, and ends its system.
     pub(crate) fn close(mut self) {
         self.send(&Order::Shutdown);
         let until = Instant::now() + LAST_CHANCE;
@@ -339,7 +339,7 @@ mod tests {
         };
         assert!(!jumps(1.0, 500, 3_490) && !jumps(1.0, 500, 2_500), "messages take time");
         assert!(jumps(1.0, 500, 499) && jumps(1.0, 500, 4_000) && jumps(1.0, 500, 1_000));
-        // A clock that is known to run at twice the rate.
+        // The clock is known to run at twice the rate.
         assert!(!jumps(2.0, 500, 6_480) && jumps(1.0, 500, 6_480));
     }
 }

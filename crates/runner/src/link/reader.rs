@@ -1,4 +1,4 @@
-//! Reads an agent's output continuously, and writes its orders, each in a thread: neither may block the coordinator.
+//! Reads an agent's output continuously and writes its orders, each in a thread, so that neither blocks the coordinator.
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::wire::{Deframer, Stamped};
 
-/// Frames that may wait to be handled.
+/// Maximum number of frames that wait to be handled.
 const FRAMES_AT_MOST: usize = 256;
 
 /// An agent's input and output.
@@ -18,20 +18,20 @@ pub(crate) struct Wire {
     seen: Arc<OutputState>,
 }
 
-/// What was seen of an agent's output besides frames.
+/// The state of an agent's output besides its frames.
 #[derive(Default)]
 struct OutputState {
-    /// All bytes so far.
+    /// Number of all bytes so far.
     bytes: AtomicU64,
     /// The last line of other text.
     noise: Mutex<String>,
 }
 
-/// What was read.
+/// A result of reading.
 pub(crate) enum Incoming {
-    /// A frame with its number.
+    /// A frame, with its number.
     Frame(u64, Box<Stamped>),
-    /// Nothing within the time.
+    /// No frame within the time.
     Nothing,
     /// The end of the output.
     End,
@@ -54,7 +54,7 @@ impl Wire {
         thread().spawn(move || read_all(output, &framed, &kept))?;
         thread().spawn(move || {
             while let Ok(order) = ordered.recv() {
-                // An agent that reads no more is noticed by its silence.
+                // An agent that does not read is noticed by its silence.
                 let _ = input.write_all(order.as_bytes()).and_then(|()| input.flush());
             }
         })?;
@@ -63,11 +63,11 @@ impl Wire {
 
     /// Writes a line to the agent.
     pub(crate) fn send(&self, line: String) {
-        // The thread ends only with this side.
+        // Sending cannot fail: the thread ends only when this side does.
         let _ = self.orders.send(line + "\n");
     }
 
-    /// Waits that long for the next frame.
+    /// Waits for the next frame, for at most `time`.
     pub(crate) fn next(&self, time: Duration) -> Incoming {
         match self.frames.recv_timeout(time) {
             Ok((number, stamped)) => Incoming::Frame(number, Box::new(stamped)),
@@ -76,12 +76,12 @@ impl Wire {
         }
     }
 
-    /// The last line of other text in its output; empty if there was none.
+    /// The last line of other text in the agent's output; empty if there was none.
     pub(crate) fn noise(&self) -> String {
         self.seen.noise.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The number of bytes that were read so far, of frames and of other text.
+    /// Number of bytes read so far, of frames and other text.
     pub(crate) fn bytes(&self) -> u64 {
         self.seen.bytes.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The systems that `--on` names, as the coordinator uses them.
+//! Adapts the systems that `--on` names to the coordinator's interface.
 
 use std::io::{Read, Write};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! One system of a run: starts its agent when a round is due, starts it again after a failure, and gives it up after
-//! several.
+//! A system of a run: starts the agent when a round is due, starts it again after a failure, and gives the system up after
+//! several failures.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,66 +17,66 @@ use crate::id::unix_ms;
 use crate::launch::{Phases, Report, RoundEnd};
 use crate::wire::{ExamineOrder, Hello, Machine};
 
-/// The difference of two clocks' rates from which one is not the time of the other.
+/// Maximum relative difference of the rates of two clocks that count as equal.
 const RATE_TOLERANCE: f64 = 0.05;
-/// The least time over which rates are compared, and the time that messages may take.
+/// Minimum time over which rates are compared, and the time that messages may take.
 const RATE_TIME: Duration = Duration::from_secs(1);
 const MESSAGES_TAKE: Duration = Duration::from_millis(200);
-/// First starts that fail so soon are tried again, as often as this in all.
+/// Time within which a failing first start is tried again, and the number of such attempts.
 const TRIED_AGAIN_WITHIN: Duration = Duration::from_secs(10);
 const FIRST_STARTS: usize = 3;
 
-/// A system with its agent, if that runs.
+/// A system, and its agent if it runs.
 pub(crate) struct SystemLink<'a> {
     system: &'a dyn Starts,
     timeouts: Timeouts,
     /// The CPUs of the host.
     cpus: Vec<usize>,
-    /// Whether it is started so that what it does on the host is counted.
+    /// Whether the system was started so that its work on the host is counted.
     counted: bool,
-    /// Whether that was possible when it was last tried.
+    /// Whether counting was possible when it was last tried.
     can_be_counted: bool,
     examined: ExamineOrder,
     link: Option<Link>,
     introduction: Option<Introduction>,
-    /// The number of starts that were successful.
+    /// Number of successful starts.
     boots: u32,
-    /// Starts since the last round that was whole.
+    /// Number of starts since the last whole round.
     starts_in_a_row: u32,
     last_reason: String,
     /// The time that starts took since the last call of [`SystemLink::take_start_time`].
     start_time: Duration,
 }
 
-/// What an agent has reported about its system.
+/// An agent's report about its system.
 #[derive(Debug, Clone)]
 pub(crate) struct Introduction {
     /// The greeting.
     pub(crate) hello: Hello,
     /// The machine.
     pub(crate) machine: Machine,
-    /// The agent's clock per the coordinator's, where they disagree.
+    /// The rate of the agent's clock relative to the coordinator's, if they differ.
     pub(crate) rate: Option<f64>,
-    /// The system's time of day less the coordinator's, in ms.
+    /// The system's time of day minus the coordinator's, in ms.
     pub(crate) clock_offset_ms: i64,
-    /// Why what it does on the host cannot be counted; `None` if it can.
+    /// Why the system's work on the host cannot be counted; `None` if it can.
     pub(crate) uncounted: Option<String>,
 }
 
-/// What became of a round.
+/// The outcome of a round.
 pub(crate) enum RoundOf {
-    /// It was made, or lost, which its end says.
+    /// The round was made, or lost, as its end says.
     Made(Report),
     /// The agent cannot start workers.
     Refused(CaseError),
     /// The coordinator was requested to stop.
     Stopped,
-    /// The system is given up; the reason.
+    /// The system is given up, for this reason.
     Gone(String),
 }
 
 impl<'a> SystemLink<'a> {
-    /// A system that is not yet started.
+    /// A system that is not started yet.
     pub(crate) fn new(
         system: &'a dyn Starts,
         cpus: &[usize],
@@ -100,15 +100,15 @@ impl<'a> SystemLink<'a> {
         }
     }
 
-    /// Its name.
+    /// The system's name.
     pub(crate) fn name(&self) -> &str {
         self.system.name()
     }
 
-    /// Starts it, and has its agent introduce itself.
+    /// Starts the system, and has its agent introduce itself.
     ///
     /// # Errors
-    /// Why it does not start, in words.
+    /// The reason why the system does not start, in words.
     pub(crate) fn introduce(&mut self, stop: &AtomicBool) -> Result<Introduction, String> {
         let began = Instant::now();
         let mut started = self.start(stop);
@@ -123,18 +123,19 @@ impl<'a> SystemLink<'a> {
         self.introduction.clone().ok_or_else(|| "it was not examined".to_owned())
     }
 
-    /// Ends its agent, so that it starts anew, on these CPUs of the host.
+    /// Ends the agent, so that the system starts again, on these CPUs of the host.
     pub(crate) fn move_to(&mut self, cpus: &[usize]) {
         self.end();
         self.cpus = cpus.to_vec();
     }
 
-    /// Whether what it does on the host can be counted.
+    /// Whether the system's work on the host can be counted.
     pub(crate) fn can_be_counted(&self) -> bool {
         self.can_be_counted
     }
 
-    /// Counts what it does on the host during rounds that ask for it. A system that is not prepared for that starts again.
+    /// Begins to count the system's work on the host during rounds that request it. Restarts a system that is not prepared
+    /// for counting.
     pub(crate) fn begin_counting(&mut self) {
         if !self.counted {
             self.counted = true;
@@ -142,7 +143,7 @@ impl<'a> SystemLink<'a> {
         }
     }
 
-    /// Ends that: nothing of it affects later rounds.
+    /// Ends counting, so that it does not affect later rounds.
     pub(crate) fn end_counting(&mut self) {
         self.counted = false;
         if let Some(link) = &mut self.link {
@@ -150,24 +151,24 @@ impl<'a> SystemLink<'a> {
         }
     }
 
-    /// The number of the present start: 1 for the first.
+    /// The number of the current start: 1 for the first.
     pub(crate) fn boot(&self) -> u32 {
         self.boots
     }
 
-    /// The time that its starts have taken since the last call: no time of the rounds.
+    /// The time that starts have taken since the last call, which is no time of the rounds.
     pub(crate) fn take_start_time(&mut self) -> Duration {
         std::mem::take(&mut self.start_time)
     }
 
-    /// Ends its agent; the next round starts it again.
+    /// Ends the agent; the next round starts it again.
     pub(crate) fn end(&mut self) {
         if let Some(link) = self.link.take() {
             link.close();
         }
     }
 
-    /// Makes a round, and reports its phases; starts the agent first if it does not run.
+    /// Makes a round, and reports its phases. Starts the agent first if it does not run.
     pub(crate) fn round(
         &mut self,
         order: &RoundOrder,
@@ -225,8 +226,8 @@ impl<'a> SystemLink<'a> {
         }
     }
 
-    /// Starts the agent, waits until its system has warmed up, and has it examine the machine: the clocks of a system that
-    /// was started again may have other rates.
+    /// Starts the agent, waits until the system has warmed up, and has the agent examine the machine: a restarted system's
+    /// clocks may have other rates.
     fn start(&mut self, stop: &AtomicBool) -> Result<(), String> {
         self.starts_in_a_row += 1;
         let agent = self.system.start(&self.cpus, self.counted)?;
@@ -252,8 +253,8 @@ impl<'a> SystemLink<'a> {
         Ok(())
     }
 
-    /// The rate of the agent's clock, if it is another one. It is measured twice: a clock that jumped once is none of
-    /// another rate.
+    /// The rate of the agent's clock, if it differs from the coordinator's. It is measured twice, to exclude a clock that
+    /// jumped once.
     fn rate_of(
         &self,
         link: &mut Link,
@@ -271,7 +272,7 @@ impl<'a> SystemLink<'a> {
     }
 }
 
-/// The rate of an agent's clock between two readings, if it differs by more than messages take.
+/// The rate of an agent's clock between two readings, if the difference exceeds the messages' delays.
 fn other_rate(first: (Duration, Instant), second: (Duration, Instant)) -> Option<f64> {
     let here = (second.1 - first.1).as_secs_f64();
     let there = second.0.as_secs_f64() - first.0.as_secs_f64();
@@ -280,14 +281,15 @@ fn other_rate(first: (Duration, Instant), second: (Duration, Instant)) -> Option
     (differs && here > 0.0).then(|| (there / here).max(1e-3))
 }
 
-/// What a system has done on the host, when the round before has ended there too: its worker and what served it.
+/// Counts of a system's work on the host when the round before has ended there too, with its worker and the processes that
+/// served it.
 fn settled_counts(link: &mut Link) -> Result<HostCounts, String> {
     const SETTLED_AFTER: Duration = Duration::from_millis(3);
     std::thread::sleep(SETTLED_AFTER);
     link.agent().host_counts()
 }
 
-/// The output of a round with what its system did on the host since `before`.
+/// Adds to a round's output the system's work on the host since `before`.
 fn with_counts(
     link: &mut Link,
     before: Result<HostCounts, String>,
@@ -303,7 +305,7 @@ fn with_counts(
     }
 }
 
-/// The clock of the same name; the best if there is none.
+/// The clock of the same name, or the best one if there is none.
 fn clock_like<'c>(clock: &ClockFacts, clocks: &'c [ClockFacts]) -> Option<&'c ClockFacts> {
     clocks.iter().find(|one| one.name == clock.name).or(clocks.first())
 }

@@ -1,4 +1,4 @@
-//! Runs on two systems, of which one fails in a way that a seed determines.
+//! Tests runs on two systems, one of which fails in a way determined by a seed.
 
 use std::collections::BTreeMap;
 use std::io::{PipeReader, PipeWriter, Read, Write};
@@ -22,32 +22,32 @@ use crate::launch::{Report, reported_end};
 use crate::link::Started;
 use crate::wire::{Capability, Deframer, FrameWriter, Hello, Machine, Message, PROTOCOL, Stamped};
 
-/// The cases of all runs, with the figure that each must have.
+/// The cases of all runs, with their expected figures.
 const FIGURES: [(&str, f64); 3] =
     [("clock/std-instant", 25.0), ("syscall/getppid", 90.5), ("syscall/getcwd", 310.25)];
 
-/// What happens to an agent at one of its frames.
+/// A fault of an agent, at one of its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// Its output ends.
+    /// The agent's output ends.
     Killed,
-    /// Its output ends in the middle of the frame.
+    /// The agent's output ends in the middle of the frame.
     CutShort,
-    /// It writes no more.
+    /// The agent writes no more.
     Stopped,
-    /// A few bytes of the frame are others.
+    /// A few bytes of the frame are changed.
     Garbled,
     /// The rest of the frame's line is missing.
     CutLine,
-    /// The frame comes twice.
+    /// The frame is repeated.
     Repeated,
-    /// It comes late.
+    /// The frame is late.
     Late,
-    /// Its clock has jumped by so many seconds.
+    /// The agent's clock has jumped by this number of seconds.
     ClockJumped(i64),
-    /// A hundred thousand lines of a kernel come first, or in the middle of the frame.
+    /// A hundred thousand lines of a kernel precede the frame, or are in its middle.
     Flooded { within: bool },
-    /// The next order has another byte.
+    /// A byte of the next order is changed.
     OrderGarbled,
     /// The agent starts again on the same console.
     GreetsAgain,
@@ -80,7 +80,7 @@ struct Fake {
     /// The faults, by the number of the frame since the first start.
     faults: Arc<Mutex<BTreeMap<u64, Fault>>>,
     frames: Arc<Mutex<u64>>,
-    /// The number of starts that fail at first.
+    /// Number of first starts that fail.
     failing_starts: AtomicU32,
     starts: AtomicU32,
     clock_rate: f64,
@@ -183,7 +183,7 @@ impl Read for GarbledInput {
     fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let count = self.orders.read(bytes)?;
         if count > 40 && self.garble.swap(false, Ordering::Relaxed) {
-            // Mostly a digit or a letter of a name, so that the order is still one.
+            // The changed byte is mostly a digit or a letter of a name, so that the order is still one.
             let at = bytes[..count].iter().rposition(u8::is_ascii_digit).unwrap_or(count / 2);
             bytes[at] = if bytes[at] == b'1' { b'2' } else { b'1' };
         }
@@ -191,7 +191,7 @@ impl Read for GarbledInput {
     }
 }
 
-/// The agent's output on its way.
+/// The path of the agent's output, where faults happen.
 struct FaultyWire {
     out: Option<PipeWriter>,
     deframer: Deframer,
@@ -328,7 +328,7 @@ impl Rounds for Prepared {
 
     fn make(&mut self, order: RoundOrder, _: &AtomicBool) -> Result<Report, CaseError> {
         let known = FIGURES.iter().find(|(case, _)| *case == order.case);
-        // What a garbled order could ask for.
+        // The order may be garbled, and ask for another case.
         let figure = known.filter(|_| order.quiet_samples == 60 && order.cpus == [0]);
         let figure = figure.map_or(1e6, |(_, figure)| *figure);
         let body = match order.mode {
@@ -352,7 +352,7 @@ fn timeouts() -> Timeouts {
         start: Duration::from_secs(2),
         warm_up: Duration::ZERO,
         examine: Duration::from_secs(2),
-        // On a machine that is busy with other tests, a round may take a second.
+        // A round may take a second on a machine that is busy with other tests.
         silence: Duration::from_secs(3),
         round: Duration::from_secs(4),
         starts: 5,
@@ -361,12 +361,12 @@ fn timeouts() -> Timeouts {
 
 fn options() -> Options {
     let filters = FIGURES.map(|(case, _)| case.to_owned()).to_vec();
-    // Enough for all waiting: a point ends when it has its rounds.
+    // The budget is enough for all waiting: a point ends when it has its rounds.
     let budget = Some(Duration::from_secs(100));
     Options { filters, quick: true, budget, ..Options::default() }
 }
 
-/// The runs on these systems.
+/// The documents of runs on these systems.
 fn run_on(systems: &[&Fake], options: &Options, seed: u64) -> Vec<Document> {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::open(&dir.path().join("store")).unwrap();
@@ -376,7 +376,7 @@ fn run_on(systems: &[&Fake], options: &Options, seed: u64) -> Vec<Document> {
         tags: BTreeMap::new(),
         systems: systems.iter().map(|&system| system as &dyn Starts).collect(),
         timeouts: Timeouts {
-            // Time to compare the clocks.
+            // The warm-up is long enough to compare the clocks.
             warm_up: match systems.iter().any(|system| system.clock_rate != 1.0) {
                 true => Duration::from_millis(300),
                 false => Duration::ZERO,
@@ -411,7 +411,7 @@ fn assert_right(result: &CaseResult, about: &str) {
         let figure = figure_of(&result.case);
         let apart = |value: f64| (value / figure - 1.0).abs();
         assert!(apart(estimate.median) < 1e-6, "{about}: {estimate:?} for {figure}");
-        // All rounds are equal: the interval is as wide as a step of the clock, in nine operations.
+        // All rounds are equal, so the interval is as wide as a step of the clock, divided among nine operations.
         let ends = [estimate.low, estimate.high].map(apart);
         let step = estimate.high - estimate.low;
         assert!(step < 0.12 && ends.iter().all(|apart| *apart < 0.01), "{about}: {estimate:?}");
@@ -424,7 +424,7 @@ fn case(seed: u64) {
     let (sound, faulty) = (Fake::new("sound"), Fake::new("faulty"));
     let first = Fault::of(&mut rng, seed as u32);
     let mut faults = BTreeMap::from([(rng.random_range(1..60), first)]);
-    // A second one, but only one of those that stop the agent: a point that hangs twice is given up.
+    // A second fault is drawn, but only one of two may stop the agent: a point that hangs twice is given up.
     let second = rng.random();
     let second = Fault::of(&mut rng, second);
     if first != Fault::Stopped && second != Fault::Stopped {
@@ -438,11 +438,11 @@ fn case(seed: u64) {
     assert!(faulty.faults.lock().unwrap().is_empty(), "{about}: not all happened");
 }
 
-/// Whatever happens to an agent costs the round in progress and no more: every point gets its figure, and no other.
+/// A fault of an agent costs only the round in progress: every point gets its figure, and no other figure.
 #[test]
 fn two_hundred_faults_cost_only_their_rounds() {
     const CASES: u64 = 200;
-    /// Rounds of a point are spread over a second: the runs mostly rest.
+    /// Number of runs at the same time: rounds of a point are spread over a second, so that runs mostly rest.
     const AT_ONCE: usize = 30;
     let next = Mutex::new(0..CASES);
     std::thread::scope(|scope| {

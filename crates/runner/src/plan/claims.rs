@@ -1,4 +1,4 @@
-//! The points that claims need.
+//! Selects the points that claims need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use super::options::Options;
 use super::point::Point;
 use super::points::points_of;
 
-/// The points of the cases that the claims of `options` need where these are measured, each once, on these CPUs. What another
-/// command measures is left out.
+/// The points that the claims of `options` need, without duplicates, on `cpus`. Cases that another command measures are
+/// left out.
 ///
 /// # Errors
-/// A value that a parameter cannot have here, or a claim about one point for which several match.
+/// If a parameter cannot have a given value here, or several points match a claim about one.
 pub(super) fn points_of_claims(options: &Options, cpus: &[usize]) -> Result<Vec<Point>, FileError> {
     let of_points = Options { claims: Vec::new(), ..options.clone() };
     let planner = Planner { options: &of_points, cpus };
@@ -52,8 +52,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The points of a side; parameters that it does not give have the values of `counterpart`, those that this lacks too
-    /// are left open.
+    /// The points of a side. Parameters that the side does not give have the values of `counterpart`; those that it lacks
+    /// too are left open.
     fn of_side(&self, side: &Side, counterpart: &Params) -> Result<Vec<Point>, FileError> {
         let Some(case) = catalog::find(&side.case.value).filter(|case| only_by(case).is_none())
         else {
@@ -82,7 +82,7 @@ impl Planner<'_> {
 fn check_scope(statement: &Statement, points: &[Point], claim: &Claim) -> Result<(), FileError> {
     let side = &statement.a;
     let metric = catalog::metric(&side.case.value, &side.metric.value);
-    // A derived figure is of several points.
+    // A derived figure is computed from several points.
     let is_derived = metric.is_some_and(|metric| metric.role == Role::Derived);
     if statement.scope != Scope::At || is_derived {
         return Ok(());

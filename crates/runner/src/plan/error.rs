@@ -1,11 +1,11 @@
-//! Why there is no plan.
+//! Errors of planning.
 
 use analysis::claim::FileError;
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A filter that matches no case.
+    /// A filter matches no case.
     #[error("no case matches {filter:?}{hint}; `oscost list` shows all cases")]
     UnknownCase {
         /// The filter.
@@ -13,15 +13,15 @@ pub enum PlanError {
         /// A similar name, if there is one.
         hint: String,
     },
-    /// A parameter of none of the selected cases.
+    /// A parameter belongs to none of the selected cases.
     #[error("none of the chosen cases has a parameter {name:?}; {known}")]
     UnknownParam {
-        /// Its name.
+        /// Name of the parameter.
         name: String,
-        /// The parameters that they have.
+        /// The parameters that the cases have.
         known: String,
     },
-    /// An invalid value of a parameter.
+    /// A parameter has an invalid value.
     #[error("{name} cannot be {value:?}: {problem}")]
     BadValue {
         /// The parameter.
@@ -31,10 +31,10 @@ pub enum PlanError {
         /// The problem.
         problem: String,
     },
-    /// A claim whose points cannot be measured as it gives them, with its place in the file.
+    /// A claim's points cannot be measured as given; with the place in the file.
     #[error(transparent)]
     Claim(#[from] FileError),
-    /// A case that another command measures.
+    /// The selected case is measured by another command only.
     #[error("{case} is measured by `{command}`")]
     AskedForOtherwise {
         /// The case.
@@ -42,23 +42,23 @@ pub enum PlanError {
         /// The command.
         command: &'static str,
     },
-    /// A CPU that this process may not use.
+    /// This process may not use the CPU.
     #[error("CPU {cpu} is not available to this process ({allowed})")]
     NoSuchCpu {
         /// The CPU.
         cpu: usize,
-        /// The CPUs that it may use.
+        /// The CPUs that this process may use.
         allowed: String,
     },
-    /// A library of the user that cannot be read.
+    /// A library of the user cannot be read.
     #[error("--op {path}: {problem}")]
     Library {
-        /// Its path.
+        /// Path of the library.
         path: String,
         /// The problem.
         problem: String,
     },
-    /// Two libraries whose functions have one name.
+    /// The functions of two libraries have the same name.
     #[error(
         "{first} and {second} are both named {name:?}: measure them in two runs, and compare these with `oscost compare`"
     )]

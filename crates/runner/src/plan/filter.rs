@@ -1,4 +1,4 @@
-//! Chooses cases by the filters that the user gave.
+//! Chooses cases by the user's filters.
 
 use catalog::{Case, matches_filter};
 
@@ -26,23 +26,23 @@ pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
     Ok(all.iter().copied().filter(|case| wanted(case)).collect())
 }
 
-/// Whether the case is of an area that repeats operations of others.
+/// Whether the case's area repeats operations of other areas.
 fn repeats(case: &Case) -> bool {
     catalog::area(case.area).is_some_and(|area| area.repeats)
 }
 
 /// A case whose name contains the filter, or else the case or area with the most similar spelling.
 fn nearest(filter: &str, all: &[&'static Case]) -> Option<String> {
-    /// Less similar names are not suggested.
+    /// Minimum similarity of a suggested name.
     const SIMILAR: f64 = 0.8;
-    // Of cases with the same name, that which does not repeat the other is suggested: it comes first.
+    // If cases have the same name, the one that does not repeat the other comes first, and is suggested.
     let (repeated, first): (Vec<&Case>, Vec<&Case>) = all.iter().partition(|case| repeats(case));
     let labels: Vec<String> = first.into_iter().chain(repeated).map(Case::label).collect();
     let name = filter.rsplit('/').next().unwrap_or(filter);
     if let Some(label) = labels.iter().find(|label| name.len() >= 2 && label.contains(name)) {
         return Some(label.clone());
     }
-    // The last of those that are equally similar is the best.
+    // The last of several equally similar names is chosen.
     let spelt = labels.iter().rev().flat_map(|label| {
         let (area, name) = label.split_once('/').unwrap_or(("", label));
         [(label.as_str(), label.as_str()), (name, label.as_str()), (area, area)]
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn filters_name_areas_cases_and_patterns() {
         assert_eq!(labels(&["syscall/getppid"]), ["syscall/getppid"]);
-        // An area that repeats operations of others gives way to them.
+        // The area of the original operation precedes one that repeats it.
         assert_eq!(labels(&["getppid"]), ["syscall/getppid"]);
         assert_eq!(labels(&["scale/getppid"]), ["scale/getppid"]);
         assert_eq!(labels(&["futex-wake"]), ["scale/futex-wake"]);

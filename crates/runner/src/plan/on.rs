@@ -1,36 +1,36 @@
-//! The systems on which the points of claims are measured, and which side of a claim is measured on which.
+//! Assigns the sides of claims to the systems on which their points are measured.
 
 use std::collections::BTreeSet;
 
 use analysis::claim::{NATIVE, Side, Statement, SystemName, is_same_system, systems_called};
 
-/// Where the points of claims are measured.
+/// The systems on which the points of claims are measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum On {
-    /// On this system alone.
+    /// This system alone.
     #[default]
     This,
-    /// On every system that a claim names: all points of all claims.
+    /// Every system that a claim names, with all points of all claims.
     All,
-    /// On one of several systems: the system of that number.
+    /// One of several systems: the one with this number.
     OneOf(Vec<MeasuredSystem>, usize),
 }
 
-/// A system, as far as it decides which points claims need of it.
+/// The facts of a system that decide which points claims need on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeasuredSystem {
-    /// Its name, as given to `--on`.
+    /// Name, as given to `--on`.
     pub name: String,
-    /// Its operating system, if it was started.
+    /// Operating system, if the system was started.
     pub os: Option<String>,
-    /// The cases that it lacks.
+    /// Cases that the system lacks.
     pub lacks: BTreeSet<String>,
-    /// Whether its figures are judged: it was started, and its processor is real.
+    /// Whether the system's figures are judged: it was started, and its processor is real.
     pub is_judged: bool,
 }
 
 impl On {
-    /// Whether the system is known to lack the case, which then takes no time.
+    /// Whether the system is known to lack the case.
     pub(super) fn lacks(&self, case: &str) -> bool {
         match self {
             On::All => false,
@@ -39,8 +39,8 @@ impl On {
         }
     }
 
-    /// Whether the points of side `a`, and those of side `b`, are measured there. A side of which several systems could have
-    /// the points is measured on the first that has its case, as it is judged by the first that has figures.
+    /// Whether the points of side `a`, and of side `b`, are measured on this system. A side that several systems could
+    /// measure is measured on the first that has its case, since it is judged by the first that has figures.
     pub(super) fn sides(&self, statement: &Statement) -> (bool, bool) {
         let (a, b) = (&statement.a, statement.b.as_ref());
         match b.filter(|b| is_same_system(a, b)) {
@@ -54,7 +54,7 @@ impl On {
         }
     }
 
-    /// Whether these cases of a side are measured there.
+    /// Whether these cases of a side are measured on this system.
     fn has(&self, side: &Side, cases: &[&str]) -> bool {
         let wanted = side.system.as_ref().map(|name| name.value.as_str());
         match self {
@@ -72,7 +72,7 @@ impl On {
     }
 }
 
-/// The numbers of the systems that a side may mean, those first that are judged.
+/// The numbers of the systems that a side may mean; judged systems come first.
 fn meant(wanted: Option<&str>, systems: &[MeasuredSystem]) -> Vec<usize> {
     let names: Vec<SystemName> = systems
         .iter()

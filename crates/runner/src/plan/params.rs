@@ -1,4 +1,4 @@
-//! The values of parameters: those listed with a case, resolved for this machine, and those given explicitly, checked.
+//! Values of parameters: those listed with a case are resolved for this machine, those given explicitly are checked.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use measure::worker_group::WORKERS_AT_MOST;
 use super::error::PlanError;
 use super::options::Options;
 
-/// Limits of the length of a job: starting a shorter one costs more than the job.
+/// Limits of the length of a job: starting a shorter job costs more than the job itself.
 const SHORTEST: Duration = Duration::from_nanos(100);
 const LONGEST: Duration = Duration::from_secs(3_600);
-/// Limits of the length of work beside an operation.
+/// Limits of the length of work between operations.
 const SHORTEST_WORK: Duration = Duration::from_nanos(10);
 const LONGEST_WORK: Duration = Duration::from_millis(10);
 
-/// The parameters of these cases, as a hint.
+/// The parameters of these cases, for a hint.
 pub(super) fn params_of(cases: &[&'static Case]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for param in cases.iter().flat_map(|case| case.params) {
@@ -30,7 +30,7 @@ pub(super) fn params_of(cases: &[&'static Case]) -> String {
     }
 }
 
-/// The values that a parameter gets: those given explicitly, else those listed, each once.
+/// The values of a parameter: those given explicitly, else those listed, without duplicates.
 pub(super) fn values_of(
     param: &Param,
     options: &Options,
@@ -55,7 +55,7 @@ pub(super) fn values_of(
     Ok(values)
 }
 
-/// With `--quick`, every other one of several numbers or lengths of trials; else all values.
+/// Every other one of several numbers or lengths of trials for a quick run; else all values.
 pub(super) fn thinned(
     param: &Param,
     case: &Case,
@@ -69,8 +69,8 @@ pub(super) fn thinned(
     values.into_iter().step_by(every).collect()
 }
 
-/// A listed value resolved for these CPUs: `1xcpus` and `2xcpus` become a number, `1..1xcpus`, `1..4xcpus` and `few..4xcpus`
-/// several, `each-pair` all pairs of CPUs; with one CPU, `spread` becomes `same`.
+/// Resolves a listed value for these CPUs: `1xcpus` and `2xcpus` become a number, `1..1xcpus`, `1..4xcpus` and
+/// `few..4xcpus` several numbers, `each-pair` all pairs of CPUs; with one CPU, `spread` becomes `same`.
 fn on_this_machine(value: &str, all_cpus: &[usize]) -> Vec<String> {
     let cpus = all_cpus.len();
     match value {
@@ -112,8 +112,7 @@ fn few_up_to(last: usize) -> Vec<usize> {
     below.chain([last]).collect()
 }
 
-/// A value given explicitly, checked and in its stored form: a count in digits, a length in its shortest form, or a
-/// word.
+/// Checks a value given explicitly; returns its stored form: a count in digits, a length in its shortest form, or a word.
 fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError> {
     let bad = |problem: String| bad_value(param, value, problem);
     match param.takes {

@@ -1,4 +1,4 @@
-//! What is measured: a case with its parameters.
+//! Points: cases with their parameters.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use catalog::trials_of;
 use measure::Params;
 use serde::{Deserialize, Serialize};
 
-/// One case with a value for each of its parameters.
+/// A case with a value for each of its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
-    /// `area/name`.
+    /// The case, `area/name`.
     pub case: String,
-    /// Its parameters.
+    /// Parameters.
     pub params: Params,
 }
 
@@ -21,25 +21,25 @@ impl Point {
         results::label(&self.case, &self.params)
     }
 
-    /// The area of its case.
+    /// The area of the case.
     pub fn area(&self) -> &str {
         self.case.split('/').next().unwrap_or(&self.case)
     }
 
-    /// What has the same share of work bound by the core's frequency: the rounds of all points of a case, but of the user's
-    /// functions each.
+    /// The key of points whose time depends on the core's frequency in the same way: the case, or the point for the user's
+    /// functions.
     pub(crate) fn kind(&self) -> String {
         if self.case == cases::op::CASE_NAME { self.label() } else { self.case.clone() }
     }
 
-    /// Whether the time of an operation is the core's alone.
+    /// Whether the case is core-bound.
     pub(crate) fn is_core_bound(&self) -> bool {
         catalog::find(&self.case)
             .is_some_and(|case| case.core_bound && !case.works_for_a_time(&self.params))
     }
 
-    /// Whether an operation includes work of a given length, calibrated in the course of the run: neither its cycles nor how its
-    /// time follows the frequency can be compared with another run's.
+    /// Whether an operation includes work of a given length, calibrated during the run, so that neither cycles nor the
+    /// dependence on the frequency can be compared with another run's.
     pub(crate) fn works_for_a_time(&self) -> bool {
         catalog::find(&self.case).is_some_and(|case| case.works_for_a_time(&self.params))
     }

@@ -1,4 +1,4 @@
-//! The points of a case.
+//! Combines parameters into the points of a case.
 
 use catalog::{Case, Param, Takes};
 use measure::Params;
@@ -14,15 +14,14 @@ pub(super) fn points_of(
     options: &Options,
     cpus: &[usize],
 ) -> Result<Vec<Point>, PlanError> {
-    // Another directory is another place for the same points.
+    // A directory is only another place for the same points, and chooses none by hand.
     let chooses = |param: &&Param| param.takes != Takes::Directory;
     let mut choosing = case.params.iter().filter(chooses);
     let by_hand = choosing.any(|param| options.params.contains_key(param.name));
     let mut all = vec![Params::new()];
     for param in case.params {
         let mut values = thinned(param, case, options, values_of(param, options, cpus)?);
-        // Which of these values a run measures depends on other parameters, or they are an experiment of their own: points chosen
-        // by hand have the usual one.
+        // Some values depend on other parameters or are a separate experiment: points chosen by hand have the usual value.
         let is_chosen = options.params.contains_key(param.name);
         let is_usual_one = catalog::is_experiment(case, param.name)
             || (matches!(param.takes, Takes::Work(_)) && !options.full);

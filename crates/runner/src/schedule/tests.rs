@@ -9,7 +9,7 @@ fn until(seconds: u64) -> RunTime {
     RunTime(Duration::from_secs(seconds))
 }
 
-/// Points of one system, with this number of planned rounds each.
+/// The state of points on one system, with these numbers of planned rounds and a budget in seconds.
 fn state_of(planned: &[usize], seconds: u64) -> State {
     let all = until(seconds);
     State {
@@ -45,19 +45,19 @@ fn point(system: usize, group: usize, planned: usize) -> PointState {
     }
 }
 
-/// A run that is measured by a virtual clock.
+/// A simulation of a run with a virtual clock.
 struct Simulation {
     state: State,
     clock: RunClock,
-    /// What the process's clock says.
+    /// The reading of the process's clock.
     elapsed: Duration,
-    /// What a round takes.
+    /// Time that a round of a point takes.
     takes: fn(usize) -> Duration,
-    /// From which round on a point is precise.
+    /// Number of rounds after which a point is precise.
     precise_from: fn(usize) -> usize,
-    /// All rounds: purpose, point, when it began, by the run's time.
+    /// All rounds: purpose, point, beginning by the run's time.
     made: Vec<(Purpose, usize, RunTime)>,
-    /// When the latest group began.
+    /// Beginning of the latest group.
     latest_group: RunTime,
     restarts: usize,
 }
@@ -80,7 +80,7 @@ impl Simulation {
         self.clock.at(self.elapsed)
     }
 
-    /// One decision, and what follows from it; at most `rounds` of them. False at the end.
+    /// Makes one decision, and at most `rounds` rounds that follow from it. Returns false at the end.
     fn step(&mut self, rounds: usize) -> bool {
         let now = self.now();
         match schedule(&self.state, now) {
@@ -130,7 +130,7 @@ impl Simulation {
         }
     }
 
-    /// Until the end; how many decisions that took.
+    /// Runs to the end; returns the number of decisions.
     fn run(&mut self) -> usize {
         (0..1_000_000).take_while(|_| self.step(usize::MAX)).count()
     }
@@ -152,7 +152,8 @@ fn nothing_begins_beyond_the_time_allowed() {
     }
 }
 
-/// On an idle machine, on one where a round takes ten times as long, and on one where rounds of some points take very long.
+/// The machines are an idle one, one where a round takes ten times as long, and one where rounds of some points take very
+/// long.
 #[test]
 fn within_every_budget_points_get_the_rounds_that_a_figure_needs() {
     const POINTS: usize = 40;
@@ -169,13 +170,13 @@ fn within_every_budget_points_get_the_rounds_that_a_figure_needs() {
             run.run();
             let made: Vec<usize> = (0..POINTS).map(|at| run.rounds_of(at)).collect();
             let complete = made.iter().filter(|&&rounds| rounds >= 6).count();
-            // Half of the time may go to the first look, and one round of each point must show what it takes.
+            // The first look may take half of the time, and one round of each point must show its duration.
             let mut needs: Vec<Duration> = (0..POINTS).map(|at| takes(at) * 6).collect();
             needs.sort_unstable();
             let first_rounds: Duration = (0..POINTS).map(takes).sum();
             let mut left = (budget.0 / 2).saturating_sub(first_rounds);
             if budget_ms <= 1_000 {
-                left = Duration::ZERO; // rounds of a point are apart
+                left = Duration::ZERO; // rounds of a point must be apart
             }
             let at_least = needs.iter().take_while(|&&need| {
                 let fits = need <= left;
@@ -190,14 +191,14 @@ fn within_every_budget_points_get_the_rounds_that_a_figure_needs() {
     }
 }
 
-/// Beside other work, a round of some points takes a hundred times as long as one of the others.
+/// Beside other work, a round of some points takes a hundred times as long as a round of others.
 #[test]
 fn where_time_is_short_the_points_that_need_most_of_it_are_left_out() {
     let mut run = Simulation::of(state_of(&[14; 300], 100));
     run.takes = |at| if at.is_multiple_of(20) { 2_000 * MS } else { 45 * MS };
     run.run();
     let complete = (0..300).filter(|&at| run.rounds_of(at) >= 6).count();
-    // The others need 77 of the 100 s, and one round of each of the slow ones 30 s.
+    // The other points need 77 of the 100 s, and one round of each of the slow ones 30 s.
     assert!(complete >= 250, "{complete}");
     let begun = (0..300).filter(|&at| (2..6).contains(&run.rounds_of(at))).count();
     assert!(begun <= 10, "{begun}");
@@ -234,7 +235,7 @@ fn open_questions_come_before_figures_that_are_not_precise() {
     assert!(further(0).unwrap().0 > last_asked);
 }
 
-/// A pass takes the areas one after the other, each time in another order.
+/// A pass takes the areas one after the other, in a new order each time.
 #[test]
 fn points_of_an_area_follow_each_other() {
     let mut state = state_of(&[8; 30], 60);
@@ -264,7 +265,7 @@ fn planned_rounds_may_take_longer_than_further_ones() {
 
 #[test]
 fn each_point_gets_its_first_rounds_before_any_gets_its_tenth() {
-    // Trials of a second beside sampled rounds.
+    // Every third point has trials of a second, the others sampled rounds.
     let planned: Vec<usize> = (0..60).map(|at| if at % 3 == 0 { 6 } else { 16 }).collect();
     let mut run = Simulation::of(state_of(&planned, 10_000));
     run.takes = |at| if at % 3 == 0 { Duration::from_secs(1) } else { 20 * MS };
@@ -275,7 +276,7 @@ fn each_point_gets_its_first_rounds_before_any_gets_its_tenth() {
         let fewest = rounds.iter().min().copied().unwrap();
         let has_tenth = rounds.iter().any(|&made| made >= 10);
         assert!(!has_tenth || fewest >= 3, "{rounds:?}");
-        // The parts of the planned rounds that two points have differ by one round at most.
+        // Two points' shares of their planned rounds differ by at most one round.
         let lead = |at: usize| rounds[at] as f64 / planned[at] as f64;
         let (first, last) = (lead(1), lead(0));
         assert!(first >= 1.0 || (first - last).abs() <= 1.0 / 6.0 + 1.0 / 16.0, "{first} {last}");
@@ -307,7 +308,7 @@ fn points_that_are_precise_or_over_get_no_more_rounds_and_the_cheapest_others_co
     assert!(of_last.collect::<Vec<_>>().ends_with(&[4, 4, 4]), "the long one comes last");
 }
 
-/// With the same rounds made, the order of the remaining ones may differ, but not which they are.
+/// With the same rounds made, the remaining rounds may have another order, but must be the same.
 #[test]
 fn a_run_that_was_killed_and_resumed_ends_as_an_unbroken_one() {
     let planned: Vec<usize> = (0..40).map(|at| if at % 4 == 0 { 6 } else { 16 }).collect();
@@ -321,7 +322,7 @@ fn a_run_that_was_killed_and_resumed_ends_as_an_unbroken_one() {
     for killed_after in [1, 17, 200, 431] {
         let mut killed = fresh();
         while killed.made.len() < killed_after && killed.step(7) {}
-        // What the store has: rounds and their times.
+        // The resumed run has the rounds and times of the store.
         let mut resumed = fresh();
         resumed.state = killed.state.clone();
         resumed.clock = RunClock::starting_at(killed.clock.at(killed.elapsed).0);
@@ -341,7 +342,7 @@ fn ten_thousand_points_are_scheduled_soon() {
     assert!(decisions < 100, "{decisions} passes");
 }
 
-/// Rounds that seem to take no time, a clock that goes back, and one that jumps.
+/// The clocks make rounds seem to take no time, go back, or jump.
 #[test]
 fn clocks_that_stand_still_or_jump_end_no_run_too_late() {
     let mut still = Simulation::of(state_of(&[6; 4], 60));
@@ -362,7 +363,7 @@ fn clocks_that_stand_still_or_jump_end_no_run_too_late() {
     assert!(!ahead.step(usize::MAX), "time is up");
 }
 
-/// Two systems, of which the second lacks a point.
+/// The state of two systems, the second of which lacks a point.
 fn in_turn() -> State {
     let mut state = state_of(&[20; 3], 600);
     state.points.extend([point(1, 0, 20), point(1, 2, 20)]);
@@ -373,7 +374,7 @@ fn in_turn() -> State {
 #[test]
 fn all_rounds_of_a_group_are_next_to_each_other() {
     let mut run = Simulation::of(in_turn());
-    // The figure of one side is precise long before that of the other.
+    // The figure of one side is precise long before the other's.
     run.precise_from = |at| if at == 0 { 20 } else { 30 };
     run.run();
     let group = |made: &(Purpose, usize, RunTime)| run.state.points[made.1].group;
@@ -425,9 +426,9 @@ fn first_figures_then_counts_come_within_their_time_and_the_rest_of_them_last() 
         purposes.chunk_by(|a, b| a == b).map(|some| (some[0], some.len())).collect();
     use Purpose::{Counts, HostCounts, Times};
     let expected = [(Counts, 2), (HostCounts, 5), (Times, 23), (Counts, 2), (HostCounts, 3)];
-    // The first figures take half of the time for counts, which have as much more.
+    // The first figures take half of the time for counts, which get additional time for it.
     assert_eq!(order, [&[(Times, 1)][..], &expected].concat());
-    // Each had its first pair before one had its second.
+    // Each point had its first pair before any had its second.
     let on_host = run.made.iter().filter(|made| made.0 == HostCounts).map(|made| made.1);
     assert_eq!(on_host.collect::<Vec<_>>(), [0, 1, 2, 3, 0, 1, 2, 3]);
 }
@@ -439,7 +440,7 @@ fn rounds_come_from_as_many_starts_as_planned() {
         (point.planned, point.planned_per_boot, point.at_most) = (6, 2, 6);
     }
     let mut run = Simulation::of(state);
-    // No system has a third round before it was started anew.
+    // A system must start again before its third round.
     while run.step(usize::MAX) {
         for point in &run.state.points {
             assert!(point.made <= 2 * (run.state.boots_done[point.system] + 1));
@@ -475,16 +476,16 @@ fn a_point_is_precise_with_enough_quiet_rounds_that_agree() {
     assert!(!is_precise(values(&[100.0; 5]), wanted(0.03), 7), "too few");
     assert!(is_precise(values(&apart(0.02, 16)), wanted(0.03), 7));
     assert!(!is_precise(values(&apart(0.2, 16)), wanted(0.03), 7));
-    // Five quiet trials of six are enough; of two planned, two.
+    // Five quiet trials of six are enough, and two of two planned ones.
     let trials = |planned| Wanted { trials: Some(planned), ..wanted(0.15) };
     assert!(is_precise(values(&apart(0.05, 5)), trials(6), 7));
     assert!(!is_precise(values(&apart(0.05, 4)), trials(6), 7));
     assert!(is_precise(values(&[100.0, 100.1]), trials(2), 7));
-    // Of pairs the faster round counts.
+    // The faster round of each pair counts.
     let slow_half: Vec<f64> = (0..16).map(|n| if n % 2 == 0 { 100.0 } else { 120.0 }).collect();
     assert!(!is_precise(values(&slow_half), wanted(0.03), 7));
     assert!(is_precise(values(&slow_half), Wanted { in_pairs: true, ..wanted(0.03) }, 7));
-    // A difference is less certain than a figure.
+    // A difference is less certain than a figure, so it needs more rounds.
     let compared = Wanted { is_compared: true, ..wanted(0.03) };
     let rounds = values(&apart(0.08, 24));
     assert!(is_precise(rounds.clone(), wanted(0.03), 7) && !is_precise(rounds, compared, 7));
@@ -493,7 +494,7 @@ fn a_point_is_precise_with_enough_quiet_rounds_that_agree() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever fails, ends or is precise at any time, a run ends, within its time, without more rounds than allowed.
+    /// A run ends within its time, without more rounds than allowed, whatever fails, ends or becomes precise.
     #[test]
     fn every_run_ends(
         planned in prop::collection::vec(1_usize..20, 1..30),
@@ -515,7 +516,7 @@ proptest! {
             prop_assert!(point.made <= most_in_group);
             prop_assert!(!point.is_over || point.made == 0);
         }
-        // A group that has begun is completed.
+        // The last group may end late: a group that has begun is completed.
         prop_assert!(run.made.is_empty() || run.latest_group < until(seconds));
     }
 }

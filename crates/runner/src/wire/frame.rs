@@ -1,8 +1,8 @@
-//! Frames: lines that survive a serial console. Other programs' text may stand between them, before them on a line, or
-//! in their middle; a frame that is not whole is ignored, and the next one's number shows that it is missing.
+//! Frames: lines that survive a serial console. Other programs' text may precede a frame on its line, or be between or
+//! within frames. A damaged frame is ignored, and the next one's number shows that it is missing.
 //!
-//! A frame is one line: `@o NUMBER LENGTH CRC JSON`. LENGTH is that of the JSON in bytes, CRC the CRC-32 of
-//! `NUMBER JSON` as eight hexadecimal digits.
+//! A frame is one line: `@o NUMBER LENGTH CRC JSON`. LENGTH is the length of JSON in bytes, CRC the CRC-32 of `NUMBER JSON`
+//! in eight hexadecimal digits.
 
 use std::io::Write;
 
@@ -10,13 +10,13 @@ use memchr::{memchr, memmem};
 
 use super::message::Stamped;
 
-/// What a frame begins with.
+/// The beginning of a frame.
 const MARKER: &[u8] = b"@o ";
-/// The greatest length of a frame's JSON, in bytes.
+/// Maximum length of a frame's JSON, in bytes.
 pub(crate) const JSON_AT_MOST: usize = 64 << 10;
-/// The greatest length of a line that may hold a frame, in bytes; a longer one is skipped.
+/// Maximum length of a line that may hold a frame, in bytes; longer lines are skipped.
 const LINE_AT_MOST: usize = 2 * JSON_AT_MOST;
-/// The characters that are kept of other text, for messages about errors.
+/// Maximum number of characters of other text that are kept for error messages.
 const NOISE_AT_MOST: usize = 200;
 
 /// Writes numbered frames.
@@ -26,12 +26,12 @@ pub(crate) struct FrameWriter<W> {
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Its first frame has number 0.
+    /// A writer whose first frame has number 0.
     pub(crate) fn new(out: W) -> Self {
         Self { out, next: 0 }
     }
 
-    /// What it writes to.
+    /// The underlying output.
     #[cfg(test)]
     pub(crate) fn get_mut(&mut self) -> &mut W {
         &mut self.out
@@ -49,7 +49,7 @@ impl<W: Write> FrameWriter<W> {
         let number = self.next;
         self.next += 1;
         let crc = checksum(number, json.as_bytes());
-        // The line break before it ends what another program has begun.
+        // The line break before the frame ends another program's unfinished line.
         let line = format!("\n@o {number} {} {crc:08x} {json}\n", json.len());
         self.out.write_all(line.as_bytes())?;
         self.out.flush()
@@ -63,18 +63,18 @@ fn checksum(number: u64, json: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Finds the frames in what an agent prints.
+/// Finds the frames in an agent's output.
 #[derive(Debug, Default)]
 pub(crate) struct Deframer {
     line: Vec<u8>,
-    /// Whether the present line is too long, so that its rest is skipped.
+    /// Whether the current line is too long, so that its rest is skipped.
     skips: bool,
     /// The last line that was no frame.
     noise: String,
 }
 
 impl Deframer {
-    /// Takes the next bytes; returns the frames that end in them, with their numbers.
+    /// Takes the next bytes; returns the frames that end in these bytes, with their numbers.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Vec<(u64, Stamped)> {
         let mut found = Vec::new();
         while let Some(end) = memchr(b'\n', bytes) {
@@ -126,7 +126,7 @@ impl Deframer {
     }
 }
 
-/// A frame without its marker: its number, message and length; `None` if it is not whole.
+/// Parses a frame without its marker: number, message and length; `None` if the frame is damaged.
 fn parse(frame: &[u8]) -> Option<(u64, Stamped, usize)> {
     let mut at = 0;
     let mut word = || {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is changed in a stream of frames, each one found is one that was written.
+        /// Whatever is changed in a stream of frames, each frame found is one that was written.
         #[test]
         fn no_damage_makes_another_frame(
             damage in prop::collection::vec((0usize..600, any::<u8>(), 0u8..3), 0..12),

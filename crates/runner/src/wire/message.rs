@@ -1,4 +1,4 @@
-//! The orders of a coordinator and the messages of an agent. `docs/systems.md` describes them for authors of agents.
+//! The orders of a coordinator and the messages of an agent, which `docs/systems.md` describes for authors of agents.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::launch::RoundEnd;
 use crate::machine::Description;
 
-/// The version of the protocol: a coordinator and an agent of different versions do not work together.
+/// Version of the protocol: a coordinator and an agent of different versions do not work together.
 pub(crate) const PROTOCOL: u32 = 1;
 
-/// What a coordinator requests, as one line of JSON.
+/// A coordinator's order, one line of JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Order {
@@ -24,11 +24,11 @@ pub(crate) enum Order {
     Clock,
     /// Make a round; answered by [`Message::Began`], any number of [`Message::Part`] and [`Message::Ended`].
     Round(Box<NumberedRound>),
-    /// End; so does the end of the input.
+    /// End the agent; the end of the input has the same effect.
     Shutdown,
 }
 
-/// What to examine.
+/// The extent of an examination.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ExamineOrder {
     /// Directories whose file systems are described, as the parameter `dir` names them.
@@ -38,7 +38,7 @@ pub(crate) struct ExamineOrder {
 /// A round with its number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NumberedRound {
-    /// The number, which all answers have.
+    /// Number of the round, which all answers have.
     pub(crate) number: u64,
     /// The round; the agent fills in the parent.
     pub(crate) order: RoundOrder,
@@ -47,13 +47,13 @@ pub(crate) struct NumberedRound {
 /// A message with the time of the agent's monotonic clock, in us since it started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stamped {
-    /// The time.
+    /// Time of the agent's clock, in us.
     pub(crate) at_us: u64,
     /// The message.
     pub(crate) message: Message,
 }
 
-/// What an agent reports.
+/// A message of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Message {
@@ -65,83 +65,83 @@ pub(crate) enum Message {
     Clock,
     /// A round begins.
     Began {
-        /// Its number.
+        /// Number of the round.
         round: u64,
-        /// CRC-32 of the line with the order, without its line break: shows whether it has arrived unchanged.
+        /// CRC-32 of the line with the order, without its line break, which shows whether the order arrived unchanged.
         order_crc: u32,
     },
     /// The next part of the round's output, split anywhere between characters.
     Part {
-        /// Its number.
+        /// Number of the round.
         round: u64,
         /// The text.
         text: String,
     },
-    /// A round has ended, and all of its output is sent.
+    /// A round has ended, and all of its output was sent.
     Ended {
-        /// Its number.
+        /// Number of the round.
         round: u64,
-        /// How it ended.
+        /// How the round ended.
         end: RoundEnd,
     },
     /// A round could not begin.
     Failed {
-        /// Its number.
+        /// Number of the round.
         round: u64,
-        /// Why.
+        /// The reason.
         error: CaseError,
     },
-    /// A round is in progress: the heartbeat.
+    /// The heartbeat: a round is in progress.
     Alive,
-    /// An order that cannot be understood.
+    /// An order could not be understood.
     Refused(String),
     /// The agent ends; the last message.
     Bye,
 }
 
-/// The greeting.
+/// The greeting of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    /// [`PROTOCOL`].
+    /// The version of the protocol; see [`PROTOCOL`].
     pub(crate) protocol: u32,
     /// Version of oscost.
     pub(crate) version: String,
     /// Checksum of the program, or `unknown`.
     pub(crate) build: String,
-    /// What the program is built for.
+    /// The target that the program is built for.
     pub(crate) target: String,
-    /// The present time by the system's clock, in ms since 1970.
+    /// Current time of the system's clock, in ms since 1970.
     pub(crate) unix_ms: i64,
-    /// The CPUs that it may use, ascending.
+    /// CPUs that the agent may use, ascending.
     pub(crate) cpus: Vec<usize>,
-    /// What works and what does not, by name.
+    /// Capabilities, by name.
     pub(crate) capabilities: BTreeMap<String, Capability>,
 }
 
-/// Whether an operation that agents perform works.
+/// The result of probing an operation that agents perform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Capability {
-    /// It was performed.
+    /// The operation worked.
     Works,
-    /// It failed, for this reason.
+    /// The operation failed, for this reason.
     Fails(String),
 }
 
 /// The machine, as examined by an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Machine {
-    /// Its facts, as of a run.
+    /// Facts, like those of a run.
     pub(crate) facts: Description,
-    /// Its clocks, the best first.
+    /// Clocks, the best first.
     pub(crate) clocks: Vec<ClockFacts>,
-    /// How core cycles are counted on the last of its CPUs.
+    /// How core cycles are counted on the last CPU.
     pub(crate) latency: Latency,
-    /// The time that starting a worker takes, in ms; 0 if none can be started.
+    /// Time to start a worker, in ms; 0 if none can be started.
     pub(crate) worker_start_ms: f64,
-    /// The program that emulates the processor.
+    /// The program that emulates the processor, if any.
     pub(crate) emulator: Option<String>,
-    /// The tracepoint that counts system calls.
+    /// The id of the tracepoint that counts system calls, if it may be used.
     pub(crate) tracepoint: Option<u64>,
     /// The cases that this system lacks, with the reasons.
     pub(crate) missing: BTreeMap<String, String>,
@@ -153,7 +153,7 @@ impl Hello {
         self.capabilities.get(capability) == Some(&Capability::Works)
     }
 
-    /// What does not work and why, in words; `none` if everything does.
+    /// The capabilities that do not work and the reasons, in words; `none` if all work.
     pub(crate) fn lacks(&self) -> String {
         let lacking = self.capabilities.iter().filter_map(|(name, capability)| match capability {
             Capability::Works => None,

@@ -10,22 +10,22 @@ use crate::transaction::Transaction;
 #[derive(Debug)]
 pub(super) struct ActiveTransaction {
     pub transaction: Transaction,
-    /// The result for each recipient; `None` while the recipient is still to get the message.
+    /// The result for each recipient; `None` while it is not known.
     statuses: Vec<Option<(DeliveryStatus, Arc<str>)>>,
     /// Number of recipients that the server accepted.
     pub accepted: usize,
-    /// The server rejected MAIL: its replies to the pipelined RCPT commands carry no information.
+    /// Whether the server rejected MAIL: its replies to the pipelined RCPT commands carry no information.
     pub is_rejected: bool,
     pub progress: Progress,
 }
 
-/// How much of a transaction was written to the output.
+/// The part of a transaction that was written to the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     NotStarted,
-    /// MAIL, and maybe some or all RCPT.
+    /// MAIL, and maybe some or all RCPT commands.
     Envelope,
-    /// The end of the message, or RSET in its place: only the reply is missing.
+    /// All of it, up to the end of the message, or RSET in its place: only the reply is missing.
     Complete,
 }
 
@@ -68,7 +68,7 @@ impl ActiveTransaction {
         }
     }
 
-    /// Applies the reply to RCPT for the recipient of that number.
+    /// Applies the reply to RCPT for recipient `number`.
     pub fn rcpt_answered(&mut self, number: usize, reply: &Reply) {
         if self.is_rejected {
             return;
@@ -77,7 +77,7 @@ impl ActiveTransaction {
             self.accepted += 1;
             return;
         }
-        // Too many recipients for one transaction: 552 means the same (RFC 5321, section 4.5.3.1.10).
+        // The server limits the recipients of a transaction; 552 means the same (RFC 5321, section 4.5.3.1.10).
         let is_full = matches!(reply.code, 452 | 552) && self.accepted > 0;
         let status = if is_full { DeliveryStatus::Requeued } else { DeliveryStatus::of(reply) };
         self.statuses[number] = Some((status, reply.to_string().into()));

@@ -18,12 +18,12 @@ pub enum DeliveryStatus {
     Uncertain,
     /// A permanent failure.
     Failed,
-    /// The recipient was not tried: it belongs into another transaction, at once.
+    /// The recipient was not tried: it must be tried in another transaction, at once.
     Requeued,
 }
 
 impl DeliveryStatus {
-    /// The status that the class of a reply stands for.
+    /// The status for the class of a reply.
     pub(super) fn of(reply: &Reply) -> Self {
         if reply.is_positive() {
             Self::Delivered
@@ -42,7 +42,7 @@ pub struct Outcome {
     pub recipient: u32,
     /// The result.
     pub status: DeliveryStatus,
-    /// The server's reply, or the client's own reason where there was no reply.
+    /// The server's reply, or the client's own reason without a reply.
     pub why: Arc<str>,
 }
 
@@ -51,28 +51,28 @@ pub struct Outcome {
 pub enum Event {
     /// Start the TLS handshake, then call [`super::Session::is_secured`].
     Secure,
-    /// The message is about to be sent to the recipients with these indexes: record that, then call
+    /// The message is about to be sent to the recipients with these indexes: record it, then call
     /// [`super::Session::deliver`].
     Delivering(Vec<u32>),
     /// The session can start another transaction: call [`super::Session::begin`] or [`super::Session::quit`].
     Ready,
     /// Results for recipients.
     Settled(Vec<Outcome>),
-    /// The server has answered a group of commands; the last reply was to this one.
+    /// The server has answered a group of commands, the last one in this phase.
     Answered(SmtpPhase),
-    /// The session has ended as it should: close the connection.
+    /// The session has ended normally: close the connection.
     Finished,
     /// The session has failed: close the connection.
     Failed(SessionFailure),
 }
 
-/// Why a session failed.
+/// The reason why a session failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionFailure {
-    /// The phase in which it failed.
+    /// The phase of the failure.
     pub phase: SmtpPhase,
     /// The server's reply, or the error.
     pub why: Arc<str>,
-    /// The server rejected the credentials: another attempt could lock the user out.
+    /// Whether the server rejected the credentials: another attempt could lock the user out.
     pub is_login: bool,
 }

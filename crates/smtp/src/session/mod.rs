@@ -1,4 +1,4 @@
-//! The client's side of an SMTP session, without input or output (RFC 5321; groups of commands as RFC 2920 allows).
+//! The client's side of an SMTP session, without input or output (RFC 5321; with groups of commands by RFC 2920).
 //!
 //! The transport passes received bytes to [`Session::received`], sends [`Session::to_send`], and handles each
 //! [`Session::event`]. `send` writes commands, `replies` handles the replies to them.
@@ -25,8 +25,8 @@ use output::{COPIED_AT_MOST, Output};
 use phase::Expected;
 pub use phase::SmtpPhase;
 
-/// A message up to this size is sent along with its recipients where the server offers CHUNKING and PIPELINING, before
-/// it is known whether the server accepts any of them.
+/// Maximum size of a message that is sent along with its recipients, in bytes, where the server offers CHUNKING and
+/// PIPELINING: before it is known whether the server accepts any of them.
 const CHUNK_ALONG_AT_MOST: usize = COPIED_AT_MOST;
 
 /// A session with one server.
@@ -36,28 +36,28 @@ pub struct Session {
     output: Output,
     /// The replies to the commands written so far, in order.
     expected: VecDeque<Expected>,
-    /// The commands to write next, as soon as the replies to earlier ones allow it.
+    /// The commands to write next, as soon as the replies to earlier commands permit.
     queued: VecDeque<Expected>,
-    /// What the server offers; nothing before its reply to EHLO.
+    /// The server's extensions; none before its reply to EHLO.
     extensions: Extensions,
     is_secure: bool,
-    /// The lines of the AUTH exchange that are still to be sent.
+    /// The remaining lines of the AUTH exchange.
     login: VecDeque<String>,
-    /// The transaction in progress, and maybe the next, whose envelope is sent already.
+    /// The transaction in progress, and maybe the next one, whose envelope was already sent.
     active: VecDeque<ActiveTransaction>,
-    /// The message may be sent as soon as [`Session::deliver`] is called.
+    /// Whether the message may be sent as soon as [`Session::deliver`] is called.
     may_deliver: bool,
-    /// [`Event::Ready`] was reported, and neither [`Session::begin`] nor [`Session::quit`] was called since.
+    /// Whether [`Event::Ready`] was reported, and neither [`Session::begin`] nor [`Session::quit`] was called since.
     is_ready: bool,
-    /// [`Session::quit`] was called.
+    /// Whether [`Session::quit`] was called.
     is_quitting: bool,
     is_over: bool,
     events: VecDeque<Event>,
-    /// The TLS handshake is in progress.
+    /// Whether the TLS handshake is in progress.
     is_securing: bool,
-    /// Number of groups of commands sent.
+    /// Number of groups of commands sent so far.
     groups: u64,
-    /// Number of replies received.
+    /// Number of replies received so far.
     replies: u64,
 }
 
@@ -71,7 +71,7 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session over a connection that is being established.
+    /// Begins a session over a connection that is being established.
     pub fn new(options: Arc<SessionOptions>) -> Self {
         Self {
             options,
@@ -106,12 +106,12 @@ impl Session {
         }
     }
 
-    /// The next event; `None` until something else happens.
+    /// Removes and returns the next event; `None` if there is none.
     pub fn event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Whether [`Session::event`] has one.
+    /// Whether [`Session::event`] would return an event.
     pub fn event_is_waiting(&self) -> bool {
         !self.events.is_empty()
     }
@@ -124,7 +124,7 @@ impl Session {
         self.expected.front().map_or(SmtpPhase::Idle, |expected| expected.phase())
     }
 
-    /// Whether the session has ended: the connection is to be closed.
+    /// Whether the session has ended, so that the connection must be closed.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
@@ -154,7 +154,7 @@ impl Session {
                 Some(Ok(reply)) => {
                     self.replies += 1;
                     self.answered(&reply);
-                    // Nothing sent in clear text may be taken for something sent under TLS (RFC 3207, section 5).
+                    // Bytes sent in clear text must not be taken for bytes sent under TLS (RFC 3207, section 5).
                     if matches!(self.events.back(), Some(Event::Secure)) && !bytes.is_empty() {
                         self.events.pop_back();
                         self.fail(SmtpPhase::Tls, "the server said more before TLS began", false);
@@ -190,7 +190,7 @@ impl Session {
         }
         let to: Vec<usize> = active.open().collect();
         if to.is_empty() {
-            // No command is needed.
+            // No recipient is left, so no command is needed.
             self.settle(active);
             return self.become_ready();
         }
@@ -213,7 +213,7 @@ impl Session {
     /// Sends the message, after [`Event::Delivering`].
     pub fn deliver(&mut self) {
         if !std::mem::take(&mut self.may_deliver) {
-            return; // The server has rejected the transaction meanwhile.
+            return; // the server has rejected the transaction meanwhile
         }
         self.queued.push_back(Expected::Message);
         self.send_queued();
@@ -243,13 +243,13 @@ impl Session {
         true
     }
 
-    /// Handles a broken connection or a timeout. The last events are the results for the recipients in progress, and
-    /// that the connection is to be closed.
+    /// Handles a broken connection or a timeout. The last events are the results for the recipients in progress, and the
+    /// end of the session.
     pub fn broken(&mut self, why: &str) {
         let phase = self.phase();
         if self.active.is_empty() && phase == SmtpPhase::Quit {
             self.is_over = true;
-            return self.events.push_back(Event::Finished); // Only the reply to QUIT is missing.
+            return self.events.push_back(Event::Finished); // only the reply to QUIT is missing
         }
         self.fail(phase, why, false);
     }
@@ -266,8 +266,8 @@ impl Session {
         self.expected.is_empty() && self.queued.is_empty()
     }
 
-    /// Whether more commands can be sent before the reply to the current message. Not after BDAT: the replies to RCPT
-    /// are outstanding too.
+    /// Whether more commands can be sent before the reply to the current message. They cannot after BDAT, when the replies
+    /// to RCPT are outstanding too.
     fn may_follow(&self) -> bool {
         self.is_pipelining()
             && (self.options.dry || !self.is_chunking())
@@ -307,7 +307,7 @@ impl Session {
         };
         for (number, mut active) in std::mem::take(&mut self.active).into_iter().enumerate() {
             let status = match active.progress {
-                // The server got nothing of it, or only together with the message of the transaction before.
+                // The server got nothing of this transaction, or only together with the message of the one before it.
                 active::Progress::NotStarted => DeliveryStatus::Requeued,
                 _ if number > 0 => DeliveryStatus::Requeued,
                 active::Progress::Complete if !self.options.dry && !is_cut => {

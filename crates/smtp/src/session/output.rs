@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use crate::transaction::Message;
 
-/// A message larger than this, in bytes, is not copied into the output of each connection.
+/// Maximum size in bytes of a message that is copied into the output of each connection.
 pub(super) const COPIED_AT_MOST: usize = 32 * 1024;
 
 /// Bytes that were written and not sent yet.
 #[derive(Default)]
 pub(super) struct Output {
     bytes: Vec<u8>,
-    /// How many of `bytes` were sent.
+    /// Number of `bytes` that were sent.
     sent: usize,
-    /// Follows `bytes`; nothing more is written before it is sent.
+    /// A long message after `bytes`; nothing more is written before it is sent.
     long: Option<LongMessage>,
 }
 
-/// A long message being sent. All connections share its memory.
+/// A long message being sent, whose memory all connections share.
 struct LongMessage {
     message: Arc<Message>,
     is_stuffed: bool,
@@ -32,7 +32,7 @@ impl LongMessage {
 }
 
 impl Output {
-    /// What is to be sent next.
+    /// The bytes to send next.
     pub fn unsent(&self) -> &[u8] {
         match &self.long {
             Some(long) if self.bytes.is_empty() => long.rest(),
@@ -58,13 +58,13 @@ impl Output {
         if self.sent == self.bytes.len() {
             self.sent = 0;
             self.bytes.clear();
-            // Else a large message would occupy memory as long as the connection lives.
+            // Without this a large message would occupy memory as long as the connection lives.
             self.bytes.shrink_to(4 * 1024);
         }
         false
     }
 
-    /// Whether no commands wait to be sent; a long message may.
+    /// Whether no commands wait to be sent, apart from a long message.
     pub fn has_no_commands(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -74,7 +74,7 @@ impl Output {
         self.long.is_some()
     }
 
-    /// Where commands are written.
+    /// The buffer into which commands are written.
     pub fn commands(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }

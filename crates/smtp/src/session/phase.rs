@@ -1,4 +1,4 @@
-//! The steps of a session, and how long a server may take for each.
+//! The steps of a session, and their timeouts.
 
 use std::time::Duration;
 
@@ -42,13 +42,13 @@ pub enum SmtpPhase {
 }
 
 impl SmtpPhase {
-    /// Its name in reports.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// How long the client waits for the server: at least as long as RFC 5321, section 4.5.3.2, demands. For the
-    /// connection itself it is 30 s, as usual.
+    /// The client's timeout in this phase, at least that of RFC 5321, section 4.5.3.2. For the connection itself it is 30
+    /// s, as usual.
     pub fn timeout(self) -> Duration {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         match self {
@@ -60,7 +60,7 @@ impl SmtpPhase {
     }
 }
 
-/// A reply that the client expects; also the command to send for it.
+/// A reply that the client expects, and the command that it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
     Greeting,
@@ -70,7 +70,7 @@ pub(super) enum Expected {
     /// The reply to a step of AUTH.
     Login,
     Mail,
-    /// The reply to RCPT for the transaction's recipient of that number.
+    /// The reply to RCPT for the recipient with this number in the transaction.
     Rcpt(usize),
     Data,
     /// The reply to the whole message, sent by DATA or BDAT.

@@ -1,4 +1,4 @@
-//! Handling replies: which command each answers, and what follows.
+//! Handles replies: the command that each answers, and the next step.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ impl Session {
     /// Handles a reply.
     pub(super) fn answered(&mut self, reply: &Reply) {
         let Some(expected) = self.expected.pop_front() else {
-            // Servers send 421 on their own when a client was idle for too long.
+            // A server sends 421 on its own when a client was idle for too long.
             return self.fail(SmtpPhase::Idle, &reply.to_string(), false);
         };
         if self.expected.is_empty() {
@@ -31,7 +31,7 @@ impl Session {
                 self.extensions = Extensions::of(reply);
                 self.greeted();
             }
-            // A server without extensions (RFC 5321, section 3.2).
+            // The server has no extensions (RFC 5321, section 3.2).
             Expected::Ehlo if reply.is_permanent() => self.queued.push_back(Expected::Helo),
             Expected::Helo if reply.is_positive() => self.greeted(),
             Expected::Ehlo | Expected::Helo => {
@@ -58,7 +58,7 @@ impl Session {
         }
     }
 
-    /// Continues after the reply to EHLO or HELO: with STARTTLS if it is offered and wanted.
+    /// Continues after the reply to EHLO or HELO, with STARTTLS if it is offered and wanted.
     fn greeted(&mut self) {
         let offered = self.extensions.starttls;
         match self.options.security {
@@ -125,7 +125,7 @@ impl Session {
             }
             Expected::Data if reply.is_intermediate() => self.data_awaited(),
             Expected::Data => {
-                // 2xx would violate the protocol: the server has no message yet.
+                // A 2xx reply would violate the protocol: the server has no message yet.
                 let status = match reply.is_permanent() {
                     true => DeliveryStatus::Failed,
                     false => DeliveryStatus::Deferred,
@@ -146,14 +146,14 @@ impl Session {
                 active.settle_rest(DeliveryStatus::Delivered, &"accepted".into());
                 match reply.is_positive() {
                     true => self.finish(),
-                    // The transaction is still open: the next recipients would be added to it.
+                    // The transaction is still open, and the next recipients would be added to it.
                     false => self.fail(SmtpPhase::Reset, &reply.to_string(), false),
                 }
             }
         }
     }
 
-    /// Once all RCPT are answered: reports [`Event::Delivering`] for a BDAT message that was not sent along, or
+    /// When all RCPT commands are answered, reports [`Event::Delivering`] for a BDAT message that was not sent along, or
     /// abandons a transaction without recipients.
     fn recipients_answered(&mut self) {
         let is_answered = !self.expected.iter().any(|next| matches!(next, Expected::Rcpt(_)))
@@ -172,14 +172,14 @@ impl Session {
         }
     }
 
-    /// Abandons a transaction in which nobody gets the message: drops its queued commands and sends RSET, unless a
-    /// command already sent ends the transaction.
+    /// Abandons a transaction without accepted recipients: drops its queued commands and sends RSET, unless a command
+    /// already sent ends the transaction.
     fn abandon(&mut self) {
         let is_of_transaction = |what: &Expected| {
             matches!(what, Expected::Data | Expected::Message | Expected::Reset | Expected::Rcpt(_))
         };
         if self.expected.iter().any(is_of_transaction) {
-            return; // Their replies come first.
+            return; // the replies to these commands come first
         }
         self.may_deliver = false;
         self.events.retain(|event| !matches!(event, Event::Delivering(_)));
@@ -189,8 +189,8 @@ impl Session {
         }
     }
 
-    /// Sends RSET before anything else, after the message was rejected: else the next transaction would be part of
-    /// this one, and its recipients could get this message.
+    /// Sends RSET before any other command, after the message was rejected: otherwise the next recipients would join this
+    /// transaction, and could get this message.
     fn reset_first(&mut self) {
         self.queued.push_front(Expected::Reset);
     }
@@ -203,11 +203,11 @@ impl Session {
             self.may_deliver = true;
             self.events.push_back(Event::Delivering(indexes));
         } else if active.is_rejected {
-            // The server rejected MAIL: to which transaction it would add a message is unknown.
+            // The server rejected MAIL, so the transaction to which it would add a message is unknown.
             let why = "it wants a message from a sender that it has refused";
             self.fail(SmtpPhase::Data, why, false);
         } else {
-            // The server accepts DATA without recipients (RFC 2920, section 3.1): it gets an empty message.
+            // The server accepts DATA without recipients (RFC 2920, section 3.1), and gets an empty message.
             active.progress = Progress::Complete;
             self.output.commands().extend_from_slice(b".\r\n");
             self.expected.push_front(Expected::Message);
@@ -228,7 +228,7 @@ impl Session {
     fn closing(&mut self, expected: Expected, reply: &Reply) {
         let why: Arc<str> = reply.to_string().into();
         if let Some(active) = self.active.front_mut() {
-            // A reply to MAIL says nothing about this transaction's recipients.
+            // A reply to MAIL says nothing about the recipients, which are tried again.
             let status = match expected {
                 Expected::Mail => DeliveryStatus::Requeued,
                 _ => DeliveryStatus::Deferred,

@@ -1,4 +1,4 @@
-//! Writing commands: as many at a time as the server's extensions allow.
+//! Writes commands, as many at a time as the server's extensions permit.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use super::event::Event;
 use super::phase::Expected;
 
 impl Session {
-    /// Writes the commands that can be sent now: all of a group, or one if the server requires a reply to each.
+    /// Writes the commands that can be sent now: a whole group, or one command if the server requires a reply to each.
     pub(super) fn send_queued(&mut self) {
         if self.is_over {
             return;
@@ -41,7 +41,7 @@ impl Session {
             Expected::StartTls => out.write_all(b"STARTTLS\r\n"),
             Expected::Login => match self.login.pop_front() {
                 Some(line) => write!(out, "{line}\r\n"),
-                None => out.write_all(b"*\r\n"), // Cancels a longer exchange (RFC 4954, section 4).
+                None => out.write_all(b"*\r\n"), // cancels a longer exchange (RFC 4954, section 4)
             },
             Expected::Data => out.write_all(b"DATA\r\n"),
             Expected::Reset => out.write_all(b"RSET\r\n"),

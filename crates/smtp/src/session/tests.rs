@@ -32,7 +32,7 @@ fn transaction(to: &[&str], message: &str) -> Transaction {
     }
 }
 
-/// What is said now.
+/// Takes the text that the session sends now.
 fn said(session: &mut Session) -> String {
     let said = String::from_utf8(session.to_send().to_vec()).unwrap();
     session.was_sent(said.len());
@@ -44,7 +44,7 @@ fn events(session: &mut Session) -> Vec<Event> {
     events.filter(|event| !matches!(event, Event::Answered(_))).collect()
 }
 
-/// A session that has greeted a server which offers that, and may begin.
+/// A session that may begin a transaction, with a server that offers the extensions `offers`.
 fn greeted(options: SessionOptions, offers: &str) -> Session {
     let mut session = Session::new(Arc::new(options));
     session.received(b"220 mx.test\r\n");
@@ -156,7 +156,7 @@ fn a_refused_message_leaves_no_transaction_open() {
 
 #[test]
 fn nothing_is_said_within_a_transaction_that_is_not_known() {
-    // One that RSET did not end: a recipient rejected in the same batch is reported again elsewhere.
+    // The server rejects RSET, so the first transaction is still open, and the recipient of the second is requeued.
     let mut session = greeted(options(), PIPELINING);
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
     said(&mut session);
@@ -169,7 +169,7 @@ fn nothing_is_said_within_a_transaction_that_is_not_known() {
         settled(&events(&mut session)),
         [(0, DeliveryStatus::Deferred), (0, DeliveryStatus::Requeued)]
     );
-    // A reply that matches no command.
+    // The second server replies to DATA although it rejected MAIL.
     let mut session = greeted(options(), PIPELINING);
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
     said(&mut session);
@@ -211,7 +211,7 @@ fn a_message_whose_end_was_not_sent_was_not_taken() {
         session.broken("reset");
         assert_eq!(settled(&events(&mut session)), [(0, status)]);
     }
-    // All but the goodbye that follows it.
+    // Everything was sent except the QUIT that follows the message.
     let mut session = greeted(options(), PIPELINING);
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
     said(&mut session);
@@ -396,7 +396,7 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
     };
     let mut session = secured("250-mx\r\n250 AUTH LOGIN PLAIN\r\n");
     assert!(!format!("{session:?}").contains("AG"), "{session:?}");
-    assert_eq!(said(&mut session), "AUTH PLAIN AGpvAG9wZW4gc2VzYW1l\r\n"); // RFC 4616, by coreutils' base64
+    assert_eq!(said(&mut session), "AUTH PLAIN AGpvAG9wZW4gc2VzYW1l\r\n"); // encoded by coreutils' base64, by RFC 4616
     session.received(b"235 ok\r\n");
     assert_eq!(events(&mut session).last(), Some(&Event::Ready));
     let mut session = secured("250-mx\r\n250 AUTH LOGIN\r\n");
@@ -422,7 +422,7 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
     }
 }
 
-/// A server whose replies are drawn by lot, which takes commands one by one or in groups, and may break off.
+/// Converses with a server of random replies, which reads commands one by one or in groups, and may break off.
 fn converse(session: &mut Session, mut luck: impl Iterator<Item = u8>) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     let mut received: Vec<u8> = Vec::new();
@@ -507,7 +507,7 @@ proptest! {
         }
     }
 
-    /// Nothing a server sends makes it panic, or keep it all.
+    /// No input from a server causes a panic, or is all kept in memory.
     #[test]
     fn any_answer_is_borne(answers in proptest::collection::vec(any::<Vec<u8>>(), 0..30)) {
         let mut session = Session::new(Arc::new(options()));

@@ -1,4 +1,4 @@
-//! `bwrap`: the agent runs in namespaces of its own, made by bubblewrap.
+//! `bwrap`: the agent runs in separate namespaces, made by bubblewrap.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::error::SystemError;
 use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 
-/// The launcher.
+/// The launcher `bwrap`.
 pub const BWRAP: Launcher = Launcher {
     name: "bwrap",
     about: "namespaces of its own on this kernel, by bubblewrap; the files are those of DIRECTORY, or just oscost",
@@ -46,7 +46,7 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
         command.arg("--ro-bind").arg(directory).arg("/");
     }
     command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]);
-    // Below /tmp, which is writable: a read-only root has no place to mount a file on.
+    // The binary is mounted below /tmp, which is writable: a read-only root has no mount point for it.
     command.arg("--ro-bind").arg(binary).args(["/tmp/.oscost", "--chdir", "/"]);
     command.args(start.settings.words("args")).args(["--", "/tmp/.oscost", AGENT]);
     Ok(Launch::of(command))

@@ -9,14 +9,15 @@ use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 use crate::state::Created;
 
-/// Mounts /proc and /dev where the directory has such, in a mount namespace that ends with the agent, and starts the agent.
+/// Mounts /proc and /dev in a mount namespace that ends with the agent, if the root has these directories, and starts the
+/// agent.
 const SCRIPT: &str = r#"
 if [ -d "$1/proc" ]; then mount -t proc proc "$1/proc"; fi
 if [ -d "$1/dev" ]; then mount --rbind /dev "$1/dev"; fi
 exec chroot "$1" "$2" "$3"
 "#;
 
-/// The launcher.
+/// The launcher `chroot`.
 pub const CHROOT: Launcher = Launcher {
     name: "chroot",
     about: "this kernel with the files of DIRECTORY",

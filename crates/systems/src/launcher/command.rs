@@ -7,10 +7,10 @@ use crate::error::SystemError;
 use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 
-/// In the command line: the path of the oscost to start, see the option `static`.
+/// Stands in the command line for the path of the oscost to start; see the option `static`.
 const PLACEHOLDER: &str = "{oscost}";
 
-/// The launcher.
+/// The launcher `command`.
 pub const COMMAND: Launcher = Launcher {
     name: "command",
     about: "whatever your own command starts; {oscost} in it is the program's path",

@@ -18,7 +18,7 @@ pub const PODMAN: Launcher = Launcher {
     ..EITHER
 };
 
-/// The launcher of Docker, whose commands are the same.
+/// The launcher of Docker, whose commands are podman's.
 pub const DOCKER: Launcher = Launcher {
     name: "docker",
     needs: "docker.io",
@@ -72,7 +72,7 @@ fn launch(name: &'static str, package: &str, start: &mut Starting) -> Result<Lau
     command.args(["--network", network, "--entrypoint", "/oscost"]);
     command.arg("--volume").arg(format!("{}:/oscost:ro", binary.display()));
     if name == "docker" {
-        // The containers of its daemon are no processes of this one, and do not inherit its CPUs.
+        // Containers are no descendants of this process, but of Docker's daemon, and do not inherit its CPUs.
         let cpus: Vec<String> = start.cpus.iter().map(usize::to_string).collect();
         command.args(["--cpuset-cpus", &cpus.join(",")]);
     }

@@ -7,7 +7,7 @@ use crate::error::SystemError;
 use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 
-/// The launcher.
+/// The launcher `gvisor`.
 pub const GVISOR: Launcher = Launcher {
     name: "gvisor",
     about: "gVisor's kernel, which runs as a process of this one; PLATFORM is systrap, ptrace or kvm",
@@ -41,8 +41,8 @@ fn check(settings: &Settings) -> Result<(), SystemError> {
 
 fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     let binary = start.static_binary()?;
-    // runsc keeps its state in one directory, and mounts what has no network in another: with both in the state
-    // directory, all of it is found again.
+    // runsc keeps its state in one directory, and mounts file systems in another for a sandbox without a network. Both are
+    // in the state directory, where they are found again.
     let [root, temporary] = ["root", "tmp"].map(|name| start.state.path().join(name));
     for directory in [&root, &temporary] {
         std::fs::create_dir(directory)
@@ -53,7 +53,7 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     let platform = start.settings.text("platform").unwrap_or("systrap");
     command.args(["--ignore-cgroups", "--network=none", &format!("--platform={platform}")]);
     command.args(start.settings.words("args"));
-    // The variable is for runsc; within, its directory is empty.
+    // The variable is for runsc; inside the sandbox, the directory that it names is empty.
     command.args(["do", "/usr/bin/env", "TMPDIR=/tmp"]).arg(binary).arg(AGENT);
     Ok(Launch::of(command))
 }

@@ -13,7 +13,7 @@ use crate::{program, state};
 
 const PROGRAM: &str = "qemu-system-x86_64";
 
-/// The launcher.
+/// The launcher `qemu`.
 pub const QEMU: Launcher = Launcher {
     name: "qemu",
     about: "the kernel image KERNEL in an x86-64 virtual machine, with oscost as its first process; without a usable KVM it \
@@ -95,7 +95,7 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     if settings.text("channel") == Some("console") {
         command.args(["-serial", "chardev:agent"]);
     } else {
-        // The first port is the console; the kernel's log is thereby the error output of QEMU.
+        // The first port is the console: the kernel's log becomes QEMU's error output.
         command.args(["-chardev", "file,id=log,path=/dev/fd/2", "-serial", "chardev:log"]);
         command.args(["-serial", "chardev:agent"]);
         line += &format!(" {}=/dev/ttyS1", initramfs::CHANNEL);
@@ -115,21 +115,21 @@ fn qemu(settings: &Settings) -> Result<PathBuf, SystemError> {
     }
 }
 
-/// The firmware of the probe: 64 KiB that end at 1 MiB, where the processor begins 16 bytes before the end.
+/// Size of the probe's firmware, which ends at 1 MiB; the processor begins 16 bytes before its end.
 const FIRMWARE: usize = 64 << 10;
-/// `mov $0x501, %dx; mov $0x10, %al; out %al, (%dx); hlt`
+/// The probe's instructions: `mov $0x501, %dx; mov $0x10, %al; out %al, (%dx); hlt`.
 const PROBE: [u8; 7] = [0xba, 0x01, 0x05, 0xb0, 0x10, 0xee, 0xf4];
-/// What QEMU's device at that port makes of the value.
+/// The exit code that QEMU's device at that port makes of the value.
 const PROBED: i32 = 0x10 << 1 | 1;
-/// A bound on the probe's time; with a working KVM it takes a tenth of a second.
+/// Time limit of the probe, which takes a tenth of a second with a working KVM.
 const PROBE_TIME: Duration = Duration::from_secs(5);
 
-/// A bound on the time in which a kernel without a file system panics; with a working KVM it takes a second. At an
-/// instruction that KVM cannot execute, QEMU stops the machine and waits.
+/// Time limit for a kernel without a file system to panic, which takes a second with a working KVM. At an instruction that
+/// KVM cannot execute, QEMU stops the machine and waits.
 const BOOT_TIME: Duration = Duration::from_secs(10);
 
-/// Whether KVM executes instructions, and those of this kernel: `/dev/kvm` may be there and of no use, or emulate most
-/// instructions and lack some.
+/// Whether KVM executes the probe and this kernel: `/dev/kvm` may exist but not work, or emulate most instructions and lack
+/// some.
 fn kvm_works(program: &Path, kernel: &Path, start: &Starting) -> bool {
     static WORKS: OnceLock<bool> = OnceLock::new();
     *WORKS.get_or_init(|| {
@@ -152,7 +152,7 @@ fn executes_firmware(program: &Path, start: &Starting) -> bool {
     state::code_within(&mut command, PROBE_TIME).is_ok_and(|code| code == Some(PROBED))
 }
 
-/// The panic of a kernel without a file system ends the machine.
+/// Whether KVM executes this kernel, whose panic without a file system ends the machine.
 fn executes_kernel(program: &Path, kernel: &Path, start: &Starting) -> bool {
     let mut command = under_kvm(program, start);
     command.args(["-m", "512", "-append", "panic=-1", "-kernel"]).arg(kernel);

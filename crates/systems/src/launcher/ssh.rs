@@ -12,12 +12,12 @@ use crate::error::SystemError;
 use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::{program, state};
 
-/// The directory of copies on the host, below the user's home directory; a copy's name is its SHA-256.
+/// The directory of copies of oscost on the host, below the user's home directory; a copy's name is its SHA-256.
 const CACHE: &str = ".cache/oscost";
-/// A bound on the time that copying takes.
+/// Time limit for copying.
 const COPY_TIME: Duration = Duration::from_secs(300);
 
-/// The launcher.
+/// The launcher `ssh`.
 pub const SSH: Launcher = Launcher {
     name: "ssh",
     about: "another Linux host, by OpenSSH with your configuration and keys",
@@ -84,7 +84,7 @@ fn ssh(settings: &Settings, script: &str) -> Result<Command, SystemError> {
     command.args(["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"]);
     command.args(settings.words("args"));
     command.arg("--").arg(settings.text("host").unwrap_or_default());
-    // The user's login shell may be another one. The scripts have no quotes that it would take away.
+    // The user's login shell may not be sh(1); the scripts contain no quotes that it would remove.
     command.arg(format!("sh -c '{script}'"));
     Ok(command)
 }
@@ -103,7 +103,7 @@ fn run(
     let code = state::code_within(&mut command, COPY_TIME);
     match code.map_err(|e| SystemError::from_io("starting ssh", &e))? {
         Some(0) => Ok(true),
-        // OpenSSH's own failures; other codes are the script's.
+        // No code, or 255, is OpenSSH's own failure; other codes are the script's.
         None | Some(255) => Err(failure(settings, "ssh failed", errors)),
         Some(_) => Ok(false),
     }

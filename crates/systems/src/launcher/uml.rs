@@ -10,7 +10,7 @@ use crate::program;
 
 const PROGRAM: &str = "linux.uml";
 
-/// The launcher.
+/// The launcher `uml`.
 pub const UML: Launcher = Launcher {
     name: "uml",
     about: "User-Mode Linux: a kernel that runs as a process of this one, with oscost as its first process; it has one CPU, \
@@ -53,11 +53,11 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     let mut command = Command::new(kernel(start.settings)?);
     let memory = start.settings.count("memory").unwrap_or(512);
     command.arg(format!("mem={memory}M"));
-    // Its pid file and management socket go to the state directory, and so does its memory, which is a file.
+    // The state directory gets the pid file, the management socket, and the memory, which is a file.
     command.arg(format!("uml_dir={}/", directory.display())).arg("umid=uml");
     command.env("TMPDIR", &directory);
     command.arg(format!("initrd={}", archive.display()));
-    // The kernel's log is the error output; the agent has a serial line.
+    // The kernel's log goes to the error output; the agent has a serial line.
     command.args(["con=null", "con0=null,fd:2", "ssl=null", "ssl0=fd:0,fd:1"]);
     command.args(["panic=-1".to_owned(), format!("{}=/dev/ttyS0", initramfs::CHANNEL)]);
     command.args(start.settings.words("append")).args(["--", AGENT]);

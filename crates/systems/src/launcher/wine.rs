@@ -10,14 +10,14 @@ use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 use crate::state::{self, Created};
 
-/// Where Debian keeps the 64-bit programs, out of PATH.
+/// The directory of Debian's 64-bit programs, which is not in PATH.
 const DEBIAN: &str = "/usr/lib/wine";
-/// In a prefix that is complete.
+/// A file that marks a complete prefix.
 const COMPLETE: &str = "oscost-complete";
-/// A bound on the time that making a prefix takes; usually 7 s.
+/// Time limit for making a prefix, which usually takes 7 s.
 const PREFIX_TIME: Duration = Duration::from_secs(180);
 
-/// The launcher.
+/// The launcher `wine`.
 pub const WINE: Launcher = Launcher {
     name: "wine",
     about: "Wine with the oscost of Windows, PROGRAM.exe; its times are Wine's, not Windows'",
@@ -84,7 +84,7 @@ fn prefix(settings: &Settings) -> Result<PathBuf, SystemError> {
     std::path::absolute(&path).map_err(|e| SystemError::from_io(path.display().to_string(), &e))
 }
 
-/// A program of Wine, without a display and without questions.
+/// A command that runs a program of Wine without a display and without questions.
 fn in_prefix(program: PathBuf, prefix: &std::path::Path) -> Command {
     let mut command = Command::new(program);
     command.env("WINEPREFIX", prefix).env("WINEDEBUG", "-all");
@@ -95,7 +95,7 @@ fn in_prefix(program: PathBuf, prefix: &std::path::Path) -> Command {
 
 fn make_prefix(prefix: &std::path::Path, server: &std::path::Path) -> Result<(), SystemError> {
     let complete = prefix.join(COMPLETE);
-    // One that other tools made is complete if it has this file.
+    // A prefix that other tools made is complete if it has the file `made`.
     if complete.exists() || prefix.join("made").exists() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Docker's daemon, one of its own for these tests.
+//! A Docker daemon for these tests only.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The name of an image with nothing in it.
+/// Name of an empty image.
 const IMAGE: &str = "oscost-test-empty";
-/// What docker's programs take for the address of the daemon.
+/// The variable by which docker's programs find the daemon.
 const ADDRESS: &str = "DOCKER_HOST";
-/// No daemon takes so long to start or to end.
+/// Time limit for the daemon's start, and for its end.
 const LONGEST: Duration = Duration::from_secs(60);
 
 static DAEMON: OnceLock<Result<Mutex<Child>, String>> = OnceLock::new();
@@ -19,17 +19,17 @@ fn directory() -> PathBuf {
     std::env::temp_dir().join(format!("oscost-docker-{}", std::process::id()))
 }
 
-/// Lets docker's programs speak to the daemon of these tests, whether it runs or not.
+/// Makes docker's programs use the daemon of these tests, whether it runs or not.
 ///
 /// # Safety
-/// No other thread runs.
+/// No other thread may run.
 pub unsafe fn use_own_daemon() {
     let address = format!("unix://{}", directory().join("socket").display());
     // SAFETY: as the caller promises.
     unsafe { std::env::set_var(ADDRESS, address) };
 }
 
-/// The image, in a daemon that is started for it; the reason if that cannot be.
+/// Returns the image, and starts the daemon for it; the reason if that is not possible.
 pub fn image() -> Result<&'static str, String> {
     let daemon = DAEMON.get_or_init(|| start().map(Mutex::new));
     daemon.as_ref().map(|_| IMAGE).map_err(Clone::clone)
@@ -57,7 +57,7 @@ pub fn end() {
 fn end_daemon(daemon: &Mutex<Child>) {
     let mut daemon = daemon.lock().expect("no test panicked with it");
     let _ = Command::new("docker").args(["rmi", IMAGE]).output();
-    // It ends what it started on SIGTERM.
+    // On SIGTERM the daemon also ends its children.
     let _ = Command::new("kill").arg(daemon.id().to_string()).status();
     let began = Instant::now();
     while began.elapsed() < LONGEST && matches!(daemon.try_wait(), Ok(None)) {
@@ -73,7 +73,7 @@ fn start() -> Result<Child, String> {
     std::fs::create_dir_all(&directory).map_err(|e| e.to_string())?;
     let path = |name: &str| directory.join(name).display().to_string();
     let log = std::fs::File::create(path("log")).map_err(|e| e.to_string())?;
-    // No network, no rules of a firewall, and layers as plain directories: that works wherever containers do.
+    // These options work wherever containers do: no network, no rules of a firewall, and layers as plain directories.
     let mut command = Command::new("dockerd");
     command.args(["--iptables=false", "--bridge=none", "--storage-driver=vfs"]);
     command.args(["--host", &format!("unix://{}", path("socket")), "--pidfile", &path("pid")]);
@@ -81,7 +81,7 @@ fn start() -> Result<Child, String> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
     let mut daemon = command.spawn().map_err(|e| format!("dockerd: {e}"))?;
     let archive = path("empty.tar");
-    // Two blocks of zeros end an archive.
+    // A tar archive ends with two blocks of zeros.
     std::fs::write(&archive, [0; 10_240]).map_err(|e| e.to_string())?;
     let began = Instant::now();
     while began.elapsed() < LONGEST && matches!(daemon.try_wait(), Ok(None)) {

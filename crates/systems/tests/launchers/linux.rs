@@ -1,4 +1,4 @@
-//! The tests, see `main.rs`.
+//! Tests of launchers on Linux; see `main.rs`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -15,12 +15,12 @@ use systems::{Running, System, SystemError, SystemsFile};
 
 use crate::docker;
 
-/// Set for a copy of this test that starts a system and waits to be killed: the file of systems.
+/// Variable with the file of systems, set for a copy of this test that starts a system and waits to be killed.
 const STARTER: &str = "OSCOST_TEST_STARTER";
-/// No system takes so long to answer.
+/// Time limit for a system's answer.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Runs the tests, or what a copy of this program is started for.
+/// Runs the tests, or the task of a copy of this program.
 pub fn main() -> ExitCode {
     if let Some(file) = std::env::var_os(STARTER) {
         return start_and_wait(Path::new(&file));
@@ -40,7 +40,7 @@ pub fn main() -> ExitCode {
     tests.push(Trial::test("the_last_words_are_the_errors", last_words));
     tests.push(Trial::test("what_cannot_start_says_why", cannot_start));
     let mut arguments = Arguments::from_args();
-    // Two CPUs: a virtual machine and another beside it are slower than both in turn.
+    // Tests run one at a time: on two CPUs, a virtual machine and another one beside it are slower than both in turn.
     arguments.test_threads = Some(1);
     let conclusion = libtest_mimic::run(&arguments, tests);
     if IMAGE.get() == Some(&true) {
@@ -50,7 +50,7 @@ pub fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
-/// The static program, compiled once; the reason if it cannot be.
+/// The static program, compiled once; the reason if it cannot be compiled.
 fn agent() -> Result<&'static Path, String> {
     static AGENT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let compile = || {
@@ -69,7 +69,7 @@ fn agent() -> Result<&'static Path, String> {
     AGENT.get_or_init(compile).as_deref().map_err(Clone::clone)
 }
 
-/// A kernel image for QEMU.
+/// A kernel image for QEMU, if there is one.
 fn kernel() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("OSCOST_TEST_KERNEL") {
         return Some(PathBuf::from(path));
@@ -79,16 +79,16 @@ fn kernel() -> Option<PathBuf> {
     entries.filter(|path| path.to_string_lossy().contains("vmlinuz")).min()
 }
 
-/// Whether podman made the image, once it was tried.
+/// Whether podman could make the image; empty until it was tried.
 static IMAGE: OnceLock<bool> = OnceLock::new();
 const IMAGE_NAME: &str = "localhost/oscost-test-empty";
 
-/// An image with nothing in it; `None` if podman cannot make one.
+/// An empty image; `None` if podman cannot make one.
 fn image() -> Option<&'static str> {
     let made = IMAGE.get_or_init(|| {
         let empty = tempfile::tempdir().expect("a directory");
         let archive = empty.path().join("empty.tar");
-        // Two blocks of zeros end an archive.
+        // A tar archive ends with two blocks of zeros.
         std::fs::write(&archive, [0; 10_240]).expect("a file");
         let import = Command::new("podman").arg("import").arg(&archive).arg(IMAGE_NAME).output();
         import.is_ok_and(|output| output.status.success())
@@ -96,7 +96,7 @@ fn image() -> Option<&'static str> {
     made.then_some(IMAGE_NAME)
 }
 
-/// The file of systems with one that is named as `name`, and the directory that it needs; else why it cannot be tested.
+/// The text of a file of systems with the system `name`; the reason if it cannot be tested here.
 fn description(name: &str, directory: &Path) -> Result<String, String> {
     let agent = agent()?.display();
     let root = testing::is_root();
@@ -121,7 +121,7 @@ fn description(name: &str, directory: &Path) -> Result<String, String> {
         }
         "podman" => {
             let image = image().ok_or("podman is not installed, or cannot import an image")?;
-            // Podman's usual limits are higher than root's in some containers and machines, and crun refuses some cgroups.
+            // Podman's usual limits exceed root's in some containers and machines, and crun refuses some cgroups.
             let limits = "'--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024', '--runtime', 'runc'";
             format!(
                 "launcher = 'podman'\nimage = '{image}'\nargs = [{limits}]\nbinary = '{agent}'\n"
@@ -136,7 +136,7 @@ fn description(name: &str, directory: &Path) -> Result<String, String> {
     Ok(format!("[{name}]\n{text}"))
 }
 
-/// The system, where this machine can start it.
+/// The system and its file of systems, if this machine can start it.
 fn system(name: &str, directory: &Path) -> Result<Option<(System, PathBuf)>, Failed> {
     let text = match description(name, directory) {
         Ok(text) => text,
@@ -179,7 +179,7 @@ fn lines(
     move |limit| receiver.recv_timeout(limit)
 }
 
-/// Waits for a line that contains `text`; other text may come before, such as that of a console.
+/// Waits for a line that contains `text`; other lines may come before it, such as a console's.
 fn await_line(
     next: &mut impl FnMut(Duration) -> Result<String, RecvTimeoutError>,
     text: &str,
@@ -196,7 +196,7 @@ fn await_line(
     Err(format!("no line {text:?}; its last error is {:?}", running.last_words()).into())
 }
 
-/// Directories of state, processes and mounts of systems that `pid` started.
+/// State directories, processes and mounts of systems that `pid` started.
 fn left(pid: u32) -> BTreeMap<&'static str, Vec<String>> {
     let name = format!("oscost-system-{pid}-");
     let entries = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
@@ -240,7 +240,7 @@ fn cpu() -> usize {
     *platform::cpu::allowed().last().expect("there is a CPU")
 }
 
-/// User-Mode Linux aborts on some processors, of which it says so.
+/// Whether the system cannot run here: User-Mode Linux aborts on some processors, with a message.
 fn is_denied(name: &str, running: &mut Running) -> bool {
     name == "uml" && running.has_ended() && {
         let words = running.last_words();
@@ -270,7 +270,7 @@ fn exchange(name: &str) -> Result<(), Failed> {
     match before {
         Ok(before) => {
             let counts = running.host_counts()?.since(before);
-            // Each line is written here, whatever runs the agent. The first read may have been entered before.
+            // Each line is written on this machine, whatever runs the agent; the first read may have begun before counting.
             assert!((5..1_000_000).contains(&counts.syscalls) && counts.switches > 0, "{counts:?}");
             running.end_counting();
             exchange(3, &mut running)?;
@@ -288,7 +288,7 @@ fn exchange(name: &str) -> Result<(), Failed> {
     nothing_left(std::process::id(), directory.path())
 }
 
-/// Runs in another process, which is killed.
+/// Starts a system, in a process that will be killed.
 fn start_and_wait(file: &Path) -> ExitCode {
     let systems = SystemsFile::read(file).expect("a file of systems");
     let name = systems.names().next().expect("a system").to_owned();
@@ -324,18 +324,19 @@ fn kill(name: &str) -> Result<(), Failed> {
     }
     assert!(started, "the starter ended with {status}");
     assert!(found.contains_key("directories"), "{found:?}");
-    // The next start.
+    // The next start removes everything.
     let text = format!("[next]\nlauncher = 'native'\nbinary = '{}'\n", agent()?.display());
     let systems = SystemsFile::parse(&text, Path::new("systems.toml"))?;
     System::parse("next", &systems)?.start(&[cpu()], false)?.end();
     nothing_left(pid, directory.path())
 }
 
-/// A server on the loopback interface with keys of its own, whose users have the home directory `home`.
+/// An ssh server on the loopback interface with its own keys.
 struct SshServer(std::process::Child);
 
 impl SshServer {
-    /// Starts one in `directory`; also returns the configuration of clients, whose host is named `there`.
+    /// Starts a server in `directory`, whose users have the home directory `home`. Also returns the clients' configuration,
+    /// which names the host `there`.
     fn start(directory: &Path, home: &Path) -> Result<(Self, PathBuf), Failed> {
         let path = |name: &str| directory.join(name).display().to_string();
         for key in ["host", "user"] {

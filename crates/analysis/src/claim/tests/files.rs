@@ -1,4 +1,4 @@
-//! Good claim files, and those with mistakes.
+//! Correct claim files, and files with mistakes.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -113,7 +113,7 @@ fn relations_are_read() {
     assert_eq!(region("decreases with workers", ONE), (Some((1.0, false)), None));
 }
 
-/// The message about a file.
+/// The error message for a file.
 fn mistake(text: &str) -> String {
     check(text).unwrap_err().to_string()
 }
@@ -303,7 +303,7 @@ fn huge_and_deep_files_have_a_message() {
     }
 }
 
-/// Texts that mistakes consist of.
+/// Texts from which mistakes are composed.
 const PIECES: [&str; 30] = [
     "\"",
     "[",
@@ -377,7 +377,7 @@ fn changed_files_are_read_or_have_a_message_with_line_and_column() {
         match check(&text) {
             Ok(file) => {
                 good += 1;
-                // What is read can be judged.
+                // Every file that is read can be judged.
                 assert_eq!(judge(&file.claims, &[]).len(), file.claims.len());
             }
             Err(error) => {

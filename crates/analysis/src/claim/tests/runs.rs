@@ -1,4 +1,4 @@
-//! Verdicts on made-up runs.
+//! Verdicts on constructed runs.
 
 use measure::stats::median;
 use results::{CaseResult, Direction, Document, Estimate, Outcome, PerOp, PointKey};
@@ -39,7 +39,7 @@ fn about(center: f64) -> Vec<f64> {
     (0..12).map(|i| center * (1.0 + 0.001 * f64::from((i * 5) % 11 - 5))).collect()
 }
 
-/// The claim with these lines besides its name and sentence.
+/// A claim with these lines in addition to its name and sentence.
 fn claim(lines: &str) -> Claim {
     let text = format!("[[claim]]\nname = \"x\"\nsentence = \"A sentence.\"\n{lines}");
     ClaimFile::parse(&text).unwrap().claims.remove(0)
@@ -117,7 +117,7 @@ fn a_scope_of_one_point_needs_one() {
     assert!(open.note.starts_with("2 combinations of parameters match"), "{}", open.note);
     let fixed = format!("{RATIO}relation = \"> 1\"\na.params = {{ workers = 2 }}\n");
     assert_eq!(verdict(&fixed, &documents), ClaimVerdict::Holds);
-    // A value in another notation is the same.
+    // A value in another notation is equal.
     let fixed = format!(
         "{RATIO}relation = \"> 1\"\na.params = {{ workers = \"2\" }}\nb.params = {{ workers = \"0002\" }}\n"
     );
@@ -178,7 +178,7 @@ fn a_point_that_failed_leaves_a_claim_about_all_open() {
 #[test]
 fn a_point_that_is_unsupported_on_either_side_is_left_out_and_named() {
     let all = format!("{RATIO}relation = \"> 1\"\nscope = \"for all\"\n");
-    // Of each side, the point of one and of two workers.
+    // The figure is that of one worker or of two, on each side.
     for (at, label) in [
         (1, "lock/sysv-sem{as=threads,workers=2}"),
         (2, "lock/posix-sem-shared{as=threads,workers=1}"),
@@ -191,7 +191,7 @@ fn a_point_that_is_unsupported_on_either_side_is_left_out_and_named() {
         assert_eq!(judged.left_out, [format!("{label} is unsupported: no room")]);
         assert_eq!(judged.comparisons.len(), 1);
     }
-    // Nothing is left.
+    // No point is left.
     let mut results = locks([200.0, 300.0], [100.0, 250.0]);
     for at in [0, 3] {
         (results[at].outcome, results[at].estimate) = (Outcome::Unsupported, None);
@@ -222,10 +222,10 @@ fn values_that_a_claim_gives_must_all_have_been_measured() {
         let open = all(params, "> 1");
         assert_eq!(open.verdict, ClaimVerdict::Undecided);
         assert_eq!(open.note, format!("time of {label} was not measured"));
-        // One combination is enough.
+        // One combination is enough to fail.
         assert_eq!(all(params, "> 3").verdict, ClaimVerdict::Fails);
     }
-    // The combinations of these are not all tried.
+    // The search does not try all combinations of these values.
     let numbers: Vec<String> = (1..4_000).map(|n| n.to_string()).collect();
     let many = format!("workers = [{0}], as = [{0}]", numbers.join(", "));
     assert_eq!(all(&many, "> 1").verdict, ClaimVerdict::NotMeasurable);
@@ -241,13 +241,13 @@ fn both_sides_come_from_the_first_run_that_lacks_nothing() {
     );
     assert_eq!(verdict(&given, std::slice::from_ref(&part)), ClaimVerdict::Undecided);
     assert_eq!(verdict(&given, &[part.clone(), whole.clone()]), ClaimVerdict::Holds);
-    // In neither run alone.
+    // Neither run alone has all points.
     let other = run("other", all[2..].to_vec());
     let apart = [run("part", all[..2].to_vec()), other];
     assert_eq!(verdict(&given, &apart), ClaimVerdict::NotMeasurable);
     let lacking = |documents: &[Document]| lacking_points(&[claim(&given)], documents).len();
     assert_eq!([lacking(&[part]), lacking(&apart), lacking(&[whole])], [1, 1, 0]);
-    // What is unsupported or failed was measured.
+    // Points that are unsupported or failed count as measured.
     let mut results = locks([200.0, 300.0], [100.0, 250.0]);
     (results[1].outcome, results[1].estimate) = (Outcome::Unsupported, None);
     (results[2].outcome, results[2].estimate) = (Outcome::TimedOut, None);
@@ -266,11 +266,11 @@ fn systems_are_named_by_the_user_or_their_kernel() {
     assert_eq!(verdict(lines, &documents[..1]), ClaimVerdict::NotMeasurable);
     let by_kernel = lines.replace("native", "linux");
     assert_eq!(verdict(&by_kernel, &documents), ClaimVerdict::Holds);
-    // In another order of the runs, too.
+    // The order of the runs does not matter.
     assert_eq!(verdict(&by_kernel, &[gvisor.clone(), native.clone()]), ClaimVerdict::Holds);
     let systems = absent_systems(&[claim(&lines.replace("native", "wine"))], &documents);
     assert_eq!(systems.into_iter().collect::<Vec<_>>(), ["wine"]);
-    // Without a name the first run is meant.
+    // A claim without a name refers to the first run.
     let first =
         "a = { case = \"lock/sysv-sem\", params = { workers = 1 } }\nrelation = \"< 300 ns\"\n";
     assert_eq!(verdict(first, &documents), ClaimVerdict::Holds);
@@ -285,7 +285,7 @@ fn cycles_are_compared_on_the_same_processor_only() {
         let mut results =
             vec![result("lock/sysv-sem", "time", about(if system == "a" { 200.0 } else { 100.0 }))];
         let estimate = results[0].estimate.unwrap();
-        // Both take 300 cycles, but one core is twice as fast.
+        // Both operations take 300 cycles, but one core is twice as fast.
         let factor = 300.0 / estimate.median;
         results[0].cycles = Some(results::Interval {
             median: estimate.median * factor,
@@ -342,7 +342,7 @@ fn counts_of_the_host_are_metrics_of_a_system() {
     assert_eq!(of(None), ClaimVerdict::NotMeasurable);
 }
 
-/// `net/answer` with these rates of two architectures at 10, 100 and 1000 connections.
+/// Results of `net/answer` with these rates of two architectures at 10, 100 and 1000 connections.
 fn servers(threads: [f64; 3], epoll: [f64; 3]) -> Vec<CaseResult> {
     let row = |arch: &str, connections: u32, rate: f64| {
         let connections = connections.to_string();
@@ -372,7 +372,7 @@ fn curves_cross_within_the_measured_range_only() {
     assert_eq!(of("crosses <= 1000"), Holds);
     assert_eq!(of("crosses >= 500"), Fails);
     assert_eq!(of("crosses at 50"), Fails);
-    // Never within the range: a crossing beyond it is possible.
+    // The curves do not cross within the range, but may cross beyond it.
     let documents = [run("native", servers([2e4, 1.5e4, 1e4], [1e4, 0.9e4, 0.8e4]))];
     let of = |relation: &str| {
         verdict(&format!("{CURVES}over = \"connections\"\nrelation = \"{relation}\"\n"), &documents)
@@ -421,8 +421,8 @@ fn a_disturbed_point_decides_what_is_more_than_a_factor_of_2_from_a_claim() {
     }
 }
 
-/// Jobs of one CPU beside a busy loop: a list in one thread gets half of it, and 17 threads together nearly all. Without other load
-/// both take the same time.
+/// Checks CPU-bound jobs beside a busy loop: a list in one thread gets half of a CPU, and 17 threads together get nearly all of
+/// it. Without other load both take the same time.
 #[test]
 fn beside_load_unequal_shares_of_the_cpu_decide_nothing() {
     let side = |executor: &'static str, time: f64, share: f64, later: i64| {
@@ -453,7 +453,7 @@ fn beside_load_unequal_shares_of_the_cpu_decide_nothing() {
     assert!(unequal.note.contains("quieter machine"), "{unequal:?}");
     // Sides with equal shares of the CPU are judged by their times alone.
     assert_eq!(with_shares(0.9, 0.9).verdict, ClaimVerdict::Fails);
-    // No share of the CPU explains twice as much.
+    // No share of the CPU explains a factor of two.
     assert_eq!(with_shares(0.5, 0.55).verdict, ClaimVerdict::Fails);
 }
 
@@ -470,7 +470,7 @@ fn trends_and_slopes() {
     for two in [false, true] {
         assert_eq!(of("increases with connections", two), Holds);
         assert_eq!(of("decreases with connections", two), Fails);
-        // Twice as many for ten times the connections: log 2 / log 10 is 0.301.
+        // The figure doubles for ten times the connections: log 2 / log 10 is 0.301.
         assert_eq!(of("slope between 0.28 and 0.32", two), Holds);
         assert_eq!(of("slope > 0.5", two), Fails);
         assert_eq!(of("slope > 0.301", two), Undecided);
@@ -524,7 +524,7 @@ fn what_would_decide_it_is_reported() {
         judged(&format!("a.case = \"lock/futex\"\nrelation = \"{relation}\"\n"), &runs)
     };
     assert_eq!(of(&few, "< 1 us").note, "3 rounds are too few: at least 6 are needed");
-    // All rounds show what is beyond a disturbance.
+    // The rounds that include disturbed ones show the difference too.
     few.all_round_values = about(110.0);
     assert_eq!(of(&few, "< 1 us").verdict, ClaimVerdict::Holds);
     let open = of(&few, "< 150 ns");
@@ -542,7 +542,7 @@ fn claims_of_a_file_share_their_chance_of_error() {
         interval.high - interval.low
     };
     assert!(width(20) > 1.15 * width(1), "{} {}", width(20), width(1));
-    // Those that cannot be measured take no part of it.
+    // Claims that cannot be measured take no part of the chance.
     let missing = claim("missing = \"x\"\n");
     let judged = judge(&[one.clone(), missing], &documents);
     let interval = judged[0].comparisons[0].interval.unwrap();

@@ -1,7 +1,7 @@
-//! Simulated runs with known truths: how often a verdict is wrong.
+//! Simulated runs with known true values: how often a verdict is wrong.
 //!
-//! A true claim reported as *fails*, or a false one as *holds*, must be at most 2.5 % of the data sets, plus three standard
-//! errors of the simulation, also with the truth exactly at the limit.
+//! A true claim judged *fails*, or a false one judged *holds*, may occur in at most 2.5 % of the data sets, plus three standard
+//! errors of the simulation, also with the true value exactly at the limit.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -11,12 +11,12 @@ use super::super::*;
 use super::runs::{result, run};
 use simulated::{AsPoint, noise, outlier};
 
-/// Data sets for each claim.
+/// Number of data sets for each claim.
 const DATA_SETS: usize = 10_000;
 
 /// A claim, and the true medians of its points.
 struct Trial {
-    /// Its lines besides name and sentence.
+    /// Lines of the claim in addition to name and sentence.
     lines: String,
     is_true: bool,
     points: Vec<(PointKey, f64)>,
@@ -51,29 +51,29 @@ fn trials() -> Vec<Trial> {
         Trial { lines, is_true, points }
     };
     vec![
-        // One figure.
+        // Claims about one figure.
         of(&[one], "<= 100 ns", true, at(1.0)),
         of(&[one], "< 100 ns", false, at(1.0)),
         of(&[one], "within 10 % of 100 ns", true, at(1.1)),
         of(&[one], "between 90 ns and 99.99 ns", false, at(1.0)),
-        // A ratio.
+        // Claims about a ratio.
         of(&[two], "ratio >= 1.1", true, at(1.1)),
         of(&[two], "ratio > 1.1", false, at(1.1)),
         of(&[two], "within 10 %", true, at(1.1)),
         of(&[two], "within 50 %", false, at(1.501)),
         of(&[two], "between 1.099 and 1.101", true, at(1.1)),
-        // Several combinations: all at the limit, or one of them.
+        // Claims about several combinations, all of them at the limit or one of them.
         of(&[SIDES, all], "ratio >= 1.1", true, at(1.1)),
         of(&[SIDES, all], "ratio > 1.1", false, curves([110.0, 300.0, 300.0], flat)),
         of(&[SIDES, some], "ratio >= 1.1", true, curves([110.0, 50.0, 50.0], flat)),
         of(&[SIDES, some], "ratio > 1.1", false, at(1.1)),
-        // Slopes: 0.5 is the root.
+        // Claims about slopes: 0.5 is the root.
         of(&[a, over], "slope >= 0.5", true, root()),
         of(&[SIDES, over], "slope < 0.5", false, root()),
-        // Trends: a step of nothing is none, but a tiny one is one.
+        // Claims about trends: an unchanged figure is no step, but a tiny change is one.
         of(&[a], "increases with workers", false, curves([100.0, 300.0, 300.0], flat)),
         of(&[SIDES], "increases with workers", true, curves([100.0, 100.01, 100.02], flat)),
-        // Crossings.
+        // Claims about crossings.
         of(&[SIDES, over], &format!("crosses >= {middle}"), true, crossing()),
         of(&[SIDES, over], &format!("crosses < {middle}"), false, crossing()),
         of(&[SIDES, over], "crosses between 1.5 and 2.82", false, crossing()),
@@ -119,7 +119,7 @@ fn verdicts(
     (0..sets).map(|_| one()).collect()
 }
 
-/// The share of data sets with a verdict that is wrong.
+/// Share of data sets with a wrong verdict.
 fn wrong_share(verdicts: &[Vec<ClaimVerdict>], truths: &[bool]) -> f64 {
     let is_wrong = |(verdict, is_true): (&ClaimVerdict, &bool)| match verdict {
         ClaimVerdict::Holds => !is_true,
@@ -166,7 +166,7 @@ fn all_claims_of_a_file_hold_together() {
     let of = |workers: usize, relation: &str| {
         format!("{}relation = \"{relation}\"\n", one.replace('2', &workers.to_string()))
     };
-    // Six claims at the limit, half of them false.
+    // There are six claims at the limit, half of them false.
     let lines = [
         (1, "<= 100 ns"),
         (1, "> 100 ns"),
@@ -186,7 +186,7 @@ fn all_claims_of_a_file_hold_together() {
 
 #[test]
 fn clear_claims_are_decided() {
-    // Beyond the limit by a third or more, with errors of a tenth in 20 rounds.
+    // The figures exceed the limit by a third or more, with errors of a tenth in 20 rounds.
     let clear = [
         ("ratio >= 1.1", 1.5, true),
         ("ratio <= 1.1", 1.5, false),

@@ -1,14 +1,14 @@
-//! Systems in turn on machines that change: how often equal ones get a verdict at some look, and how many pairs decide.
+//! Systems in turn on machines that change: how often equal systems get a verdict at some look, and how many pairs decide.
 
 use results::LEAST_ROUNDS;
 
 use super::*;
 use simulated::outlier;
 
-/// The state of a machine in the course of a run.
+/// State of a machine in the course of a run.
 struct Machine {
     kind: Kind,
-    /// By what it slows down at present, what is left of that, and whether the sentinel shows it.
+    /// Present factor by which the machine is slower, number of blocks that this lasts, and whether the sentinel shows it.
     slower: f64,
     left: u32,
     is_disturbed: bool,
@@ -20,7 +20,7 @@ enum Kind {
     Idle,
     /// Another virtual machine on the core, for some rounds at a time.
     Neighbour,
-    /// So many programs for each CPU: a round takes from one to so many times as long.
+    /// A number of programs for each CPU: a round takes up to that many times as long.
     Load(u32),
     /// A core whose entry into the kernel has three costs, which no sentinel shows.
     States,
@@ -33,7 +33,7 @@ impl Machine {
         Self { kind, slower: 1.0, left: 0, is_disturbed: false, round: 0 }
     }
 
-    /// The factor on the time of the next block, and whether it is disturbed.
+    /// The factor on the time of the next block, and whether the block is disturbed.
     fn next(&mut self, rng: &mut StdRng) -> (f64, bool) {
         self.round += 1;
         if self.left == 0 {
@@ -54,7 +54,7 @@ impl Machine {
         (self.slower + drifted, self.is_disturbed)
     }
 
-    /// The factor on a single round, of its own.
+    /// The independent factor on a single round.
     fn own(&self, rng: &mut StdRng) -> f64 {
         match self.kind {
             Kind::Load(programs) => {
@@ -67,10 +67,10 @@ impl Machine {
     }
 }
 
-/// The rounds of a row, each with whether it was disturbed.
+/// Rounds of a row, each with whether it was disturbed.
 type Row = Vec<(f64, bool)>;
 
-/// A comparison of rows: the second system's true factor of each, and what load adds to it.
+/// A comparison of rows: the second system's true factor of each row, and the factor that load adds.
 struct Comparison<'f> {
     kind: Kind,
     factors: &'f [f64],
@@ -78,7 +78,7 @@ struct Comparison<'f> {
 }
 
 impl Comparison<'_> {
-    /// The rows of both systems with so many blocks.
+    /// Rows of both systems with this number of blocks.
     fn rows(&self, blocks: usize, rng: &mut StdRng) -> [Vec<Row>; 2] {
         let mut both = [Vec::new(), Vec::new()];
         for factor in self.factors {
@@ -108,7 +108,7 @@ impl Comparison<'_> {
     }
 }
 
-/// A result of rounds, of which some were disturbed.
+/// A result with these rounds, some of which were disturbed.
 fn result_of(case: &str, rounds: &[(f64, bool)]) -> CaseResult {
     let all: Vec<f64> = rounds.iter().map(|(value, _)| *value).collect();
     let quiet: Vec<f64> = rounds.iter().filter(|(_, d)| !d).map(|(value, _)| *value).collect();
@@ -120,7 +120,7 @@ fn result_of(case: &str, rounds: &[(f64, bool)]) -> CaseResult {
     }
 }
 
-/// When the rounds began: one in 100 ms, those of the second system `later`.
+/// Adds start times to a run: a round every 100 ms, those of the second system `later` ms.
 fn starts_of(run: Document, id: &str, later: i64) -> Document {
     let mut run = in_turn(run, id, later);
     for result in &mut run.results {
@@ -157,12 +157,12 @@ fn equal_systems_get_no_verdict_at_any_look() {
         println!(
             "{kind:?}: a wrong verdict in {wrong} of {TRIES} comparisons of 20 rows, at six looks"
         );
-        // 5 % and three standard errors of the simulation.
+        // The limit is 5 % and three standard errors of the simulation.
         assert!(wrong as f64 <= TRIES as f64 * (0.05 + 3.0 * 0.0218), "{kind:?}: {wrong}");
     }
 }
 
-/// Four systems in turn beside a load of 5 on two CPUs: all 138 rows were undecided, with ratios of 7 to 13.
+/// Regression test for four systems in turn beside a load of 5 on two CPUs: all 138 rows were undecided, with ratios of 7 to 13.
 #[test]
 fn large_differences_are_decided_by_six_pairs_on_any_machine() {
     const TRIES: usize = 30;
@@ -176,13 +176,13 @@ fn large_differences_are_decided_by_six_pairs_on_any_machine() {
             decided += rows.iter().filter(|row| row.verdict == Verdict::Slower).count();
         }
         println!("{kind:?}: {decided} of {} ratios of 3 decided by six pairs", TRIES * 10);
-        // Beside ten programs, rounds next to each other differ by a factor of 1.6.
+        // Beside ten programs, adjacent rounds differ by a factor of 1.6.
         let tenths = if kind == Kind::Load(10) { 4 } else { 9 };
         assert!(decided * 10 >= TRIES * 10 * tenths, "{kind:?}: {decided}");
     }
 }
 
-/// Pairing removes noise, not bias: what load adds to one side is in the ratio, which says so.
+/// Checks that pairing removes noise, not bias: the ratio includes the time that load adds to one side, and the note says so.
 #[test]
 fn load_that_slows_one_side_more_is_in_the_ratio_and_said() {
     let mut rng = StdRng::seed_from_u64(300);

@@ -1,15 +1,15 @@
-//! Simulated runs: how often equal rows get a verdict, and how often a difference is found.
+//! Simulated runs: how often equal rows get a verdict, and how often a difference is detected.
 
 use super::*;
 
-/// A distribution of rounds: the factor of a round, by its number and the number of rounds.
+/// A distribution of rounds: the factor of a round, given its number and the number of rounds.
 type Scattering = fn(&mut StdRng, usize, usize) -> f64;
 
-/// Observed distributions of rounds, and worse ones. None has a difference between runs.
+/// Observed distributions of rounds, and worse ones, none with a difference between runs.
 const SCATTERINGS: [(&str, Scattering); 6] = [
     ("normal", |rng, _, _| (0.05 * noise(rng)).exp()),
     ("skewed", |rng, _, _| 1.0 + 0.1 * (-(1.0 - rng.random::<f64>()).ln())),
-    // Student's t with 3 degrees of freedom.
+    // The distribution is Student's t with 3 degrees of freedom.
     ("heavy tails", |rng, _, _| {
         let squares: f64 = (0..3).map(|_| noise(rng).powi(2)).sum();
         (0.03 * noise(rng) / (squares / 3.0).sqrt()).clamp(-2.0, 2.0).exp()
@@ -38,7 +38,7 @@ fn run_in_cycles(ghz: f64, rows: &[(String, Vec<f64>)]) -> Document {
     run_at(ghz, &rows)
 }
 
-/// The error rate applies to all rows together, for any distribution of their rounds.
+/// Checks that the error rate applies to all rows together, for any distribution of their rounds.
 #[test]
 fn wrong_verdicts_stay_within_the_promised_chance() {
     const FAMILIES: usize = 40;
@@ -51,12 +51,12 @@ fn wrong_verdicts_stay_within_the_promised_chance() {
         });
         let wrong = wrong.count();
         println!("{name}: {wrong} of {FAMILIES} families");
-        // 5 % of 40 families is 2; 5 would be beyond two standard errors.
+        // The expected number is 2 (5 % of 40 families); 5 would be beyond two standard errors.
         assert!(wrong < 5, "{name}: {wrong} of {FAMILIES} families");
     }
 }
 
-/// The requirement for cycles: a change of 1 % is found in 9 of 10 tries among 300 rows, and no other row differs.
+/// Checks the requirement for cycles: a change of 1 % is detected in 9 of 10 tries among 300 rows, and no other row differs.
 #[test]
 fn one_percent_of_cycles_is_found_among_hundreds_of_rows() {
     const TRIES: usize = 20;
@@ -84,7 +84,7 @@ fn one_percent_of_cycles_is_found_among_hundreds_of_rows() {
     assert!(found >= TRIES * 4 * 9 / 10, "{found} of {} were found", TRIES * 4);
 }
 
-/// The same round by round: of systems in turn on a core that changes its state every few rounds, both alike.
+/// Checks systems in turn, round by round, on a core that changes its state every few rounds, for both alike.
 #[test]
 fn wrong_verdicts_between_systems_in_turn_stay_within_that_chance_too() {
     const FAMILIES: usize = 40;

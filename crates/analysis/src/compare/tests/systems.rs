@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// As one of several systems in turn: a round every 150 ms, so many ms after those of the first.
+/// The run as one of several systems in turn: a round every 150 ms, `later` ms after those of the first.
 pub(super) fn in_turn(mut run: Document, id: &str, later: i64) -> Document {
     run.run.id = id.into();
     run.run.asked.insert(results::GROUP.into(), "a".into());
@@ -13,10 +13,11 @@ pub(super) fn in_turn(mut run: Document, id: &str, later: i64) -> Document {
     run
 }
 
-/// A system that was slower by 1 % was found in none of ten tries, although rounds next to each other were in the same state.
+/// Regression test for a system that was slower by 1 %, which was detected in none of ten tries, although adjacent rounds were in
+/// the same state.
 #[test]
 fn systems_in_turn_are_compared_round_by_round() {
-    // States that last for ten rounds, 5 % apart.
+    // Each state lasts for ten rounds; the states are 5 % apart.
     let in_states = |cycles: f64, salt: usize| {
         let state = |n: usize| 1.0 + 0.05 * (n / 10 % 2) as f64;
         let noise = rounds(cycles, 0.004, 40, salt);
@@ -30,14 +31,15 @@ fn systems_in_turn_are_compared_round_by_round() {
     let ratio = row.ratio.unwrap();
     assert!(ratio.low > 1.007 && ratio.high < 1.013, "{ratio:?}");
     assert_eq!(first(&base, &system(450.0, 2, "b")).verdict, Verdict::Same);
-    // Without the times of the rounds, and of runs that only overlap, their medians are compared.
+    // The medians are compared without the times of the rounds, and for runs that only overlap.
     assert_eq!(first(&base, &in_states(454.5, 2)).verdict, Verdict::CannotTell);
     let mut unknown = system(454.5, 2, "b");
     unknown.results[0].round_starts_ms.clear();
     assert_eq!(first(&base, &unknown).verdict, Verdict::CannotTell);
 }
 
-/// The integer chains of two equal agents were 0.7 % apart: the place of the code differs from process to process.
+/// Regression test for the integer chains of two equal agents, which were 0.7 % apart: the address of the code differs from
+/// process to process.
 #[test]
 fn the_sentinel_is_no_floor_between_systems_in_turn() {
     let with_alu = |cycles: f64, alu: f64, id: &str, later: i64| {

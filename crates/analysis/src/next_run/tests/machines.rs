@@ -1,4 +1,4 @@
-//! Simulated machines, whose runs find them in different states.
+//! Simulated machines whose runs find them in different states.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -10,20 +10,20 @@ use serde_json::json;
 
 use simulated::{document, noise, rounds_of};
 
-/// How a machine changes from visit to visit.
+/// Course of a machine from visit to visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Course {
-    /// Nothing but the rounds differs.
+    /// Only the rounds differ.
     Steady,
     /// Entries into the kernel cost one of 3 to 6 values, 8 to 14 cycles apart, drawn anew at each visit.
     States,
-    /// The same; the state stays for half of the visits.
+    /// Entries into the kernel cost one of these values, which stays for half of the visits.
     Sticky,
-    /// All costs wander.
+    /// All costs change randomly from visit to visit.
     Drift,
-    /// Most visits are alike, some are slower.
+    /// Most visits are alike, and some are slower.
     Skewed,
-    /// All costs change by 3 % for good, once in 20 visits.
+    /// All costs change permanently by 3 %, once in 20 visits.
     Steps,
 }
 
@@ -42,12 +42,12 @@ enum Kind {
 
 struct Point {
     kind: Kind,
-    /// In ns, or core cycles of one ns.
+    /// Cost in ns, or in core cycles of one ns.
     cost: f64,
     calls: f64,
-    /// The standard error of a run's figure, as a share.
+    /// Standard error of a run's figure, as a share.
     error: f64,
-    /// How much of the variance between visits this point has of its own.
+    /// Share of the variance between visits that this point does not share with others.
     own: f64,
 }
 
@@ -57,15 +57,15 @@ pub(super) struct Machine {
     points: Vec<Point>,
     states: Vec<f64>,
     state: usize,
-    /// The logarithm by which all costs are higher than at first.
+    /// Logarithm of the factor on all costs since the first visit.
     shift: f64,
     began: f64,
     booted: f64,
 }
 
-/// Rounds behind each figure.
+/// Number of rounds of each figure.
 const ROUNDS: usize = 8;
-/// The standard deviation between visits of memory and of trials, as a share.
+/// Standard deviation between visits of memory and of trials, as a share.
 const BETWEEN: f64 = 0.02;
 
 impl Machine {
@@ -111,12 +111,12 @@ impl Machine {
         self.run(skew)
     }
 
-    /// A visit whose run is of a process of its own: it is not in turn with any other run.
+    /// A visit whose run is not in turn with any other run.
     pub(super) fn separate_visit(&mut self) -> Document {
         let mut run = self.visit();
         run.run.asked.clear();
         run.run.id = run.run.started.clone();
-        // Cycles of unknown processors are not compared.
+        // The facts about the CPU are removed, since cycles of unknown processors are not compared.
         for fact in ["vendor", "family", "model", "stepping", "flags", "caches"] {
             run.machine.insert(format!("cpu_{fact}"), json!("1"));
         }
@@ -161,7 +161,7 @@ impl Machine {
         run
     }
 
-    /// The true standard deviation of the logarithm of a point's figure in one visit.
+    /// True standard deviation of the logarithm of a point's figure in one visit.
     pub(super) fn deviation(&self, result: &CaseResult) -> f64 {
         let nth: usize = result.params["n"].parse().expect("a number");
         let point = &self.points[nth];

@@ -12,19 +12,19 @@ use analysis::Settings;
 use analysis::welch;
 use analysis::{FLOOR_AT_LEAST, Ratio};
 
-/// Values further than this from the median, in robust standard deviations, are outliers and left out.
+/// Distance from the median beyond which values are outliers and left out, in robust standard deviations.
 const FAR_OUT: f64 = 5.0;
-/// Among fewer values an outlier cannot be identified.
+/// Minimum number of values in which an outlier can be identified.
 const FEWEST_TO_JUDGE: usize = 5;
-/// Rounds are compared in pairs if that makes the intervals shorter than this share, because a disturbance of a round
-/// then affects all its candidates. The median over all candidates decides.
+/// Ratio of the lengths of intervals below which rounds are compared in pairs, because a disturbance of a round then affects all
+/// its candidates. The median over all candidates decides.
 const WORTH_PAIRING: f64 = 0.6;
 
-/// The difference between a candidate and the best one, in logarithms.
+/// Difference between a candidate and the best one, in logarithms.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gap {
     log_ratio: f64,
-    /// Half the width of its interval.
+    /// Half-width of the interval.
     half: f64,
     rounds: usize,
 }
@@ -35,31 +35,31 @@ impl Gap {
         Ratio::of_log(self.log_ratio, self.half)
     }
 
-    /// Whether it is significantly above the best one by more than `share`.
+    /// Whether the candidate is significantly above the best one by more than `share`.
     pub(super) fn certainly_above(&self, share: f64) -> bool {
         self.log_ratio - self.half > share.ln_1p()
     }
 
-    /// Whether it is significantly above the best one by less than `share`.
+    /// Whether the candidate is significantly above the best one by less than `share`.
     pub(super) fn certainly_below(&self, share: f64) -> bool {
         self.log_ratio + self.half < share.ln_1p()
     }
 
-    /// As [`Gap::ratio`]'s upper end, less 1.
+    /// Upper end of [`Gap::ratio`] minus 1.
     pub(super) fn at_most(&self) -> f64 {
         (self.log_ratio + self.half).exp_m1()
     }
 
-    /// Number of rounds that would decide whether it lies above the floor or within the margin.
+    /// Number of rounds that would decide whether the gap lies above the floor or within the margin.
     pub(super) fn rounds_to_settle(&self) -> f64 {
         let (floor, margin) = (FLOOR_AT_LEAST.ln_1p(), Settings::default().margin.ln_1p());
         let room = (self.log_ratio - floor).max(margin - self.log_ratio);
-        // An interval shrinks with the root of the number of rounds.
+        // The width of an interval is proportional to the inverse root of the number of rounds.
         (self.rounds as f64 * (self.half / room).powi(2)).ceil()
     }
 }
 
-/// The gaps of all others to the first, with simultaneous intervals; `None` for too few rounds.
+/// Gaps of all other candidates to the first, with simultaneous intervals; `None` for too few rounds.
 pub(super) fn gaps(values: &[Vec<f64>]) -> Vec<Option<Gap>> {
     let logs: Vec<Vec<f64>> =
         values.iter().map(|rounds| rounds.iter().map(|value| value.ln()).collect()).collect();
@@ -99,13 +99,13 @@ pub(super) fn gaps(values: &[Vec<f64>]) -> Vec<Option<Gap>> {
 /// The mean of logarithms without outliers.
 struct Center {
     mean: f64,
-    /// Its standard error.
+    /// Standard error of the mean.
     error: f64,
     degrees: f64,
 }
 
 impl Center {
-    /// `None` for fewer than two values, or values that are not finite.
+    /// The mean and its error; `None` for fewer than two values, or values that are not finite.
     fn of(logs: &[f64]) -> Option<Self> {
         if logs.len() < 2 || !logs.iter().all(|log| log.is_finite()) {
             return None;
@@ -121,9 +121,9 @@ impl Center {
     }
 }
 
-/// The greatest distance from the median of a value that is no outlier: by the median absolute deviation, made consistent with the normal
-/// distribution's standard deviation also for few values (Croux and Rousseeuw 1992, "Time-efficient
-/// algorithms for two highly robust estimators of scale": 1.4826 n / (n - 0.8)).
+/// The greatest distance from the median of a value that is no outlier: by the median absolute deviation, made consistent with
+/// the normal distribution's standard deviation, also for few values (Croux and Rousseeuw 1992, "Time-efficient algorithms for
+/// two highly robust estimators of scale": 1.4826 n / (n - 0.8)).
 fn far_out(values: &[f64]) -> f64 {
     let middle = median(&mut values.to_vec());
     let deviation =

@@ -36,33 +36,33 @@ pub struct Arguments {
     bench: bool,
 }
 
-/// What is to be done.
+/// Task of the bench.
 pub enum Mode {
     /// Run the plain loop of the operation with this name.
     PlainLoop {
-        /// Its name.
+        /// Name of the operation.
         name: String,
         /// Whether all CPUs are kept awake meanwhile.
         awake: bool,
     },
-    /// Print the names of these.
+    /// Print the names of these operations.
     List(Vec<&'static Operation>),
     /// Compare lengths of batches and warm-up.
     Lengths {
-        /// How many times.
+        /// Number of turns.
         turns: usize,
-        /// Where the results are written too.
+        /// File for the results, in addition to the output.
         json: Option<PathBuf>,
     },
-    /// Compare these.
+    /// Compare these operations.
     Compare {
-        /// What is measured.
+        /// Operations to compare.
         operations: Vec<&'static Operation>,
-        /// How many times.
+        /// Number of turns.
         turns: usize,
         /// Whether all CPUs are kept awake while plain loops run.
         awake: bool,
-        /// Where the results are written too.
+        /// File for the results, in addition to the output.
         json: Option<PathBuf>,
     },
 }
@@ -73,7 +73,7 @@ impl Arguments {
         Parser::parse()
     }
 
-    /// What they ask for; a filter that selects nothing ends the process with exit code 2.
+    /// The task that the arguments select; a filter that selects nothing ends the process with exit code 2.
     pub fn mode(self) -> Mode {
         if let Some(name) = self.plain_loop {
             return Mode::PlainLoop { name, awake: self.awake };

@@ -1,4 +1,4 @@
-//! System calls whose failure ends the process of a plain loop, since it could measure nothing then.
+//! System calls for plain loops. A failure ends the process, since the loop could not measure anything.
 
 use std::ffi::CString;
 use std::io;
@@ -53,11 +53,11 @@ pub fn open(path: &CString, flags: i32) -> RawFd {
 /// Closes a descriptor.
 #[inline(always)]
 pub fn close(fd: RawFd) {
-    // SAFETY: the caller has opened it and uses it no more.
+    // SAFETY: the caller has opened the descriptor and no longer uses it.
     must("close", unsafe { libc::close(fd) });
 }
 
-/// The two ends of a new pipe: for reading, for writing.
+/// A new pipe: the end for reading, and the end for writing.
 pub fn pipe() -> [RawFd; 2] {
     let mut ends = [0; 2];
     // SAFETY: there is space for two descriptors.
@@ -73,7 +73,7 @@ pub fn socket_pair(kind: i32) -> [RawFd; 2] {
     ends
 }
 
-/// New private memory of this size in pages of the usual size, zeroed; `shared` with children instead.
+/// New zeroed memory of this size in pages of the usual size: private, or `shared` with children.
 pub fn map(bytes: usize, shared: bool) -> *mut u8 {
     let kind = if shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS);
@@ -89,7 +89,7 @@ pub fn map(bytes: usize, shared: bool) -> *mut u8 {
 
 /// Unmaps memory that [`map`] mapped.
 pub fn unmap(memory: *mut u8, bytes: usize) {
-    // SAFETY: the caller uses the memory no more.
+    // SAFETY: the caller no longer uses the memory.
     must("munmap", unsafe { libc::munmap(memory.cast(), bytes) });
 }
 
@@ -98,7 +98,7 @@ pub fn unmap(memory: *mut u8, bytes: usize) {
 /// # Errors
 /// The error of the system call that failed.
 pub fn cpus_allowed() -> io::Result<Vec<usize>> {
-    // SAFETY: a set of zeros is an empty one, and the call writes no more than its size.
+    // SAFETY: an all-zero set is empty, and the call writes no more than its size.
     let (result, set) = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         (libc::sched_getaffinity(0, size_of_val(&set), &mut set), set)
@@ -125,7 +125,7 @@ pub fn pin(cpu: usize) -> io::Result<()> {
 /// # Errors
 /// The error of the system call that failed.
 pub fn pin_to_all(cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: a set of zeros is an empty one, and the numbers of the CPUs came from such a set.
+    // SAFETY: an all-zero set is empty, and the numbers of the CPUs came from such a set.
     let result = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
@@ -134,9 +134,9 @@ pub fn pin_to_all(cpus: &[usize]) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Context switches of the calling thread since it began.
+/// Number of context switches of the calling thread since it began.
 pub fn switches_of_thread() -> u64 {
-    // SAFETY: a usage of zeros is a valid one, which the call overwrites.
+    // SAFETY: an all-zero usage is valid, and the call overwrites it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         must("getrusage", libc::getrusage(libc::RUSAGE_THREAD, &mut usage));

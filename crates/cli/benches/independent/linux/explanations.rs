@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Why the figures of an operation differ.
+/// Explanation of a difference between the figures of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Explanation {
     /// The case.
     pub case: String,
-    /// The parameters of the operation it is about, as the operation has them.
+    /// Parameters of the operation.
     #[serde(default)]
     pub params: BTreeMap<String, String>,
     /// The metric.
@@ -18,7 +18,7 @@ pub struct Explanation {
     pub metric: String,
     /// The cause.
     pub why: String,
-    /// What shows that it is the cause: a command or a change, and what it gave.
+    /// Experiment that shows the cause: a command or a change, and its result.
     pub experiment: String,
 }
 
@@ -34,7 +34,7 @@ fn time() -> String {
 }
 
 impl Explanation {
-    /// Whether it is about the operation with this case, these parameters and this metric.
+    /// Whether the explanation is about the operation with this case, these parameters and this metric.
     pub fn is_about(&self, case: &str, params: &[(&str, &str)], metric: &str) -> bool {
         let has =
             |(name, value): &(&str, &str)| self.params.get(*name).is_some_and(|own| own == value);
@@ -43,10 +43,10 @@ impl Explanation {
     }
 }
 
-/// All of them.
+/// All explanations.
 ///
 /// # Errors
-/// If the file is wrong, with the place.
+/// An error with its location if the file is invalid.
 pub fn all() -> Result<Vec<Explanation>, toml::de::Error> {
     parse(include_str!("../explanations.toml"))
 }
@@ -54,7 +54,7 @@ pub fn all() -> Result<Vec<Explanation>, toml::de::Error> {
 /// Reads explanations from a text in the format of the file.
 ///
 /// # Errors
-/// If the text is wrong, with the place.
+/// An error with its location if the text is invalid.
 pub fn parse(text: &str) -> Result<Vec<Explanation>, toml::de::Error> {
     toml::from_str(text).map(|file: File| file.explanation)
 }

@@ -11,40 +11,41 @@ use tempfile::TempDir;
 use crate::linux::operation::{Figure, Operation};
 use crate::linux::plain::output_of;
 
-/// The program whose figures are compared: that of this build, or the one that the variable OSCOST names by its whole path.
+/// Path of the program whose figures are compared: that of this build, or the one that the variable OSCOST names by its full
+/// path.
 pub fn program() -> PathBuf {
     std::env::var_os("OSCOST").unwrap_or_else(|| env!("CARGO_BIN_EXE_oscost").into()).into()
 }
 
-/// A run has a budget of one second, and ends when its last round does.
+/// Time limit of a run, which has a budget of one second and ends with its last round.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
-/// oscost with a store of its own, which is removed when dropped.
+/// oscost with a separate store, which is removed when dropped.
 pub struct Oscost {
     store: PathBuf,
-    /// Removes the store.
+    /// Removes the store when dropped.
     _folder: TempDir,
 }
 
-/// What one run found.
+/// Result of one run.
 pub struct Found {
-    /// The time of one operation: the estimate, from quiet samples.
+    /// Estimated time of one operation in ns, from quiet samples.
     pub ns: f64,
-    /// The mean of all samples, quiet or not, where there are samples of this time.
+    /// Mean of all samples in ns, quiet or not, if there are samples of this time.
     pub mean_ns: Option<f64>,
 }
 
 impl Oscost {
-    /// Makes an empty store for it.
+    /// Creates an empty store.
     ///
     /// # Errors
-    /// If no folder can be made.
+    /// The error of creating the folder.
     pub fn new() -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("oscost-independent-").tempdir()?;
         Ok(Self { store: folder.path().join("store"), _folder: folder })
     }
 
-    /// Its store.
+    /// Path of the store.
     pub fn store(&self) -> &std::path::Path {
         &self.store
     }
@@ -52,7 +53,7 @@ impl Oscost {
     /// Measures the point once.
     ///
     /// # Errors
-    /// If it cannot be measured.
+    /// The reason why the point cannot be measured.
     pub fn figure(&self, operation: &Operation) -> anyhow::Result<Found> {
         let mut command = Command::new(program());
         command.args(["run", operation.case, "--quick", "--budget", "1s", "--json"]);
@@ -60,7 +61,7 @@ impl Oscost {
             command.args(["--param", &format!("{name}={value}")]);
         }
         command.arg("--store").arg(&self.store);
-        // A point that cannot be measured has its reason in the document, and exit code 3.
+        // If a point cannot be measured, the document has the reason, and the exit code is 3.
         let document = output_of(&mut command, ENDS_WITHIN, |code| code == 0 || code == 3)?;
         figure_in(&serde_json::from_str(&document)?, operation)
     }

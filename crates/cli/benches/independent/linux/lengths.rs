@@ -1,4 +1,4 @@
-//! Whether the figures of tasks that answer each other depend on the length of batches and warm-up, which they must not.
+//! Checks that the figures of tasks that answer each other do not depend on the length of batches and warm-up.
 
 use std::collections::BTreeMap;
 use std::process::{Command, ExitCode};
@@ -12,21 +12,21 @@ use crate::linux::figure::{Oscost, program};
 use crate::linux::plain::output_of;
 use crate::linux::ratio::{Ratio, geometric_mean};
 
-/// The areas whose cases have such tasks.
+/// Areas whose cases have such tasks.
 const AREAS: [&str; 2] = ["ipc", "switch"];
-/// The lengths, as multiples of the usual ones.
+/// Lengths, as multiples of the default ones.
 const LENGTHS: [&str; 3] = ["1", "0.5", "2"];
-/// A figure may differ by this share from that with the usual lengths.
+/// Share by which a figure may differ from that with the default lengths.
 const MARGIN: f64 = 0.03;
 const ENDS_WITHIN: Duration = Duration::from_secs(300);
 
-/// The times of all points, in ns, by their labels.
+/// Times of all points in ns, by their labels.
 type Times = BTreeMap<String, f64>;
 
-/// Measures all points with each of the lengths, in turns, and prints their ratios to the usual ones.
+/// Measures all points with each of the lengths, in turns, and prints their ratios to those of the default lengths.
 ///
 /// # Errors
-/// If oscost fails.
+/// The error of oscost if it fails.
 pub fn compare(turns: usize, json: Option<&std::path::Path>) -> anyhow::Result<ExitCode> {
     let oscost = Oscost::new()?;
     let mut taken: [Vec<Times>; 3] = Default::default();
@@ -73,7 +73,7 @@ pub fn compare(turns: usize, json: Option<&std::path::Path>) -> anyhow::Result<E
     Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::from(UNEXPLAINED) })
 }
 
-/// What one run finds with these lengths.
+/// The times that one run measures with these lengths.
 fn times(oscost: &Oscost, length: &str) -> anyhow::Result<Times> {
     let mut command = Command::new(program());
     command.arg("run").args(AREAS).args(["--json", "--partner-batches", length]);

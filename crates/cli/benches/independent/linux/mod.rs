@@ -26,11 +26,11 @@ use operation::Operation;
 use ratio::Ratio;
 use table::{Outcome, Row, Turn};
 
-/// Exit codes: all ratios are within 5 % or explained; one is not; an operation could not be measured.
+/// Exit codes: a ratio differs from 1 by more than 5 % and is not explained; an operation could not be measured.
 const UNEXPLAINED: u8 = 1;
 const NOT_MEASURED: u8 = 3;
 
-/// Measures what the arguments select, and prints the table. In a child process: runs one plain loop.
+/// Measures the operations that the arguments select, and prints the table. A child process runs one plain loop.
 pub fn main() -> ExitCode {
     let done = match Arguments::parse().mode() {
         Mode::PlainLoop { name, awake } => {
@@ -89,7 +89,7 @@ fn compare(
     })
 }
 
-/// Says so if other programs run, which slow the plain loops down and not the figures of quiet samples.
+/// Prints a note if other programs run: they slow the plain loops down, but not the figures of quiet samples.
 fn note_load() {
     const AT_MOST: f64 = 0.5;
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -101,7 +101,7 @@ fn note_load() {
     }
 }
 
-/// Each turn measures both, in alternating order, so that a drift of the machine affects both alike.
+/// Measures both in each turn, in alternating order, so that a drift of the machine affects both alike.
 fn measure(
     operation: &'static Operation,
     turns: usize,

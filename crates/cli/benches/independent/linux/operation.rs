@@ -9,11 +9,11 @@ pub type Params = &'static [(&'static str, &'static str)];
 
 /// A point of oscost and the plain loop for it.
 pub struct Operation {
-    /// The case of oscost, `area/name`.
+    /// Full name of oscost's case: `area/name`.
     pub case: &'static str,
-    /// Values of its parameters: enough of them to select one point.
+    /// Values of the case's parameters: enough to select one point.
     pub params: Params,
-    /// Which figure of the point is the time of one operation.
+    /// Figure of the point that is the time of one operation.
     pub figure: Figure,
     /// The plain loop.
     pub plain: fn(&Setting) -> Timed,
@@ -34,7 +34,7 @@ impl Operation {
         Self { case, params, figure: Figure::Time, plain }
     }
 
-    /// The name of the metric that is compared.
+    /// Name of the metric that is compared.
     pub const fn metric(&self) -> &'static str {
         match self.figure {
             Figure::Time => "time",

@@ -1,4 +1,4 @@
-//! A plain loop in a child process: how the bench starts one and reads its time, and what the child does.
+//! A plain loop in a child process: the bench starts the child and reads its time; the child runs the loop.
 
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -15,29 +15,29 @@ use crate::linux::operations;
 use crate::linux::setting::Setting;
 use crate::linux::tasks::fork;
 
-/// How long operations are timed.
+/// Time for which operations are timed.
 const LENGTH: Duration = Duration::from_millis(500);
-/// A loop that has not ended after this time is killed.
+/// Time after which a loop is killed.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
-/// How long a child that is asked to end may remove what it has made.
+/// Time for a child that is asked to end to remove its files.
 const REMOVES_WITHIN: Duration = Duration::from_millis(300);
 
-/// The process that runs now, with its process group; 0 if there is none.
+/// Pid of the child that runs now, with its own process group; 0 if there is none.
 static RUNNING: AtomicI32 = AtomicI32::new(0);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// What a plain loop found.
+/// Result of a plain loop.
 pub struct Plain {
-    /// The time of one operation.
+    /// Time of one operation in ns.
     pub ns: f64,
-    /// Context switches of the measuring thread in one operation.
+    /// Context switches of the measuring thread per operation.
     pub switches: f64,
 }
 
-/// Makes a signal that ends this process end the running child first, so that what it has made is removed.
+/// Makes a signal that ends this process first end the running child, so that the child's files are removed.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system calls.
 pub fn end_loops_with_this_process() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
         INTERRUPTED.store(true, Ordering::SeqCst);
@@ -46,11 +46,11 @@ pub fn end_loops_with_this_process() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts `command` in a process group of its own, and returns what it wrote to its standard output when it has ended. A child
-/// that takes longer than `limit` is killed with all of its group.
+/// Starts `command` in a separate process group, and returns its standard output when it has ended. A child that takes longer
+/// than `limit` is killed with its whole group.
 ///
 /// # Errors
-/// If it cannot be started, takes too long, or ends with an exit code that `accepts` does not.
+/// An error if the command cannot be started, takes too long, or ends with an exit code that `accepts` rejects.
 pub fn output_of(
     command: &mut Command,
     limit: Duration,
@@ -68,7 +68,7 @@ pub fn output_of(
     }
     let mut reason = String::new();
     if let Some(mut stderr) = child.stderr.take() {
-        // What is not text is no reason that could be printed.
+        // Output that is not text is ignored, since it cannot be printed as a reason.
         let _ = stderr.read_to_string(&mut reason);
     }
     let status = child.wait()?;
@@ -81,7 +81,7 @@ pub fn output_of(
     }
 }
 
-/// Reads until all of the child's standard output is closed. Both programs print at their end.
+/// Reads until the child's standard output is closed. Both programs print at their end.
 fn read_all(child: &mut Child, limit: Duration) -> anyhow::Result<String> {
     let mut stdout = child.stdout.take().context("a child without standard output")?;
     let mut ready = libc::pollfd { fd: stdout.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -95,15 +95,15 @@ fn read_all(child: &mut Child, limit: Duration) -> anyhow::Result<String> {
 
 fn signal_group(group: i32, signal: i32) {
     if group > 0 {
-        // SAFETY: takes two numbers; a group that has ended meanwhile is an error, which needs no handling.
+        // SAFETY: takes two numbers; if the group has ended meanwhile, the error needs no handling.
         unsafe { libc::kill(-group, signal) };
     }
 }
 
-/// Runs the plain loop of `operation` in a fresh child process with an empty folder of its own.
+/// Runs the plain loop of `operation` in a fresh child process with a separate empty folder.
 ///
 /// # Errors
-/// If the loop fails or takes too long.
+/// An error if the loop fails or takes too long.
 pub fn run_in_child(operation: &Operation, awake: bool) -> anyhow::Result<Plain> {
     let mut folder = tempfile::Builder::new();
     let folder = folder.prefix("oscost-independent-");
@@ -124,11 +124,11 @@ pub fn run_in_child(operation: &Operation, awake: bool) -> anyhow::Result<Plain>
     Ok(Plain { ns, switches })
 }
 
-/// What the child process does: runs the loop in the working directory, and prints the time of one operation in ns and its
-/// context switches. Meanwhile other processes keep all CPUs `awake`, if asked: they compute, at the lowest priority.
+/// Runs in the child process: runs the loop in the working directory, and prints the time of one operation in ns and its context
+/// switches. If `awake`, other processes keep all CPUs busy meanwhile: they compute, at the lowest priority.
 ///
 /// # Errors
-/// If there is no such operation, or the thread cannot be pinned.
+/// An error if there is no such operation, or the thread cannot be pinned.
 pub fn run_here(name: &str, awake: bool) -> anyhow::Result<()> {
     // SAFETY: takes two numbers.
     must("prctl", unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) });
@@ -145,7 +145,7 @@ pub fn run_here(name: &str, awake: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Starts a process that computes on this CPU whenever nothing else wants to run there, until this process ends.
+/// Starts a process that computes on this CPU whenever no other thread wants to run there, until this process ends.
 fn keep_awake(cpu: usize) {
     fork(|| {
         if pin(cpu).is_err() {

@@ -1,29 +1,29 @@
-//! The ratio of two times that were measured in turn, with its interval.
+//! Ratio of two times that were measured in turn, with its interval.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A ratio within this share of 1, or whose interval touches that range, is no difference.
+/// Difference of a ratio from 1 up to which it is no difference, also if only its interval touches that range.
 pub const MARGIN: f64 = 0.05;
-/// An interval that reaches further than this from its ratio shows hardly any difference.
+/// Relative half-width from which an interval is too wide to show a difference.
 const WIDE: f64 = 0.1;
-/// The quantile of an interval that contains the ratio in 95 % of cases.
+/// Quantile of Student's t for an interval at 95 %.
 const UPPER: f64 = 0.975;
 
-/// oscost's time by the plain loop's: the geometric mean over turns.
+/// oscost's time divided by the plain loop's: the geometric mean over turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     /// The ratio.
     pub mean: f64,
-    /// The lower end of its 95 % interval.
+    /// Lower end of the 95 % interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the 95 % interval.
     pub high: f64,
 }
 
 impl Ratio {
-    /// Of at least two turns, each with the time by oscost and that by the plain loop: the mean of the logarithms of their
-    /// ratios, with Student's t for its interval. What both times of a turn share, such as the present frequency of the
-    /// core, cancels.
+    /// The ratio of at least two turns, each with the times by oscost and by the plain loop: the mean of the logarithms of their
+    /// ratios, with Student's t for its interval. Influences on both times of a turn, such as the present frequency of the core,
+    /// cancel out.
     pub fn of(turns: &[(f64, f64)]) -> Self {
         let logs: Vec<f64> = turns.iter().map(|(oscost, plain)| (oscost / plain).ln()).collect();
         let count = logs.len() as f64;
@@ -40,13 +40,13 @@ impl Ratio {
         self.low <= 1.0 + margin && self.high >= 1.0 - margin
     }
 
-    /// Whether it does so within the usual margin.
+    /// Whether the interval touches the range within the default margin around 1.
     pub fn touches_one(&self) -> bool {
         self.touches(MARGIN)
     }
 
-    /// Whether 1 lies between this ratio, of quiet samples, and that of the mean of all samples, within the margin: then the plain
-    /// loop had a part of the disturbances that the mean has.
+    /// Whether 1 lies between this ratio, of quiet samples, and that of the mean of all samples, within the margin: then the
+    /// plain loop included some of the disturbances that the mean includes.
     pub fn encloses_one_with(&self, of_all: &Self) -> bool {
         self.low <= 1.0 + MARGIN && of_all.high >= 1.0 - MARGIN
     }

@@ -1,28 +1,28 @@
-//! Where a plain loop runs and for how long, and how its operations are repeated.
+//! CPUs and duration of a plain loop, and functions that repeat its operations.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::linux::calls::{cpus_allowed, pin, switches_of_thread};
 
-/// How long operations are repeated before they are timed.
+/// Time for which operations are repeated before they are timed.
 const WARM_UP: Duration = Duration::from_millis(50);
-/// About how long the clock is not read.
+/// Approximate time between two clock reads.
 const BETWEEN_READINGS: Duration = Duration::from_millis(1);
 
-/// What a plain loop took.
+/// Result of a plain loop.
 #[derive(Debug, Clone, Copy)]
 pub struct Timed {
     /// Elapsed CLOCK_MONOTONIC time.
     pub elapsed: Duration,
-    /// Operations that were made in it.
+    /// Number of operations in that time.
     pub operations: u64,
-    /// Context switches of the measuring thread meanwhile.
+    /// Number of context switches of the measuring thread in that time.
     pub switches: u64,
 }
 
 impl Timed {
-    /// As if each call had made `count` operations.
+    /// The result if each call made `count` operations.
     pub fn times(self, count: u64) -> Self {
         Self { operations: self.operations * count, ..self }
     }
@@ -33,7 +33,7 @@ impl Timed {
     }
 }
 
-/// The CPUs, the time and the folder of a plain loop.
+/// CPUs, duration and folder of a plain loop.
 pub struct Setting {
     cpus: Vec<usize>,
     length: Duration,
@@ -44,7 +44,7 @@ impl Setting {
     /// Pins the calling thread to the last CPU that it may use, as oscost does. `folder` exists and is empty.
     ///
     /// # Errors
-    /// If the thread cannot be pinned.
+    /// The error of the system call if the thread cannot be pinned.
     pub fn new(length: Duration, folder: PathBuf) -> std::io::Result<Self> {
         let setting = Self { cpus: cpus_allowed()?, length, folder };
         pin(setting.last_cpu())?;
@@ -61,12 +61,12 @@ impl Setting {
         *self.cpus.last().expect("a thread that runs may use a CPU")
     }
 
-    /// The CPU that worker `number` of several gets: the last one, the one before, and so on.
+    /// CPU of worker `number` of several: the last one, the one before, and so on.
     pub fn cpu_of_worker(&self, number: usize) -> usize {
         self.cpus[self.cpus.len() - 1 - number % self.cpus.len()]
     }
 
-    /// How long operations are timed.
+    /// Time for which operations are timed.
     pub fn length(&self) -> Duration {
         self.length
     }
@@ -76,8 +76,8 @@ impl Setting {
         &self.folder
     }
 
-    /// Repeats `operation` for the length of a loop, after a warm-up. There is one call of it, so that a short operation is
-    /// compiled into the loop.
+    /// Repeats `operation` for the length of a loop, after a warm-up. The code calls it in one place, so that a short operation
+    /// is compiled into the loop.
     #[inline(always)]
     pub fn repeat(&self, mut operation: impl FnMut()) -> Timed {
         let (mut operations, mut between) = (0, 1);
@@ -108,7 +108,7 @@ impl Setting {
         }
     }
 
-    /// Times `operations`, of this number, once and without a warm-up: in the state that a fresh process finds.
+    /// Times `operations`, which makes `count` operations, once and without a warm-up: in the state of a fresh process.
     pub fn once(&self, count: u64, operations: impl FnOnce()) -> Timed {
         let (before, began) = (switches_of_thread(), Instant::now());
         operations();
@@ -116,14 +116,14 @@ impl Setting {
         Timed { elapsed, operations: count, switches: switches_of_thread() - before }
     }
 
-    /// Repeats `operations`, which times a part of what it does and returns that time and the number of operations in it,
-    /// until these times are as long as a loop. The first one is the warm-up.
+    /// Repeats `operations` until the times that it returns add up to the length of a loop. It times a part of its work, and
+    /// returns that time and the number of operations in it. The first call is the warm-up.
     pub fn repeat_parts(&self, mut operations: impl FnMut() -> (Duration, u64)) -> Timed {
         operations();
         let before = switches_of_thread();
         let mut timed = Timed { elapsed: Duration::ZERO, operations: 0, switches: 0 };
         let began = Instant::now();
-        // What is not timed may take longer than what is.
+        // The limit on the elapsed time is needed because the untimed part may take longer than the timed one.
         while timed.elapsed < self.length && began.elapsed() < self.length * 4 {
             let (elapsed, count) = operations();
             timed.elapsed += elapsed;

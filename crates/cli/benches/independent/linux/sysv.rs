@@ -17,7 +17,7 @@ pub fn semaphores(count: i32) -> i32 {
     set
 }
 
-/// A new message queue, which is removed as the semaphores are.
+/// A new message queue, which is removed when the process exits or is asked to end.
 pub fn queue() -> i32 {
     remove_at_end();
     // SAFETY: creates a queue; no memory is passed.
@@ -28,7 +28,7 @@ pub fn queue() -> i32 {
 
 fn remove_at_end() {
     let handler = remove_and_end as extern "C" fn(i32);
-    // SAFETY: both functions make system calls only and need nothing of the code that they interrupt.
+    // SAFETY: both functions only make system calls, and need nothing of the code that they interrupt.
     unsafe {
         libc::atexit(remove);
         libc::signal(libc::SIGTERM, handler as libc::sighandler_t);
@@ -38,7 +38,7 @@ fn remove_at_end() {
 extern "C" fn remove() {
     let (set, queue) =
         (SEMAPHORES.swap(NONE, Ordering::Relaxed), QUEUE.swap(NONE, Ordering::Relaxed));
-    // SAFETY: removes what this process has created; a failure means that it is removed already.
+    // SAFETY: removes objects that this process has created; a failure means that they are removed already.
     unsafe {
         if set != NONE {
             libc::semctl(set, 0, libc::IPC_RMID);
@@ -51,6 +51,6 @@ extern "C" fn remove() {
 
 extern "C" fn remove_and_end(_signal: i32) {
     remove();
-    // SAFETY: ends the process without anything that a signal handler may not do.
+    // SAFETY: ends the process with an async-signal-safe call.
     unsafe { libc::_exit(1) }
 }

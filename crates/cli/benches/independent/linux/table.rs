@@ -1,4 +1,4 @@
-//! The table, and the same as JSON.
+//! The table as text and as JSON.
 
 use serde_json::{Value, json};
 
@@ -6,45 +6,45 @@ use crate::linux::explanations::Explanation;
 use crate::linux::operation::Operation;
 use crate::linux::ratio::{Ratio, geometric_mean};
 
-/// What was measured in one turn.
+/// Measurements of one turn.
 pub struct Turn {
-    /// The time of one operation by oscost.
+    /// Time of one operation by oscost, in ns.
     pub oscost_ns: f64,
-    /// The mean of all of oscost's samples, where it has such a mean.
+    /// Mean of all of oscost's samples in ns, if it has such a mean.
     pub oscost_mean_ns: Option<f64>,
-    /// The time of one operation by the plain loop.
+    /// Time of one operation by the plain loop, in ns.
     pub plain_ns: f64,
-    /// Context switches of the plain loop's measuring thread in one operation.
+    /// Context switches of the plain loop's measuring thread per operation.
     pub switches: f64,
 }
 
 /// A row of the table.
 pub struct Row {
-    /// What was measured.
+    /// The operation.
     pub operation: &'static Operation,
-    /// What was found.
+    /// Outcome of measuring it.
     pub outcome: Outcome,
 }
 
-/// What was found of an operation.
+/// Outcome of measuring an operation.
 pub enum Outcome {
     /// Both were measured.
     Measured {
         /// All turns, in order.
         turns: Vec<Turn>,
-        /// Their ratio.
+        /// Ratio of the two times.
         ratio: Ratio,
-        /// The ratio of the mean of all of oscost's samples; that of the figure where there is no such mean.
+        /// Ratio of the mean of all of oscost's samples to the plain loop's time; that of the figure if there is no such mean.
         mean: Ratio,
-        /// The cause of a difference, if it is known.
+        /// Cause of a difference, if it is known.
         explanation: Option<Explanation>,
     },
-    /// One of them was not, for this reason.
+    /// One of them was not measured, for this reason.
     NotMeasured(String),
 }
 
 impl Outcome {
-    /// Whether the times differ by more than the margin, and nobody knows why.
+    /// Whether the times differ by more than the margin without a known cause.
     pub fn is_unexplained(&self) -> bool {
         self.verdict() == UNEXPLAINED
     }
@@ -126,7 +126,7 @@ switches: context switches of the plain loop's measuring thread in one operation
 ok: the interval touches 0.95..1.05; wide: it reaches further than 10 % from the ratio; load: the plain loop's time lies
 between oscost's figure, of quiet samples, and the mean of all of them";
 
-/// The figures of a row as text; none of what was not measured.
+/// The figures of a row as text; empty if it was not measured.
 fn figures(outcome: &Outcome) -> [String; 6] {
     let Outcome::Measured { turns, ratio, .. } = outcome else {
         return std::array::from_fn(|_| String::new());

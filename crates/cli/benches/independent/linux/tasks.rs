@@ -3,7 +3,7 @@
 use crate::linux::calls::{fail, must, pin};
 use crate::linux::setting::{Setting, Timed};
 
-/// What a partner is.
+/// Kind of a partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A thread of this process.
@@ -12,16 +12,16 @@ pub enum Kind {
     Process,
 }
 
-/// Where a partner runs.
+/// CPU of a partner.
 #[derive(Debug, Clone, Copy)]
 pub enum Place {
-    /// On the CPU of the measuring task.
+    /// The CPU of the measuring task.
     Same,
-    /// On the CPU before.
+    /// The CPU before that of the measuring task.
     Other,
 }
 
-/// Runs `measure` while a partner runs `answer` again and again. The partner ends with `measure` or with this process.
+/// Runs `measure` while a partner runs `answer` repeatedly. The partner ends with `measure` or with this process.
 pub fn beside(
     setting: &Setting,
     kind: Kind,
@@ -59,7 +59,7 @@ pub fn beside(
 
 /// Starts a child process that runs `work` and is killed when this process ends.
 pub fn fork(work: impl FnOnce()) -> libc::pid_t {
-    // SAFETY: the process has one thread, so that the child can do whatever this process can.
+    // SAFETY: the process has one thread, so that the child may do whatever this process may.
     match must("fork", unsafe { libc::fork() }) {
         0 => {
             // SAFETY: takes two numbers.
@@ -67,14 +67,14 @@ pub fn fork(work: impl FnOnce()) -> libc::pid_t {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong)
             });
             work();
-            // SAFETY: ends the child without what is to be done at the end of its parent.
+            // SAFETY: ends the child without running its parent's exit handlers.
             unsafe { libc::_exit(0) }
         }
         child => child,
     }
 }
 
-/// Waits for the end of a child; its status.
+/// Waits for the end of a child and returns its status.
 #[inline(always)]
 pub fn wait(child: libc::pid_t) -> i32 {
     let mut status = 0;

@@ -1,4 +1,4 @@
-//! Several threads that make the same operation at the same time, and work of a length between its parts.
+//! Several threads that make the same operation at the same time, and work of a given length between its parts.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use crate::linux::calls::{fail, pin, switches_of_thread};
 use crate::linux::setting::{Setting, Timed};
 
-/// How long workers contend before they are timed.
+/// Time for which workers contend before they are timed.
 const WARM_UP: Duration = Duration::from_millis(50);
-/// Operations of a worker between two looks at the flags.
+/// Number of operations of a worker between two checks of the flags.
 const BETWEEN_LOOKS: u64 = 16;
 
-/// Lets `count` threads, each on a CPU of its own, repeat `operation`, which gets the number of its thread. The time of an
-/// operation is that of one worker: all workers' time by all operations.
+/// Runs `count` threads, each on a separate CPU, that repeat `operation`, which gets the number of its thread. The time of an
+/// operation is that of one worker: the sum of all workers' times divided by all operations.
 pub fn together(setting: &Setting, count: usize, operation: impl Fn(usize) + Sync) -> Timed {
     let (start, timed, stop) =
         (Barrier::new(count + 1), AtomicBool::new(false), AtomicBool::new(false));
@@ -61,8 +61,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Finds the number of iterations that take this long on the present CPU: the least time of some attempts counts, so
-    /// that an interrupt does not.
+    /// Finds the number of iterations that take this long on the present CPU: the least time of several attempts counts, so that
+    /// an interrupt does not.
     pub fn of(length: Duration) -> Self {
         const TRIED: Work = Work { iterations: 200_000 };
         let attempt = |_| {
@@ -75,7 +75,7 @@ impl Work {
         Self { iterations: iterations as u64 }
     }
 
-    /// Does it.
+    /// Runs the loop.
     pub fn carry_out(self) {
         let mut value = 1u64;
         for _ in 0..self.iterations {

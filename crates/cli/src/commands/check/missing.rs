@@ -1,4 +1,4 @@
-//! Points of claims that existing runs lack, and how to measure them.
+//! Points of claims that existing runs lack, and the commands that measure them.
 
 use analysis::claim::{Claim, NATIVE, absent_systems, lacking_points};
 use results::Document;
@@ -11,28 +11,28 @@ use crate::commands::measure::{best_clock, plan_of};
 use crate::ending::Usage;
 use crate::output::note;
 
-/// The most points that are named.
+/// Maximum number of points that are named.
 const NAMED: usize = 5;
-/// The facts about the processor that every system on a machine shows.
+/// Facts about the processor that every system on a machine reports.
 const PROCESSOR: [&str; 3] = ["cpu_vendor", "cpu_family", "cpu_model"];
 
-/// The claims of which runs lack points that this system could measure.
+/// Claims whose points this system could measure and the runs lack.
 pub struct Missing {
-    /// Each with all points that it needs here.
+    /// Claims, each with all points that it needs here.
     claims: Vec<(Claim, Vec<Point>)>,
-    /// The points that the runs lack.
+    /// Points that the runs lack.
     absent: Vec<Point>,
 }
 
 impl Missing {
-    /// What runs lack of claims, whose names have been checked.
+    /// Finds the points of claims that the runs lack. The names of the claims have been checked.
     ///
     /// # Errors
-    /// A value that a parameter cannot have here.
+    /// An error for a value that a parameter cannot have here.
     pub fn of(claims: &[Claim], runs: &[Document], args: &Check) -> anyhow::Result<Self> {
         let mut missing = Self { claims: Vec::new(), absent: Vec::new() };
         let lacking = lacking_points(claims, runs).into_iter();
-        // Of a claim about a system that no run is of, this system has a part only.
+        // Claims about a system without a run are left out: this system has only a part of their points.
         for claim in
             lacking.filter(|claim| absent_systems(std::slice::from_ref(claim), runs).is_empty())
         {
@@ -40,7 +40,7 @@ impl Missing {
             let points = match plan_of(&options) {
                 Ok(Plan { points, .. }) => points,
                 Err(error) if args.measure_missing => return Err(in_file(error, args)),
-                // Another machine has it.
+                // Another machine may have the point.
                 Err(_) => continue,
             };
             let absent: Vec<Point> =
@@ -55,10 +55,10 @@ impl Missing {
         Ok(missing)
     }
 
-    /// The claims to be measured, if that was asked for; otherwise reports the commands that measure them.
+    /// The claims to be measured, if the user requested that; otherwise prints the commands that measure them.
     ///
     /// # Errors
-    /// If they are to be measured, and a run is of another machine.
+    /// An error if the claims are to be measured, and a run is of another machine.
     pub fn measured_or_named(self, runs: &[Document], args: &Check) -> anyhow::Result<Vec<Claim>> {
         if self.absent.is_empty() {
             return Ok(Vec::new());
@@ -71,7 +71,7 @@ impl Missing {
         Ok(Vec::new())
     }
 
-    /// The points that the runs lack, and how to measure them.
+    /// Lines that name the points that the runs lack, and the commands that measure them.
     fn lines(&self, args: &Check) -> anyhow::Result<Vec<String>> {
         let labels: Vec<String> = self.absent.iter().take(NAMED).map(Point::label).collect();
         let more = match self.absent.len() - labels.len() {
@@ -102,8 +102,8 @@ impl Missing {
         Ok(lines)
     }
 
-    /// Selections that contain the points of each claim, so that one run has them: of several claims together, if no other points
-    /// are measured then.
+    /// Selections that contain the points of each claim, so that one run has all points of a claim. A selection covers several
+    /// claims if it contains no other points.
     fn selections(&self, options: &Options) -> Vec<Selection> {
         let mut groups: Vec<Vec<Point>> = Vec::new();
         for (_, points) in &self.claims {
@@ -141,7 +141,7 @@ fn covered(points: &[Point], options: &Options) -> Option<Vec<Point>> {
     points.iter().all(|point| planned.contains(point)).then_some(planned)
 }
 
-/// Checks that runs are of this machine: a system that was started on it has at least the same processor.
+/// Checks that the runs are of this machine: a system that was started on it has at least the same processor.
 fn check_machine(runs: &[Document]) -> anyhow::Result<()> {
     let clock = best_clock()?;
     for run in runs {
@@ -161,7 +161,7 @@ fn check_machine(runs: &[Document]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The name of the n-th run before the last.
+/// Name of the n-th run before the last.
 fn last(back: usize) -> String {
     if back == 0 { "last".to_owned() } else { format!("last~{back}") }
 }

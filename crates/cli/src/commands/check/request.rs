@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The request of the command line.
 
 use runner::{Options, PlanError, RunError};
 
@@ -8,7 +8,7 @@ use crate::commands::compare::is_document;
 use crate::ending::Usage;
 use crate::store::store_to_read;
 
-/// The command that judges the given runs, by names that later runs do not change.
+/// The command that judges the given runs, with names that remain valid after later runs.
 pub fn again(args: &Check) -> anyhow::Result<String> {
     let mut words = vec!["oscost".to_owned(), "check".to_owned()];
     words.extend(store_option(&args.store));
@@ -22,7 +22,7 @@ pub fn again(args: &Check) -> anyhow::Result<String> {
     Ok(in_one_line(&words))
 }
 
-/// The options of measuring, without claims.
+/// Options for measuring, without claims.
 pub fn options_of(args: &Check) -> Options {
     Options {
         quick: args.quick,
@@ -32,7 +32,7 @@ pub fn options_of(args: &Check) -> Options {
     }
 }
 
-/// A mistake in a claim, with the name of the file.
+/// Adds the name of the file to a mistake in a claim.
 pub fn in_file(error: anyhow::Error, args: &Check) -> anyhow::Error {
     let of_plan = match error.downcast_ref() {
         Some(RunError::NoPlan(of_plan)) => Some(of_plan),

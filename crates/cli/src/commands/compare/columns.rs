@@ -1,4 +1,4 @@
-//! `oscost compare --by`: the values of a dimension are the columns.
+//! `oscost compare --by`: the values of a dimension as columns.
 
 use analysis::{
     Compared, ComparedTable, Condition, CountRow, Dimension, Ladder, Overview, Question, Renaming,
@@ -49,7 +49,7 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     Ok(ending)
 }
 
-/// The columns of a dimension, compared.
+/// The comparison of the columns of a dimension.
 pub struct SideBySide<'a> {
     compared: ComparedTable<'a>,
     pub comparison: Comparison,
@@ -58,8 +58,8 @@ pub struct SideBySide<'a> {
     pub ladders: Vec<Ladder>,
 }
 
-/// Compares the values of `by` in these runs: `all` rows or those that differ, and the systems' layers if a `ladder` is
-/// wanted.
+/// Compares the values of `by` in these runs, with `all` rows or only those that differ, and with the systems' layers if
+/// `ladder`.
 pub fn side_by_side<'a>(
     runs: &'a [Document],
     by: &Dimension,
@@ -78,8 +78,8 @@ pub fn side_by_side<'a>(
     Ok(SideBySide { compared, comparison, overview, counts, ladders })
 }
 
-/// The runs that the user named; of a run that was measured with others on several systems, all of them if systems are
-/// compared. None twice.
+/// The runs that the user named, each once. If systems are compared, a run that was measured on several systems brings those on
+/// the others.
 pub fn runs<'n>(
     names: impl Iterator<Item = &'n String>,
     by: &Dimension,
@@ -106,7 +106,7 @@ pub fn runs<'n>(
     Ok(runs)
 }
 
-/// The columns' names in tables: of cases without their area, which is that of all.
+/// Names of the columns in tables; cases are named without their area, which all share.
 fn shown_names(by: &Dimension, columns: &[String]) -> Vec<String> {
     let short = |name: &String| match (by, name.split_once('/')) {
         (Dimension::Case, Some((_, name))) => name.to_owned(),
@@ -127,7 +127,7 @@ fn comparison(
     let rows = table.rows.iter().zip(&compared.rows);
     let has_pair = |(_, cells): &(_, &Vec<Option<Compared>>)| cells.iter().any(Option::is_some);
     let row = |(row, cells): (&analysis::Row, &Vec<Option<Compared>>)| {
-        // Cells that are compared in cycles show the base in cycles.
+        // If cells are compared in cycles, the base is shown in cycles.
         let in_unit = cells.iter().flatten().find(|cell| cell.base.is_some());
         CompareRow {
             point: row.point(table),
@@ -159,14 +159,14 @@ fn comparison(
     }
 }
 
-/// The host's system calls per operation, if they are known in any column.
+/// The host's system calls per operation; empty if no column has them.
 fn host_calls(row: &analysis::Row) -> Vec<Option<f64>> {
     let known = |cell: &analysis::Cell| cell.found()?.result.per_op.as_ref()?.host_syscalls;
     let calls: Vec<Option<f64>> = row.cells.iter().map(known).collect();
     if calls.iter().all(Option::is_none) { Vec::new() } else { calls }
 }
 
-/// Leaves out the rows of metrics other than the time, if more than a reader would look at have changed.
+/// Leaves out the rows of metrics other than the time, if too many rows have changed.
 fn shortened(mut comparison: Comparison) -> Comparison {
     const ROWS_AT_MOST: usize = 120;
     let is_changed =
@@ -245,7 +245,7 @@ fn columns_json(found: &SideBySide, question: &Question) -> Value {
     }))
 }
 
-/// A row with its cells, each with its comparison with that of the first column.
+/// A row with its cells, each with its comparison with the cell of the first column, as JSON.
 fn row_json(table: &Table, row: &analysis::Row, compared: &[Option<Compared>]) -> Value {
     let cell = |(at, cell): (usize, &analysis::Cell)| {
         let found = cell.found();
@@ -279,7 +279,7 @@ fn row_json(table: &Table, row: &analysis::Row, compared: &[Option<Compared>]) -
     }))
 }
 
-/// The object without its members that are null.
+/// The JSON object without its null members.
 fn known(mut object: Value) -> Value {
     object.as_object_mut().into_iter().for_each(|members| members.retain(|_, it| !it.is_null()));
     object

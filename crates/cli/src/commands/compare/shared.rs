@@ -18,7 +18,7 @@ pub fn ending<'a>(mut compared: impl Iterator<Item = &'a Compared>, limit: Optio
     if too_slow { Ending::CheckFailed } else { Ending::Done }
 }
 
-/// The share by which a row is worse for certain; negative infinity without that verdict.
+/// Share by which a row is certainly worse; negative infinity without that verdict.
 fn certainly_worse_by(row: &Compared) -> f64 {
     match row.ratio {
         Some(ratio) if row.verdict.is_loss() => (ratio.low - 1.0).max(1.0 / ratio.high - 1.0),
@@ -28,7 +28,7 @@ fn certainly_worse_by(row: &Compared) -> f64 {
 
 /// Whether a run is named by the path of its document.
 pub fn is_document(name: &str) -> bool {
-    // No run's id looks like a path; a tag may.
+    // Ids of runs never look like a path, but tags may.
     let looks_like_path = name.contains(['/', '\\']) || name.ends_with(".json");
     let is_path = looks_like_path && !name.contains('=');
     name == "-" || is_path || Path::new(name).is_file()
@@ -49,7 +49,7 @@ pub fn words(run: &Document) -> String {
     format!("{}{} on {}", run.run.id, tags.concat(), run.machine_line())
 }
 
-/// What can be detected, and what that comes from.
+/// Lines with the smallest detectable difference, and the number of visits from which it is known.
 pub fn floor_lines<'r>(
     compared: &[Vec<Compared>],
     runs: impl IntoIterator<Item = &'r Document>,
@@ -72,7 +72,7 @@ pub fn floor_lines<'r>(
     lines
 }
 
-/// What is known of the differences from run to run; `None` for one run, or systems in turn.
+/// The source of the variance from run to run, in words; `None` for one run, or systems in turn.
 fn basis(runs: &[&Document]) -> Option<String> {
     if runs.windows(2).all(|pair| pair[0].run.is_in_turn_with(&pair[1].run)) {
         return None;

@@ -47,7 +47,7 @@ pub fn document(options: &DeliveryOptions, summary: &Summary) -> Value {
     })
 }
 
-/// The time to the replies in a phase.
+/// The time to the replies in a phase, as JSON.
 fn latency(phase: SmtpPhase, histogram: &Histogram<u64>) -> Value {
     let at = |quantile| histogram.value_at_quantile(quantile);
     json!({

@@ -1,4 +1,4 @@
-//! The options of a delivery, made from those of the command line.
+//! The options of a delivery, from those of the command line.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::args::{MailArch, MailSend, TlsMode};
 use crate::ending::Usage;
 use crate::output::note;
 
-/// Descriptors that are not for connections.
+/// Number of descriptors for other purposes than connections.
 const SPARE_DESCRIPTORS: u64 = 64;
-/// Largest message, which is held in memory.
+/// Maximum size of a message in bytes: it is held in memory.
 const MESSAGE_AT_MOST: u64 = 256 << 20;
 
-/// The delivery's options. All wrong options are found here, before anything begins.
+/// The options of the delivery. All wrong options are detected here, before anything begins.
 pub fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<DeliveryOptions> {
     let list = List::open(&args.list, args.address_column.as_deref()).map_err(usage)?;
     let from = return_path(args)?;
@@ -101,7 +101,7 @@ fn security(args: &MailSend, with_password: bool) -> Result<Security, Usage> {
         }
         (Some(TlsMode::Off), false) => Ok(Security::Off),
         (Some(TlsMode::Offered), _) | (None, false) => Ok(Security::Offered),
-        // Otherwise a server that poses as the relay would receive the password.
+        // TLS is required with a password: otherwise a server that poses as the relay would receive it.
         (Some(TlsMode::Required), _) | (None, true) => Ok(Security::Required),
     }
 }
@@ -184,7 +184,7 @@ fn transport(args: &MailSend) -> anyhow::Result<Transport> {
     })
 }
 
-/// Keeps the process to these CPUs, if any.
+/// Pins the process to these CPUs, if there are any.
 pub fn bind(cpus: &[usize]) -> Result<(), Usage> {
     if cpus.is_empty() {
         return Ok(());
@@ -212,7 +212,7 @@ fn hello(args: &MailSend) -> anyhow::Result<String> {
     }
 }
 
-/// The number of connections that the limit of descriptors allows; reports if that is fewer than wanted.
+/// The number of connections that the limit of descriptors permits. Prints a note if that is fewer than requested.
 pub fn within_limit(asked: usize) -> usize {
     let Some(limit) = raise_descriptors() else { return asked };
     let possible = usize::try_from(limit.saturating_sub(SPARE_DESCRIPTORS)).unwrap_or(asked);
@@ -236,7 +236,7 @@ fn sources(args: &MailSend) -> Result<Vec<IpAddr>, Usage> {
     Ok(args.transport.sources.clone())
 }
 
-/// The error with its causes, except those that its text contains.
+/// Converts an error with its causes, except those that its text contains.
 pub fn usage(error: impl std::error::Error) -> Usage {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -10,7 +10,7 @@ use mailsend::{Delivery, Progress};
 /// Interval of the progress display.
 const SHOWN_EVERY: Duration = Duration::from_millis(200);
 
-/// Shows progress on a terminal during `work`.
+/// Shows the progress on a terminal during `work`.
 pub fn watched<T>(delivery: &Delivery, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work();

@@ -16,15 +16,15 @@ use crate::ending::Ending;
 use crate::interrupt::on_request_to_stop;
 use crate::output::{note, page, print, print_json};
 
-/// The exit code of [`Ending::NotMeasured`].
+/// Exit code of [`Ending::NotMeasured`].
 const ENDED_AT_ONCE: i32 = 3;
-/// Lines of the list with wrong addresses that are shown.
+/// Maximum number of lines with invalid addresses that are shown.
 const BAD_SHOWN: usize = 10;
 
 /// Delivers the message and prints the result.
 ///
 /// # Errors
-/// If the delivery cannot begin or continue. A recipient that cannot be reached is no error.
+/// An error if the delivery cannot begin or continue. A recipient that cannot be reached is no error.
 pub fn send(args: &MailSend) -> anyhow::Result<Ending> {
     let signals = Arc::new(Signals::default());
     let mut options = options(args, &signals)?;
@@ -82,7 +82,7 @@ fn journal_path(args: &MailSend) -> Option<std::path::PathBuf> {
     (!args.no_journal).then(|| args.journal.clone().unwrap_or_else(beside))
 }
 
-/// Reports the list, its invalid addresses, and test mode.
+/// Prints the list, its invalid addresses, and test mode.
 fn announce(args: &MailSend, options: &DeliveryOptions) {
     let (all, domains) = (options.list.deliverable(), options.list.domains());
     note(&format!("{} in {}", counted(all, "recipient"), counted(domains, "domain")));
@@ -104,7 +104,7 @@ fn announce(args: &MailSend, options: &DeliveryOptions) {
     }
 }
 
-/// How the delivery ended; reports recipients that are left.
+/// The ending of the delivery. Prints the number of remaining recipients.
 fn ending(args: &MailSend, summary: &Summary, journal: Option<&Path>) -> Ending {
     if summary.unsettled > 0 {
         let how = match journal {

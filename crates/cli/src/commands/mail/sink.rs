@@ -14,10 +14,10 @@ use crate::ending::{Ending, Usage};
 use crate::interrupt::on_request_to_stop;
 use crate::output::{note, page, print, print_json};
 
-/// Serves until Ctrl-C or SIGTERM, then until the messages in progress are received; prints its counters.
+/// Serves until Ctrl-C or SIGTERM, then until the messages in progress are received. Prints the counters.
 ///
 /// # Errors
-/// If it cannot listen, has no certificate, or cannot write a file.
+/// An error if the server cannot listen, has no certificate, or cannot write a file.
 pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
     let listen: Vec<SocketAddr> =
         args.listen.iter().flat_map(|some| some.0.iter().copied()).collect();
@@ -83,7 +83,7 @@ fn options(args: &MailSink, listen: Vec<SocketAddr>) -> Result<SinkOptions, Usag
     })
 }
 
-/// The certificate, if there is one.
+/// The certificate, if the options require one.
 fn identity(args: &MailSink, listen: &[SocketAddr]) -> Result<Option<Identity>, CertificateError> {
     if let (Some(certificate), Some(key)) = (&args.tls_certificate, &args.tls_key) {
         return Identity::of_files(certificate, key).map(Some);
@@ -101,7 +101,7 @@ fn identity(args: &MailSink, listen: &[SocketAddr]) -> Result<Option<Identity>, 
     Identity::made_for(names).map(Some)
 }
 
-/// The addresses, shortened.
+/// The addresses as a short text.
 fn shortened(addresses: &[SocketAddr]) -> String {
     match addresses {
         [first, .., last] if addresses.len() > 3 => {
@@ -111,7 +111,7 @@ fn shortened(addresses: &[SocketAddr]) -> String {
     }
 }
 
-/// The counters as a table; those of rare events only if they are not zero.
+/// A table of the counters; counters of rare events only if they are not zero.
 fn table(counts: &Counts) -> String {
     let always = [
         ("connections", counts.connections),

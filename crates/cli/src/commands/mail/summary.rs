@@ -9,7 +9,7 @@ use report::{
     reply_time_table,
 };
 
-/// Numbers of replies and domains that are shown.
+/// Maximum number of replies and domains that are shown.
 const SHOWN: usize = 10;
 
 /// The result of a delivery as text.
@@ -31,7 +31,7 @@ pub fn text(options: &DeliveryOptions, summary: &Summary, page: &Page) -> String
     text
 }
 
-/// As in "1 domain" and "2 domains".
+/// A number with its noun, as in "1 domain" and "2 domains".
 pub fn counted(number: usize, what: &str) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} {what}{end}")
@@ -146,7 +146,7 @@ fn domains(text: &mut String, options: &DeliveryOptions, summary: &Summary, page
     note_others(text, worst.len());
 }
 
-/// Reports the number of omitted lines of a table.
+/// Appends the number of omitted lines of a table.
 fn note_others(text: &mut String, all: usize) {
     if all > SHOWN {
         let _ = writeln!(text, "and {} others, see --json", all - SHOWN);

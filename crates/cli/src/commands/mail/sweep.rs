@@ -15,13 +15,13 @@ use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, page, print, print_json};
 
-/// The seed of the bootstrap of the knee; it is constant, so that the same rates always give the same interval.
+/// Seed of the bootstrap of the knee; it is constant, so that the same rates always give the same interval.
 const SEED: u64 = 1;
 
 /// Delivers the list in test mode once for each number of connections in each pass, and prints the rates.
 ///
 /// # Errors
-/// If a server is not on loopback, or a delivery cannot begin or continue.
+/// An error if a server is not on loopback, or a delivery cannot begin or continue.
 pub fn sweep(args: &MailSend, (from, to): (usize, usize)) -> anyhow::Result<Ending> {
     let mut options = options(args, &Arc::new(Signals::default()))?;
     if !options.router.is_loopback() {
@@ -44,7 +44,7 @@ pub fn sweep(args: &MailSend, (from, to): (usize, usize)) -> anyhow::Result<Endi
     let stop = stop_on_interrupt()?;
     let mut is_complete = true;
     'passes: for pass in 0..args.passes {
-        // Every other pass goes down, so that a machine that becomes slower does not favour few connections.
+        // Every other pass is in descending order, so that a machine that becomes slower does not favour few connections.
         let count = steps.len();
         for nth in 0..count {
             if stop.load(Ordering::Relaxed) {
@@ -69,7 +69,7 @@ pub fn sweep(args: &MailSend, (from, to): (usize, usize)) -> anyhow::Result<Endi
     })
 }
 
-/// One delivery with the number of connections of `step`, to which its result is added.
+/// Delivers once with the number of connections of `step`, and adds the result to it.
 fn deliver_once(
     args: &MailSend,
     options: &mut DeliveryOptions,

@@ -11,7 +11,7 @@ use strum::VariantArray;
 use super::taken::{Taken, growth};
 use crate::args::NetLoad;
 
-/// The results of several steps; `before` is the server before them.
+/// The results of several steps; `before` is the state of the server before them.
 pub fn steps_json(
     args: &NetLoad,
     taken: &[Taken],
@@ -107,7 +107,7 @@ fn in_ns(time: Duration) -> u64 {
     time.as_nanos() as u64
 }
 
-/// A distribution of times, in ns.
+/// A distribution of times in ns.
 fn times_json(histogram: &Histogram<u64>) -> Option<Value> {
     let at = |percent| histogram.value_at_percentile(percent);
     (!histogram.is_empty()).then(|| {
@@ -124,7 +124,7 @@ fn times_json(histogram: &Histogram<u64>) -> Option<Value> {
     })
 }
 
-/// The number of errors of each kind, and the first of two kinds in words.
+/// The number of errors of each kind, and the first error of two kinds as text.
 fn errors_json(errors: &Errors) -> Value {
     let counts = ErrorKind::VARIANTS.iter().copied();
     let counts = counts.map(|kind| (kind.name().to_owned(), errors.count(kind).into()));

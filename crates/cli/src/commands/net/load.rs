@@ -18,7 +18,7 @@ use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, page, print, print_json};
 
-/// Descriptors that are not for connections.
+/// Number of descriptors for other purposes than connections.
 const SPARE_DESCRIPTORS: u64 = 32;
 /// Share of the requested rate below which a step has a note.
 const AS_ASKED: f64 = 0.99;
@@ -142,8 +142,8 @@ fn steps(args: &NetLoad) -> Result<Vec<usize>, Usage> {
     Ok(ramp(from, to))
 }
 
-/// The steps that the limit of descriptors allows, after raising it; also returns the limit. Reports steps that are left
-/// out, and the remedy.
+/// The steps that the limit of descriptors permits, after raising it, and the limit. Prints the steps that are left out, and the
+/// remedy.
 fn within_limit(asked: &[usize]) -> (Vec<usize>, Option<u64>) {
     let limit = platform::limits::raise_descriptors();
     let most = limit.map_or(usize::MAX, |limit| limit.saturating_sub(SPARE_DESCRIPTORS) as usize);
@@ -172,12 +172,12 @@ fn load_of(args: &NetLoad, stop: &Arc<AtomicBool>) -> Load {
     }
 }
 
-/// The server's processes at present.
+/// The present state of the server's processes.
 fn server(args: &NetLoad) -> Option<ProcessTree> {
     ProcessTree::of(args.server_pid?).ok()
 }
 
-/// Whether all connections of a step were refused, as those of further steps would be.
+/// Whether all connections of a step were refused, so that those of further steps would be, too.
 fn is_refused(step: &Step) -> bool {
     step.replies == 0 && step.errors.total() > 0 && step.connections == 0
 }
@@ -212,7 +212,7 @@ fn text(args: &NetLoad, taken: &[Taken], before: Option<ProcessTree>) -> String 
     text
 }
 
-/// The server's memory for each connection, in the step with the most of them.
+/// The server's memory for each connection, in the step with the most connections.
 fn per_connection(taken: &[Taken], before: Option<ProcessTree>) -> Option<(usize, f64)> {
     let largest = taken.iter().max_by_key(|taken| taken.step.open)?;
     let open = largest.step.open;
@@ -285,7 +285,7 @@ fn notes(step: &Step) -> Vec<String> {
     notes
 }
 
-/// The errors, in words.
+/// The errors as text.
 fn errors(errors: &Errors) -> Vec<String> {
     let kinds = errors.in_words();
     let mut notes = Vec::new();

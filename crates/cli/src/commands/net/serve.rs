@@ -21,7 +21,7 @@ use crate::output::{note, page, print};
 /// Serves until Ctrl-C or SIGTERM, then until all connected clients are served.
 ///
 /// # Errors
-/// If this system lacks the architecture, or the server cannot listen at the address.
+/// An error if this system lacks the architecture, or the server cannot listen at the address.
 pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
     if args.list {
         return print(&architectures()).map(|()| Ending::Done);
@@ -58,7 +58,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         backlog: args.backlog,
     };
     let server = args.arch.bind(args.listen, &options).map_err(of_refusal)?;
-    // After the handling of signals is set up, which threads started before would not take part in.
+    // The reporting thread starts after signal handling is set up: threads that were started before would not take part in it.
     let report = || match args.report_at.map(|address| report_at(&server, address)) {
         Some(Ok(bound)) => {
             note(&format!("reports at {bound}"));
@@ -83,7 +83,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// The file that the work `fsync` writes to. If this process is killed, the next run removes it.
+/// The file to which the work `fsync` writes. If this process is killed, the next run removes the file.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -115,7 +115,7 @@ fn shortages(server: &Server) -> Vec<String> {
     met.map(|(times, what)| format!("{times} {what}")).collect()
 }
 
-/// The architectures, with the reasons why some are unsupported.
+/// A list of the architectures, with the reasons why some are unsupported.
 fn architectures() -> String {
     let meaning = |architecture: &Architecture| match architecture.missing_here() {
         Some(reason) => format!("{} (unsupported here: {reason})", architecture.meaning),

@@ -3,7 +3,7 @@
 use loadgen::Step;
 use platform::tree::ProcessTree;
 
-/// One step, and the server's processes after it.
+/// One step, and the state of the server's processes after it.
 pub struct Taken {
     /// The step.
     pub step: Step,

@@ -1,5 +1,5 @@
-//! Draws charts as SVG: elements with classes, which the page's style colours, and with the values of points as
-//! attributes, which its script and tests read.
+//! Draws charts as SVG: elements with classes, which the page's style colours, and with the values of points as attributes, which
+//! its script and tests read.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::shape::{Axis, Chart, ChartPoint, LOOKS, Mark, Series, Shade, Ticks};
 use crate::html::text::{Text, path, shortened, visible};
 use crate::quantity::figure;
 
-/// The sizes in units of the drawing; text has 12 of them.
+/// Sizes in units of the drawing; text is 12 units high.
 const NARROW: f64 = 480.0;
 const WIDE: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
@@ -19,18 +19,18 @@ const RIGHT: f64 = 18.0;
 const BOTTOM: f64 = 44.0;
 const TOP: f64 = 12.0;
 const ROW: f64 = 18.0;
-/// The height of another line of points in each row.
+/// Height of each further line of points in a row.
 const SUBROW: f64 = 9.0;
-/// The most room for the names of rows, and that between them and the axis.
+/// Maximum width of the names of rows, and the gap between them and the axis.
 const NAMES: f64 = 280.0;
 const NAMES_GAP: f64 = 12.0;
-/// The width of a character of a row's name, and of a label of an axis.
+/// Width of a character in a row's name, and in a label of an axis.
 const CHARACTER: f64 = 7.4;
-/// The maximum number of labels of an axis.
+/// Maximum number of labels of an axis.
 const X_TICKS: usize = 7;
 const Y_TICKS: usize = 6;
 
-/// The markers of lines, around the origin.
+/// Outlines of the markers of lines, around the origin.
 const MARKERS: [&str; LOOKS] = [
     "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
     "M-3.2 -3.2h6.4v6.4h-6.4z",
@@ -42,7 +42,7 @@ const MARKERS: [&str; LOOKS] = [
     "M-4.4 -1.8h8.8v3.6h-8.8z",
 ];
 
-/// The classes of a line: its colour, and whether it is dashed.
+/// Classes of a line: its colour, and whether it is dashed.
 pub(super) fn class(look: usize) -> String {
     match look / LOOKS {
         0 => format!("s{}", look % LOOKS),
@@ -50,14 +50,14 @@ pub(super) fn class(look: usize) -> String {
     }
 }
 
-/// The marker of a line in a legend.
+/// Marker of a line in a legend.
 pub(super) fn key(look: usize) -> Markup {
     html! {
         svg.key aria-hidden="true" { use href={ "#k" (look % LOOKS) } {} }
     }
 }
 
-/// The shapes of markers, which the points of all charts of a page refer to.
+/// Shapes of markers, to which the points of all charts of a page refer.
 pub(in crate::html) fn markers() -> Markup {
     html! {
         svg.markers width="0" height="0" aria-hidden="true" {
@@ -76,7 +76,7 @@ fn definitions() -> Markup {
     }
 }
 
-/// Seven significant digits, more of which cannot be seen, as scripts read them.
+/// A value with seven significant digits, in the notation of scripts: further digits would be invisible.
 fn rounded(value: f64) -> String {
     match value.is_infinite() {
         true if value > 0.0 => "Infinity".to_owned(),
@@ -85,7 +85,7 @@ fn rounded(value: f64) -> String {
     }
 }
 
-/// A number with two decimals at most.
+/// A number with at most one decimal.
 struct Coordinate(f64);
 
 impl Render for Coordinate {
@@ -101,7 +101,7 @@ fn place(value: f64) -> String {
     text
 }
 
-/// The rectangle in which points lie.
+/// Rectangle in which points lie.
 #[derive(Debug, Clone, Copy)]
 struct PlotArea {
     left: f64,
@@ -110,7 +110,7 @@ struct PlotArea {
     bottom: f64,
 }
 
-/// An axis with its scales: the first one is shown at first.
+/// An axis with its scales; the page first shows the first one.
 struct Scaled<'c> {
     axis: &'c Axis,
     scales: Vec<(ScaleKind, Scale)>,
@@ -137,7 +137,7 @@ impl<'c> Scaled<'c> {
         self.scales[0].1.at(value)
     }
 
-    /// The labels on a scale: position and text.
+    /// Labels on a scale: position and text.
     fn ticks(&self, scale: &Scale, most: usize) -> Vec<(f64, String)> {
         match &self.axis.ticks {
             Ticks::Round => {
@@ -151,7 +151,7 @@ impl<'c> Scaled<'c> {
         }
     }
 
-    /// The ends of its scales for the script: `log 1 100 lin 0 104`.
+    /// Ends of the axis's scales for the script: `log 1 100 lin 0 104`.
     fn ends(&self) -> String {
         let end = |(kind, scale): &(ScaleKind, Scale)| {
             format!("{} {} {}", kind.word(), scale.low, scale.high)
@@ -170,7 +170,7 @@ struct Drawing<'c> {
     subrows: usize,
 }
 
-/// The chart, without title and legend; `None` if no point can be drawn.
+/// The chart as SVG without title and legend; `None` if no point can be drawn.
 pub(super) fn svg(chart: &Chart) -> Option<Markup> {
     let drawing = Drawing::of(chart)?;
     let (width, height) = drawing.size;
@@ -191,7 +191,7 @@ pub(in crate::html) fn standalone(chart: &Chart, style: &str) -> Option<String> 
     let drawing = Drawing::of(chart)?;
     let (width, height) = drawing.size;
     let named = if chart.lines.len() > 1 { &chart.lines[..] } else { &[] };
-    // Long titles and notes are wrapped at about this number of characters.
+    // Approximate number of characters at which long titles and notes are wrapped.
     let letters = (width / CHARACTER) as usize;
     let lines = |text: &str| -> Vec<String> {
         crate::text::hanging("", text, letters).lines().map(str::to_owned).collect()
@@ -262,7 +262,7 @@ impl<'c> Drawing<'c> {
         self.area.left + self.x.at(x) * (self.area.right - self.area.left)
     }
 
-    /// Rows are numbered from the top, figures grow from the bottom.
+    /// Position of y: rows are numbered from the top, figures grow from the bottom.
     fn py(&self, y: f64) -> f64 {
         let PlotArea { top, bottom, .. } = self.area;
         match self.chart.has_rows() {
@@ -395,7 +395,7 @@ impl<'c> Drawing<'c> {
     }
 
     fn line(&self, at: usize, line: &Series) -> Markup {
-        // Lines with a point in the same row lie below each other.
+        // Lines with a point in the same row are drawn below each other.
         let shift = match self.chart.has_rows() {
             true => SUBROW * (at as f64 - (self.subrows - 1) as f64 / 2.0),
             false => 0.0,
@@ -425,14 +425,14 @@ impl<'c> Drawing<'c> {
         format!("M{}Z", places.collect::<Vec<_>>().join("L"))
     }
 
-    /// A page has thousands of points: what they share is in the style and in `<defs>`.
+    /// Draws a point. A page has thousands of points, so attributes that all share are in the style and in `<defs>`.
     fn point(&self, look: usize, shift: f64, point: &ChartPoint) -> Markup {
         let (x, y) = (self.px(point.x), self.py(point.y) + shift);
         let ends = point.low != point.high || self.chart.bars;
         let whisker = match self.chart.has_rows() {
             true => {
                 let [low, high] = [point.low, point.high].map(|value| self.px(value) - x);
-                // The shortest bar is visible too.
+                // The shortest bar is drawn at least one unit wide, so that it is visible.
                 let high = if self.chart.bars { high.max(low + 1.0) } else { high };
                 format!("M{} 0H{}", place(low), place(high))
             }
@@ -460,7 +460,7 @@ impl<'c> Drawing<'c> {
 }
 
 impl Chart {
-    /// The figure with its caption, legend and notes; nothing if no point can be drawn.
+    /// The figure with its caption, legend and notes; empty if no point can be drawn.
     pub(in crate::html) fn figure(&self) -> Markup {
         let Some(svg) = svg(self) else { return html! {} };
         let wide = if self.has_rows() { "chart wide" } else { "chart" };

@@ -1,4 +1,4 @@
-//! Charts: what they show, without how it is drawn.
+//! Charts: the data that they show, separate from drawing.
 
 mod draw;
 mod scale;

@@ -4,13 +4,13 @@ use plotters::coord::combinators::{IntoLogRange, LogCoord};
 use plotters::coord::ranged1d::{BoldPoints, Ranged};
 use plotters::coord::types::RangedCoordf64;
 
-/// Positions are whole steps of this share of an axis.
+/// Number of steps of an axis: positions are whole steps.
 const FINE: i32 = 1_000_000;
 
-/// The room before the lowest and after the highest value, as a share of the axis.
+/// Margin before the lowest and after the highest value, as a share of the axis.
 const MARGIN: f64 = 0.04;
 
-/// Values that differ by more than this factor are shown on a logarithmic axis at first.
+/// Factor between values from which an axis is logarithmic at first.
 const WIDE: f64 = 20.0;
 
 /// The kind of a scale.
@@ -21,7 +21,7 @@ pub(in crate::html) enum ScaleKind {
 }
 
 impl ScaleKind {
-    /// The word for it in classes and attributes.
+    /// Name of the kind in classes and attributes.
     pub(in crate::html) fn word(self) -> &'static str {
         match self {
             ScaleKind::Linear => "lin",
@@ -30,7 +30,7 @@ impl ScaleKind {
     }
 }
 
-/// The lowest and the highest of the finite values of an axis.
+/// Lowest and highest finite value of an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::html) struct Extent {
     pub low: f64,
@@ -38,7 +38,7 @@ pub(in crate::html) struct Extent {
 }
 
 impl Extent {
-    /// `None` without a finite value.
+    /// The extent of `values`; `None` if no value is finite.
     pub(in crate::html) fn of(values: impl Iterator<Item = f64>) -> Option<Extent> {
         let mut finite = values.filter(|value| value.is_finite());
         let first = finite.next()?;
@@ -51,7 +51,7 @@ impl Extent {
         self.low > 0.0
     }
 
-    /// The scale that shows the values best.
+    /// The kind of scale that shows the values best.
     pub(in crate::html) fn best(&self) -> ScaleKind {
         match self.has_logarithm() && self.high / self.low > WIDE {
             true => ScaleKind::Logarithmic,
@@ -67,14 +67,14 @@ enum Coordinates {
 
 /// A scale from one end of an axis to the other.
 pub(in crate::html) struct Scale {
-    /// The values at both ends.
+    /// Values at both ends.
     pub low: f64,
     pub high: f64,
     coordinates: Coordinates,
 }
 
 impl Scale {
-    /// A scale with some room around `extent`; a linear one from zero on if `from_zero` and there is no negative value.
+    /// A scale with a margin around `extent`. A linear scale begins at zero if `from_zero` and no value is negative.
     pub(in crate::html) fn of(extent: Extent, kind: ScaleKind, from_zero: bool) -> Scale {
         let Extent { low, high } = extent;
         match kind {
@@ -97,7 +97,7 @@ impl Scale {
         }
     }
 
-    /// The position of `value`: 0 at the low end, 1 at the high end.
+    /// Position of `value`: 0 at the low end, 1 at the high end.
     pub(in crate::html) fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         let step = match &self.coordinates {
@@ -107,7 +107,7 @@ impl Scale {
         f64::from(step) / f64::from(FINE)
     }
 
-    /// At most `most` round values to label.
+    /// Round values to label, at most `most`.
     pub(in crate::html) fn ticks(&self, most: usize) -> Vec<f64> {
         let inside = |ticks: Vec<f64>| -> Vec<f64> {
             ticks.into_iter().filter(|tick| (self.low..=self.high).contains(tick)).collect()

@@ -1,20 +1,20 @@
-//! What a chart shows: axes, lines, points, marks; and the same for plots of text.
+//! Data of a chart: axes, lines, points, marks; and the data of a text plot.
 
 use results::PointKey;
 
 use super::scale::{Extent, Scale, ScaleKind};
 use crate::quantity::{figure, half_width};
 
-/// The number of distinct colours; further lines have the same ones and are dashed.
+/// Number of distinct colours; further lines reuse them and are dashed.
 pub(in crate::html) const LOOKS: usize = 8;
 
 /// A chart.
 #[derive(Debug, Clone, Default)]
 pub(in crate::html) struct Chart {
-    /// The identifier of its element; those of its points begin with it.
+    /// Identifier of the chart's element, with which those of its points begin.
     pub id: String,
     pub title: String,
-    /// Sentences below it: what one operation is, the command that measures it again.
+    /// Sentences below the chart: a description of one operation, the command that measures it again.
     pub notes: Vec<String>,
     pub x: Axis,
     pub y: Axis,
@@ -33,26 +33,26 @@ pub(in crate::html) struct Chart {
 #[derive(Debug, Clone, Default)]
 pub(in crate::html) struct Axis {
     pub title: String,
-    /// The unit of its values, as in results.
+    /// Unit of the values, as in results.
     pub unit: String,
-    /// The scale at first; the one that suits the values if `None`.
+    /// Scale that is shown first; if `None`, the one that suits the values.
     pub kind: Option<ScaleKind>,
     /// Whether a linear scale need not begin at zero.
     pub floats: bool,
-    /// Values beyond these are drawn at the edges.
+    /// Limits beyond which values are drawn at the edges.
     pub limits: Option<(f64, f64)>,
     pub ticks: Ticks,
 }
 
-/// The labels of an axis.
+/// Labels of an axis.
 #[derive(Debug, Clone, Default)]
 pub(in crate::html) enum Ticks {
-    /// Round values.
+    /// Round values are labelled.
     #[default]
     Round,
-    /// These values.
+    /// These values are labelled with these texts.
     Named(Vec<(f64, String)>),
-    /// A row per name, from top to bottom: the first one at 0.
+    /// Names of rows, from top to bottom; the first row is at 0.
     Rows(Vec<String>),
 }
 
@@ -60,14 +60,14 @@ pub(in crate::html) enum Ticks {
 #[derive(Debug, Clone, Default)]
 pub(in crate::html) struct Series {
     pub name: String,
-    /// The index of its colour and marker.
+    /// Index of the colour and marker.
     pub look: usize,
     pub points: Vec<ChartPoint>,
-    /// Whether its points are connected, with a band between the ends of their intervals.
+    /// Whether the points are connected, with a band between the ends of their intervals.
     pub joined: bool,
 }
 
-/// A figure with its interval, which is one of x where y has rows, else of y.
+/// A figure with its interval, which is along x if y has rows, and otherwise along y.
 #[derive(Debug, Clone, Default)]
 pub(in crate::html) struct ChartPoint {
     pub x: f64,
@@ -76,7 +76,7 @@ pub(in crate::html) struct ChartPoint {
     pub high: f64,
     /// The point in words.
     pub text: String,
-    /// What was measured, if it is one point of a run.
+    /// The measured point, if the figure belongs to one point of a run.
     pub point: Option<PointKey>,
 }
 
@@ -98,7 +98,7 @@ pub(in crate::html) struct Shade {
 }
 
 impl ChartPoint {
-    /// A figure with the ends of its interval in a row.
+    /// A figure in a row, with the ends of its interval.
     pub(in crate::html) fn in_row(row: usize, [x, low, high]: [f64; 3], text: String) -> Self {
         ChartPoint { x, y: row as f64, low, high, text, point: None }
     }
@@ -125,14 +125,14 @@ impl Axis {
         matches!(self.ticks, Ticks::Rows(_))
     }
 
-    /// Whether both scales can show the values, so that the reader may choose.
+    /// Whether both kinds of scale can show the values, so that the reader may choose.
     pub(super) fn has_choice(&self, extent: Extent) -> bool {
         matches!(self.ticks, Ticks::Round) && extent.has_logarithm() && !self.floats
     }
 }
 
 impl Chart {
-    /// Whether it lists points in rows.
+    /// Whether the chart lists points in rows.
     pub(in crate::html) fn has_rows(&self) -> bool {
         self.y.has_rows()
     }
@@ -142,7 +142,7 @@ impl Chart {
         self.lines.iter().map(|line| line.points.len()).sum()
     }
 
-    /// The same for a plot of text; `None` if no point can be drawn.
+    /// The chart as data of a text plot; `None` if no point can be drawn.
     pub(in crate::html) fn as_plot(&self) -> Option<SweepPlot> {
         let extent = self.y_extent()?;
         let kind = extent.best();
@@ -191,21 +191,21 @@ impl Chart {
     }
 }
 
-/// A chart over a parameter, for plots of text.
+/// A chart over a parameter, for text plots.
 pub(crate) struct SweepPlot {
     pub title: String,
-    /// Whether the shares are those of a logarithmic scale.
+    /// Whether the shares are positions on a logarithmic scale.
     pub is_logarithmic: bool,
-    /// The lines by name.
+    /// Lines by name.
     pub lines: Vec<(String, Vec<ScaledPoint>)>,
 }
 
-/// A point of a plot of text.
+/// A point of a text plot.
 pub(crate) struct ScaledPoint {
-    /// The value of the parameter.
+    /// Value of the parameter.
     pub at: String,
-    /// The length of its bar: 0 to 1.
+    /// Length of the bar: 0 to 1.
     pub share: f64,
-    /// Its figure.
+    /// Figure of the point.
     pub figure: String,
 }

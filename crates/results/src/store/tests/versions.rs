@@ -1,15 +1,15 @@
-//! Stores of other builds.
+//! Tests of stores of other builds.
 
 use super::*;
 
-/// A store with a run, changed by this SQL; and the error of opening it, which leaves it as it is.
+/// Changes a store with a run by `change`; returns the error of opening it, which must leave the file as it is.
 fn refused(change: &str) -> String {
     let (_folder, path) = full_store();
     let connection = Connection::open(&path).expect("a store");
     connection.execute_batch(change).expect("changed");
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").expect("in the file itself");
     drop(connection);
-    // The header of a path that the process had open is not checked again.
+    // The copy has another path: the header of a path that the process had open is not checked again.
     let other = path.with_file_name("other.sqlite");
     fs::copy(&path, &other).expect("copied");
     let content = fs::read(&other).expect("readable");

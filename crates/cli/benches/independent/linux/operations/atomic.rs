@@ -8,7 +8,7 @@ use crate::linux::operation::Operation;
 use crate::linux::tasks::{Kind, Place, beside};
 use crate::linux::workers::together;
 
-/// A value on two cache lines of its own, since some processors fetch lines in pairs.
+/// A value alone on two cache lines, since some processors fetch lines in pairs.
 #[repr(align(128))]
 #[derive(Default)]
 struct Lone(AtomicU64);
@@ -16,7 +16,7 @@ struct Lone(AtomicU64);
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("atomic/add", &[], |setting| {
         let value = Lone::default();
-        // The old value is not kept: that would be a store, for which the next addition waits.
+        // The old value is not kept: keeping it would be a store, for which the next addition waits.
         setting.repeat(|| {
             value.0.fetch_add(1, Ordering::SeqCst);
         })
@@ -34,7 +34,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("atomic/fence", &[], |setting| {
         let value = Lone::default();
         setting.repeat(|| {
-            // A value that nobody else can see would need neither the store nor the fence.
+            // `black_box` makes the value visible to others: otherwise the compiler could omit both the store and the fence.
             black_box(&value).0.store(1, Ordering::Relaxed);
             fence(Ordering::SeqCst);
         })

@@ -8,7 +8,7 @@ use crate::linux::operation::Operation;
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("clock/gettime", &[("id", "monotonic"), ("via", "vdso")], |setting| {
-        // SAFETY: a time of zeros is a valid one, which the calls overwrite.
+        // SAFETY: an all-zero time is valid, and the calls overwrite it.
         unsafe {
             let mut time: libc::timespec = std::mem::zeroed();
             setting.repeat(|| {
@@ -18,7 +18,7 @@ pub const OPERATIONS: &[Operation] = &[
     }),
     Operation::new("clock/gettime", &[("id", "thread-cputime"), ("via", "syscall")], |setting| {
         let (call, clock) = (libc::SYS_clock_gettime, libc::CLOCK_THREAD_CPUTIME_ID);
-        // SAFETY: as above.
+        // SAFETY: an all-zero time is valid, and the calls overwrite it.
         unsafe {
             let mut time: libc::timespec = std::mem::zeroed();
             setting.repeat(|| {
@@ -27,7 +27,7 @@ pub const OPERATIONS: &[Operation] = &[
         }
     }),
     Operation::new("clock/gettimeofday", &[("via", "vdso")], |setting| {
-        // SAFETY: as above; no time zone is asked for.
+        // SAFETY: an all-zero time is valid, and the calls overwrite it; no time zone is requested.
         unsafe {
             let mut time: libc::timeval = std::mem::zeroed();
             setting.repeat(|| {

@@ -30,8 +30,8 @@ pub const OPERATIONS: &[Operation] = &[
             let (ended, ends) = mpsc::channel();
             let mut threads: Vec<Option<JoinHandle<()>>> = Vec::new();
             for number in 0..JOBS {
-                // One job runs on each CPU at a time. Threads are joined as they end: the stacks of those that are not would
-                // have to be mapped anew, which takes a quarter longer.
+                // One job runs on each CPU at a time. Threads are joined as they end: otherwise their stacks would have to be
+                // mapped anew, which takes a quarter longer.
                 if number >= setting.cpus().len() {
                     let first: usize = ends.recv().expect("a thread tells its end");
                     join(&mut threads[first]);

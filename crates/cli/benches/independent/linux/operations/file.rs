@@ -16,7 +16,8 @@ const MIB: usize = 1 << 20;
 const LARGE: usize = 32 * MIB;
 const NEW: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC;
 
-/// In memory: ext4 looks for a free inode the longer, the more were deleted within the last minutes, as other loops do.
+/// The directory is in memory: ext4 takes the longer to find a free inode, the more inodes were deleted within the last minutes,
+/// as other loops do.
 const DIR: (&str, &str) = ("dir", "/dev/shm");
 const EMPTY: Params = &[("size", "0"), ("files", "2000"), DIR];
 const OF_4K: Params = &[("size", "4k"), ("files", "2000"), DIR];
@@ -50,7 +51,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("file/stat-missing", &[], |setting| {
         let path = c_path(&setting.folder().join("missing"));
         setting.repeat(|| {
-            // SAFETY: a status of zeros is a valid one; the path ends with NUL.
+            // SAFETY: an all-zero status is valid; the path ends with NUL.
             let result = unsafe {
                 let mut status: libc::stat = zeroed();
                 libc::stat(path.as_ptr(), &mut status)
@@ -63,14 +64,14 @@ pub const OPERATIONS: &[Operation] = &[
         let mut length = 0;
         setting.repeat(|| {
             length ^= 4096;
-            // SAFETY: takes numbers.
+            // SAFETY: takes numbers only.
             must("ftruncate", unsafe { libc::ftruncate(file, length) });
         })
     }),
     Operation::new("file/fallocate", &[("size", "1m")], |setting| {
         let file = open(&c_path(&setting.folder().join("file")), NEW);
         setting.repeat(|| {
-            // SAFETY: takes numbers.
+            // SAFETY: takes numbers only.
             unsafe {
                 must("fallocate", libc::fallocate(file, 0, 0, MIB as i64));
                 must("ftruncate", libc::ftruncate(file, 0));
@@ -121,8 +122,8 @@ struct Files {
     contents: Vec<u8>,
 }
 
-/// Times `phase` of all files of a new directory, in which `before` was done first. There is no second directory: the first files
-/// of a process take up to twice as long as later ones, and oscost's are a process's first.
+/// Times `phase` for all files of a new directory, after `before`. Only one directory is used: the first files of a process take
+/// up to twice as long as later ones, and oscost measures a process's first.
 fn of_files(setting: &Setting, size: usize, phase: fn(&Files), before: fn(&Files)) -> Timed {
     let path = |number| c_path(&setting.folder().join(format!("{number:05}")));
     let files = Files { paths: (0..FILES).map(path).collect(), contents: vec![7; size] };
@@ -141,7 +142,7 @@ fn create(files: &Files) {
 }
 
 fn stat(path: &CString) {
-    // SAFETY: a status of zeros is a valid one, which the call overwrites; the path ends with NUL.
+    // SAFETY: an all-zero status is valid, and the call overwrites it; the path ends with NUL.
     unsafe {
         let mut status: libc::stat = zeroed();
         must("stat", libc::stat(path.as_ptr(), &mut status));
@@ -154,7 +155,7 @@ fn unlink(path: &CString) {
     must("unlink", unsafe { libc::unlink(path.as_ptr()) });
 }
 
-/// A new file of this size, open for reading, which is cached because it was written just now.
+/// A new file of this size, open for reading, which is cached because it was just written.
 fn written(setting: &Setting, name: &str, size: usize) -> RawFd {
     let path = setting.folder().join(name);
     fs::write(&path, vec![7u8; size]).expect("space for a file");

@@ -113,7 +113,7 @@ pub const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// One byte there and back between two processes on one CPU, through these descriptors: to write and read there, to write and
+/// One byte there and back between two processes on one CPU. The descriptors are those to write and read there, and to write and
 /// read back.
 fn round_trips(
     setting: &Setting,
@@ -133,7 +133,7 @@ fn round_trips(
     })
 }
 
-/// Blocks to a process on another CPU, which acknowledges those of a MiB together.
+/// Blocks sent to a process on another CPU, which acknowledges each MiB.
 fn blocks(setting: &Setting, to: RawFd, from: RawFd) -> Timed {
     const TOGETHER: u64 = 16;
     let ([awaited, acknowledgement], mut buffer) = (pipe(), vec![0u8; BLOCK]);
@@ -176,7 +176,7 @@ fn receive(queue: i32, kind: libc::c_long) -> u8 {
     message.byte
 }
 
-/// A new POSIX message queue for messages of one byte, without a name from now on.
+/// A new POSIX message queue for messages of one byte, whose name is removed at once.
 fn posix_queue(name: &str) -> libc::mqd_t {
     let name =
         CString::new(format!("/oscost-independent-{}-{name}", std::process::id())).expect("no NUL");
@@ -204,11 +204,11 @@ fn mq_receive(queue: libc::mqd_t, byte: &mut [u8; 1]) {
     must("mq_receive", unsafe { libc::mq_receive(queue, byte.as_mut_ptr().cast(), 1, null_mut()) });
 }
 
-/// Space for the control message with one descriptor, aligned for its header.
+/// Space for the control message with one descriptor, with the alignment of its header.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// Sends a byte with a descriptor from one socket and receives both from the other; the new descriptor.
+/// Sends a byte with a descriptor from one socket and receives both from the other. Returns the new descriptor.
 fn pass_descriptor(from: RawFd, to: RawFd, passed: RawFd) -> RawFd {
     let (mut byte, mut control) = ([1u8], Control([0; 64]));
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };

@@ -38,7 +38,7 @@ pub const OPERATIONS: &[Operation] = &[
         },
     ),
     Operation::new("lock/posix-sem-private", workers!("1"), |setting| {
-        // SAFETY: a semaphore of zeros is overwritten by sem_init, and stays where it is.
+        // SAFETY: sem_init overwrites the all-zero semaphore, which does not move.
         unsafe {
             let mut semaphore: libc::sem_t = zeroed();
             must("sem_init", libc::sem_init(&mut semaphore, 0, 1));
@@ -121,14 +121,14 @@ pub const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// Measures while the process has another thread, which waits: with one thread only, the C library locks without atomic
+/// Measures while the process has another thread, which waits. With one thread only, the C library locks without atomic
 /// instructions, and the kernel uses open files without counting their users.
 fn in_a_threaded_process(measure: impl FnOnce() -> Timed) -> Timed {
     let (ended, waits) = std::sync::mpsc::channel::<()>();
     let waiting = std::thread::spawn(move || waits.recv());
     let timed = measure();
     drop(ended);
-    // The channel is closed, which is what the thread waits for.
+    // The thread ends because the channel is closed.
     let _ = waiting.join();
     timed
 }
@@ -136,12 +136,12 @@ fn in_a_threaded_process(measure: impl FnOnce() -> Timed) -> Timed {
 /// A mutex of the type PTHREAD_MUTEX_NORMAL.
 struct PthreadMutex(Box<UnsafeCell<libc::pthread_mutex_t>>);
 
-// SAFETY: the mutex is used by calls only that several threads may make at once.
+// SAFETY: the mutex is only used by calls that several threads may make at once.
 unsafe impl Sync for PthreadMutex {}
 
 impl PthreadMutex {
     fn new() -> Self {
-        // SAFETY: both values are overwritten by the calls that initialise them; the mutex is in its place already.
+        // SAFETY: the initialising calls overwrite both values; the mutex has its final address already.
         unsafe {
             let mutex = Box::new(UnsafeCell::new(zeroed()));
             let mut attributes: libc::pthread_mutexattr_t = zeroed();

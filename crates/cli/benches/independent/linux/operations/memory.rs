@@ -64,7 +64,7 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("memory/fault-anonymous", &[], |setting| {
-        // The case touches 64 MiB before it gives them back.
+        // The number of pages is that of the case: 64 MiB are touched before all are given back.
         const PAGES: usize = 16_384;
         setting.repeat_parts(|| {
             let memory = map(PAGES * PAGE, false);
@@ -136,7 +136,7 @@ fn map_only(bytes: usize) -> *mut u8 {
     if memory == libc::MAP_FAILED { fail("mmap") } else { memory.cast() }
 }
 
-/// Walks around a cycle through all lines of memory of this size, in random order.
+/// Follows a cycle through all lines of memory of this size, in random order.
 fn loads(setting: &Setting, bytes: usize) -> Timed {
     const AT_A_TIME: u64 = 64;
     let memory = map(bytes, false);
@@ -158,7 +158,7 @@ fn loads(setting: &Setting, bytes: usize) -> Timed {
     walks.times(AT_A_TIME)
 }
 
-/// The algorithm of Fisher and Yates, with a linear congruential generator (Knuth's MMIX).
+/// Shuffles by the algorithm of Fisher and Yates, with a linear congruential generator (Knuth's MMIX).
 fn shuffle(order: &mut [usize]) {
     let mut state = u64::from(std::process::id());
     for last in (1..order.len()).rev() {
@@ -168,7 +168,7 @@ fn shuffle(order: &mut [usize]) {
     }
 }
 
-/// Memory that is passed over in a loop of 16-byte accesses.
+/// Memory that a loop of 16-byte accesses passes over.
 struct Buffer {
     start: *mut u8,
     blocks: usize,
@@ -200,12 +200,12 @@ mod wide {
     }
 
     pub unsafe fn load(from: *const Wide) -> Wide {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises a valid address.
         unsafe { vld1q_s64(from.cast()) }
     }
 
     pub unsafe fn store(to: *mut Wide, value: Wide) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises a valid address.
         unsafe { vst1q_s64(to.cast(), value) }
     }
 }
@@ -213,7 +213,7 @@ mod wide {
 use wide::Wide;
 
 impl Buffer {
-    /// In pages of the usual size, all of which exist.
+    /// Allocates memory in pages of the usual size, all of which are populated.
     fn new(bytes: usize) -> Self {
         let mut buffer = Self { start: map(bytes, false), blocks: bytes / size_of::<Wide>() };
         buffer.write(7);
@@ -224,7 +224,7 @@ impl Buffer {
         self.start.cast::<Wide>().wrapping_add(number)
     }
 
-    /// Loads four blocks at a time, each into a sum of its own, so that no load waits for a sum.
+    /// Loads four blocks at a time, each into a separate sum, so that no load waits for a sum.
     fn read(&self) -> Wide {
         let mut sums = [wide::filled_with(0); 4];
         for first in (0..self.blocks).step_by(4) {
@@ -233,7 +233,7 @@ impl Buffer {
                 *sum = unsafe { wide::xor(*sum, wide::load(self.block(first + number))) };
             }
         }
-        // SAFETY: takes registers.
+        // SAFETY: takes registers only.
         unsafe { wide::xor(wide::xor(sums[0], sums[1]), wide::xor(sums[2], sums[3])) }
     }
 

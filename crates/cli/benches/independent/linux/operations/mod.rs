@@ -1,4 +1,4 @@
-//! The operations, by area. Each is written from the text that `oscost list --long CASE` prints.
+//! Operations by area. Each is written from the text that `oscost list --long CASE` prints.
 
 mod atomic;
 mod clock;

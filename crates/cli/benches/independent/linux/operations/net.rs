@@ -39,7 +39,7 @@ const ARCHITECTURE_THREADS: Params =
 const ARCHITECTURE_FORK: Params =
     &[("arch", "fork"), ("connections", "1"), ("work", "none"), ("parent", "0")];
 
-/// Connections, one at a time, to a server process on another CPU that lets `serve` answer and close each.
+/// Connections, one at a time, to a server process on another CPU, where `serve` answers and closes each.
 fn answered(setting: &Setting, serve: fn(TcpStream)) -> Timed {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port of the loopback interface");
     let address = listener.local_addr().expect("a bound socket has an address");

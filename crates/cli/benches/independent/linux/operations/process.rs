@@ -53,7 +53,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("process/wait", &[("children", "1")], |setting| {
         fork(|| {
             loop {
-                // SAFETY: takes nothing.
+                // SAFETY: the call takes no arguments.
                 unsafe { libc::pause() };
             }
         });
@@ -66,7 +66,7 @@ pub const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// Starts a program with these arguments and an empty environment; its exit code.
+/// Starts a program with these arguments and an empty environment, and returns its exit code.
 fn spawn(program: &CStr, arguments: &[&CStr]) -> i32 {
     let mut list: [*mut libc::c_char; 4] = [null_mut(); 4];
     for (entry, argument) in list.iter_mut().zip(arguments) {

@@ -10,7 +10,7 @@ use crate::linux::operation::Operation;
 use crate::linux::tasks::{fork, wait};
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
-/// The process to which the handler answers.
+/// Pid of the process to which the handler answers.
 static PARENT: AtomicI32 = AtomicI32::new(0);
 
 pub const OPERATIONS: &[Operation] = &[
@@ -41,7 +41,7 @@ pub const OPERATIONS: &[Operation] = &[
         install(libc::SIGUSR1, count);
         block(libc::SIGUSR1);
         let waited_with = set_of(&[]);
-        // SAFETY: takes nothing.
+        // SAFETY: the call takes no arguments.
         PARENT.store(unsafe { libc::getpid() }, Ordering::Relaxed);
         let child = fork(|| {
             install(libc::SIGUSR1, answer);
@@ -61,7 +61,7 @@ pub const OPERATIONS: &[Operation] = &[
                 }
             }
         });
-        // SAFETY: as above.
+        // SAFETY: the child has not been waited for.
         must("kill", unsafe { libc::kill(child, libc::SIGKILL) });
         wait(child);
         timed
@@ -70,7 +70,7 @@ pub const OPERATIONS: &[Operation] = &[
         let signal = libc::SIGRTMIN();
         block(signal);
         let awaited = set_of(&[signal]);
-        // SAFETY: takes nothing.
+        // SAFETY: the call takes no arguments.
         let own = unsafe { libc::getpid() };
         let mut number = 0usize;
         setting.repeat(|| {
@@ -101,7 +101,7 @@ pub const OPERATIONS: &[Operation] = &[
         let signal = libc::SIGRTMIN();
         block(signal);
         let awaited = set_of(&[signal]);
-        // SAFETY: takes nothing.
+        // SAFETY: the call takes no arguments.
         let own = unsafe { libc::getpid() };
         let other_cpu = setting.cpu_of_worker(1);
         let child = fork(|| {
@@ -126,15 +126,15 @@ pub const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// The process and the calling thread.
+/// Ids of the process and of the calling thread.
 fn own_ids() -> [libc::pid_t; 2] {
-    // SAFETY: takes nothing.
+    // SAFETY: the calls take no arguments.
     unsafe { [libc::getpid(), libc::gettid()] }
 }
 
 /// Sends SIGUSR1, which has a handler or is blocked, to this thread.
 fn send_to_thread([process, thread]: [libc::pid_t; 2]) {
-    // SAFETY: takes numbers.
+    // SAFETY: takes numbers only.
     must("tgkill", unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGUSR1) });
 }
 
@@ -147,7 +147,7 @@ extern "C" fn count_too(_signal: i32) {
 }
 
 extern "C" fn answer(_signal: i32) {
-    // SAFETY: takes two numbers.
+    // SAFETY: takes numbers only.
     unsafe { libc::kill(PARENT.load(Ordering::Relaxed), libc::SIGUSR1) };
 }
 
@@ -184,7 +184,7 @@ fn block(signal: i32) {
 
 fn send(process: libc::pid_t, signal: i32, number: usize) {
     let value = libc::sigval { sival_ptr: std::ptr::without_provenance_mut(number) };
-    // SAFETY: takes numbers.
+    // SAFETY: takes numbers only.
     must("sigqueue", unsafe { libc::sigqueue(process, signal, value) });
 }
 
@@ -197,7 +197,7 @@ fn take(awaited: &libc::sigset_t) -> usize {
     }
 }
 
-/// A child that ends at once.
+/// Forks a child that ends at once.
 fn fork_alone() -> libc::pid_t {
     // SAFETY: the child does nothing but end.
     unsafe {

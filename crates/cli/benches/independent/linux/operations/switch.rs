@@ -30,7 +30,7 @@ pub const OPERATIONS: &[Operation] = &[
         by_sockets(setting, Kind::Thread, Place::Same)
     }),
     Operation::new("switch/eventfd", tasks!("processes", "same"), |setting| {
-        // SAFETY: takes numbers.
+        // SAFETY: takes numbers only.
         let [there, back] = [0; 2].map(|_| must("eventfd", unsafe { libc::eventfd(0, 0) }));
         let answer = move || {
             let mut token = [0; 8];
@@ -47,7 +47,7 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("switch/futex", tasks!("processes", "same"), |setting| {
-        // SAFETY: the page is zeroed, which are valid numbers, is aligned, and is never unmapped.
+        // SAFETY: the page is zeroed, aligned, and never unmapped; zeros are valid numbers.
         let words: &'static [AtomicU32; 2] = unsafe { &*map(4096, true).cast() };
         let answer = move || {
             take(&words[0]);
@@ -73,7 +73,7 @@ fn by_sockets(setting: &Setting, kind: Kind, place: Place) -> Timed {
     by_descriptors(setting, kind, place, [own, partners, partners, own])
 }
 
-/// Passes four bytes there and back through these descriptors: to write and read there, to write and read back.
+/// Passes four bytes there and back. The descriptors are those to write and read there, and to write and read back.
 fn by_descriptors(
     setting: &Setting,
     kind: Kind,
@@ -95,7 +95,7 @@ fn by_descriptors(
     })
 }
 
-/// Puts a token into a word, and wakes who waits for it.
+/// Puts a token into a word, and wakes the task that waits for it.
 fn pass(word: &AtomicU32) {
     word.store(1, Ordering::Release);
     // SAFETY: the word is valid.

@@ -13,13 +13,13 @@ use crate::linux::operation::Operation;
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("syscall/getppid", &[], |setting| {
         setting.repeat(|| {
-            // SAFETY: takes nothing.
+            // SAFETY: the call takes no arguments.
             black_box(unsafe { libc::getppid() });
         })
     }),
     Operation::new("syscall/getrusage", &[], |setting| {
         setting.repeat(|| {
-            // SAFETY: a usage of zeros is a valid one, which the call overwrites.
+            // SAFETY: an all-zero usage is valid, and the call overwrites it.
             unsafe {
                 let mut usage: libc::rusage = zeroed();
                 must("getrusage", libc::getrusage(libc::RUSAGE_SELF, &mut usage));
@@ -30,7 +30,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("syscall/lseek", &[], |setting| {
         let file = open_program();
         setting.repeat(|| {
-            // SAFETY: takes numbers.
+            // SAFETY: takes numbers only.
             must("lseek", unsafe { libc::lseek(file, 0, libc::SEEK_SET) });
         })
     }),
@@ -62,7 +62,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("syscall/fstat", &[], |setting| {
         let file = open_program();
         setting.repeat(|| {
-            // SAFETY: a status of zeros is a valid one, which the call overwrites.
+            // SAFETY: an all-zero status is valid, and the call overwrites it.
             unsafe {
                 let mut status: libc::stat = zeroed();
                 must("fstat", libc::fstat(file, &mut status));
@@ -73,7 +73,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("syscall/stat", &[], |setting| {
         let path = program();
         setting.repeat(|| {
-            // SAFETY: a status of zeros is a valid one, which the call overwrites; the path ends with NUL.
+            // SAFETY: an all-zero status is valid, and the call overwrites it; the path ends with NUL.
             unsafe {
                 let mut status: libc::stat = zeroed();
                 must("stat", libc::stat(path.as_ptr(), &mut status));
@@ -87,7 +87,7 @@ pub const OPERATIONS: &[Operation] = &[
     }),
     Operation::new("syscall/dup-close", &[], |setting| {
         let file = open_program();
-        // SAFETY: takes a number.
+        // SAFETY: takes a number only.
         setting.repeat(|| close(must("dup", unsafe { libc::dup(file) })))
     }),
     Operation::new("syscall/link-unlink", &[], |setting| {
@@ -102,7 +102,7 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("syscall/eventfd", &[], |setting| {
-        // SAFETY: takes numbers.
+        // SAFETY: takes numbers only.
         let event = must("eventfd", unsafe { libc::eventfd(0, 0) });
         let mut number = 1u64.to_ne_bytes();
         setting.repeat(|| {
@@ -112,8 +112,8 @@ pub const OPERATIONS: &[Operation] = &[
     }),
     Operation::new("syscall/select", &[("fds", "100")], |setting| {
         let sockets = idle_sockets(100);
-        // SAFETY: a set of zeros is an empty one; a process begins with few open descriptors, so that these numbers are
-        // below the size of a set.
+        // SAFETY: an all-zero set is empty; a process begins with few open descriptors, so that these numbers are below the size
+        // of a set.
         let watched = unsafe {
             let mut set: libc::fd_set = zeroed();
             sockets.iter().for_each(|&socket| libc::FD_SET(socket, &mut set));
@@ -138,7 +138,7 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("syscall/epoll-wait", &[("fds", "100")], |setting| {
-        // SAFETY: takes a number.
+        // SAFETY: takes a number only.
         let epoll = must("epoll_create1", unsafe { libc::epoll_create1(0) });
         for socket in idle_sockets(100) {
             let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
@@ -164,7 +164,7 @@ pub const OPERATIONS: &[Operation] = &[
     }),
 ];
 
-/// The path of the program that oscost's cases open: the same file, because its depth counts.
+/// Path of the program that oscost's cases open: the same file, because the depth of its path matters.
 fn program() -> CString {
     c_path(&figure::program())
 }
@@ -173,7 +173,7 @@ fn open_program() -> RawFd {
     open(&program(), libc::O_RDONLY)
 }
 
-/// This number of connected Unix-domain sockets, to which nobody writes.
+/// Connected Unix-domain sockets, `count` of them, that never receive data.
 fn idle_sockets(count: usize) -> Vec<RawFd> {
     (0..count / 2).flat_map(|_| socket_pair(libc::SOCK_STREAM)).collect()
 }

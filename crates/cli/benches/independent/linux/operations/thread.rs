@@ -11,7 +11,7 @@ pub const OPERATIONS: &[Operation] = &[
         let mut number = 1;
         setting.repeat(|| {
             let mut result = null_mut();
-            // SAFETY: a handle of zeros is overwritten, and the thread is joined once.
+            // SAFETY: the call overwrites the all-zero handle, and the thread is joined once.
             let failed = unsafe {
                 let mut thread: libc::pthread_t = zeroed();
                 let argument = without_provenance_mut(number);

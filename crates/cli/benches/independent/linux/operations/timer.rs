@@ -12,7 +12,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new("timer/nanosleep", &[("length", "1ms"), ("load", "none")], |setting| {
         let length = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         setting.repeat(|| {
-            // SAFETY: the length is valid, and the rest is not asked for.
+            // SAFETY: the length is valid; the remaining time is not requested.
             must("nanosleep", unsafe { libc::nanosleep(&length, null_mut()) });
         })
     }),
@@ -28,7 +28,7 @@ pub const OPERATIONS: &[Operation] = &[
         let mut once: libc::itimerspec = unsafe { zeroed() };
         once.it_value.tv_nsec = 100_000;
         setting.repeat(|| {
-            // SAFETY: the times are valid, and the old ones are not asked for.
+            // SAFETY: the times are valid; the old ones are not requested.
             must("timerfd_settime", unsafe { libc::timerfd_settime(timer, 0, &once, null_mut()) });
             read(timer, &mut expired);
         })
@@ -38,7 +38,7 @@ pub const OPERATIONS: &[Operation] = &[
         let mut hour: libc::itimerspec = unsafe { zeroed() };
         hour.it_value.tv_sec = HOUR_S;
         setting.repeat(|| {
-            // SAFETY: the event says that nothing is to be told; the timer is deleted once.
+            // SAFETY: the event requests no notification; the timer is deleted once.
             unsafe {
                 let (mut event, mut timer): (libc::sigevent, libc::timer_t) = (zeroed(), zeroed());
                 event.sigev_notify = libc::SIGEV_NONE;
@@ -73,7 +73,7 @@ pub const OPERATIONS: &[Operation] = &[
         })
     }),
     Operation::new("timer/epoll", &[("length", "1ms"), ("load", "none")], |setting| {
-        // SAFETY: takes a number.
+        // SAFETY: takes a number only.
         let epoll = must("epoll_create1", unsafe { libc::epoll_create1(0) });
         let mut event = libc::epoll_event { events: 0, u64: 0 };
         setting.repeat(|| {
@@ -84,6 +84,6 @@ pub const OPERATIONS: &[Operation] = &[
 ];
 
 fn timerfd() -> std::os::fd::RawFd {
-    // SAFETY: takes numbers.
+    // SAFETY: takes numbers only.
     must("timerfd_create", unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, 0) })
 }
