@@ -96,7 +96,7 @@ pub struct Step {
     pub layer: Layer,
     /// Cost in ns.
     pub ns: f64,
-    /// Difference to the step before; `None` for the first step, and without an interval.
+    /// Difference to the step before; `None` for the first step, and if a figure has no interval.
     pub adds: Option<Added>,
     /// System calls of one operation on the host, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]

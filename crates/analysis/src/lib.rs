@@ -46,7 +46,7 @@ pub use spread::{compared_half_width, welch};
 pub use table::{Cell, Found, Question, Renaming, Row, Table, TableError, tabulate};
 pub use verdict::Verdict;
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[cfg(test)]
 #[ctor::ctor(unsafe)]
 fn install_areas() {

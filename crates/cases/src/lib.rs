@@ -50,13 +50,16 @@ pub const AREAS: &[&Area] = &[
     &time::AREA,
 ];
 
+/// The layouts of areas whose tables have not just a row for each point, in the order in which they are shown.
+const LAYOUTS: &[report::Layout] = &[concurrency::LAYOUT, file::LAYOUT, net::LAYOUT, mail::LAYOUT];
+
 /// Makes these the areas of this process.
 pub fn install() {
     catalog::install(AREAS);
-    report::install(&[concurrency::LAYOUT, file::LAYOUT, net::LAYOUT, mail::LAYOUT]);
+    report::install(LAYOUTS);
 }
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[cfg(test)]
 #[ctor::ctor(unsafe)]
 fn install_areas() {

@@ -9,7 +9,7 @@ use measure::round::Mode;
 use measure::survey::survey;
 use measure::{CaseError, Params, Round, RoundOrder};
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
     cases::install();

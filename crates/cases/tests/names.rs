@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use results::PerOp;
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
     cases::install();
@@ -47,7 +47,7 @@ fn no_other_crate_has_names_of_cases_parameters_or_metrics_as_texts() {
     let metrics = catalog::all().into_iter().flat_map(|case| case.metrics);
     // Names of one word, such as `rate`, also occur with other meanings.
     let others = params.chain(metrics.map(|metric| metric.name)).filter(|name| name.contains('-'));
-    // Counts of the untimed pass have the names that whole commands' metrics have.
+    // Counts of the untimed pass have the same names as the metrics of whole commands.
     let counts = [PerOp::VOLUNTARY_SWITCHES, PerOp::INVOLUNTARY_SWITCHES, PerOp::PAGE_FAULTS];
     let others = others.filter(|name| !counts.contains(name));
     let names: BTreeSet<&str> = labels.iter().map(String::as_str).chain(others).collect();

@@ -17,7 +17,7 @@ use measure::{CaseError, Params, Round};
 #[path = "../src/syscall/rehearsal.rs"]
 mod rehearsal;
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
     cases::install();

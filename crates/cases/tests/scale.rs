@@ -17,7 +17,7 @@ use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
 use platform::shared::Shared;
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
     cases::install();

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     outcome.unwrap_or_else(|error| Ending::of_error(&error)).into()
 }
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[cfg(test)]
 #[ctor::ctor(unsafe)]
 fn install_areas() {

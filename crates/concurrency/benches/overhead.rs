@@ -1,10 +1,10 @@
-//! What an executor itself costs, per object, beside the cheapest hand-written equivalents.
+//! Measures the cost of executors per object, beside the cheapest hand-written equivalents.
 //!
 //!     cargo bench -p concurrency [-- ROUNDS]
 //!
-//! All contenders of a table are timed in each round, in an order shuffled anew. A time is that of a
-//! whole call, with the making of its threads, divided by the number of objects; printed is the median
-//! of the rounds with its 95 % interval. A ratio is the median of the ratios within each round.
+//! All contenders of a table are timed in each round, in random order. A time is a whole call's, including the creation of
+//! its threads, divided by the number of objects; the table has the median of the rounds with its 95 % interval. A ratio is
+//! the median of the ratios within each round.
 
 mod by_hand;
 
@@ -18,15 +18,15 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-/// Handles all objects; returns the sum of what was finished.
+/// Handles all objects; returns the sum of the finished results.
 type Call<'a> = Box<dyn Fn(&[u32]) -> u64 + 'a>;
 
-/// A way to handle a list of objects, and what it promises.
+/// A way to handle a list of objects, and its guarantees.
 struct Contender<'a> {
     name: &'static str,
     promises: &'static str,
     call: Call<'a>,
-    /// The names of the contenders it is compared with.
+    /// The names of the contenders with which this one is compared.
     beside: &'static [&'static str],
 }
 
@@ -51,7 +51,7 @@ fn main() {
     tell_one_cpu();
 }
 
-/// What is done with an empty object.
+/// The handler of an empty object.
 fn handler(object: &u32) -> u32 {
     black_box(*object)
 }
@@ -150,7 +150,7 @@ fn by_hand<'a>(
     Contender { name, promises, call: Box::new(call), beside: &[] }
 }
 
-/// By contender and round, the time per object in ns.
+/// Measures the time per object in ns, by contender and round.
 fn time(contenders: &[Contender], objects: &[u32], expected: u64, rounds: usize) -> Vec<Vec<f64>> {
     let mut times = vec![Vec::new(); contenders.len()];
     let mut order: Vec<usize> = (0..contenders.len()).collect();
@@ -186,8 +186,8 @@ fn print_table(contenders: &[Contender], times: &[Vec<f64>]) {
     println!();
 }
 
-/// The median of `values` and its interval, whose ends are the values of those ranks that hold the
-/// median with 95 % probability, from the binomial distribution; the extremes if there are too few.
+/// The median of `values` and its interval, whose ends have the ranks that enclose the median with 95 % probability by the
+/// binomial distribution; the extremes of too few values.
 fn interval(values: &[f64], decimals: usize) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -204,7 +204,7 @@ fn interval(values: &[f64], decimals: usize) -> String {
     format!("{median:.decimals$} ({from:.decimals$} - {to:.decimals$})")
 }
 
-/// The CPU time that goes by while all handlers sleep: what waiting costs those who compute.
+/// Prints the CPU time used while all handlers sleep, which waiting takes from computing threads.
 fn tell_waiting() {
     let two = NonZeroUsize::new(2).expect("it is not zero");
     println!("CPU time of the process while 2 handlers at a time sleep, 10 x 100 ms in all\n");
@@ -225,7 +225,7 @@ fn tell_waiting() {
     println!();
 }
 
-/// What the executor takes from handlers that compute, where they and the caller have one CPU.
+/// Prints the time that an executor takes from computing handlers on the caller's CPU.
 fn tell_one_cpu() {
     let cpu = platform::cpu::allowed()[0];
     if let Err(case_error) = platform::cpu::keep_process_to(&[cpu]) {

@@ -4,33 +4,32 @@ use std::iter::from_fn;
 
 use crate::schedule::{Schedule, Sealed};
 
-/// Which objects of a list must be finished before another is begun: a graph without cycles.
+/// Dependencies of a list's objects, an acyclic graph: which objects must be finished before another is begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependencies {
-    /// The number of dependencies of each object.
+    /// Number of dependencies of each object.
     count_of: Vec<usize>,
-    /// Where the dependents of each object begin in `dependents`, and the end of the last.
+    /// Index in `dependents` of each object's first dependent, and the end of the last one's.
     begin_of: Vec<usize>,
     dependents: Vec<usize>,
 }
 
-/// Objects that wait for each other: each depends on the next, and the last on the first, which is the first of them in
-/// the list.
+/// A cycle of objects: each depends on the next, and the last on the first, which is the earliest in the list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the objects {0:?} depend on each other in a cycle")]
 pub struct Cycle(pub Vec<usize>);
 
 impl Dependencies {
-    /// The dependencies among `count` objects: each pair is an object and another that must be finished before. Both
-    /// are places in the list, from 0.
+    /// The dependencies among `count` objects. Each pair is an object and another one that must be finished before it, by
+    /// their indexes in the list.
     ///
     /// # Errors
     ///
-    /// A cycle, if there is one.
+    /// A cycle, if the dependencies have one.
     ///
     /// # Panics
     ///
-    /// If an object is not below `count`.
+    /// If an index is not below `count`.
     pub fn new(count: usize, pairs: &[(usize, usize)]) -> Result<Self, Cycle> {
         let mut count_of = vec![0; count];
         let mut begin_of = vec![0; count + 1];
@@ -52,7 +51,7 @@ impl Dependencies {
         if order.len() == count { Ok(new) } else { Err(cycle(&order, count, pairs)) }
     }
 
-    /// The number of objects.
+    /// Number of objects.
     pub fn count(&self) -> usize {
         self.count_of.len()
     }
@@ -62,18 +61,18 @@ impl Dependencies {
         self.dependents.is_empty()
     }
 
-    /// The objects that depend on this one.
+    /// The objects that depend on `object`.
     pub fn dependents(&self, object: usize) -> &[usize] {
         &self.dependents[self.begin_of[object]..self.begin_of[object + 1]]
     }
 
-    /// Hands out the first object of the list whose dependencies are finished.
+    /// A schedule that hands out the first object of the list whose dependencies are finished.
     pub fn schedule(&self) -> impl Schedule {
         ReadyQueue::new(self)
     }
 
-    /// The objects in an order in which one after the other can be begun: always the first of the list whose
-    /// dependencies are finished.
+    /// An order in which the objects can be begun one after the other: always the first of the list whose dependencies are
+    /// finished.
     pub fn order(&self) -> Vec<usize> {
         let mut queue = ReadyQueue::new(self);
         let next = || queue.next().inspect(|&object| queue.finished(object));
@@ -81,11 +80,11 @@ impl Dependencies {
     }
 }
 
-/// A cycle among the objects that are not in `order`, in which all others could be begun.
+/// A cycle among the objects that are missing in `order`, which has all that could be begun.
 fn cycle(order: &[usize], count: usize, pairs: &[(usize, usize)]) -> Cycle {
     let mut is_in_order = vec![false; count];
     order.iter().for_each(|&object| is_in_order[object] = true);
-    // Each object that could not be begun waits for another such object.
+    // An object that could not be begun waits for another such object.
     let mut waits_for = vec![None; count];
     for &(object, dependency) in pairs {
         if !is_in_order[object] && !is_in_order[dependency] {
@@ -95,7 +94,7 @@ fn cycle(order: &[usize], count: usize, pairs: &[(usize, usize)]) -> Cycle {
     let first = waits_for.iter().flatten().next().copied();
     let walk: Vec<usize> =
         std::iter::successors(first, |&object| waits_for[object]).take(count).collect();
-    // After as many steps as there are objects, the walk is in the cycle.
+    // The walk has as many steps as there are objects, and so ends in the cycle.
     let inside = walk.last().copied().unwrap_or_default();
     let mut cycle = vec![inside];
     let around = std::iter::successors(waits_for[inside], |&object| waits_for[object]);
@@ -108,7 +107,7 @@ fn cycle(order: &[usize], count: usize, pairs: &[(usize, usize)]) -> Cycle {
 /// Hands out the first object of the list whose dependencies are finished.
 struct ReadyQueue<'a> {
     dependencies: &'a Dependencies,
-    /// The number of unfinished dependencies of each object.
+    /// Number of unfinished dependencies of each object.
     unfinished: Vec<usize>,
     ready: BinaryHeap<Reverse<usize>>,
 }
@@ -155,7 +154,7 @@ mod tests {
         assert_eq!(order(0, &[]), []);
         assert_eq!(order(4, &[]), [0, 1, 2, 3]);
         assert_eq!(order(4, &[(0, 3), (1, 3), (2, 0)]), [3, 0, 1, 2]);
-        // A dependency that is named twice is one.
+        // A dependency that is named twice counts once.
         assert_eq!(order(2, &[(0, 1), (0, 1)]), [1, 0]);
     }
 
@@ -163,7 +162,7 @@ mod tests {
     fn a_cycle_begins_with_its_first_object() {
         let cycle = |count, pairs: &[_]| Dependencies::new(count, pairs).unwrap_err().0;
         assert_eq!(cycle(1, &[(0, 0)]), [0]);
-        // Objects 0 and 1 wait for the cycle, 2 does not.
+        // Objects 0 and 1 wait for the cycle; object 2 waits for nothing.
         assert_eq!(cycle(6, &[(0, 1), (1, 5), (3, 2), (5, 4), (4, 3), (3, 5)]), [3, 5, 4]);
     }
 }

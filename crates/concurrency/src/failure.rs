@@ -3,9 +3,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
-/// Why there is no result for an object.
+/// The reason why an object has no result.
 ///
-/// It can be serialised, because that of a process is read from a pipe.
+/// A failure can be serialised, because a process's is read from a pipe.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum Failure {
     /// The handler panicked, with this message.
@@ -17,7 +17,7 @@ pub enum Failure {
     /// The system could not create a process or a pipe to it, for this reason.
     #[error("no process could be made: {0}")]
     NoProcess(String),
-    /// The process ended in this way before the result was complete.
+    /// The process ended before the result was complete, in this way.
     #[error("the handler's process gave no result: {0}")]
     ProcessEnded(String),
     /// The result could not be transferred from the handler's process, for this reason.
@@ -33,14 +33,14 @@ impl Failure {
             .map(|text| String::from(*text))
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| String::from("its payload is no text"));
-        // A payload that panics when it is dropped would end the thread before it reports its result, and the caller
-        // would wait for ever.
+        // A payload may panic when it is dropped. That second panic is caught and its payload leaked: otherwise the thread
+        // would end before it reports its result, and the caller would wait for ever.
         std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(payload))));
         Self::Panicked(message)
     }
 }
 
-/// What `work` returns, or how it panicked.
+/// The result of `work`, or the failure if it panicked.
 pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(Failure::panicked)
 }

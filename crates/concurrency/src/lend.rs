@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::thread::{self, Thread};
 
-/// A job that may borrow for `'a`. One that never waits is done after one poll.
+/// A job that may borrow for `'a`. A job that never waits is done after one poll.
 pub(crate) type Job<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// A job with its lifetime erased. Its lender waits until it is dropped.
+/// A job with its lifetime erased. The lender waits until it is dropped.
 pub(crate) struct Lent {
-    // Dropped in this order, also when dropping the job panics.
+    // The fields are dropped in this order, also when dropping the job panics.
     job: Job<'static>,
     _returned: Returned,
 }
@@ -25,13 +25,13 @@ pub(crate) struct Lender<'env> {
     exactly: PhantomData<Cell<&'env ()>>,
 }
 
-/// The number of jobs that are lent and not returned, and the thread that waits for them.
+/// The number of lent jobs that were not returned, and the thread that waits for them.
 struct Out {
     jobs: AtomicUsize,
     lender: Thread,
 }
 
-/// Decrements the number of jobs when it is dropped.
+/// Decrements the number of lent jobs when dropped.
 struct Returned(Arc<Out>);
 
 /// Calls `body` with a lender, and returns, or resumes its panic, when all lent jobs are dropped.
@@ -46,7 +46,7 @@ impl<'env> Lender<'env> {
         Self { out, exactly: PhantomData }
     }
 
-    /// Lends `job`, for another thread to poll and then to drop.
+    /// Lends `job` to another thread, which polls and then drops it.
     pub fn lend(&self, job: Job<'env>) -> Lent {
         self.out.jobs.fetch_add(1, Ordering::Relaxed);
         let returned = Returned(Arc::clone(&self.out));

@@ -21,12 +21,12 @@
 //!
 //! A call has as many slots as its executor's `max_degree`. Objects take the free slots in the order
 //! of the list. When a handler is done, the finisher is called with its result on the caller's thread,
-//! for one object at a time, so that it needs no locks and may change what the caller owns; only when
+//! for one object at a time, so that it needs no locks and may change the caller's data; only when
 //! it has returned does the next object take the slot. So at any time at most `max_degree`
 //! objects are begun and not finished. Finishers are called about in the order in which handlers end,
 //! which need not be that of the list. The call returns after the last finisher.
 //!
-//! Objects, handler, finisher and results may borrow from the caller. What a handler returns goes to
+//! Objects, handler, finisher and results may borrow from the caller. A handler's result goes to
 //! the finisher by value.
 //!
 //! A waiting thread yields for a few microseconds, then sleeps, so that handlers have the CPUs.
@@ -34,7 +34,7 @@
 //! # Dependencies
 //!
 //! With the schedule of [`Dependencies`] an object is begun only when the finishers of all objects that it depends on have
-//! returned. Among those that can be begun, the first of the list is begun first. All other guarantees hold as well.
+//! returned. Among objects that can be begun, the first of the list is begun first. All other guarantees hold as well.
 //!
 //! ```
 //! use concurrency::{ConcurrentExecution, Dependencies, Execution};
@@ -54,28 +54,28 @@
 //!
 //! # Failures
 //!
-//! A handler that panics, a thread or process that cannot be created, a process that dies: each is a [`Failure`] of its
-//! object, which the finisher gets instead of a result. The others continue. A panic is caught as by
+//! If a handler panics, a thread or process cannot be created, or a process dies, the finisher of the object gets a
+//! [`Failure`] instead of a result, and the other objects continue. A panic is caught as by
 //! [`catch_unwind`](std::panic::catch_unwind): data that the handler has partly changed stays so. In a program built
 //! with `panic = "abort"` a handler's panic ends the program, except in [`Processes`], where it ends the handler's
 //! process.
 //!
-//! If a finisher panics, no further object is begun; the running handlers are waited for, their results dropped, and
-//! the panic is resumed in the caller.
+//! If a finisher panics, no further object is begun. The call waits for the running handlers, drops their results, and
+//! resumes the panic in the caller.
 //!
 //! # Which executor
 //!
 //! | executor | an object is handled | choose it |
 //! |---|---|---|
-//! | [`ConcurrentExecution`] | on a fresh thread | for few or long objects; nothing of one is seen by the next |
-//! | the same, [`Threads::UpFront`] | on a thread of the call | for many short objects |
-//! | the same, [`Threads::Suspended`] | on a thread of its own, which exists before the first object is handed out | where threads must not be created meanwhile |
+//! | [`ConcurrentExecution`] | on a fresh thread | for few or long objects; no thread state passes from one to the next |
+//! | [`ConcurrentExecution`] with [`Threads::UpFront`] | on a thread of the call | for many short objects |
+//! | [`ConcurrentExecution`] with [`Threads::Suspended`] | on its own thread, created before the first object is handed out | where threads must not be created during the call |
 //! | [`Pool`] | on a thread of the pool | for many short calls |
 //! | [`Rayon`] | on a thread of a rayon pool | where handlers use rayon themselves |
 //! | [`Tokio`] | as a task | for many objects that mostly wait |
 //! | [`Processes`] | in a forked process | where a handler may crash, or change its process |
 //!
-//! [`Execution::do_serial`] does the same on the caller's thread, for comparison.
+//! [`Execution::do_serial`] handles the objects on the caller's thread, for comparison.
 //!
 //! [`by_kind`] makes one handler of an array of handlers, for objects of several kinds.
 //!

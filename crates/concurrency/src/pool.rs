@@ -10,20 +10,20 @@ use crate::schedule::Schedule;
 use crate::team::Team;
 use crate::{ConcurrentExecution, Execution, Failure};
 
-/// Handles objects on long-lived threads, which end when it is dropped.
+/// Handles objects on long-lived threads, which end when the pool is dropped.
 ///
-/// It does one call at a time. A call made meanwhile, from a handler, a finisher or another thread, would have to wait,
-/// perhaps for itself; it runs on fresh threads instead, as with [`ConcurrentExecution`].
+/// The pool's threads serve one call at a time. A call made meanwhile, from a handler, a finisher or another thread, would
+/// have to wait, perhaps for itself; it runs on fresh threads instead, as with [`ConcurrentExecution`].
 #[derive(Debug)]
 pub struct Pool {
     max_degree: NonZeroUsize,
-    /// Locked by the call that uses them.
+    /// The threads, locked by the call that uses them.
     threads: Mutex<Vec<PoolThread>>,
 }
 
 #[derive(Debug)]
 struct PoolThread {
-    /// Closing it ends the thread.
+    /// The thread's queue of jobs; closing it ends the thread.
     jobs: Option<Sender<Lent>>,
     handle: Option<JoinHandle<()>>,
 }
@@ -49,7 +49,7 @@ impl<T: Sync, R: Send> Execution<T, R> for Pool {
     {
         let threads = match self.threads.try_lock() {
             Ok(threads) => threads,
-            // A finisher panicked, which does not affect the threads.
+            // The lock is poisoned if a finisher panicked, which does not affect the threads.
             Err(TryLockError::Poisoned(threads)) => threads.into_inner(),
             Err(TryLockError::WouldBlock) => {
                 let fresh = ConcurrentExecution::new(self.max_degree);

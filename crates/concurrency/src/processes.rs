@@ -11,20 +11,20 @@ use crate::schedule::Schedule;
 use crate::slots::Slots;
 use crate::{Execution, Failure};
 
-/// Handles each object in a forked copy of the caller's process. Unix only: elsewhere every object
-/// is reported as [`Failure::NoProcess`].
+/// Handles each object in a forked child of the caller's process. Unix only: on other systems every object has the failure
+/// [`Failure::NoProcess`].
 ///
-/// A handler's changes of memory are visible in its own process only. Its result is returned through a pipe, by serde,
-/// and is complete when the process and all its children have ended or closed the pipe. The caller's process must have
-/// only one thread, because a copy has the locks of all threads but only the thread that forked. A handler that ends
-/// its process, or is killed, is a [`Failure`] of its object; so is a panic, also in a program whose panics abort.
+/// A handler's changes of memory are visible in its own process only. Its result is returned through a pipe, by serde, and
+/// is complete when the process and all its children have ended or closed the pipe. The caller's process must have only one
+/// thread, because a child has the locks of all threads but only the thread that forked. If a handler ends its process, is
+/// killed, or panics (also in a program whose panics abort), its object has a [`Failure`].
 #[derive(Debug, Clone)]
 pub struct Processes {
     max_degree: NonZeroUsize,
 }
 
 impl Processes {
-    /// At most `max_degree` objects at a time, each in its own process.
+    /// Handles at most `max_degree` objects at a time, each in its own process.
     pub fn new(max_degree: NonZeroUsize) -> Self {
         Self { max_degree }
     }
@@ -66,13 +66,13 @@ struct Handling {
 }
 
 impl Running {
-    /// Waits until at least one process has ended; the slots and results of those that have.
+    /// Waits until at least one process has ended; returns the slots and results of all ended ones.
     fn wait<R: DeserializeOwned>(&mut self) -> Vec<(usize, Result<R, Failure>)> {
         let mut ended = Vec::new();
         while ended.is_empty() {
             let running = || self.0.iter().enumerate().filter_map(|(s, h)| Some((s, h.as_ref()?)));
             let pipes: Vec<&PipeReader> = running().map(|(_, handling)| &handling.pipe).collect();
-            // If the system cannot wait for all, reading waits for one after the other.
+            // If the system cannot wait for all pipes, reading waits for one after the other.
             let readable = wait_readable(&pipes).unwrap_or_else(|_| vec![true; pipes.len()]);
             let slots: Vec<usize> = running().map(|(slot, _)| slot).collect();
             for (slot, _) in slots.into_iter().zip(readable).filter(|(_, readable)| *readable) {
@@ -113,7 +113,7 @@ impl Handling {
         }
     }
 
-    /// The result, at the end of the pipe.
+    /// The result, after the end of the pipe.
     fn result<R: DeserializeOwned>(&mut self) -> Result<R, Failure> {
         self.process.wait().map_err(Failure::ProcessEnded)?;
         if self.received.is_empty() {
@@ -124,7 +124,7 @@ impl Handling {
     }
 }
 
-/// As MessagePack with names, so that skipped and tagged fields are read as they were written.
+/// Encodes a result as MessagePack with names, so that skipped and tagged fields are read as they were written.
 fn encode<R: Serialize>(result: &Result<R, Failure>) -> Vec<u8> {
     rmp_serde::to_vec_named(result).unwrap_or_else(|error| {
         let failure = Failure::NotPassed(error.to_string());
@@ -132,10 +132,10 @@ fn encode<R: Serialize>(result: &Result<R, Failure>) -> Vec<u8> {
     })
 }
 
-/// A process that is abandoned because a finisher panicked is waited for.
+/// Waits for a process that is abandoned because a finisher panicked.
 impl Drop for Handling {
     fn drop(&mut self) {
-        // It may not end before its result is read. Closing the pipe ends it if the result cannot be read.
+        // The process may not end before its result is read. If reading fails, closing the pipe ends the process.
         let _ = std::io::copy(&mut self.pipe, &mut std::io::sink());
         let _ = self.process.wait();
     }

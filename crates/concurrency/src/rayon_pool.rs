@@ -9,7 +9,7 @@ use crate::{ConcurrentExecution, Execution, Failure};
 
 /// Handles objects on the threads of its own rayon pool.
 ///
-/// A call from one of its handlers would block that handler's thread; it runs on fresh threads instead, as with
+/// A call from one of the pool's handlers would block that handler's thread, and runs on fresh threads instead, as with
 /// [`ConcurrentExecution`]. Calls from several other threads share the pool.
 #[derive(Debug)]
 pub struct Rayon {

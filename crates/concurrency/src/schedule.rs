@@ -1,22 +1,22 @@
-/// Decides which object is begun next.
+/// A schedule decides which object is begun next.
 ///
-/// There are two: [`InOrder`], and that of [`Dependencies`](crate::Dependencies::schedule).
+/// There are two schedules: [`InOrder`], and the schedule of [`Dependencies`](crate::Dependencies::schedule).
 pub trait Schedule: Sealed {
-    /// Whether the objects are handed out in the order of the list, however early others are finished.
+    /// Whether objects are handed out in the order of the list, whatever has been finished.
     const IN_ORDER: bool;
 
-    /// The number of objects.
+    /// Number of objects.
     fn count(&self) -> usize;
 
-    /// The place in the list of the next object to begin, each object once; `None` if all were handed out, or the
-    /// others wait for objects that were handed out and are not finished.
+    /// The index of the next object to begin, each object once. `None` if all were handed out, or the others wait for
+    /// objects that are not finished.
     fn next(&mut self) -> Option<usize>;
 
-    /// The finisher of the object at that place has returned.
+    /// Records that the finisher of `object` has returned.
     fn finished(&mut self, object: usize);
 }
 
-/// Only this crate has schedules: an executor would wait for ever for one that hands out nothing while nothing runs.
+/// Restricts schedules to this crate: with one that hands out nothing while nothing runs, an executor would wait for ever.
 pub trait Sealed {}
 
 /// Hands out the objects in the order of the list.
@@ -27,7 +27,7 @@ pub struct InOrder {
 }
 
 impl InOrder {
-    /// The schedule of that number of objects.
+    /// The schedule for `count` objects.
     pub fn new(count: usize) -> Self {
         Self { next: 0, count }
     }

@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::schedule::Schedule;
 use crate::waiter::Waiter;
 
-/// The slots of one call. The thread that creates them is the caller's.
+/// The slots of one call, created by the caller's thread.
 pub(crate) struct Slots<R> {
     slots: Vec<Slot<R>>,
     /// Whether a result has arrived since the caller's thread last checked the slots.
@@ -15,10 +15,10 @@ pub(crate) struct Slots<R> {
     caller: Waiter,
 }
 
-/// Adds the slots that have a result, without waiting.
+/// A function that adds the slots that have a result, without waiting.
 type Look<'a> = &'a dyn Fn(&mut Vec<usize>);
 
-/// A result until the caller's thread takes it.
+/// A slot, which holds a result until the caller's thread takes it.
 #[repr(align(128))]
 struct Slot<R> {
     is_left: AtomicBool,
@@ -26,7 +26,7 @@ struct Slot<R> {
 }
 
 impl<R> Slots<R> {
-    /// The number of slots that can be in use at once.
+    /// Creates `count` slots.
     pub fn new(count: usize) -> Self {
         let slot = || Slot { is_left: AtomicBool::new(false), result: Mutex::new(None) };
         let slots = (0..count).map(|_| slot()).collect();
@@ -79,8 +79,8 @@ impl<R> Slots<R> {
     /// The caller's side of a call: gives each free slot to the next object, and calls `finisher` for each result as it
     /// arrives.
     ///
-    /// `start` starts the handler of the object with that index (second argument), whose result goes to that slot
-    /// (first argument). `wait` adds at least one slot with a result.
+    /// `start` starts a handler; its arguments are the slot for the result and the index of the object. `wait` adds at
+    /// least one slot with a result.
     pub fn coordinate<T>(
         &self,
         schedule: impl Schedule,
@@ -92,8 +92,8 @@ impl<R> Slots<R> {
         self.coordinate_with(schedule, objects, finisher, start, wait, None);
     }
 
-    /// As [`Slots::coordinate`], of handlers that [leave](Slots::leave) their results; each finisher is called as soon as
-    /// there is a result, although further slots are free.
+    /// Coordinates a call like [`Slots::coordinate`], for handlers that [leave](Slots::leave) their results. Calls each
+    /// finisher as soon as there is a result, even if further slots are free.
     pub fn coordinate_eagerly<T>(
         &self,
         schedule: impl Schedule,
@@ -106,7 +106,8 @@ impl<R> Slots<R> {
         self.coordinate_with(schedule, objects, finisher, start, wait, Some(&look));
     }
 
-    /// `look` adds the slots with a result, without waiting; without it, all free slots are taken before a finisher is called.
+    /// Coordinates a call. `look` adds the slots with a result, without waiting; without it, all free slots are taken
+    /// before a finisher is called.
     fn coordinate_with<T>(
         &self,
         mut schedule: impl Schedule,
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
     use crate::schedule::InOrder;
 
-    /// The number of objects that were begun when each finisher was called; handlers end before `start` returns.
+    /// The number of begun objects at each call of the finisher, for handlers that end before `start` returns.
     fn begun_at_finishers(is_eager: bool) -> Vec<usize> {
         let slots = Slots::new(3);
         let (begun, mut seen) = (Cell::new(0), Vec::new());

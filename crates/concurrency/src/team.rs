@@ -1,8 +1,7 @@
 //! Threads that handle many objects of one call each, one after the other.
 //!
-//! A slot is not tied to a thread: there are as many threads as slots, so any thread that is awake takes the next
-//! object. With short handlers few of them ever wake, and only the cache lines of two counters and of a result move
-//! between them.
+//! A slot is not tied to a thread: there are as many threads as slots, so any awake thread takes the next object. With
+//! short handlers few threads ever wake, and only the cache lines of two counters and of a result move between them.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,28 +13,28 @@ use crate::failure::caught;
 use crate::schedule::Schedule;
 use crate::waiter::{Waiter, look, wait_briefly};
 
-/// One call, with the threads that handle its objects in the order of a schedule of type `S`.
+/// A call, and the threads that handle its objects in the order of a schedule of type `S`.
 pub(crate) struct Team<'a, S, T, H, R> {
     objects: &'a [T],
     handler: &'a H,
-    /// The objects in the order in which they may be begun, as far as it is known; empty if it is that of the list.
+    /// The objects in the order in which they may be begun, as far as known; empty if it is the order of the list.
     order: Vec<AtomicUsize>,
     schedule: PhantomData<fn() -> S>,
-    /// Number of objects, in this order, that may be begun.
+    /// Number of objects in `order` that may be begun.
     allowed: Apart<AtomicUsize>,
     /// Number of objects that have been begun.
     begun: Apart<AtomicUsize>,
-    /// Number of results that have been assigned a place; the places are used in turn.
+    /// Number of results that were assigned a place; places are used in turn.
     placed: Apart<AtomicUsize>,
     places: Vec<Apart<ResultSlot<R>>>,
-    /// No further object is begun.
+    /// Whether no further object is begun.
     is_over: AtomicBool,
     leader: Waiter,
     members: Vec<Waiter>,
 }
 
-/// In a pair of cache lines of its own: threads on different CPUs write to neighbouring ones, and
-/// some processors fetch lines in pairs.
+/// A value in its own pair of cache lines: threads on different CPUs write to neighbouring values, and some processors
+/// fetch lines in pairs.
 #[repr(align(128))]
 struct Apart<V>(V);
 
@@ -46,7 +45,7 @@ struct ResultSlot<R> {
 }
 
 impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
-    /// A team of that size. The thread that creates it is the leader.
+    /// A team of `size` members. The thread that creates it is the leader.
     pub fn new(objects: &'a [T], handler: &'a H, size: usize) -> Self {
         let counter = || Apart(AtomicUsize::new(0));
         let place = || ResultSlot { is_full: AtomicBool::new(false), result: Mutex::new(None) };
@@ -66,11 +65,11 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
         }
     }
 
-    /// Runs on the thread of that member: handles objects until the team is dismissed.
+    /// Handles objects until the team is dismissed; runs on the thread of `member`.
     pub fn work(&self, member: usize) {
         while let Some(index) = self.begin_next(&self.members[member]) {
             let result = caught(|| (self.handler)(&self.objects[index]));
-            // There are as many places as objects that are begun and not finished: it is free.
+            // The place is free: there are as many places as objects that are begun and not finished.
             let place = self.placed.0.fetch_add(1, Ordering::Relaxed) % self.places.len();
             let place = &self.places[place].0;
             *place.result.lock().unwrap_or_else(PoisonError::into_inner) = Some((index, result));
@@ -79,7 +78,7 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
         }
     }
 
-    /// Waits for the next object that may be begun, and returns its index; `None` at the end.
+    /// Waits for the next object that may be begun, and returns its index; `None` when the team is dismissed.
     fn begin_next(&self, member: &Waiter) -> Option<usize> {
         let mut slept = false;
         loop {
@@ -92,7 +91,7 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
                 self.begun.0.compare_exchange(next, next + 1, Ordering::SeqCst, Ordering::Relaxed)
             };
             if next < self.allowed.0.load(Ordering::SeqCst) && taken().is_ok() {
-                // The leader wakes only one, which wakes the next.
+                // The leader wakes only one member, which wakes the next.
                 if slept && self.is_any_due() {
                     self.wake_one();
                 }
@@ -101,12 +100,12 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
         }
     }
 
-    /// The index of the object at that place in the order, which may be begun.
+    /// The index of the object at `place` in the order, which may be begun.
     fn object_at(&self, place: usize) -> usize {
         if S::IN_ORDER { place } else { self.order[place].load(Ordering::Relaxed) }
     }
 
-    /// Sets what [`Team::object_at`] returns, before the object may be begun.
+    /// Stores the object at `place` in the order, before it may be begun.
     fn set_object_at(&self, place: usize, object: usize) {
         match S::IN_ORDER {
             true => debug_assert_eq!(place, object),
@@ -114,7 +113,7 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
         }
     }
 
-    /// Whether there is an object that may be begun and has not been.
+    /// Whether an object may be begun and has not been.
     fn is_any_due(&self) -> bool {
         self.begun.0.load(Ordering::SeqCst) < self.allowed.0.load(Ordering::SeqCst)
     }
@@ -124,17 +123,17 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
     }
 
     fn wake_one(&self) {
-        // Members that are awake look for objects before they sleep.
+        // Awake members look for objects before they sleep.
         self.members.iter().any(Waiter::wake);
     }
 
-    /// Dismisses all members when it is dropped; objects that have not been begun stay so.
+    /// A guard that dismisses all members when dropped; no further objects are begun then.
     pub fn dismissal(&self) -> impl Drop {
         Dismissal(self)
     }
 
-    /// Runs on the caller's thread while `size` members work. `schedule` has handed out `first` objects, which are left
-    /// out.
+    /// Leads the team on the caller's thread while `size` members work. `schedule` has handed out `first` objects, which
+    /// are left out.
     pub fn lead(
         &self,
         size: usize,
@@ -167,8 +166,8 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
 
     fn await_result(&self, place: &ResultSlot<R>, is_brisk: bool) {
         let is_full = || place.is_full.load(Ordering::SeqCst);
-        // At a fast pace the members that are awake take the next object sooner than another would wake. Otherwise no
-        // object may wait while the finisher runs and members sleep.
+        // At a fast pace awake members take the next object sooner than another member would wake. At a slow pace no object
+        // may wait while the finisher runs and members sleep.
         if !is_brisk {
             self.have_due_begun();
         }
@@ -178,7 +177,7 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
         }
     }
 
-    /// Wakes a member if those awake do not begin the next object. A member on another CPU sees it within half a
+    /// Wakes a member if the awake ones do not begin the next object; a member on another CPU notices it within half a
     /// microsecond.
     fn have_due_begun(&self) {
         if !look(32, || !self.is_any_due()) {
@@ -187,8 +186,8 @@ impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
     }
 }
 
-/// The rate at which objects are finished. When it falls within a call, that is detected after at most one stretch, in
-/// which objects may be begun only when the finisher before them returns.
+/// The rate at which objects are finished. A falling rate is detected after at most one stretch, in which an object may be
+/// begun only when the finisher before it returns.
 struct Pace {
     is_brisk: bool,
     finished: usize,
@@ -196,8 +195,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// Number of objects between two readings of the clock: reading it for each would take a large part of a short
-    /// object's time.
+    /// Number of objects between two clock readings: a reading for each would take a large part of a short object's time.
     const STRETCH: usize = 8;
     /// Approximate time to wake a thread.
     const WAKING: Duration = Duration::from_micros(5);
@@ -206,7 +204,7 @@ impl Pace {
         Self { is_brisk: false, finished: 0, since: Instant::now() }
     }
 
-    /// Called once for each object: whether objects are finished faster than a thread wakes.
+    /// Whether objects are finished faster than a thread wakes. Must be called once for each object.
     fn is_brisk(&mut self) -> bool {
         if self.finished == Self::STRETCH {
             let now = Instant::now();

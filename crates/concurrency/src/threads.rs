@@ -22,31 +22,31 @@ pub struct ConcurrentExecution {
     stack_size: Option<usize>,
 }
 
-/// When a [`ConcurrentExecution`] creates its threads.
+/// The time at which a [`ConcurrentExecution`] creates its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Threads {
-    /// A fresh one for each object.
+    /// A fresh thread for each object, when it is handed out.
     #[default]
     OnDemand,
-    /// All that are used at once, before the first object is handed out; each handles one object after the other.
+    /// All threads before the first object is handed out; each handles one object after the other.
     UpFront,
-    /// One for each object, before the first object is handed out; it is suspended until its object is handed out. The
-    /// number of objects is limited by that of the threads the system allows.
+    /// A suspended thread for each object, created before the first object is handed out, and resumed when its object is.
+    /// The system's limit on threads limits the number of objects.
     Suspended,
 }
 
-/// When a [`ConcurrentExecution`] that has a thread for each object calls finishers.
+/// The time at which a [`ConcurrentExecution`] with a thread for each object calls finishers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Finishers {
-    /// When all slots are taken.
+    /// Finishers are called when all slots are taken.
     #[default]
     WhenFull,
-    /// As soon as a handler is done, also while the first objects are still being handed out.
+    /// Finishers are called as soon as a handler is done, also while the first objects are still being handed out.
     AtOnce,
 }
 
 impl ConcurrentExecution {
-    /// At most `max_degree` objects at a time, each on a fresh thread.
+    /// Handles at most `max_degree` objects at a time, each on a fresh thread.
     pub fn new(max_degree: NonZeroUsize) -> Self {
         Self {
             max_degree,
@@ -56,18 +56,18 @@ impl ConcurrentExecution {
         }
     }
 
-    /// When the threads are created.
+    /// Sets when threads are created.
     pub fn threads(self, threads: Threads) -> Self {
         Self { threads, ..self }
     }
 
-    /// When finishers are called. Threads that are created [up front](Threads::UpFront) ignore it: they need no handing
+    /// Sets when finishers are called. Ignored with threads created [up front](Threads::UpFront), which need no handing
     /// out.
     pub fn finishers(self, finishers: Finishers) -> Self {
         Self { finishers, ..self }
     }
 
-    /// The size of each thread's stack in bytes, instead of the standard library's default.
+    /// Sets the size of each thread's stack in bytes, instead of the standard library's default.
     pub fn stack_size(self, bytes: usize) -> Self {
         Self { stack_size: Some(bytes), ..self }
     }
@@ -114,7 +114,7 @@ impl ConcurrentExecution {
                 let object = &objects[index];
                 let thread =
                     self.spawn(scope, move || slots.leave(slot, caught(|| handler(object))))?;
-                // The slot's previous thread has most likely ended by now.
+                // The slot's previous thread is joined; it has most likely ended by now.
                 last.replace(slot, thread);
                 Ok(())
             };
@@ -146,7 +146,7 @@ impl ConcurrentExecution {
                 Some(thread.map_err(|error| Failure::NoThread(error.to_string())))
             });
             let mut threads: Vec<Option<Result<SuspendedThread, Failure>>> = suspended.collect();
-            // Dropping the previous thread of a slot joins it; it has most likely ended by now.
+            // Dropping the slot's previous thread joins it; it has most likely ended by now.
             let mut last: Vec<Option<SuspendedThread>> = (0..count).map(|_| None).collect();
             let start = |slot: usize, index: usize| {
                 let thread = threads[index].take().expect("each object is handed out once")?;
@@ -179,7 +179,7 @@ impl ConcurrentExecution {
                     Err(failure) => failures.push(failure),
                 }
             }
-            // One object for each missing thread; all of them if there is no other thread.
+            // Each missing thread leaves one object unhandled; without any thread all objects are.
             let unhandled = if made.0.is_empty() { objects.len() } else { failures.len() };
             for failure in failures.iter().cycle().take(unhandled) {
                 let object = schedule.next().expect("nothing runs that it could wait for");
@@ -206,12 +206,12 @@ impl<T: Sync, R: Send> Execution<T, R> for ConcurrentExecution {
     }
 }
 
-/// Threads that are joined when this is dropped: the end of a scope only waits for their work, not for the system to
-/// release them.
+/// Threads that are joined when this is dropped: the end of a scope waits only for their work, not until the system has
+/// released them.
 struct Joined<'scope>(Vec<Option<ScopedJoinHandle<'scope, ()>>>);
 
 impl<'scope> Joined<'scope> {
-    /// Replaces a thread by another; the old one is joined.
+    /// Replaces a thread by another one, and joins the old one.
     fn replace(&mut self, place: usize, thread: ScopedJoinHandle<'scope, ()>) {
         join(self.0[place].replace(thread));
     }

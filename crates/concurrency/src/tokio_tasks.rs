@@ -18,8 +18,8 @@ pub type Handling<'a, R> = Pin<Box<dyn Future<Output = R> + Send + 'a>>;
 
 /// Handles objects as tasks of its own tokio runtime.
 ///
-/// The handler's futures may use tokio's timers and all other drivers of the runtime. While one waits, others run on
-/// the same thread; one that blocks its thread blocks the others.
+/// The handler's futures may use tokio's timers and all other drivers of the runtime. While a future waits, others run on
+/// the same thread; a future that blocks its thread blocks the others.
 #[derive(Debug)]
 pub struct Tokio {
     max_degree: NonZeroUsize,
@@ -27,7 +27,7 @@ pub struct Tokio {
 }
 
 impl Tokio {
-    /// At most `max_degree` objects at a time, on `workers` threads of a multi-thread runtime.
+    /// Handles at most `max_degree` objects at a time, on `workers` threads of a multi-thread runtime.
     ///
     /// # Errors
     ///
@@ -36,7 +36,7 @@ impl Tokio {
         Self::new(max_degree, Builder::new_multi_thread().worker_threads(workers.get()))
     }
 
-    /// At most `max_degree` objects at a time, all on the caller's thread.
+    /// Handles at most `max_degree` objects at a time, all on the caller's thread.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl Tokio {
     }
 
     fn new(max_degree: NonZeroUsize, builder: &mut Builder) -> Result<Self, Failure> {
-        // Depending on the kind of thread, a failure to create it is an error or a panic.
+        // The failure to create a thread is an error or a panic, depending on the kind of thread.
         let runtime = match caught(|| builder.enable_all().build()) {
             Ok(Ok(runtime)) => runtime,
             Ok(Err(error)) => return Err(Failure::NoThread(error.to_string())),
@@ -55,7 +55,7 @@ impl Tokio {
         Ok(Self { max_degree, runtime })
     }
 
-    /// As [`Execution::do_for_all_objects`](crate::Execution::do_for_all_objects), with a handler
+    /// Handles all objects like [`Execution::do_for_all_objects`](crate::Execution::do_for_all_objects), with a handler
     /// that can wait.
     ///
     /// # Panics
@@ -71,11 +71,11 @@ impl Tokio {
         self.do_scheduled(InOrder::new(objects.len()), objects, handler, finisher);
     }
 
-    /// As [`Execution::do_scheduled`](crate::Execution::do_scheduled), with a handler that can wait.
+    /// Handles all objects like [`Execution::do_scheduled`](crate::Execution::do_scheduled), with a handler that can wait.
     ///
     /// # Panics
     ///
-    /// As [`Tokio::do_for_all_objects`], and if the schedule is one for another number of objects.
+    /// If a task of a tokio runtime calls it, or the schedule is for another number of objects.
     pub fn do_scheduled<'a, T, R, H, F>(
         &self,
         schedule: impl Schedule,
@@ -92,7 +92,7 @@ impl Tokio {
         let (slots, handler) = (&Slots::new(count), &handler);
         let (done, next_done) = unbounded_channel();
         let done = &done;
-        // Panics if this thread must not wait, before there is anything to wait for.
+        // This panics if the thread must not wait, before there is anything to wait for.
         self.runtime.block_on(async {});
         lending(|lender| {
             let tasks = Tasks::new(&self.runtime, next_done);
@@ -109,11 +109,11 @@ impl Tokio {
         });
     }
 
-    /// As [`Execution::do_serial`](crate::Execution::do_serial), with a handler that can wait.
+    /// Handles all objects like [`Execution::do_serial`](crate::Execution::do_serial), with a handler that can wait.
     ///
     /// # Panics
     ///
-    /// As [`Tokio::do_for_all_objects`].
+    /// If a task of a tokio runtime calls it: that task's thread would wait.
     pub fn do_serial<'a, T, R, H, F>(&self, objects: &'a [T], handler: H, mut finisher: F)
     where
         T: Sync,
@@ -127,7 +127,7 @@ impl Tokio {
     }
 }
 
-/// The future's result, or how the future, or the making of it, panicked.
+/// The future's result, or the failure if the future or its creation panicked.
 async fn handled<'a, R>(make: impl FnOnce() -> Handling<'a, R>) -> Result<R, Failure> {
     let mut future = caught(make)?;
     let result = poll_fn(|context| match caught(|| future.as_mut().poll(context)) {
@@ -139,8 +139,8 @@ async fn handled<'a, R>(make: impl FnOnce() -> Handling<'a, R>) -> Result<R, Fai
     caught(|| drop(future)).and(result)
 }
 
-/// The tasks of a call. Dropping it waits until all have reported that they are done: on the caller's thread, they run
-/// only while that thread waits for them here.
+/// The tasks of a call. Dropping this waits until all have reported that they are done: tasks on the caller's thread run
+/// only while it waits for them.
 struct Tasks<'a> {
     runtime: &'a Runtime,
     next_done: RefCell<UnboundedReceiver<usize>>,
@@ -157,7 +157,7 @@ impl<'a> Tasks<'a> {
         self.running.update(|running| running + 1);
     }
 
-    /// The slot of the task that is done next.
+    /// Waits for the next task that is done; returns its slot.
     fn next_done(&self) -> usize {
         let slot = self.runtime.block_on(self.next_done.borrow_mut().recv());
         self.running.update(|running| running - 1);

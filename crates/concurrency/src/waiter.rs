@@ -2,20 +2,20 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
 
-/// One thread that waits for work of other threads.
+/// A thread that waits for work of other threads.
 ///
-/// It parks, after a few microseconds of yielding: on one CPU the threads it waits for then run, on several CPUs that
-/// avoids a sleep and a wake-up.
+/// The thread yields for a few microseconds, then parks. Yielding lets the awaited threads run on a single CPU, and avoids
+/// a sleep and a wake-up on several.
 #[repr(align(128))]
 pub(crate) struct Waiter {
-    /// Set while it is parked, or about to park, and has not been woken.
+    /// Set while the thread is parked or about to park, and has not been woken.
     asleep: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
-/// Number of checks before it yields: some 200 ns, about the latency of a store on another CPU.
+/// Number of checks before the thread yields: some 200 ns, about the latency of a store on another CPU.
 const LOOKS: usize = 16;
-/// Number of yields before it parks. Without other runnable threads, each takes 200 ns too.
+/// Number of yields before the thread parks. Without other runnable threads, each takes 200 ns too.
 const YIELDS: usize = 20;
 
 impl Waiter {
@@ -23,8 +23,8 @@ impl Waiter {
         Self { asleep: AtomicBool::new(false), thread: OnceLock::new() }
     }
 
-    /// Waits until `is_done`, by sequentially consistent loads. Always called by the same thread. Returns whether it
-    /// slept.
+    /// Waits until `is_done`, which must use sequentially consistent loads. Must always be called by the same thread.
+    /// Returns whether the thread slept.
     pub fn wait_until(&self, mut is_done: impl FnMut() -> bool) -> bool {
         let slept = !wait_briefly(&mut is_done);
         if slept {
@@ -46,12 +46,12 @@ impl Waiter {
         }
     }
 
-    /// Wakes it, if it sleeps and has not been woken; returns whether it did.
+    /// Wakes the thread, if it sleeps and has not been woken; returns whether it did.
     ///
-    /// The awaited value is stored before, sequentially consistent: either its sleep is visible here, or the stored
-    /// value is visible to it.
+    /// The caller must have stored the awaited value before, sequentially consistent: then either the thread's sleep is
+    /// visible here, or the stored value is visible to the thread.
     pub fn wake(&self) -> bool {
-        // A load keeps the cache line shared by all readers.
+        // The first access is a load, which keeps the cache line shared by all readers.
         let wakes = self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst);
         if wakes {
             self.thread.get().expect("it is known before it sleeps").unpark();
@@ -60,8 +60,8 @@ impl Waiter {
     }
 }
 
-/// The first part of [`Waiter::wait_until`]: whether it is done within a few microseconds, or the time that others use
-/// after a yield.
+/// The first part of [`Waiter::wait_until`]: returns whether `is_done` within a few microseconds, or longer if other
+/// threads run after a yield.
 pub fn wait_briefly(mut is_done: impl FnMut() -> bool) -> bool {
     (0..YIELDS).any(|_| {
         look(LOOKS, &mut is_done) || {
@@ -71,7 +71,7 @@ pub fn wait_briefly(mut is_done: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// Whether it is done at one of a number of checks, of about 15 ns each.
+/// Checks `is_done` `looks` times, about 15 ns each; returns whether it was.
 pub fn look(looks: usize, mut is_done: impl FnMut() -> bool) -> bool {
     (0..looks).any(|_| {
         is_done() || {

@@ -1,4 +1,4 @@
-//! Objects that depend on each other, with every executor, and cycles, compared with petgraph.
+//! Tests objects that depend on each other with every executor, and cycles against petgraph.
 
 #[allow(dead_code, reason = "this file uses a part of it")]
 mod support;
@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use support::graphs::{Trace, random_pairs};
 use support::{Executor, nonzero, quiet_panics};
 
-/// Under Wine a thread takes ten times as long to start as on Linux.
+/// Number of graphs: under Wine a thread takes ten times as long to start as on Linux.
 const GRAPHS: usize = if cfg!(windows) { 60 } else { 1_000 };
 
 #[test]
@@ -55,12 +55,12 @@ fn random_graphs_are_carried_out_in_order() {
     }
 }
 
-/// Objects that one object releases together run at the same time, however often.
+/// Objects that become ready together run at the same time, also in many layers.
 #[test]
 fn what_can_be_begun_is_begun_at_once() {
     const WIDTH: usize = 4;
     const LAYERS: usize = 60;
-    // A single object and a layer alternate; each layer waits for the single object before it.
+    // A single object and a layer alternate; each layer depends on the single object before it.
     let single = |layer: usize| layer * (WIDTH + 1);
     let of_layer = |layer| (1..=WIDTH).map(move |at| single(layer) + at);
     let count = LAYERS * (WIDTH + 1);
@@ -101,7 +101,7 @@ fn a_chain_of_many_objects_is_done() {
     let dependencies = Dependencies::new(COUNT, &pairs).unwrap();
     let objects: Vec<usize> = (0..COUNT).collect();
     for (name, executor) in Executor::all(3) {
-        // A suspended thread for each object may exceed the system's limit.
+        // A suspended thread for each object could exceed the system's limit.
         if matches!(executor, Executor::Suspended(_)) {
             continue;
         }
@@ -142,7 +142,7 @@ fn dependencies_of_another_list_are_refused() {
     execution.do_scheduled(dependencies.schedule(), &[1, 2, 3], |_| (), |_, _| ());
 }
 
-/// Any graph: sparse ones mostly have no cycle, dense ones do.
+/// The graphs are of any density: sparse ones mostly have no cycle, dense ones do.
 #[test]
 fn cycles_are_those_that_petgraph_finds() {
     let mut rng = StdRng::seed_from_u64(8);

@@ -1,4 +1,4 @@
-//! The guarantees of all executors, and their behaviour with panics, nesting and failing threads.
+//! Tests the guarantees of all executors, and their behaviour with panics, nesting and failing threads.
 
 mod support;
 
@@ -47,7 +47,7 @@ proptest! {
         panicking in proptest::collection::vec(0usize..40, 0..20),
     ) {
         for (name, executor) in Executor::all(degree) {
-            // Twice, because a panic may have left something behind.
+            // The check runs twice, because a panic may have left something behind.
             check_promises(name, &executor, degree, count, &panicking);
             check_promises(name, &executor, degree, count, &panicking);
         }
@@ -57,7 +57,7 @@ proptest! {
 #[test]
 fn ten_thousand_objects_at_degree_64() {
     for (name, executor) in Executor::all(64) {
-        // A thread for each object may exceed the system's limit.
+        // A thread for each object could exceed the system's limit.
         let count = if matches!(executor, Executor::Suspended(_)) { 500 } else { 10_000 };
         check_promises(name, &executor, 64, count, &[5, 77, count - 1]);
     }
@@ -106,7 +106,7 @@ fn a_slot_is_given_on_while_another_handler_runs() {
         let objects: Vec<usize> = (0..20).collect();
         executor.run(
             &objects,
-            // The first object holds its slot while all others go through the other one.
+            // The first object holds its slot while all others go through the other slot.
             |&object| wait_for(&finished, if object == 0 { 19 } else { 0 }),
             |_, result| {
                 assert_eq!(result, Ok(()), "{name}");
@@ -133,7 +133,7 @@ fn a_free_slot_is_taken_while_a_finisher_runs() {
             },
             |_, result| {
                 assert_eq!(result, Ok(()), "{name}");
-                // Enough time for all threads to sleep.
+                // The time is enough for all threads to fall asleep.
                 thread::sleep(Duration::from_millis(5));
                 finished += 1;
                 if finished == 2 {
@@ -196,7 +196,7 @@ fn an_object_of_a_kind_without_a_handler_is_a_failure() {
     for (name, executor) in Executor::all(2) {
         let handlers: [KindHandler<usize, usize>; 2] = [&|object| object + 1, &|object| object + 2];
         let mut results = Vec::new();
-        // The kinds are 0, 1, 2: there are handlers of the first two.
+        // The objects' kinds are 0, 1 and 2, but only the first two have handlers.
         executor.run(&[0, 1, 2], by_kind(&handlers, |&object| object), |&object, result| {
             results.push((object, result));
         });
@@ -236,7 +236,7 @@ fn a_finishers_panic_waits_for_handlers_and_goes_on() {
             assert_eq!(begun, ended, "{name}: a handler outlived the call");
             assert!(begun <= at + 4, "{name}: an object was begun after the panic");
         }
-        // It still works.
+        // The executor still works.
         check_promises(name, &executor, 4, 50, &[]);
     }
 }

@@ -1,9 +1,9 @@
-//! Processes as executors, and that no executor leaves threads, descriptors or children behind.
+//! Tests processes as executors, and that no executor leaves threads, descriptors or children behind.
 //!
-//! A process that forks must have one thread, and these tests count all threads of the process: so they run one after
-//! the other on the main thread, which the usual test harness cannot do.
+//! A process that forks must have one thread, and these tests count all threads of the process, so they run one after the
+//! other on the main thread, which the usual test harness cannot do.
 
-// Fewer objects on systems where resources cannot be counted.
+// Parts of the module are unused on systems where resources cannot be counted.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod support;
 
@@ -80,14 +80,14 @@ mod unix {
         Shared::new(AtomicUsize::new(0)).unwrap()
     }
 
-    /// There is no child, not even one that has ended.
+    /// Asserts that this process has no child, not even a zombie.
     pub fn assert_no_children() {
         // SAFETY: waits for any child; a null pointer for the status is allowed.
         let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
         assert_eq!(child, -1, "a child is left");
     }
 
-    /// Handles `count` objects, of which those whose index is a multiple of 11 panic.
+    /// Handles `count` objects; handlers panic for every eleventh.
     fn check_promises(degree: usize, count: usize) {
         let (begun, unfinished, finished) = (counter(), counter(), counter());
         let objects: Vec<usize> = (0..count).collect();
@@ -110,7 +110,7 @@ mod unix {
             |&object, result| {
                 assert_eq!(results[object], None, "finished twice");
                 results[object] = Some(result);
-                // A finisher of some length, in which handlers end.
+                // The finisher takes some time, in which handlers end.
                 (0..object % 20).for_each(|_| std::thread::yield_now());
                 finished.fetch_add(1, Ordering::SeqCst);
                 unfinished.fetch_sub(1, Ordering::SeqCst);
@@ -137,7 +137,7 @@ mod unix {
     pub fn the_degree_is_reached() {
         let met = counter();
         let handler = |_: &()| {
-            // Each group of four waits for its last.
+            // Each group of four waits for its last member.
             let group = met.fetch_add(1, Ordering::SeqCst) / 4;
             while met.load(Ordering::SeqCst) < 4 * (group + 1) {
                 std::thread::sleep(Duration::from_micros(100));
@@ -149,7 +149,7 @@ mod unix {
     }
 
     pub fn any_result_comes_over() {
-        // More than a pipe holds, and values that other formats lose.
+        // The result is larger than a pipe, and has values that other formats lose.
         let handler = |&size: &usize| (vec![f64::NAN; size], Some(String::from("ü")), u64::MAX);
         let mut sizes = 0;
         Processes::new(nonzero(2)).do_for_all_objects(
@@ -202,7 +202,7 @@ mod unix {
                     begun.fetch_add(1, Ordering::SeqCst);
                     std::thread::sleep(Duration::from_millis(1));
                     ended.fetch_add(1, Ordering::SeqCst);
-                    // It ends only when it is read.
+                    // The process ends only when its result is read.
                     vec![1u8; 1_000_000]
                 },
                 |(), _| panic!("finisher on purpose"),
@@ -276,7 +276,7 @@ mod unix {
     pub fn processes_that_cannot_be_made() {
         let mut results = Vec::new();
         let execution = Processes::new(nonzero(4));
-        // The lowest descriptor that is free, and two more: room for one pipe and its reader.
+        // The limit is the lowest free descriptor and two more: room for one pipe and its reader.
         let free = std::io::pipe().map(|(reader, _)| std::os::fd::AsRawFd::as_raw_fd(&reader));
         limited(libc::RLIMIT_NOFILE as _, free.unwrap() as u64 + 3, || {
             execution.do_for_all_objects(
@@ -310,7 +310,7 @@ mod linux {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
         let now_kib: u64 = size.trim().trim_end_matches(" kB").parse().unwrap();
-        // Room for two such stacks, and for the other memory of threads.
+        // The limit has room for two such stacks, and for the other memory of threads.
         let room = now_kib * 1024 + 2 * STACK as u64 + STACK as u64 / 2;
         let objects: Vec<usize> = (0..12).collect();
         for when in [Threads::OnDemand, Threads::UpFront] {
@@ -357,13 +357,13 @@ mod linux {
                 catch_unwind(call).unwrap_err();
             }
         };
-        // Once before counting, for resources created once per process.
+        // A call before counting creates resources that exist once per process.
         use_all();
         let descriptors = count_in("/proc/self/fd");
         for _ in 0..30 {
             use_all();
         }
-        // A joined thread may be listed for a moment more.
+        // A joined thread may be listed for a moment longer.
         let began = Instant::now();
         while count_in("/proc/self/task") > 1 {
             assert!(began.elapsed().as_secs() < 60, "threads are left");

@@ -15,7 +15,7 @@ pub(crate) struct ExternalReplies {
     body: Option<Vec<u8>>,
     /// The last complete and correct reply. The next one is usually equal, except for its date.
     same: Vec<u8>,
-    /// Whether that reply announced that the server closes the connection.
+    /// Whether the reply in `same` announced that the server closes the connection.
     same_closes: bool,
 }
 

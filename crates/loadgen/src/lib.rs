@@ -12,12 +12,10 @@
 //! let to = "127.0.0.1:2525".parse().expect("an address");
 //! let mut generator = Generator::new(Load::new(to, Protocol::TOO_BUSY))?;
 //! for concurrency in [1, 10, 100, 1_000] {
-//! let step = generator.step(concurrency, Duration::from_secs(5))?;
-//! println!("{concurrency}: {:.0} replies/s", step.replies_per_s());
+//!     let step = generator.step(concurrency, Duration::from_secs(5))?;
+//!     println!("{concurrency}: {:.0} replies/s", step.replies_per_s());
 //! }
-//!
 //! # Ok(())
-//!
 //! # }
 //! ```
 //!

@@ -23,7 +23,7 @@ pub(crate) struct Arrivals {
     pub most: usize,
 }
 
-/// What a connection does after an exchange.
+/// The action of a connection after an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The connection begins the next exchange; in an open loop at its scheduled time.

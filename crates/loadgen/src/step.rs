@@ -285,7 +285,7 @@ mod tests {
         assert!(step(20, Some(second / 2)).client_saturated());
         assert!(!step(20, Some(second)).client_saturated());
         assert!(!step(100, None).client_saturated());
-        // On a shared CPU each has the time that the other leaves.
+        // On a shared CPU each side has the time that the other one leaves.
         let half = Step { cpu: Some(second / 2), ..step(0, Some(second / 2)) };
         assert!(half.client_saturated());
         assert!(!Step { shares_cpu: true, ..half }.client_saturated());

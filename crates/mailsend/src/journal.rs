@@ -24,7 +24,7 @@ pub struct About {
     pub message: String,
     /// The return path as the user gave it.
     pub from: String,
-    /// Whether this is test mode, in which no message is sent.
+    /// Whether the delivery is a test, in which no message is sent.
     pub dry: bool,
 }
 
@@ -47,7 +47,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Whether this is the last event of a recipient.
+    /// Whether the event is the last one of a recipient.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Delivered | Self::Failed | Self::GivenUp)
     }

@@ -71,7 +71,7 @@ pub struct Client {
     pub number: u64,
 }
 
-/// What the client does when its output is sent.
+/// The state of a client when its output is sent.
 #[derive(Debug)]
 enum Mode {
     /// Reads commands.

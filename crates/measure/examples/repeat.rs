@@ -1,6 +1,6 @@
 //! Times the sorting of numbers with oscost's timing only:
 //!
-//! cargo run --release -p measure --example repeat -- 10k 200ms
+//!     cargo run --release -p measure --example repeat -- 10k 200ms
 //!
 //! The first argument is the count of numbers to sort, the second the time for which the sorting is repeated.
 

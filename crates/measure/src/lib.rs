@@ -39,12 +39,12 @@
 //! let best = &survey()[0];
 //! let clock = best.clock().unwrap_or_else(Clock::monotonic);
 //! let mut times: Vec<f64> = (0..100)
-//! .map(|_| {
-//! let watch = Stopwatch::start_on(clock);
-//! std::hint::black_box((0..repetitions).sum::<u64>());
-//! watch.stop().get() - best.cost.get()
-//! })
-//! .collect();
+//!     .map(|_| {
+//!         let watch = Stopwatch::start_on(clock);
+//!         std::hint::black_box((0..repetitions).sum::<u64>());
+//!         watch.stop().get() - best.cost.get()
+//!     })
+//!     .collect();
 //! println!("{:.0} ns with {}", median(&mut times), best.name);
 //! ```
 //!

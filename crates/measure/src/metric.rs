@@ -33,7 +33,7 @@ pub enum Role {
     SameAs(&'static str),
     /// Not compared: it is computed from several points of a run, which are compared.
     Derived,
-    /// It is the CPU time of a trial divided by its elapsed time: the share of the CPUs that a figure beside it had.
+    /// The CPU time of a trial divided by its elapsed time: the share of the CPUs that a figure of the same trial had.
     CpuShare,
 }
 

@@ -1,4 +1,5 @@
-//! What a round does: take samples, count in its own process, or carry out operations while the coordinator counts on the host.
+//! Modes of rounds: taking samples, counting in the round's own process, or carrying out operations while the coordinator
+//! counts on the host.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ const REPEATING_LIMIT: Duration = Duration::from_millis(25);
 /// Turns between two clock readings of a busy round: about 0.5 ms, since a reading is a system call in some systems.
 const BUSY_TURNS: u64 = 800_000;
 
-/// What a round does.
+/// The task of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {

@@ -17,7 +17,7 @@ pub struct RoundOrder {
     pub params: Params,
     /// Whether the case is core-bound: its time does not depend on memory, other CPUs, devices or timers.
     pub core_bound: bool,
-    /// What the round does.
+    /// The task of the round.
     pub mode: Mode,
     /// The clock to time with.
     pub clock: ClockFacts,

@@ -261,7 +261,7 @@ impl OperationCounts {
 pub struct Repeated {
     /// Number of operations; 0 for a round that was only busy.
     pub operations: u64,
-    /// Their duration, in us.
+    /// Duration of the operations, in us.
     pub us: u64,
 }
 

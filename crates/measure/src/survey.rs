@@ -1,54 +1,54 @@
-//! Which clock to time with, what it costs, and how long a batch must be.
+//! Chooses the clock to time with, and determines its cost and the length of a batch.
 
 use platform::clock::{os_clocks, tsc_is_invariant};
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Clock, Nanoseconds, Stopwatch};
 
-/// The clock's share of a batch, at most.
+/// Maximum share of the clock's cost in the time of a batch.
 pub const CLOCK_SHARE: f64 = 0.002;
-/// A batch is never shorter: the sentinel around it takes 2 us.
+/// Minimum time of a batch: the sentinel around it takes 2 us.
 const SHORTEST_BATCH: Nanoseconds = Nanoseconds::new(10_000.0);
-/// A clock is preferred to a cheaper one if it costs at most this factor more, so that the choice between two equal
-/// clocks does not change from run to run.
+/// Maximum factor by which a preferred clock may cost more than the cheapest, so that the choice between two equal clocks
+/// does not change from run to run.
 const AS_GOOD: f64 = 1.25;
-/// The tolerated relative difference of two calibrations of the time stamp counter.
+/// Tolerated relative difference of two calibrations of the time stamp counter.
 const TSC_AGREEMENT: f64 = 100e-6;
 
 /// The measured properties of one clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClockFacts {
-    /// As [`Clock::name`] gives it.
+    /// Name, as from [`Clock::name`].
     pub name: String,
     /// Nanoseconds of one tick.
     pub ns_per_tick: f64,
     /// Cost of one reading.
     pub cost: Nanoseconds,
-    /// Its step: all differences between readings are multiples of it.
+    /// Step: all differences between readings are multiples of it.
     pub step: Nanoseconds,
-    /// The number of readings lower than the previous one.
+    /// Number of readings lower than the previous one.
     pub backward: u32,
 }
 
 impl ClockFacts {
-    /// The clock itself; `None` if this system does not have it (facts from elsewhere).
+    /// The clock itself; `None` if this system does not have it, for facts from another system.
     pub fn clock(&self) -> Option<Clock> {
         Clock::by_name(&self.name, self.ns_per_tick)
     }
 
-    /// Its resolution: the cost of a reading or its step, whichever is greater.
+    /// Resolution of the clock: the cost of a reading or the step, whichever is greater.
     pub fn coarsest(&self) -> Nanoseconds {
         Nanoseconds::new(self.cost.get().max(self.step.get()))
     }
 
-    /// The shortest batch in which this clock's cost and step are at most [`CLOCK_SHARE`].
+    /// The shortest batch in which the clock's cost and step are at most [`CLOCK_SHARE`] of the time.
     pub fn shortest_batch(&self) -> Nanoseconds {
         Nanoseconds::new((self.coarsest().get() / CLOCK_SHARE).max(SHORTEST_BATCH.get()))
     }
 }
 
-/// Examines every clock of this system; the best comes first: one that never went back and allows about the shortest
-/// batches. Among these the time stamp counter is preferred, which is the same under every kernel, then the system's
+/// Examines every clock of this system, the best first: one that never went backwards and permits about the shortest
+/// batches. Among such clocks the time stamp counter is preferred, which is the same under every kernel, then the system's
 /// ordinary clock. Takes about 50 ms.
 pub fn survey() -> Vec<ClockFacts> {
     let mut clocks: Vec<Clock> = calibrated_tsc().into_iter().collect();
@@ -56,7 +56,7 @@ pub fn survey() -> Vec<ClockFacts> {
     by_preference(clocks.into_iter().map(examine).collect())
 }
 
-/// Sorts clocks that are as good as the best first, in the given order, then the others.
+/// Sorts clocks: those about as good as the best first, in the given order, then the others.
 fn by_preference(facts: Vec<ClockFacts>) -> Vec<ClockFacts> {
     let coarsest = |f: &ClockFacts| f.coarsest().get();
     let steady = facts.iter().filter(|f| f.backward == 0);
@@ -71,7 +71,7 @@ pub fn examine(clock: Clock) -> ClockFacts {
     const CHUNK: u32 = 200;
     let (mut step, mut backward, mut changes) = (0, 0, 0);
     let watch = Stopwatch::start();
-    // Enough changes, or 20 ms for a clock that hardly ever changes.
+    // The loop ends after enough changes, or after 20 ms for a clock that hardly ever changes.
     while changes < 2_000 && watch.elapsed().get() < 20e6 {
         let mut last = clock.now();
         for _ in 0..CHUNK {
@@ -128,10 +128,10 @@ fn calibrated_tsc() -> Option<Clock> {
     (agree && first.is_finite() && first > 0.0).then(|| Clock::of_tsc((first + second) / 2.0))
 }
 
-/// Nanoseconds of one tick of the time stamp counter, against the monotonic clock, over 10 ms.
+/// The period of the time stamp counter in ns, measured against the monotonic clock over 10 ms.
 fn tsc_period() -> f64 {
     let (tsc, monotonic) = (Clock::of_tsc(1.0), Clock::monotonic());
-    // Both clocks at one moment: the shortest of several tries.
+    // Reads both clocks at one moment: the shortest of several attempts.
     let moment = || {
         (0..10)
             .map(|_| {

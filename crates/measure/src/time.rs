@@ -5,7 +5,7 @@ use std::ops::Sub;
 use platform::clock::{OsClock, os_clocks, tsc};
 use serde::{Deserialize, Serialize};
 
-/// A reading of a [`Clock`], in that clock's own unit: meaningful only relative to another reading of it.
+/// A reading of a [`Clock`], in that clock's own unit: meaningful only relative to another reading of the same clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticks(pub u64);
 
@@ -14,7 +14,7 @@ pub struct Ticks(pub u64);
 pub struct Nanoseconds(f64);
 
 impl Nanoseconds {
-    /// `ns` nanoseconds.
+    /// A span of `ns` nanoseconds.
     pub const fn new(ns: f64) -> Self {
         Self(ns)
     }
@@ -54,12 +54,12 @@ impl Clock {
         Self(Source::Os(clock))
     }
 
-    /// The processor's time stamp counter, which takes `ns_per_tick` for one step.
+    /// The processor's time stamp counter, whose tick is `ns_per_tick`.
     pub fn of_tsc(ns_per_tick: f64) -> Self {
         Self(Source::Tsc { ns_per_tick })
     }
 
-    /// The clock of that name, as [`Clock::name`] gives it; `None` if this system has no such clock.
+    /// The clock with the name `name`, as from [`Clock::name`]; `None` if this system has no such clock.
     pub fn by_name(name: &str, ns_per_tick: f64) -> Option<Self> {
         if name == "tsc" {
             return Some(Self::of_tsc(ns_per_tick));
@@ -67,7 +67,7 @@ impl Clock {
         os_clocks().iter().find(|clock| clock.name == name).map(|&clock| Self::of_os(clock))
     }
 
-    /// `tsc`, or the system's name for it.
+    /// The clock's name: `tsc`, or the system's name for it.
     pub fn name(&self) -> &'static str {
         match self.0 {
             Source::Tsc { .. } => "tsc",
@@ -99,7 +99,7 @@ impl Clock {
     }
 }
 
-/// Measures one span of time with the system's monotonic clock.
+/// A watch that measures one span of time.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch {
     clock: Clock,
@@ -119,13 +119,13 @@ impl Stopwatch {
         Self { clock, started: clock.now() }
     }
 
-    /// The time since the start; the watch continues. The clock's own cost is included once.
+    /// The time since the start, including the cost of one clock reading; the watch continues.
     #[inline]
     pub fn elapsed(&self) -> Nanoseconds {
         self.clock.between(self.started, self.clock.now())
     }
 
-    /// The time since the start; consumes the watch.
+    /// Stops the watch; returns the time since the start.
     #[inline]
     pub fn stop(self) -> Nanoseconds {
         self.elapsed()

@@ -108,7 +108,7 @@ pub struct Timed<T> {
 }
 
 impl Round<'_> {
-    /// Whether this is the untimed pass, in which a trial must be short and call [`Round::count_trial`].
+    /// Whether the round is an untimed pass, in which a trial must be short and call [`Round::count_trial`].
     pub fn is_counting(&self) -> bool {
         self.order().mode != Mode::Sample
     }

@@ -11,7 +11,7 @@
 /// Instructions in one iteration of a chain's loop. The loop's own two instructions run in parallel.
 pub const TURN: u32 = 16;
 
-/// The constant factor, odd: no product of odd numbers is ever zero.
+/// The factor of the multiplications. It is odd, so that no product becomes zero.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Whether the chains consist of exactly the documented instructions, so that they count cycles. Other processors run

@@ -54,7 +54,7 @@ pub fn look_also_in(parent: &Path) {
     OTHERS.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.to_owned());
 }
 
-/// When each child of this process ended, by pid.
+/// Times at which children of this process ended, by pid.
 static ENDED: Mutex<BTreeMap<u32, SystemTime>> = Mutex::new(BTreeMap::new());
 
 /// Records that the child `pid` of this process has ended: another process may have its pid when the child's files are

@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, TcpKeepalive, Type};
 /// arrives later. On Windows only a read that would block rearms the wait.
 pub const SHORT_READ_IS_ALL: bool = cfg!(unix);
 
-/// How long a connection is silent before [`keep_alive`] has the system probe it, and the time between two probes.
+/// Time of silence on a connection before [`keep_alive`] has the system probe it, and between two probes.
 const PROBE_AFTER: Duration = Duration::from_secs(15);
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 

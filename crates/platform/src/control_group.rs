@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the processes of a [`ControlGroup`] have done on this kernel since its counters were opened.
+/// Counts of the processes of a [`ControlGroup`] on this kernel since the counters were opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct HostCounts {
     /// System calls entered.

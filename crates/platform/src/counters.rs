@@ -26,7 +26,7 @@ pub struct Counts {
     pub cycles: Option<u64>,
 }
 
-/// What counts the system calls.
+/// The way in which system calls are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyscallCounting {
     /// The kernel, at the tracepoint with this id.
@@ -191,7 +191,7 @@ pub(crate) mod usage {
     }
 }
 
-/// What a counter of a control group counts.
+/// An event that a counter of a control group counts.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum GroupEvent {

@@ -137,7 +137,7 @@ mod os {
         let text = std::fs::read_to_string("/proc/loadavg").ok()?;
         let running = text.split_whitespace().nth(3)?.split('/').next()?;
         let others = running.parse::<usize>().ok()?.checked_sub(1)?;
-        // Not sysconf(3): in musl it counts only the CPUs that this process may use.
+        // sysconf(3) does not serve here: in musl it counts only the CPUs that this process may use.
         let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
         Some(RunQueue { others, online: cpus_in(list.trim())?.len() })
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::CaseError;
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reading an existing file.

@@ -32,7 +32,7 @@ static ADDRESS: AtomicUsize = AtomicUsize::new(0);
 static SKIPS: AtomicBool = AtomicBool::new(false);
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-/// What a skipped load leaves in its register: no byte has this value.
+/// The value that a skipped load leaves in its register, which no byte has.
 const NOT_LOADED: u64 = 0x100;
 const PAGE_SIZE_AT_LEAST: usize = 4096;
 

@@ -12,9 +12,9 @@ use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};
 
 /// The CPU time that a process has used.
 pub struct CpuTimes {
-    /// In kernel mode.
+    /// CPU time in kernel mode.
     pub kernel: Duration,
-    /// In user mode.
+    /// CPU time in user mode.
     pub user: Duration,
 }
 

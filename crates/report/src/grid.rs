@@ -229,7 +229,7 @@ impl Group {
         Group { heading, columns }
     }
 
-    /// The width of its columns with their gaps.
+    /// Width of the group's columns with their gaps.
     pub fn width(&self) -> usize {
         total_width(&self.columns)
     }

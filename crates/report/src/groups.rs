@@ -1,4 +1,4 @@
-//! Rows of tables in groups: by the parameters that they share, in an order that people expect.
+//! Rows of tables in groups by the parameters that they share, in a natural order.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -6,26 +6,26 @@ use std::collections::BTreeMap;
 use crate::first_seen;
 use crate::rows::Row;
 
-/// The maximum lengths of lengths and numbers.
+/// Maximum lengths of durations and of numbers as text.
 const LONGEST_LENGTH: usize = 9;
 const LONGEST_NUMBER: usize = 6;
 
-/// The order of parameters and of their values; others follow, in alphabetical order, numbers and lengths by size.
+/// Order of parameters and of their values. Other values follow: words in alphabetical order, numbers and durations by size.
 #[derive(Debug, Clone, Copy)]
 pub struct Order {
-    /// The parameters by which groups are sorted first.
+    /// Parameters by which groups are sorted first.
     pub params: &'static [&'static str],
     /// Values of parameters in their order.
     pub values: &'static [&'static str],
 }
 
-/// The count that a value is.
+/// A value as a count; `None` if it is not a positive number.
 pub fn number(text: &str) -> Option<u32> {
     let is_plain = text.len() <= LONGEST_NUMBER && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|number| is_plain && *number > 0)
 }
 
-/// The nanoseconds of a duration such as `4.05ms`.
+/// A duration such as `4.05ms` in ns; `None` for other text.
 pub fn length_ns(text: &str) -> Option<f64> {
     let (number, unit) = number_and_unit(text)?;
     let scale = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -40,7 +40,7 @@ fn number_and_unit(text: &str) -> Option<(&str, &str)> {
     Some(text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?))
 }
 
-/// `4.05ms` with a space before its unit.
+/// A duration with a space before its unit: `4.05 ms` for `4.05ms`.
 pub fn length_words(text: &str) -> String {
     match number_and_unit(text) {
         Some((number, unit)) => format!("{number} {unit}"),
@@ -48,7 +48,7 @@ pub fn length_words(text: &str) -> String {
     }
 }
 
-/// The value of a row's parameter; empty where it has none of this name.
+/// The value of a row's parameter; empty if the row lacks it.
 pub fn param<'a>(row: &Row<'a>, key: &str) -> &'a str {
     let params = row.results.first().copied().map(|result| &result.params);
     params.and_then(|params| params.get(key)).map_or("", String::as_str)
@@ -57,20 +57,20 @@ pub fn param<'a>(row: &Row<'a>, key: &str) -> &'a str {
 /// Rows with the same parameters, except those by which they differ.
 #[derive(Debug)]
 pub struct Group<'a, 'r> {
-    /// The shared parameters.
+    /// Parameters that the rows share.
     pub params: BTreeMap<&'r str, &'r str>,
     /// The rows.
     pub rows: Vec<&'a Row<'r>>,
 }
 
 impl Group<'_, '_> {
-    /// The value all rows have for `key`.
+    /// The value of `key` that all rows share.
     pub fn param(&self, key: &str) -> &str {
         self.params.get(key).copied().unwrap_or("")
     }
 }
 
-/// `rows` grouped by their parameters other than `within`, in that order.
+/// Groups `rows` by their parameters other than `within`, in this order.
 pub fn grouped<'a, 'r>(
     rows: impl IntoIterator<Item = &'a Row<'r>>,
     within: &[&str],
@@ -100,7 +100,7 @@ impl Order {
         keys.into_iter().map(compare).fold(Ordering::Equal, Ordering::then)
     }
 
-    /// The place of a value among those of the order.
+    /// The sort key of a value in this order.
     pub fn place(&self, value: &str) -> usize {
         self.values.iter().position(|known| *known == value).unwrap_or(self.values.len())
     }

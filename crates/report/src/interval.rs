@@ -15,7 +15,7 @@ pub struct Uncertain {
     pub estimate: Estimate,
     /// The estimate with the interval of the run itself; `None` for a value that is no figure of a point.
     pub this_run: Option<Estimate>,
-    /// The number of rounds.
+    /// Number of rounds.
     pub rounds: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What areas print in their own way: tables other than those of points, and charts of the workbook.
+//! Layouts of areas: tables other than those of points, and charts of the workbook.
 
 use std::sync::OnceLock;
 
@@ -11,17 +11,17 @@ static LAYOUTS: OnceLock<&'static [Layout]> = OnceLock::new();
 
 /// The layout of an area.
 pub struct Layout {
-    /// The name of the area.
+    /// Name of the area.
     pub area: &'static str,
-    /// Whether the tables can show a result. Others are rows of the usual table.
+    /// Whether the tables can show a result. Other results are rows of the default table.
     pub is_known: fn(&CaseResult) -> bool,
-    /// The tables of results that they can show, and the meaning of their columns.
+    /// Prints the tables of results that they can show, and explanations of their columns.
     pub tables: fn(&[&CaseResult], &Page) -> String,
-    /// The charts of the workbook.
+    /// Charts of the workbook.
     pub plots: fn(&[CaseResult]) -> Vec<Plot>,
 }
 
-/// Makes these the layouts of this process, unless it has some.
+/// Installs the layouts of this process, unless it has some.
 pub fn install(layouts: &'static [Layout]) {
     let _ = LAYOUTS.set(layouts);
 }
@@ -31,7 +31,7 @@ pub(crate) fn layouts() -> &'static [Layout] {
     LAYOUTS.get().copied().unwrap_or_default()
 }
 
-/// No charts.
+/// Returns no charts.
 pub fn no_plots(_: &[CaseResult]) -> Vec<Plot> {
     Vec::new()
 }

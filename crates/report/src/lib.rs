@@ -68,7 +68,7 @@ pub use summary::summary;
 pub use sweep_table::{SweepLine, sweep_table};
 pub use workbook::{Curve, CurvePoint, Plot, WorkbookError, workbook};
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[cfg(test)]
 #[ctor::ctor(unsafe)]
 fn install_areas() {

@@ -26,16 +26,16 @@ pub struct Page {
 /// The meaning of a piece of text, which selects its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ink {
-    /// Text without a colour.
+    /// Text in the default colour.
     #[default]
     Plain,
     /// A title or the heading of a column.
     Heading,
     /// A remark.
     Faint,
-    /// Something better.
+    /// A result that is better.
     Good,
-    /// Something worse, or a failure.
+    /// A result that is worse, or a failure.
     Bad,
     /// A figure that may be wrong.
     Doubt,

@@ -16,7 +16,7 @@ pub const COST: &str = TIME.name;
 pub struct Row<'a> {
     /// The case with its parameters.
     pub label: Label,
-    /// The results, one per metric.
+    /// Results, one per metric.
     pub results: Vec<&'a CaseResult>,
 }
 
@@ -34,7 +34,7 @@ pub struct Area<'a> {
 /// A column of figures, by name and unit: metrics with different units have different columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric<'a> {
-    /// The name of the metric.
+    /// Name of the metric.
     pub name: &'a str,
     /// Its unit.
     pub unit: &'a str,

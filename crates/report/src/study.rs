@@ -1,5 +1,5 @@
-//! A study: the question, each published table beside the values measured here, a verdict for each claim with its figures, and the
-//! differences in method; and the list of studies.
+//! A study: the question, each published table beside the values measured here, a verdict for each claim with its figures, and
+//! the differences in method; and the list of studies.
 
 mod claims;
 mod model;

@@ -215,7 +215,7 @@ fn value_sentence(results: &[CaseResult], result: &CaseResult, says: &str) -> Op
     Some(filled(says, &value) + &in_brackets(results, &[result]))
 }
 
-/// Side of a metric on which another metric certainly is, at all values of a parameter from `least` to `greatest`.
+/// Whether one metric is certainly below or above another one at all values of a parameter, from `least` to `greatest`.
 struct Side<'r> {
     is_below: bool,
     least: &'r str,

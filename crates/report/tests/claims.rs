@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use report::{Page, claims_junit, claims_markdown, claims_text};
 use results::{CaseResult, Direction, Document, Estimate, Outcome};
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
     cases::install();

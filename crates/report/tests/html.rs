@@ -8,7 +8,7 @@ use measure::{Params, Role, TIME};
 use report::{Report, ReportRun, report_html};
 use results::{CaseResult, Distribution, Document, Estimate, Interval, PerOp, RunInfo, SCHEMA};
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
     cases::install();

@@ -1,4 +1,4 @@
-//! A new area appears everywhere without a change outside of its folder and the list of areas.
+//! Checks that a new area appears everywhere without a change outside of its folder and the list of areas.
 
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ fn it_appears_in_tables_summary_comparison_workbook_and_report() {
     has(&summary, "slice of toast");
     has(&summary, "Rye takes 1.5");
 
-    // A parameter at another than its usual value is in the title, without a change of the table.
+    // A parameter with another value than its default is in the title, without a change of the table.
     let mut crumbs = document.clone();
     for result in crumbs.results.iter_mut().filter(|result| result.params.contains_key("crumbs")) {
         result.params.insert("crumbs".to_owned(), "many".to_owned());

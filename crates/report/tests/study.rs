@@ -5,7 +5,7 @@ use analysis::study::{MeasuredTable, Size, Study, included, name_systems};
 use report::{Page, StudyLine, StudyPage, studies_table, study_text};
 use results::{CaseResult, Direction, Document, Estimate, RunInfo, SCHEMA};
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
     cases::install();

@@ -11,7 +11,7 @@ use measure::Doubt;
 use report::{Page, summary};
 use results::{CaseResult, Document, Estimate, Interval, Outcome, SCHEMA};
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
     cases::install();

@@ -16,7 +16,7 @@ use results::{
     SYSTEM,
 };
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
     cases::install();

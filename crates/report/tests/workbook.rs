@@ -13,7 +13,7 @@ use report::workbook;
 use results::{CaseResult, Document, Outcome};
 use zip::ZipArchive;
 
-/// Tests have the areas of the program.
+/// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
     cases::install();

@@ -89,7 +89,7 @@ pub struct CaseResult {
     pub better: Direction,
     /// How the measurement ended.
     pub outcome: Outcome,
-    /// Why the outcome is not `measured`; present exactly then.
+    /// The reason why the outcome is not `measured`; present exactly in that case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The figure with its interval; present exactly if the outcome is `measured`.
@@ -266,8 +266,8 @@ pub enum Source {
     AnyProcessor,
 }
 
-/// How the time of a case follows the core's frequency: the slope of the logarithm of its time over the
-/// logarithm of the core's cycle time, across rounds. 1: bound by the core; 0: not at all.
+/// The dependence of a case's time on the core's frequency: the slope of the logarithm of the time over the logarithm of
+/// the core's cycle time, across rounds. 1: bound by the core; 0: independent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FrequencySlope {
     /// The slope's value.
@@ -352,7 +352,7 @@ impl Document {
         self.machine.get(SYSTEM).and_then(|name| name.as_str())
     }
 
-    /// Why the times of this run are not compared with those of real processors, such as an emulated processor; `None` if
+    /// The reason why the times of this run are not compared with those of real processors, such as emulation; `None` if
     /// they are.
     pub fn emulated(&self) -> Option<&str> {
         match self.machine.get(EMULATED)? {

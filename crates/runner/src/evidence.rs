@@ -746,7 +746,7 @@ mod tests {
         assert!(marks(&[9e6, 9.1e6]).0 > 0);
     }
 
-    /// The output of a damaged worker must not end the run.
+    /// Damaged output of a worker must not end the run.
     #[test]
     fn rounds_whose_readings_are_missing_or_damaged_still_give_a_time() {
         let series = |readings: &str| {

@@ -131,7 +131,7 @@ impl<'a> Place<'a> {
 }
 
 impl Counting {
-    /// How an agent that has introduced itself counts.
+    /// The counting of an agent that has introduced itself.
     pub(crate) fn of(introduction: &crate::link::Introduction) -> Self {
         Self { tracepoint: introduction.machine.tracepoint, tracer: introduction.hello.can(TRACER) }
     }

@@ -45,7 +45,7 @@ pub struct Request<'a> {
 pub struct Ended {
     /// Id of the run.
     pub id: String,
-    /// How it ended.
+    /// The run's ending.
     pub ending: Ending,
 }
 

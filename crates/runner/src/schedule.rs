@@ -171,8 +171,8 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
     }
 
     if now < allowed.planned {
-        // 4. All points get their planned rounds, in passes over all points; where time is short, as many points as possible get the
-        // rounds that a figure needs. A point's rounds are spread over time.
+        // 4. All points get their planned rounds, in passes over all points. Where time is short, as many points as possible get
+        // the rounds that a figure needs. A point's rounds are spread over time.
         let pass = state.planned_pass(allowed.planned.0 - now.0);
         let (ready, early): (Vec<Group>, Vec<Group>) =
             pass.into_iter().partition(|group| state.ready_at(group) <= now);
@@ -304,7 +304,7 @@ impl State {
         self.alone(|point| point.host_pairs.is_some() && point.host_pairs == fewest)
     }
 
-    /// The groups with the smallest part of their planned rounds, among those that can get the rounds that a figure needs
+    /// The groups that have made the smallest share of their planned rounds, among those that can get the rounds that a figure needs
     /// in the time left. A group with more planned rounds is in more passes.
     fn planned_pass(&self, left: Duration) -> Vec<Group> {
         let boots =

@@ -1,5 +1,5 @@
-//! The list of architectures. Each is one file in this folder, which shows from top to bottom what the architecture does
-//! with connections.
+//! The list of architectures. Each is a file in the folder `architecture`, which shows what the architecture does with
+//! connections.
 
 #[cfg(target_os = "linux")]
 mod epoll;
@@ -45,13 +45,13 @@ use crate::server::{Serve, Server, ServerOptions};
 /// A way to build a server.
 #[derive(Clone, Copy)]
 pub struct Architecture {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it does with each connection.
+    /// Description of how connections are served.
     pub meaning: &'static str,
-    /// Serves until the stop is requested; or why this system lacks it.
+    /// The function that serves until the stop is requested; the reason if this system lacks the architecture.
     serve: Result<Serve, &'static str>,
-    /// Several sockets listen on its port.
+    /// Whether several sockets listen on the server's port.
     shares_port: bool,
 }
 
@@ -72,7 +72,7 @@ macro_rules! architecture {
     }};
 }
 
-/// All architectures, in the order they are listed.
+/// All architectures, in the order of lists.
 pub const ARCHITECTURES: &[Architecture] = &[
     architecture!(
         "fork",
@@ -188,12 +188,12 @@ impl fmt::Debug for Architecture {
 }
 
 impl Architecture {
-    /// The architecture of that name.
+    /// The architecture named `name`.
     pub fn find(name: &str) -> Option<&'static Self> {
         ARCHITECTURES.iter().find(|architecture| architecture.name == name)
     }
 
-    /// Why this system lacks it; `None` if the system has it.
+    /// Why this system lacks the architecture; `None` if the system has it.
     pub fn missing_here(&self) -> Option<&'static str> {
         self.serve.err()
     }
@@ -208,7 +208,7 @@ impl Architecture {
     /// A server that listens at `address`, but does not serve yet.
     ///
     /// # Errors
-    /// Unsupported if this system lacks it; else those of listening.
+    /// `Unsupported` if this system lacks the architecture; else errors of listening.
     pub fn bind(&self, address: SocketAddr, options: &ServerOptions) -> Result<Server, CaseError> {
         let serve = self.serve.map_err(|why| CaseError::Unsupported(why.to_owned()))?;
         Server::bind(address, serve, self.shares_port, options)

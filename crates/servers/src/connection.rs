@@ -1,4 +1,4 @@
-//! A connection of an event loop: sends and receives as much as is possible without blocking.
+//! Connections of event loops, which send and receive as much as is possible without blocking.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -12,15 +12,15 @@ use crate::server::Terms;
 /// Size of the receive buffer, in bytes.
 pub const READ_AT_ONCE: usize = 16 * 1024;
 
-/// How often a readable connection is read.
+/// The extent to which a readable connection is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only epoll is edge-triggered"))]
 pub enum Reading {
-    /// Once: a level-triggered watch reports it again if there is more.
+    /// One read: a level-triggered watch reports the connection again if there is more.
     Once,
-    /// Until no data is left, which a short read shows too: an edge-triggered watch reports only new data (epoll(7)).
+    /// Reads until no data is left, which a short read shows too: an edge-triggered watch reports only new data (epoll(7)).
     UntilEmpty,
-    /// Until the end of the stream, which was reported already.
+    /// Reads until the end of the stream, which was reported already.
     UntilEnd,
 }
 
@@ -30,7 +30,7 @@ pub struct Connection {
     stream: TcpStream,
     exchange: Exchange,
     deadline: Instant,
-    /// How it is to be read now; `None` until it is reported as readable again.
+    /// How the connection is to be read now; `None` until it is reported as readable again.
     reading: Option<Reading>,
 }
 
@@ -41,12 +41,12 @@ impl Connection {
         Self { stream, exchange, deadline, reading: None }
     }
 
-    /// Its socket.
+    /// The socket.
     pub fn stream(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// Receives and sends what is possible without blocking; returns what it waits for then.
+    /// Receives and sends what is possible without blocking; returns the readiness that the connection waits for then.
     pub fn advance(&mut self, buffer: &mut [u8], reading: Reading, terms: &Terms) -> Wants {
         match self.receive(buffer, reading, terms) {
             Wants::Read => Wants::Read,
@@ -54,13 +54,13 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::advance`], but the reply is left to [`Connection::send`].
+    /// Receives like [`Connection::advance`], but leaves the reply to [`Connection::send`].
     pub fn receive(&mut self, buffer: &mut [u8], reading: Reading, terms: &Terms) -> Wants {
         self.reading = Some(reading);
         self.proceed(buffer, false, terms)
     }
 
-    /// Sends the reply that [`Connection::receive`] has left, and receives what that had no room for.
+    /// Sends the reply that [`Connection::receive`] has left, and receives data that it had no room for.
     pub fn send(&mut self, buffer: &mut [u8], terms: &Terms) -> Wants {
         self.proceed(buffer, true, terms)
     }
@@ -73,7 +73,7 @@ impl Connection {
                         Ok(bytes) => self.exchange.was_sent(bytes),
                         Err(e) if e.kind() == ErrorKind::Interrupted => {}
                         Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Write,
-                        Err(_) => return Wants::Close, // the client has closed
+                        Err(_) => return Wants::Close, // the client has closed the connection
                     }
                 }
                 (Wants::Read, Some(reading)) => match socket_io::receive(&self.stream, buffer) {
@@ -95,19 +95,19 @@ impl Connection {
         }
     }
 
-    /// The server stops: the next reply is the last.
+    /// Makes the next reply the last, since the server stops.
     pub fn finish_soon(&mut self) {
         self.exchange.finish_soon();
     }
 
-    /// Extends the deadline, except in the middle of a request: otherwise a client could send a byte at a time for ever.
+    /// Extends the deadline, except in the middle of a request, so that a client cannot send a byte at a time for ever.
     pub fn extend(&mut self, deadline: Instant) {
         if !self.exchange.is_in_request() {
             self.deadline = deadline;
         }
     }
 
-    /// When the client times out.
+    /// The time at which the client times out.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }

@@ -16,30 +16,30 @@ pub struct Connections<'a> {
     slots: Slots<Slot>,
     deadlines: Deadlines,
     now: Instant,
-    /// The server stops: no deadline is later than this.
+    /// The latest deadline, when the server stops.
     ends: Option<Instant>,
     buffer: Box<[u8]>,
 }
 
 struct Slot {
     connection: Connection,
-    /// The readiness for which it is watched.
+    /// The readiness for which the connection is watched.
     wants: Wants,
 }
 
-/// How a loop must change its watch of a connection.
+/// The change that a loop must make to its watch of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watch {
-    /// Not at all.
+    /// The watch is unchanged.
     Same,
-    /// Watch it for something else.
+    /// The connection must be watched for something else.
     Other(Wants),
-    /// It is closed, and so is its socket.
+    /// The connection and its socket are closed.
     Closed,
 }
 
 impl<'a> Connections<'a> {
-    /// No connections.
+    /// An empty table of connections.
     pub fn new(server: &'a Server, reading: Reading) -> Self {
         Self {
             server,
@@ -52,8 +52,8 @@ impl<'a> Connections<'a> {
         }
     }
 
-    /// Sends and receives what is possible at once. Unless that ends the exchange, keeps the connection and returns its
-    /// slot and the readiness it waits for.
+    /// Sends and receives what is possible at once on a new connection. Unless that ends the exchange, keeps the
+    /// connection, and returns its slot and the readiness it waits for.
     pub fn begin(&mut self, stream: TcpStream) -> Option<(usize, Wants)> {
         let terms = &self.server.terms;
         let mut connection = Connection::new(stream, terms, self.next_deadline());
@@ -67,7 +67,7 @@ impl<'a> Connections<'a> {
         Some((self.keep(connection, wants), wants))
     }
 
-    /// The deadline of a client that is active now.
+    /// The deadline for a client that is active now.
     fn next_deadline(&self) -> Instant {
         self.ends.unwrap_or(self.now + self.server.terms.timeout)
     }
@@ -79,14 +79,14 @@ impl<'a> Connections<'a> {
         slot
     }
 
-    /// Continues with a connection that is ready; closes it at the end of its exchange. If the slot is free, its
+    /// Continues with a ready connection; closes it at the end of its exchange. Does nothing for a free slot, whose
     /// connection was closed in the same iteration.
     pub fn advance(&mut self, number: usize) -> Watch {
         if self.receive(number, self.reading) { self.send(number) } else { Watch::Same }
     }
 
-    /// Receives from a connection. The result says whether [`Connections::send`] must follow, to send the reply or to
-    /// close. Receiving from all connections before sending to any keeps the kernel's code in the CPU's caches.
+    /// Receives from a connection; returns whether [`Connections::send`] must follow, to send the reply or to close.
+    /// Receiving from all connections before sending to any keeps the kernel's code in the CPU's caches.
     pub fn receive(&mut self, number: usize, reading: Reading) -> bool {
         let deadline = self.next_deadline();
         let Some(slot) = self.slots.get_mut(number) else { return false };
@@ -117,8 +117,8 @@ impl<'a> Connections<'a> {
         }
     }
 
-    /// To be called in each iteration: closes connections that have timed out, and has all of them end soon when the
-    /// server stops. `closed` is called before a connection is closed.
+    /// Begins an iteration, in which it must be called: closes connections that have timed out, and has all of them end
+    /// soon when the server stops. `closed` is called before a connection is closed.
     pub fn tick(&mut self, acceptor: &mut Acceptor, mut closed: impl FnMut(usize, &TcpStream)) {
         self.now = Instant::now();
         acceptor.tick(self.now);
@@ -158,12 +158,12 @@ impl<'a> Connections<'a> {
         self.slots.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no connections.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// How long a loop may wait until the next [`Connections::tick`].
+    /// The time that a loop may wait until the next [`Connections::tick`]; `None` for no limit.
     pub fn wait(&self, acceptor: &Acceptor) -> Option<Duration> {
         let first = self.deadlines.next().into_iter().chain(acceptor.wakes_at()).min()?;
         Some(first.saturating_duration_since(self.now))

@@ -10,19 +10,19 @@ use crate::server::Terms;
 /// Size of the receive buffer, in bytes.
 const READ_AT_ONCE: usize = 4 * 1024;
 
-/// Serves a client until the exchange is over, the client has closed, or it has timed out.
+/// Serves a client until the exchange is over, or the client has closed or timed out.
 pub fn converse(mut stream: TcpStream, terms: &Terms) {
     let work = || terms.work();
     let mut exchange = Exchange::new(terms.protocol, &work);
     if terms.protocol.client_sends_first() && set_timeouts(&stream, terms.timeout).is_err() {
-        return; // the client has closed already
+        return; // the client has closed the connection already
     }
     let mut room;
     let buffer: &mut [u8] = if terms.protocol.client_sends_first() {
         room = [0; READ_AT_ONCE];
         &mut room
     } else {
-        &mut [] // nothing is read, so no page of a buffer is touched
+        &mut [] // nothing is read, so the buffer needs no memory
     };
     let mut request_began: Option<Instant> = None;
     let mut stop_seen: Option<Instant> = None;
@@ -34,7 +34,7 @@ pub fn converse(mut stream: TcpStream, terms: &Terms) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return terms.note_error(&e),
             },
-            // After the stop, a client may not continue for ever.
+            // A client may not continue for ever after the stop.
             Wants::Read if stop_seen.is_some_and(is_over) => return terms.note_timed_out(),
             Wants::Read => match stream.read(buffer) {
                 Ok(0) => exchange.ended(),
@@ -44,7 +44,7 @@ pub fn converse(mut stream: TcpStream, terms: &Terms) {
                         stop_seen.get_or_insert_with(Instant::now);
                     }
                     exchange.received(&buffer[..bytes], &work);
-                    // Nor may a client send a byte at a time for ever.
+                    // A client may not send a request a byte at a time for ever.
                     if !exchange.is_in_request() {
                         request_began = None;
                     } else if is_over(*request_began.get_or_insert_with(Instant::now)) {

@@ -6,14 +6,14 @@ use serving::protocol::{
     BAD_REQUEST, ExchangeKind, HEAD_AT_MOST, Protocol, TOO_BUSY, UNAVAILABLE, UNAVAILABLE_CLOSE,
 };
 
-/// The readiness an exchange waits for.
+/// The readiness that an exchange waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wants {
     /// Data from the client.
     Read,
     /// Space to send to the client.
     Write,
-    /// None: the connection is to be closed.
+    /// No readiness: the connection must be closed.
     Close,
 }
 
@@ -21,11 +21,11 @@ pub enum Wants {
 #[derive(Debug)]
 pub struct Exchange {
     protocol: Protocol,
-    /// Number of replies left; `None`: unlimited.
+    /// Number of replies left; `None` for no limit.
     left: Option<u32>,
     /// The part of an HTTP request that was received.
     head: Vec<u8>,
-    /// Bytes of an echo request that were received.
+    /// Number of received bytes of an echo request.
     echoed: usize,
     out: Cow<'static, [u8]>,
     sent: usize,
@@ -33,8 +33,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// An exchange with a client that has just connected. Where the server speaks first, calls `work` before its reply is
-    /// there to be sent.
+    /// An exchange with a client that has just connected. If the server sends first, calls `work` before the reply is
+    /// ready.
     pub fn new(protocol: Protocol, work: &dyn Fn()) -> Self {
         let speaks_first = protocol.kind == ExchangeKind::TooBusy;
         if speaks_first {
@@ -51,7 +51,7 @@ impl Exchange {
         }
     }
 
-    /// The bytes to be sent.
+    /// The bytes to send.
     pub fn to_send(&self) -> &[u8] {
         &self.out[self.sent..]
     }
@@ -69,7 +69,7 @@ impl Exchange {
         }
     }
 
-    /// Takes the bytes to be sent out of the exchange, for a loop that sends and receives at the same time.
+    /// Takes the bytes to send out of the exchange, for a loop that sends and receives at the same time.
     #[cfg_attr(
         not(any(target_os = "linux", windows)),
         expect(dead_code, reason = "only io_uring and iocp do that")
@@ -79,8 +79,8 @@ impl Exchange {
         std::mem::replace(&mut self.out, Cow::Borrowed(&[]))
     }
 
-    /// Processes received bytes; calls `work` for each complete request, before its reply is there to be sent. Loops
-    /// receive only after everything was sent, so that a client that does not read cannot exhaust the memory.
+    /// Processes received bytes; calls `work` for each complete request, before its reply is ready. Loops receive only
+    /// after everything was sent, so that a client that does not read cannot exhaust the memory.
     pub fn received(&mut self, bytes: &[u8], work: &dyn Fn()) {
         match self.protocol.kind {
             ExchangeKind::TooBusy => {}
@@ -89,19 +89,19 @@ impl Exchange {
         }
     }
 
-    /// Records that the client will send no more: the replies so far are still sent.
+    /// Records that the client will send no more; the replies so far are still sent.
     pub fn ended(&mut self) {
         self.over = true;
     }
 
-    /// The server stops: the next reply is the last, and announces the close if the protocol can.
+    /// Makes the next reply the last, since the server stops; the reply announces the close if the protocol can.
     pub fn finish_soon(&mut self) {
         if self.protocol.kind == ExchangeKind::Http {
             self.left = Some(1);
         }
     }
 
-    /// The readiness it waits for.
+    /// The readiness that the exchange waits for.
     pub fn wants(&self) -> Wants {
         match (self.to_send().is_empty(), self.over) {
             (false, _) => Wants::Write,
@@ -179,7 +179,7 @@ impl Exchange {
     }
 }
 
-/// The beginning of some bytes.
+/// The beginning of received bytes, as a request.
 enum Request {
     Whole { length: usize, is_last: bool },
     Part,
@@ -221,7 +221,7 @@ mod tests {
         let mut parts = parts.iter();
         loop {
             while exchange.wants() == Wants::Write {
-                // A byte at a time: the result must not depend on how much is sent at once.
+                // The reply is taken a byte at a time: the result must not depend on how much is sent at once.
                 received.push(exchange.to_send()[0]);
                 exchange.was_sent(1);
             }

@@ -1,5 +1,5 @@
-//! A server in a child process. It answers each line on its standard input with its counters and resource usage, as a line
-//! of JSON on its standard output. It ends when its input ends, so it does not outlive its parent.
+//! Servers in child processes. A server answers each line on its standard input with its counters and resource usage, as a
+//! line of JSON on its standard output. It ends when its input ends, and so does not outlive its parent.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -13,7 +13,7 @@ use serving::hosted::{self, start_reporting};
 
 use crate::server::{Counters, Server};
 
-/// The first line of a server.
+/// The first line that a server prints.
 #[derive(Debug, Serialize, Deserialize)]
 struct Listening {
     listening: SocketAddr,
@@ -28,24 +28,24 @@ pub struct ServerReport {
     pub voluntary_switches: Option<u64>,
     /// Involuntary context switches; `None` where unknown.
     pub involuntary_switches: Option<u64>,
-    /// System calls; `None` where they are not counted.
+    /// Number of system calls; `None` where they are not counted.
     pub syscalls: Option<u64>,
-    /// Connections closed because the client timed out.
+    /// Number of connections closed because the client timed out.
     pub timed_out: u64,
-    /// Times there was no descriptor for a connection.
+    /// Number of times that no descriptor was left for a connection.
     pub no_descriptor: u64,
-    /// Times there was no memory or buffer for a connection.
+    /// Number of times that no memory or buffer was left for a connection.
     pub no_memory: u64,
-    /// Times no process or thread could be started for a connection.
+    /// Number of times that no process or thread could be started for a connection.
     pub no_process: u64,
-    /// Times the work for a request failed, except in programs that the server started.
+    /// Number of times that the work for a request failed, except in programs that the server started.
     pub work_failed: u64,
 }
 
 impl ServerReport {
     pub(crate) fn with(counters: &Counters, counter: Option<&ProcessCounter>) -> Self {
         let usage = ProcessUsage::of_running_children().plus(ProcessUsage::now());
-        // The reporting thread is no part of serving, and takes a while with many children.
+        // The CPU time of the reporting thread is no part of serving; with many children it is long.
         let cpu = usage.cpu.saturating_sub(thread_cpu_time().unwrap_or_default());
         Self {
             cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
@@ -79,8 +79,8 @@ impl ServerReport {
     }
 }
 
-/// Runs the server in the child process: serves, answers each line of standard input, and ends when that ends. System
-/// calls are counted at `tracepoint`, if one is given and may be used.
+/// Runs the server in the child process: serves, answers each line of standard input, and ends at the end of the input.
+/// System calls are counted at `tracepoint`, if permitted.
 ///
 /// # Errors
 /// Errors of serving.
@@ -92,7 +92,7 @@ pub fn host(server: &Server, tracepoint: Option<u64>) -> std::io::Result<()> {
     server.serve()
 }
 
-/// A server in a child process. It is stopped when this is dropped.
+/// A server in a child process. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Hosted(hosted::Hosted<Listening, ServerReport>);
 
@@ -100,38 +100,38 @@ impl Hosted {
     /// Starts `command`, which must call [`host`].
     ///
     /// # Errors
-    /// If it cannot be started or does not listen: with its error output.
+    /// If the server cannot be started or does not listen; the message has its error output.
     pub fn start(command: &mut Command) -> Result<Self, CaseError> {
         hosted::Hosted::start(command, "server").map(Self)
     }
 
-    /// Where it listens.
+    /// The address at which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.0.listening().listening
     }
 
-    /// Its process id.
+    /// Pid of the server.
     pub fn pid(&self) -> u32 {
         self.0.pid()
     }
 
-    /// Its present counters and resource usage.
+    /// The current counters and resource usage.
     ///
     /// # Errors
-    /// `Failed` if it has ended.
+    /// `Failed` if the server has ended.
     pub fn report(&mut self) -> Result<ServerReport, CaseError> {
         self.0.report()
     }
 
-    /// Stops it; it serves its remaining clients first.
+    /// Stops the server, which serves its remaining clients first.
     ///
     /// # Errors
-    /// `Failed` if it fails, or does not end in time: it is killed then.
+    /// `Failed` if the server fails, or is killed because it does not end in time.
     pub fn stop(self) -> Result<(), CaseError> {
         self.0.stop()
     }
 
-    /// Kills it without serving its remaining clients.
+    /// Kills the server without serving its remaining clients.
     ///
     /// # Errors
     /// See [`Hosted::stop`].

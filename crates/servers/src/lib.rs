@@ -1,9 +1,8 @@
 //! TCP servers of every architecture that serve the same small protocols.
 //!
-//! [`architecture`] lists them and has one file for each. They share the rest: `exchange` is the protocol without I/O,
-//! `conversation` does a whole exchange by blocking calls, `connections` are those of an event loop,
-//! [`work`] is what they do for each request. Accepting, stopping
-//! and timeouts are those of the crate `serving`.
+//! [`architecture`] lists the architectures and has a file for each. They share the other modules: `exchange` is the
+//! protocol without I/O, `conversation` a whole exchange by blocking calls, `connections` the table of an event loop, and
+//! [`work`] the work for each request. Accepting, stopping and timeouts are in the crate `serving`.
 
 pub mod architecture;
 mod connection;

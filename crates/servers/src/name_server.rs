@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use platform::CaseError;
 
-/// The name asked for, in the form of a question: `www.oscost.test` (a name for tests, RFC 6761).
+/// The queried name, `www.oscost.test`, in the form of a question (a name for tests, RFC 6761).
 const NAME: &[u8] = b"\x03www\x06oscost\x04test\x00";
 /// Type A and class IN, of questions and records.
 const ADDRESS_IN: [u8; 4] = [0, 1, 0, 1];
@@ -17,12 +17,12 @@ const ADDRESS_IN: [u8; 4] = [0, 1, 0, 1];
 const HEADER: usize = 12;
 /// Maximum length of a message over UDP (RFC 1035, section 2.3.4).
 const MESSAGE_AT_MOST: usize = 512;
-/// How long a reply may take.
+/// Time limit for a reply.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often the server checks whether it is to end.
+/// Interval at which the server checks whether it must end.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A name server in a thread of this process, which knows one address for all names. It ends when this is dropped.
+/// A name server in a thread of this process, which has one address for all names. Dropping it ends the server.
 #[derive(Debug)]
 pub struct NameServer {
     address: SocketAddr,
@@ -37,7 +37,7 @@ struct State {
 }
 
 impl NameServer {
-    /// Starts it at a free port of 127.0.0.1.
+    /// Starts the server at a free port of 127.0.0.1.
     ///
     /// # Errors
     /// If no socket or thread is available.
@@ -54,7 +54,7 @@ impl NameServer {
         Ok(Self { address, state, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address at which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -79,18 +79,18 @@ fn serve(socket: &UdpSocket, state: &State) {
     while !state.stop.load(Ordering::Relaxed) {
         let Ok((length, client)) = socket.recv_from(&mut message) else { continue };
         let Some(length) = answer(&mut message, length) else { continue };
-        // Before it is sent: whoever has the answer finds it counted.
+        // The answer is counted before it is sent, so that a client with the answer finds it counted.
         state.answered.fetch_add(1, Ordering::Relaxed);
         let _ = socket.send_to(&message[..length], client);
     }
 }
 
-/// Turns the question in the first `length` bytes into its answer, and returns that one's length; `None` if they are no
-/// question for an address.
+/// Turns the question in the first `length` bytes into its answer, and returns the answer's length; `None` if the bytes are
+/// no question for an address.
 fn answer(message: &mut [u8; MESSAGE_AT_MOST], length: usize) -> Option<usize> {
     let question = message.get(HEADER..length)?;
     let is_query = message[2] & 0xf8 == 0 && message[4..6] == [0, 1];
-    // Labels up to the empty one, then type and class.
+    // A question has labels up to the empty one, then type and class.
     let mut at = 0;
     while let Some(&label @ 1..=63) = question.get(at) {
         at += usize::from(label) + 1;
@@ -100,11 +100,11 @@ fn answer(message: &mut [u8; MESSAGE_AT_MOST], length: usize) -> Option<usize> {
     if !is_query || !is_name_complete || question.get(at + 1..end) != Some(&ADDRESS_IN) {
         return None;
     }
-    // A response, authoritative, with one answer and no further records.
+    // The flags mean a response, authoritative, with one answer and no further records.
     message[2] |= 0x84;
     message[3] = 0;
     message[6..HEADER].copy_from_slice(&[0, 1, 0, 0, 0, 0]);
-    // The name of the question (a pointer to it), a TTL of a minute, and four bytes of address.
+    // The record has the question's name (a pointer to it), a TTL of a minute, and four bytes of address.
     let record =
         [&[0xc0, HEADER as u8], &ADDRESS_IN[..], &[0, 0, 0, 60, 0, 4, 192, 0, 2, 1]].concat();
     let from = HEADER + end;
@@ -126,7 +126,7 @@ pub(crate) fn resolve(server: SocketAddr) -> io::Result<()> {
     let socket = UdpSocket::bind(from)?;
     socket.connect(server)?;
     socket.set_read_timeout(Some(PATIENCE))?;
-    // One question, recursion desired.
+    // The query has one question, with recursion desired.
     let query = [&id[..], &[1, 0, 0, 1, 0, 0, 0, 0, 0, 0], NAME, &ADDRESS_IN].concat();
     socket.send(&query)?;
     let mut reply = [0; MESSAGE_AT_MOST];
@@ -135,7 +135,7 @@ pub(crate) fn resolve(server: SocketAddr) -> io::Result<()> {
             Ok(length) => match check(&reply[..length], id) {
                 Some(true) => return Ok(()),
                 Some(false) => return Err(ErrorKind::InvalidData.into()),
-                None => {} // the answer to another question
+                None => {} // the answer belongs to another question
             },
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) if e.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
@@ -176,9 +176,9 @@ mod tests {
         assert_eq!(check(&reply, [0, 7]), Some(true));
         assert_eq!(check(&reply, [0, 8]), None);
         assert_eq!(check(&reply[..11], [0, 7]), None);
-        reply[3] = 0x83; // no such name
+        reply[3] = 0x83; // the error is: no such name
         assert_eq!(check(&reply, [0, 7]), Some(false));
-        reply[2] = 0x01; // a question
+        reply[2] = 0x01; // the message is a question
         assert_eq!(check(&reply, [0, 7]), None);
     }
 

@@ -1,5 +1,5 @@
-//! Reports of a server over a TCP connection, for a load generator on another machine: it sends an empty line for each
-//! report, which comes back as a line of JSON.
+//! Reports of a server over a TCP connection, for a load generator on another machine. The client sends an empty line for
+//! each report, and gets a line of JSON.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,18 +11,18 @@ use platform::process::spawn_with_own_descriptors;
 use crate::hosted::ServerReport;
 use crate::server::Server;
 
-/// A connection that asks for nothing during this time is closed.
+/// Time after which a connection without requests is closed.
 const IDLE_AT_MOST: Duration = Duration::from_secs(3_600);
-/// How long a report may take.
+/// Time limit for a report.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum length of a report, in bytes.
 const REPORT_AT_MOST: u64 = 16 * 1024;
 
-/// Starts a thread that answers connections to `address`, one after the other. Returns where it listens. The thread ends with
-/// the process.
+/// Starts a thread that answers connections to `address`, one after the other. Returns the address at which it listens. The
+/// thread ends with the process.
 ///
 /// # Errors
-/// If it cannot listen there, or no thread can be started.
+/// If it cannot listen at `address`, or no thread can be started.
 pub fn report_at(server: &Server, address: SocketAddr) -> Result<SocketAddr, CaseError> {
     let of = |e: std::io::Error| CaseError::from_io(&format!("report at {address}"), &e);
     let listener = TcpListener::bind(address).map_err(of)?;
@@ -31,17 +31,17 @@ pub fn report_at(server: &Server, address: SocketAddr) -> Result<SocketAddr, Cas
     let report = move || ServerReport::with(&counters, None);
     let serve = move || {
         for stream in listener.incoming().flatten() {
-            // A client that goes away is no error of the server.
+            // A client that closes its connection is no error of the server.
             let _ = answer(stream, &report);
         }
     };
     // With a shared table, the thread would hold connections open that the server has closed, and processes that the server
-    // forks would hold those of the reports.
+    // forks would hold the connections for reports open.
     spawn_with_own_descriptors(serve).map_err(of)?;
     Ok(bound)
 }
 
-/// Answers each line with a report, until the client closes. Nothing of what it sends is stored.
+/// Answers each line with a report until the client closes. The lines' contents are ignored.
 fn answer(mut stream: TcpStream, report: &impl Fn() -> ServerReport) -> std::io::Result<()> {
     stream.set_read_timeout(Some(IDLE_AT_MOST))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -67,7 +67,7 @@ pub struct RemoteReports {
 }
 
 impl RemoteReports {
-    /// Connects.
+    /// Connects to the server's address for reports.
     ///
     /// # Errors
     /// Errors of connecting.
@@ -84,7 +84,7 @@ impl RemoteReports {
     /// Counters and resource usage of the server and all its processes.
     ///
     /// # Errors
-    /// `Failed` if the connection is lost, or if something else than a report comes.
+    /// `Failed` if the connection is lost, or the answer is no report.
     pub fn report(&mut self) -> Result<ServerReport, CaseError> {
         let of = |e: std::io::Error| {
             CaseError::from_io(&format!("the server's report at {}", self.address), &e)

@@ -1,4 +1,4 @@
-//! A server independent of its architecture: its sockets, its options and its counters.
+//! The parts of a server that do not depend on its architecture: sockets, options and counters.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -13,28 +13,27 @@ use serving::{AcceptContext, BlockingAcceptor, Protocol, Shortages, Stop};
 
 use crate::work::Task;
 
-/// Serves until the stop is requested: what an architecture implements.
+/// The function of an architecture, which serves until the stop is requested.
 pub(crate) type Serve = fn(&Server) -> io::Result<()>;
 
 /// Options of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerOptions {
-    /// The protocol it serves.
+    /// The server's protocol.
     pub protocol: Protocol,
-    /// The time limit for a client to send a whole request, and to receive a reply.
+    /// Time limit for a client to send a whole request, and to receive a reply.
     pub timeout: Duration,
     /// Number of threads or processes, where these are started in advance.
     pub workers: usize,
-    /// The CPUs it runs on.
+    /// The CPUs that the server runs on.
     pub cpus: Vec<usize>,
     /// Arguments with which this program calls `exec::serve_stdio`, for the architecture `exec`.
     pub stdio_arguments: Vec<String>,
     /// The work for each request.
     pub task: Task,
-    /// Memory in bytes that the server uses besides what it needs, as an application would: processes that it forks
-    /// share it.
+    /// Additional memory of the server in bytes, like an application's; forked processes share it.
     pub memory: usize,
-    /// The most established connections that wait to be accepted; the system's limit if `None`.
+    /// Maximum length of the accept queue; `None` for the system's limit.
     pub backlog: Option<u16>,
 }
 
@@ -48,11 +47,11 @@ pub struct Server {
     #[cfg(unix)]
     pub(crate) stdio_arguments: Vec<String>,
     pub(crate) terms: Terms,
-    /// Memory without a purpose of its own.
+    /// The additional memory.
     _memory: Vec<u8>,
 }
 
-/// What all threads and processes of a server share.
+/// State that all threads and processes of a server share.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
     pub protocol: Protocol,
@@ -75,14 +74,14 @@ impl Terms {
         }
     }
 
-    /// Counts a timeout if a client's connection ended with that error.
+    /// Counts a timeout if `error`, with which a client's connection ended, means one.
     pub fn note_error(&self, error: &io::Error) {
         if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
             self.note_timed_out();
         }
     }
 
-    /// What accepting connections needs.
+    /// The context for accepting connections.
     pub fn accepting(&self) -> AcceptContext<'static> {
         AcceptContext {
             stop: self.stop,
@@ -124,20 +123,20 @@ impl Server {
             #[cfg(unix)]
             stdio_arguments: options.stdio_arguments.clone(),
             terms: Terms::new(options.protocol, options.timeout, options.task.clone())?,
-            // Written to, so that the system provides it.
+            // The memory is written to, so that the system provides it.
             _memory: vec![1; options.memory],
         })
     }
 
-    /// Serves until the stop is requested, then until the connections that remain have ended or timed out.
+    /// Serves until the stop is requested, and then until the remaining connections have ended or timed out.
     ///
     /// # Errors
-    /// If it cannot continue. The failure of one connection is not an error.
+    /// If the server cannot continue. The failure of one connection is not an error.
     pub fn serve(&self) -> io::Result<()> {
         (self.serve)(self)
     }
 
-    /// Where it listens.
+    /// The address at which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -147,12 +146,12 @@ impl Server {
         BlockingAcceptor::new(self.terms.accepting(), &self.listeners[0])
     }
 
-    /// Stops it, from another thread.
+    /// A handle that stops the server from another thread.
     pub fn stop(&self) -> Stop {
         self.terms.stop
     }
 
-    /// Its counters.
+    /// The server's counters.
     pub fn counters(&self) -> Shared<Counters> {
         self.terms.counters
     }
@@ -161,13 +160,13 @@ impl Server {
 /// Timeouts and shortages, counted by all processes of a server.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Connections closed because the client timed out.
+    /// Number of connections closed because the client timed out.
     pub timed_out: AtomicU64,
     /// Shortages of descriptors and memory.
     pub shortages: Shortages,
-    /// Times no process or thread could be started for a connection.
+    /// Number of times that no process or thread could be started for a connection.
     pub no_process: AtomicU64,
-    /// Times the work for a request failed.
+    /// Number of times that the work for a request failed.
     pub work_failed: AtomicU64,
 }
 

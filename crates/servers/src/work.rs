@@ -1,6 +1,6 @@
 //! The work that a server does for each request, between reading it and writing the reply. All architectures do it in the
-//! same place (`Terms::work`), in the thread that serves the client: an event loop serves nobody else meanwhile, as it would
-//! not in an application that does such work in its loop.
+//! same place (`Terms::work`), in the thread that serves the client. An event loop serves no other client meanwhile, as in
+//! an application that does such work in its loop.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -22,16 +22,16 @@ const LONGEST: Duration = Duration::from_secs(1);
 const LARGEST: u64 = 1 << 20;
 /// Bytes written by the work `fsync`.
 const RECORD: [u8; 512] = [b'r'; 512];
-/// Bytes read at once by the work `file`.
+/// Number of bytes that the work `file` reads at a time.
 const READ_AT_ONCE: usize = 16 * 1024;
 
 /// The kind of work for each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Work {
-    /// None.
+    /// No work.
     #[default]
     None,
-    /// Computes for this long on a quiet CPU.
+    /// Computes for a time that it would take on a quiet CPU.
     Cpu(Duration),
     /// Opens a file that is in the page cache, reads this number of bytes, and closes it.
     File(u64),
@@ -41,7 +41,7 @@ pub enum Work {
     Dns,
 }
 
-/// A text that names no work.
+/// The text names no work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no work {0:?}: there are none, cpu:TIME (at most 1s), file:SIZE (at most 1m), fsync and dns"
@@ -83,43 +83,43 @@ impl fmt::Display for Work {
     }
 }
 
-/// Work with everything that it needs, so that another process can do it too.
+/// Prepared work, with everything that it needs, so that another process can do it too.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
-    /// Nothing.
+    /// No work.
     #[default]
     None,
     /// Computes.
     Cpu {
-        /// For this long, in ns.
+        /// Time of the computation, in ns.
         ns: u64,
-        /// At this time per iteration of the loop, in ns.
+        /// Time per iteration of the loop, in ns.
         ns_per_iteration: f64,
     },
     /// Reads a file.
     File {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
-        /// The bytes to read.
+        /// Number of bytes to read.
         size: u64,
     },
     /// Overwrites the beginning of a file and waits for the device.
     Fsync {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
     },
     /// Asks a name server.
     Dns {
-        /// Its address.
+        /// Address of the name server.
         server: SocketAddr,
     },
 }
 
-/// What [`Task::prepare`] needs for some kinds of work.
+/// Resources that [`Task::prepare`] needs for some kinds of work.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WorkResources<'a> {
-    /// The speed of computing, if it is known; otherwise it is measured.
+    /// The speed of computing; `None` to measure it.
     pub computing: Option<measure::work::Work>,
     /// The path at which `fsync` creates a file; the caller removes it.
     pub scratch: Option<&'a Path>,
@@ -131,7 +131,7 @@ impl Task {
     /// Prepares the work: measures the speed of the CPU, or creates the file.
     ///
     /// # Errors
-    /// `Failed` if something that it needs is missing, or does not work.
+    /// `Failed` if a required resource is missing, or does not work.
     pub fn prepare(work: Work, resources: &WorkResources) -> Result<Self, CaseError> {
         let missing = |what: &str| CaseError::Failed(format!("the work {work} needs {what}"));
         Ok(match work {
@@ -166,7 +166,7 @@ impl Task {
         })
     }
 
-    /// Whether there is none.
+    /// Whether there is no work.
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }
@@ -194,7 +194,7 @@ impl Task {
     }
 }
 
-/// Reads the first `size` bytes of a file, which must have that many.
+/// Reads the first `size` bytes of a file, which must be at least as long.
 fn read(path: &Path, size: u64) -> io::Result<()> {
     let mut file = File::open(path)?;
     let mut buffer = [0; READ_AT_ONCE];

@@ -1,6 +1,6 @@
-//! Shared by the tests of all crates: a test that needs root, tracefs, a program or another resource that a machine may
-//! lack reports that it is skipped. In CI, where `scripts/install-test-needs` has installed what tests need, it fails
-//! instead: no test passes there by being skipped. A test of something that an operating system does not support is
+//! Support for the tests of all crates. A test that needs root, tracefs, a program or another resource that a machine may
+//! lack reports that it is skipped. In CI, where `scripts/install-test-needs` has installed all resources, it fails
+//! instead, so that no test passes by being skipped. A test of something that an operating system does not support is
 //! [`not_applicable`], also in CI.
 
 use std::io::Write;
@@ -14,7 +14,7 @@ fn says_ci(variable: Option<&str>) -> bool {
     !matches!(variable, None | Some("" | "false" | "0"))
 }
 
-/// Says on stderr that the running test is skipped, and why.
+/// Reports on stderr that the running test is skipped, and why.
 ///
 /// # Panics
 /// In CI.
@@ -45,10 +45,10 @@ pub fn skip_unless(condition: bool, why: &str) -> bool {
     !condition
 }
 
-/// The same unless this process is root, who alone may do what `why` says.
+/// [`skip`]s the running test unless this process is root, which `why` must explain; `true` if the test must return.
 ///
 /// # Panics
-/// In CI, if it is not root.
+/// In CI, if this process is not root.
 #[cfg(unix)]
 #[must_use = "a test that is skipped returns"]
 #[track_caller]
@@ -57,8 +57,8 @@ pub fn skip_unless_root(why: &str) -> bool {
 }
 
 /// Reports on stderr that the running test, or a part of it, does not apply to this operating system, and why. It never
-/// fails: nothing that could be installed would change it. What this machine lacks but another with the same system
-/// may have is for [`skip`].
+/// fails, since no installation could change that. Use [`skip`] for resources that another machine with the same system may
+/// have.
 pub fn not_applicable(why: &str) {
     report("not applicable", why);
 }
@@ -80,7 +80,7 @@ fn skip_where(is_ci: bool, why: &str) {
 }
 
 fn report(what: &str, why: &str) {
-    // Not by eprintln!, whose output the test harness hides.
+    // The message does not go through eprintln!, whose output the test harness hides.
     let _ = writeln!(std::io::stderr(), "{what}: {why}");
 }
 

@@ -1,6 +1,6 @@
 //! Checks the layout of this workspace: the size of files, import cycles, and the diagram and the questions in ARCHITECTURE.md.
 
-// The tree is the same on every system, and programs for Windows are tested without it.
+// The source tree is the same on every system, and programs for Windows are tested without it.
 #![cfg(unix)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// A file has at most this many lines before its tests; a file that is all test has as many in all.
+/// Maximum lines of a file before its tests; a file of tests only has at most as many in all.
 const LINES_AT_MOST: usize = 600;
 
 fn root() -> &'static Path {
@@ -21,7 +21,7 @@ fn architecture() -> String {
     fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md")
 }
 
-/// The paths from the root and the texts of the Rust files below a directory.
+/// The Rust files below a directory: their paths from the root, and texts.
 fn rust_files(directory: &str) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(root().join(directory)).expect("a directory") {
@@ -64,7 +64,7 @@ fn files_do_not_import_each_other_in_a_cycle() {
     }
 }
 
-/// The modules of a crate by their paths, such as `clock/tsc`, with those that their paths from `crate::` on name.
+/// The imports of a crate's modules, such as `clock/tsc`: the modules that paths from `crate::` on name.
 fn imports(package: &str, files: &BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
     let start = format!("crates/{package}/src/");
     let module = |path: &String| {
@@ -94,7 +94,7 @@ fn imports(package: &str, files: &BTreeMap<String, String>) -> BTreeMap<String, 
     files.iter().filter(|(path, _)| !path.contains("tests")).map(of_file).collect()
 }
 
-/// The modules from which a cycle can be reached and which can be reached from one.
+/// The modules that are in import cycles, or between two of them.
 fn cyclic(mut imports: BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
     loop {
         let importers: BTreeSet<String> = imports.keys().cloned().collect();
@@ -121,7 +121,7 @@ fn a_cycle_is_found() {
     assert!(cyclic(imports("x", &chain.into())).is_empty());
 }
 
-/// The crates of the workspace by their directories, with those that they are built with, and those that their tests use.
+/// The crates of the workspace by their directories, each with the crates that it is built with, and that its tests use.
 fn packages() -> BTreeMap<String, [BTreeSet<String>; 2]> {
     let cargo = std::env::var_os("CARGO").expect("cargo runs this test");
     let command = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
@@ -142,7 +142,7 @@ fn packages() -> BTreeMap<String, [BTreeSet<String>; 2]> {
     packages.collect()
 }
 
-/// A line of the diagram is a crate's name, indented by two columns for each step, and what it is for; the next line may be
+/// A line of the diagram has a crate's name, indented by two columns for each step, and its purpose; the next line may be
 /// an arrow with the crates that it uses.
 #[test]
 fn the_diagram_shows_the_real_dependencies() {
@@ -167,8 +167,8 @@ fn the_diagram_shows_the_real_dependencies() {
         let users = drawn.iter().filter(|(_, _, uses)| uses.contains(*name));
         let deepest = users.map(|(_, step, _)| step + 1).max().unwrap_or(0);
         assert_eq!(*step, deepest, "the indentation of {name}");
-        // A test must not need what is built on the crate under test: cargo allows it, but the two then exist twice. The areas are
-        // only installed, in the catalog, of which there is one.
+        // A test must not use a crate that is built on the crate under test: cargo allows it, but the two then exist twice.
+        // The areas are only installed, in the catalog, of which there is one.
         let above = |other: &&String| names[..at].contains(&other.as_str());
         let of_tests = used_by_tests.iter().filter(|other| *other != "cases");
         let upwards: Vec<&String> = used.iter().chain(of_tests).filter(above).collect();
@@ -179,9 +179,9 @@ fn the_diagram_shows_the_real_dependencies() {
 #[test]
 fn the_files_that_answer_the_questions_have_the_names_that_are_given() {
     let text = architecture();
-    let table = text.lines().skip_while(|line| !line.starts_with("## Ten questions"));
+    let table = text.lines().skip_while(|line| !line.starts_with("## Fifteen questions"));
     let rows: Vec<&str> = table.filter(|line| line.starts_with("| ")).skip(1).collect();
-    assert_eq!(rows.len(), 10);
+    assert_eq!(rows.len(), 15);
     for row in rows {
         let answer = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
         let (paths, names): (Vec<&str>, Vec<&str>) =

@@ -16,7 +16,7 @@ use analysis::Settings;
 use analysis::{FLOOR_AT_LEAST, Ratio};
 use gap::{Gap, gaps};
 
-/// The case by which candidates are measured.
+/// Full name of the case by which candidates are measured.
 pub const CASE: &str = "concurrency/answer";
 /// Minimum number of rounds that is recommended.
 const FEWEST_ROUNDS: u32 = 6;
@@ -62,8 +62,8 @@ pub struct Candidate {
     pub worst: Option<Estimate>,
     /// The wake-up delay of the foreground task at 90 % of its wake-ups, in ns; `None` if there was no such task.
     pub foreground_delay: Option<Estimate>,
-    /// The candidate's figure for the goal divided by that of the first candidate; `None` for the first, and without an interval.
-    /// The intervals of all candidates are simultaneous.
+    /// The candidate's figure for the goal divided by that of the first candidate; `None` for the first candidate, and if one of
+    /// the figures has no interval. The intervals of all candidates are simultaneous.
     pub against_best: Option<Ratio>,
     /// Outcome and reason, if the candidate has no figure for the goal.
     pub ending: Option<(Outcome, String)>,

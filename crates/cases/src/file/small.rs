@@ -5,7 +5,7 @@ use super::phases::{FileShard, Plain};
 use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
 use crate::{Case, Param, Takes};
 
-/// All phases with one thread, by file size.
+/// Phases of many small files with one thread, by file size.
 pub const CASE: Case = Case {
     operation: "One file created and written, read back, looked up by stat, renamed and deleted, \
                 where all files pass through a phase before the next phase begins, the first files \

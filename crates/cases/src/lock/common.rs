@@ -95,8 +95,8 @@ impl<G, A: Fn() -> G + Sync> Lock for ByGuard<A> {
         unsafe { hold.assume_init_drop() };
     }
 
-    /// The guard stays in registers, as in a user's program: in `hold` it would be written to memory and read again, which takes a
-    /// tenth of the time of std::sync::Mutex.
+    /// The guard stays in registers, as in a user's program: in `hold` it would be written to memory and read again, which takes
+    /// a tenth of the time of std::sync::Mutex.
     #[inline(always)]
     fn pair(&self, _hold: &mut MaybeUninit<G>, inside: impl FnOnce()) {
         let guard = (self.0)();

@@ -22,8 +22,8 @@ pub const CASE: Case = Case {
             default: &all_but::<11>(&["select", "poll", "epoll-level", "epoll-per-cpu"]),
             ..ARCH
         },
-        // Most changes occur between 1 and 10, where event loops overtake threads; beyond 100 rates and costs
-        // hardly change, as one more level shows. `includes` selects the architectures measured at each level.
+        // Most changes occur between 1 and 10 connections, where event loops overtake threads; beyond 100, rates and costs hardly
+        // change, as one more level shows. `includes` selects the architectures measured at each level.
         Param::new("connections", &["1", "10", "100", "1000"])
             .meaning("the number of connections in flight")
             .full(&["1", "10", "100", "500", "1000", "1500", "2500", "5000"])
@@ -39,12 +39,12 @@ pub const CASE: Case = Case {
     ..Case::new("net", "answer")
 };
 
-/// Whether a run of this extent measures this point. A default run compares processes, threads and event loops by the
-/// number of connections, and shows the effect of other ways to wait. Therefore these three architectures are measured
-/// at three levels without work, at two with it, and some of the others at one:
+/// Whether a run of this extent measures the point. A default run compares processes, threads and event loops by the number of
+/// connections, and shows the effect of other ways to wait. Therefore these three architectures are measured at three levels
+/// without work, at two with it, and some of the others at one:
 ///
-/// Work for each request makes the server the bottleneck, so that the rates of the three show their difference at each
-/// level; at a thousand connections as at a hundred.
+/// Work for each request makes the server the bottleneck, so that the rates of the three show their difference at each level; at
+/// a thousand connections as at a hundred.
 ///
 /// - `exec` has the same rate at every level, and takes more than a second to open a thousand connections;
 /// - `prefork` and `pool` have 64 processes or threads at any level, so that more connections only wait longer;
@@ -56,7 +56,7 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     let is_loop = ["epoll", "kqueue", "iocp"].contains(&arch);
     let is_published = is_loop || ["fork", "threads"].contains(&arch);
     if value_of(params, "parent") != Ok("0") {
-        // Only fork copies page tables; other connections would only hide it.
+        // Only `fork` copies page tables; more connections would only hide that cost.
         let is_plain = value_of(params, "work") == Ok("none") && connections == 1;
         return arch == "fork" && is_plain && extent != Extent::Quick;
     }

@@ -1,11 +1,11 @@
-//! Shared by the cases of servers: the parameter `arch`, and which architectures this system supports.
+//! Shared by the cases of servers: the parameter `arch`, and the architectures that this system supports.
 
 use crate::{Extent, Param, Takes, Trials, value_of};
 use measure::Params;
 use servers::{ARCHITECTURES, Architecture};
 use std::time::Duration;
 
-/// Six trials of each point, each with a new server: more points are more informative than more trials of fewer points.
+/// Settings of six trials per point, each with a new server: more points are more informative than more trials of fewer points.
 pub const fn trials(
     takes: fn(&Params) -> Duration,
     includes: fn(&Params, Extent) -> bool,
@@ -24,11 +24,11 @@ pub fn is_listed_as_missing(connections: usize, extent: Extent) -> bool {
     connections == 100 && extent == Extent::Ordinary
 }
 
-/// The architecture of the server; by default all of them.
+/// The parameter `arch`: architecture of the server, by default every one.
 pub const ARCH: Param = Param::new("arch", &all_but::<15>(&[]))
     .meaning("the architecture of the server (`oscost net serve --list`)");
 
-/// The work for each request.
+/// The parameter `work`: work for each request.
 pub const WORK: Param = Param::new("work", &["none"])
     .meaning(
         "what the server does for each request before it replies, the same code for all \
@@ -38,7 +38,7 @@ pub const WORK: Param = Param::new("work", &["none"])
     )
     .takes(Takes::ServerWork);
 
-/// The number of the server's CPUs.
+/// The parameter `cpus`: number of the server's CPUs.
 pub const CPUS: Param = Param::new("cpus", &["1"])
     .meaning(
         "the number of CPUs of the server; the load generator has the others, if there \
@@ -46,7 +46,7 @@ pub const CPUS: Param = Param::new("cpus", &["1"])
     )
     .takes(Takes::Count(1_024));
 
-/// The memory of the server's process.
+/// The parameter `parent`: memory of the server's process.
 pub const PARENT: Param = Param::new("parent", &["0"])
     .meaning(
         "memory that the server's first process uses besides what it needs, as an \
@@ -54,11 +54,11 @@ pub const PARENT: Param = Param::new("parent", &["0"])
     )
     .takes(Takes::Size(4 << 30));
 
-/// The values of parameters that a case lacks.
+/// Default values of parameters, for cases that lack them.
 pub const USUAL: &[(&str, &str)] = &[("work", "none"), ("cpus", "1"), ("parent", "0")];
 
-/// Architectures of which another one is the same in kind: event loops that wait by another call, programs instead of processes,
-/// and fixed numbers of processes or threads.
+/// Architectures that are variants of another one: event loops that wait by another call, programs instead of processes, and
+/// fixed numbers of processes or threads.
 pub const VARIANTS: &[&str] =
     &["exec", "prefork", "pool", "select", "poll", "wsapoll", "epoll-level", "epoll-per-cpu"];
 /// One architecture of each kind on each system.
@@ -91,7 +91,7 @@ pub const fn is_one_of(name: &str, names: &[&str]) -> bool {
     false
 }
 
-/// The operator `==` is not available in constant functions.
+/// Whether two names are equal: the operator `==` is not available in constant functions.
 pub const fn is_same(a: &[u8], b: &[u8]) -> bool {
     let mut at = 0;
     while at < a.len() && at < b.len() && a[at] == b[at] {

@@ -1,4 +1,4 @@
-//! The designs of a server that are judged when systems are compared.
+//! Designs of a server, judged when systems are compared.
 
 use measure::TIME;
 

@@ -1,4 +1,4 @@
-//! How the ratio between two server architectures changes with the number of connections, and the load from which one
+//! The change of the ratio between two server architectures with the number of connections, and the load from which a server
 //! collapses.
 
 use super::metrics::{CHEAPER_GROWTH, COLLAPSES_FROM, FASTER_GROWTH, KEPT};
@@ -11,20 +11,20 @@ use analysis::crossing::open_ends;
 use analysis::derive::{SweepStep, is_measured, sweeps, with_figure, without_figure};
 use analysis::resample::Bootstrap;
 
-/// The best event loop of each system, and what it is compared with.
+/// Best event loop of each system, and the architectures with which it is compared.
 const LOOPS: [&str; 3] = ["epoll", "kqueue", "iocp"];
 const OTHERS: [&str; 2] = ["fork", "threads"];
-/// The fewest levels behind a slope.
+/// Minimum number of levels for a slope.
 const LEVELS_AT_LEAST: usize = 3;
 
 const OVERLOAD: &str = "net/overload";
-/// A server whose goodput is below this share has collapsed.
+/// Share of the capacity below which the goodput of a server has collapsed.
 const COLLAPSED: f64 = 0.8;
 
-/// The rows derived from `net/answer` and `net/requests`: `faster-growth` and `cheaper-growth`, for the system's best event
-/// loop and a process or a thread for each connection. The slope of the logarithm of the ratio over that of the number of
-/// connections, by least squares, as the factor for ten times the connections. Levels at which the generator limited a rate
-/// are left out. Nothing is derived from fewer than three levels.
+/// The rows `faster-growth` and `cheaper-growth` derived from `net/answer` and `net/requests`, for the system's best event loop
+/// and a process or a thread for each connection. They are the slope of the logarithm of the ratio over that of the number of
+/// connections, by least squares, as the factor for ten times the connections. Levels at which the generator limited a rate are
+/// left out. Nothing is derived from fewer than three levels.
 pub fn growths(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut rows = Vec::new();
     for sweep in server_sweeps(results) {
@@ -58,7 +58,7 @@ fn growth(
     }
     let x: Vec<f64> =
         shared.iter().map(|(connections, _)| f64::from(*connections).log10()).collect();
-    // The better one's advantage: its rate by the other's, or the other's CPU time by its own.
+    // Advantage of the better architecture: its rate divided by the other's, or the other's CPU time divided by its own.
     let series: Vec<&[f64]> = shared
         .iter()
         .flat_map(|(_, [a, b])| match by {
@@ -87,9 +87,9 @@ fn slope(x: &[f64], y: &[f64]) -> f64 {
     products / x.iter().map(|x| (x - of_x).powi(2)).sum::<f64>()
 }
 
-/// The rows derived from `net/overload`: `collapses-from`, the offered load, as a multiple of the capacity, from which on the
-/// goodput is below 80 % of the capacity. Between neighbouring loads it is interpolated linearly. If there is no such load
-/// among those measured, the row has a reason and no figure; nothing is derived from a single load.
+/// The rows `collapses-from` derived from `net/overload`: the offered load, as a multiple of the capacity, from which the goodput
+/// is below 80 % of the capacity. The goodput is interpolated linearly between neighbouring loads. If there is no such load among
+/// those measured, the row has a reason and no figure; nothing is derived from a single load.
 pub fn collapses(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let is_usable = |r: &&CaseResult| {
         let is_sound = |value: &f64| value.is_finite() && *value >= 0.0;
@@ -119,7 +119,7 @@ fn collapse(point: PointKey, loads: &[SweepStep], seed: u64) -> CaseResult {
     }
 }
 
-/// The x from which y stays below the limit; the first x if it is below throughout, `None` if it is not at the end.
+/// The x from which y stays below the limit; the first x if y is below it throughout, `None` if y is not below it at the end.
 fn falls_below(x: &[f64], y: &[f64]) -> Option<f64> {
     match y.iter().rposition(|kept| *kept >= COLLAPSED) {
         None => x.first().copied(),
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(rows.len(), 1, "{rows:?}");
         assert_eq!((rows[0].check(), rows[0].params["than"].as_str()), (Ok(()), "fork"));
         assert!((rows[0].estimate.unwrap().median - 1.25).abs() < 1e-9);
-        // A limited rate is not the server's: three levels are left, then two.
+        // A rate limited by the generator is not the server's: three levels are left, then two.
         for (limited, rows) in [("1", 1), ("1000", 0)] {
             let found = run.iter_mut().find(|r| r.params["connections"] == limited).unwrap();
             found.doubts.push(measure::Doubt::ClientSaturated);
@@ -188,7 +188,7 @@ mod tests {
             found.low <= 1.25 && 1.25 <= found.high
         });
         let share = covered.count() as f64 / 200.0;
-        // 200 trials at 95 %: two standard errors are 3.1 %.
+        // For 200 trials at 95 %, two standard errors are 3.1 %.
         assert!(share >= LEVEL - 0.031, "{share}");
     }
 

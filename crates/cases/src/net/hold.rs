@@ -82,8 +82,8 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     server.end_now()
 }
 
-/// Whether a run of this extent measures this point: a quick run has processes, which take most memory, and event
-/// loops, which take least.
+/// Whether a run of this extent measures the point: a quick run measures processes, which take most memory, and event loops,
+/// which take least.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let arch = value_of(params, "arch").unwrap_or_default();
     match extent {
@@ -93,8 +93,8 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// The approximate duration of a trial: starting the server, opening the connections, reading the memory of each of its
-/// processes, and ending all of them.
+/// Approximate duration of a trial: starting the server, opening the connections, reading the memory of each of its processes,
+/// and ending all of them.
 pub fn takes(params: &Params) -> Duration {
     const AROUND: Duration = Duration::from_millis(70);
     if !is_here(params) {

@@ -1,15 +1,15 @@
-//! The limits of this system that would end a sweep of connections early, and the commands to raise them.
+//! Limits of this system that would end a sweep of connections early, and the commands that raise them.
 
 use measure::{CaseError, Params};
 use platform::limits::{Limit, descriptors, of_connections};
 
-/// The descriptors that server and generator need besides those of their connections.
+/// Number of descriptors that server and generator need besides those of their connections.
 const BESIDE: u64 = 64;
 
 /// Checks whether this system permits `connections` connections.
 ///
 /// # Errors
-/// Unsupported if not, with the command that raises the limit.
+/// `Unsupported` if it does not, with the command that raises the limit.
 pub fn check(connections: usize) -> Result<(), CaseError> {
     let needed = connections as u64 + BESIDE;
     match descriptors() {

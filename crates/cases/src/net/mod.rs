@@ -27,7 +27,7 @@ use crate::{Area, Case, Counterpart, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
-    // A run of everything has no time for them.
+    // A run of everything has no time for these cases.
     extended: &["net/overload", "net/slow"],
     beyond_quick: &["net/hold"],
     experiments: &["work", "parent"],
@@ -122,14 +122,14 @@ pub const AREA: Area = Area {
     ..Area::new("net", CASES)
 };
 
-/// The numbers of connections that conclusions name.
+/// Numbers of connections that conclusions name.
 const LEVELS: (&str, &[&str]) = ("connections", &["1", "100", "1000"]);
 const ANSWER: &str = "net/answer";
-/// The cases of servers under load whose rates are compared.
+/// Cases of servers under load whose rates are compared.
 const SERVERS: [&str; 2] = [ANSWER, "net/requests"];
 const SLOW: &str = "net/slow";
 
-// Servers of some architectures; the first two with 100 connections in flight.
+// Points of some architectures; the first two have 100 connections in flight.
 const EPOLL_AT_100: Select =
     Select::point(ANSWER, &[("arch", "epoll"), ("connections", "100"), ("work", "none")]);
 const IOCP_AT_100: Select =
@@ -144,6 +144,6 @@ const IOCP_WORKS: Select = Select::point(ANSWER, &[("arch", "iocp"), ("work", "c
 const FORK_OF_256M: Select =
     Select::point(ANSWER, &[("arch", "fork"), ("work", "none"), ("parent", "256m")]);
 
-/// Its cases.
+/// Cases of the area.
 const CASES: &[&Case] =
     &[&answer::CASE, &requests::CASE, &hold::CASE, &overload::CASE, &slow::CASE];

@@ -16,7 +16,7 @@ use super::trial::{quantile_of, watched};
 use super::{ARCH, CPUS, ONE_OF_EACH_KIND, WORK, all_but, is_here};
 use crate::{Case, Extent, Param, Takes, Trials, length_of, value_of};
 
-/// Architectures whose overload is that of another one.
+/// Architectures that behave under overload like another one.
 const UNLIKELY: &[&str] = &["exec", "select", "poll", "wsapoll", "epoll-level", "epoll-per-cpu"];
 
 pub const CASE: Case = Case {
@@ -44,7 +44,7 @@ pub const CASE: Case = Case {
             )
             .full(&["200ms", "1s"])
             .takes(Takes::Words(&["50ms", "100ms", "500ms", "2s", "5s"])),
-        // nginx has 511, and many programs 128.
+        // nginx has an accept queue of 511, and many programs one of 128.
         Param::new("backlog", &["128", "4096"])
             .meaning(
                 "the length of the accept queue: the most connections that wait for the server; \
@@ -53,7 +53,7 @@ pub const CASE: Case = Case {
             .takes(Takes::Count(u16::MAX as u64)),
         PLACE,
         NETWORK,
-        // Enough for the server to be the bottleneck, whose clients need a new connection for each request.
+        // The work makes the server the bottleneck: its clients need a new connection for each request.
         Param { default: &["cpu:100us"], full: &["cpu:100us"], ..WORK },
         CPUS,
     ],
@@ -82,35 +82,35 @@ pub const CASE: Case = Case {
     ..Case::new("net", "overload")
 };
 
-/// The number of connections with which the capacity is determined.
+/// Number of connections with which the capacity is determined.
 const IN_FLIGHT: usize = 64;
-/// How long that is counted.
+/// Time for which the capacity is determined.
 const WINDOW: Window = Window {
     at_least: Duration::from_millis(120),
     service_rounds: 2,
     at_most: Duration::from_millis(500),
 };
-/// How long the load is on before it is counted, beyond the time after which clients give up as fast as they arrive.
+/// Time under load before counting starts, in addition to the time after which clients give up as fast as they arrive.
 const SETTLING: Duration = Duration::from_millis(50);
-/// The counted time.
+/// Time for which an overload is counted.
 const COUNTED: Duration = Duration::from_millis(300);
-/// The most connections at once.
+/// Maximum number of connections at once.
 const CONNECTIONS_AT_MOST: f64 = 20_000.0;
-/// Descriptors besides those of connections.
+/// Number of descriptors besides those of connections.
 const BESIDE: u64 = 64;
 
-/// The observations of one overload.
+/// Observations of one overload.
 struct ObservedOverload {
-    /// Replies per second of clients that wait.
+    /// Replies per second to clients that wait.
     capacity: f64,
-    /// The generator limited the capacity.
+    /// Whether the generator limited the capacity.
     is_bound: bool,
     step: Step,
     server: ServerReport,
 }
 
 impl ObservedOverload {
-    /// Determines the capacity, then offers `load` times as much, which counts for `duration`.
+    /// Determines the capacity, then offers `load` times that rate and counts for `duration`.
     fn of(
         generators: &mut Generators,
         of_load: &Load,
@@ -128,7 +128,7 @@ impl ObservedOverload {
             return Err(CaseError::Failed("no reply to any client that waits".into()));
         }
         let per_second = capacity * load;
-        // By Little's law no more are needed; those beyond give up without a connection.
+        // By Little's law no more connections are needed; clients beyond them give up without a connection.
         let most = per_second * of_load.timeout.as_secs_f64() * 1.2 + IN_FLIGHT as f64;
         let allowed = descriptors().map_or(f64::MAX, |limit| limit.saturating_sub(BESIDE) as f64);
         let offer = Offer {
@@ -194,8 +194,8 @@ impl ObservedOverload {
     }
 }
 
-/// Whether a run of this extent measures this point: a default run has a process and a thread for each connection, and
-/// an event loop.
+/// Whether a run of this extent measures the point: a default run measures a process and a thread for each connection, and an
+/// event loop.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let arch = value_of(params, "arch").unwrap_or_default();
     match extent {
@@ -207,7 +207,7 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// The approximate duration of a trial.
+/// Approximate duration of a trial.
 pub fn takes(params: &Params) -> Duration {
     const AROUND: Duration = Duration::from_millis(100);
     let patience = length_of(params, "patience").unwrap_or_default();
@@ -240,7 +240,7 @@ mod tests {
             assert!(step.planned > 0 && step.errors.count(ErrorKind::TimedOut) > 0, "{step:?}");
             assert_eq!(step.planned, step.replies + step.errors.total(), "{:?}", step.errors);
             assert_eq!((step.unfinished.count, step.threads), (0, threads));
-            // A reply after the time limit is none.
+            // A reply after the time limit does not count.
             let slack = Duration::from_millis(1).as_nanos() as u64;
             assert!(step.reply.max() <= PATIENCE.as_nanos() as u64 + slack, "{}", step.reply.max());
         }

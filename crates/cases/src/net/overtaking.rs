@@ -14,8 +14,7 @@ use analysis::crossing::{Crossing, crossing, open_ends};
 use analysis::derive::{has_positive_rounds, with_figure, without_figure};
 use analysis::resample::Bootstrap;
 
-/// The architectures that wait for many connections in one thread. Listed here, because results come from other
-/// versions too.
+/// Architectures that wait for many connections in one thread. They are listed here because results come from other versions too.
 const LOOPS: [&str; 10] = [
     "select",
     "poll",
@@ -47,12 +46,12 @@ impl By {
     }
 }
 
-/// The rows derived from `net/answer` and `net/requests`, two for each compared pair of architectures: `faster-from`
-/// (by replies per second) and `cheaper-from` (by server CPU time per reply), the number of connections from which
+/// The rows derived from `net/answer` and `net/requests`, two for each compared pair of architectures: `faster-from` (by replies
+/// per second) and `cheaper-from` (by server CPU time per reply) are the number of connections from which
 /// `arch` is better than the one in the parameter `than`.
 ///
-/// If the load generator was the bottleneck a rate is only a lower bound: it counts if it is still the greater one, and
-/// is left out otherwise. If there is no such number the row has a reason instead.
+/// If the load generator was the bottleneck, a rate is only a lower bound: it counts if it is still the greater one, and is left
+/// out otherwise. If there is no such number, the row has a reason instead.
 pub fn overtakings(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut rows = Vec::new();
     for sweep in server_sweeps(results) {
@@ -74,21 +73,21 @@ fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Points that differ only in architecture and connections.
 pub(crate) struct ServerSweep<'a> {
-    /// What they share.
+    /// Case and parameters that the points share.
     pub point: PointKey,
     /// Points by architecture, without unsupported ones.
     levels: BTreeMap<&'a str, BTreeMap<u32, Level<'a>>>,
 }
 
 impl<'a> ServerSweep<'a> {
-    /// The numbers of connections at which both architectures were tried, with both.
+    /// The numbers of connections at which both architectures were tried, with the levels of both.
     pub fn shared(&self, arch: &str, than: &str) -> impl Iterator<Item = (u32, [&Level<'a>; 2])> {
         let of_than = self.levels.get(than);
         let of_arch = self.levels.get(arch).into_iter().flatten();
         of_arch.filter_map(move |(number, level)| Some((*number, [level, of_than?.get(number)?])))
     }
 
-    /// The parameters of what is derived for two architectures.
+    /// Parameters of the rows that are derived for two architectures.
     pub fn params_of(&self, arch: &str, than: &str) -> Params {
         let names = [("arch", arch), ("than", than)];
         let names = names.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -101,12 +100,12 @@ impl<'a> ServerSweep<'a> {
 pub(crate) struct Level<'a> {
     rate: &'a [f64],
     cpu: &'a [f64],
-    /// The load generator was the bottleneck.
+    /// Whether the load generator was the bottleneck.
     pub saturated: bool,
 }
 
 impl<'a> Level<'a> {
-    /// The rounds' values; empty if it was not measured.
+    /// Values of the rounds; empty if the metric was not measured.
     pub fn values(&self, by: By) -> &'a [f64] {
         match by {
             By::Rate => self.rate,
@@ -153,17 +152,17 @@ struct ArchitecturePair<'a> {
     than: &'a str,
 }
 
-/// Both at one number of connections; the lesser of the two values is the better one's.
+/// Values of both architectures at one number of connections; the lesser value is the better one.
 struct ComparedLevel<'a> {
     connections: u32,
     a: &'a [f64],
     b: &'a [f64],
-    /// One of the two rates is only a lower bound.
+    /// Whether one of the two rates is only a lower bound.
     bounded: bool,
 }
 
 impl ComparedLevel<'_> {
-    /// Whether `a` is the better one: `None` if unknown.
+    /// Whether `a` is the better architecture; `None` if unknown.
     fn is_ahead(&self, seed: u64) -> Option<bool> {
         let medians = Bootstrap::of(&[self.a, self.b], seed);
         let ratio = medians.interval(|medians| medians[1] / medians[0]);
@@ -189,7 +188,8 @@ impl<'a> ArchitecturePair<'a> {
         }
     }
 
-    /// The levels at which both were measured and can be compared; and those at which the generator was the bottleneck.
+    /// The levels at which both architectures were measured and can be compared; and those at which the generator was the
+    /// bottleneck.
     fn levels(&self, by: By) -> (Vec<ComparedLevel<'a>>, Vec<u32>) {
         let mut lost = Vec::new();
         let mut levels = Vec::new();
@@ -206,8 +206,7 @@ impl<'a> ArchitecturePair<'a> {
                     lost.push(connections);
                     continue;
                 }
-                // The greater rate is the better one: they are swapped, so that the lesser value is better as for
-                // times.
+                // The rates are swapped, so that the lesser value is the better one, as for times.
                 By::Rate => {
                     let bounded = a.saturated || b.saturated;
                     ComparedLevel { connections, a: of_b, b: of_a, bounded }
@@ -217,7 +216,7 @@ impl<'a> ArchitecturePair<'a> {
         (levels, lost)
     }
 
-    /// What was left out.
+    /// Doubts that name the levels that were left out.
     fn doubts(&self, levels: &[ComparedLevel], lost: &[u32]) -> Vec<Doubt> {
         let tried = [self.arch, self.than].map(|arch| self.sweep.levels.get(arch));
         let all: BTreeSet<u32> =
@@ -235,7 +234,7 @@ impl<'a> ArchitecturePair<'a> {
     }
 }
 
-/// The number of connections with its doubts, or why there is none.
+/// The number of connections with its doubts, or the reason why there is none.
 fn crossing_of(
     levels: &[ComparedLevel],
     by: By,
@@ -278,7 +277,7 @@ fn crossing_of(
     }
 }
 
-/// Why it is never ahead up to the last level; `None` if unknown.
+/// Reason why `a` is not ahead up to the last level; `None` if that is unknown.
 fn never(levels: &[ComparedLevel], seed: u64) -> Option<String> {
     let (first, last) = (levels.first()?.connections, levels.last()?);
     if last.is_ahead(seed) != Some(false) {
@@ -297,7 +296,7 @@ fn rounds(levels: &[ComparedLevel]) -> usize {
     levels.iter().map(|level| level.a.len().min(level.b.len())).min().unwrap_or(0)
 }
 
-/// The stretches of neighbouring `levels` that are among `these`.
+/// Stretches of neighbouring `levels` that are all among `these`.
 fn stretches(these: &[u32], levels: &[u32]) -> Vec<Vec<u32>> {
     let is_one = |level: &u32| these.contains(level);
     let stretches = levels.chunk_by(|level, next| is_one(level) == is_one(next));
@@ -362,7 +361,7 @@ mod tests {
 
     #[test]
     fn the_crossing_is_where_the_rates_cross() {
-        // 10 % slower with 10, 10 % faster with 100: the crossing is half way between by logarithms.
+        // `a` is 10 % slower with 10 connections and 10 % faster with 100: the crossing is half way between by logarithms.
         let rows = overtakings(&both([50e3, 100e3 / 1.1, 110e3, 120e3, 130e3], [100e3; 5], 0.0), 1);
         assert_eq!(rows.len(), 2);
         for (row, metric) in rows.iter().zip(["faster-from", "cheaper-from"]) {
@@ -409,7 +408,7 @@ mod tests {
         saturate(&mut run, "epoll", &[100, 1000, 5000]);
         let row = &overtakings(&run, 1)[0];
         assert_eq!(row.doubts, [Doubt::BoundedRates { connections: vec![vec![100, 1000, 5000]] }]);
-        // The slower one may be the faster one, so that only the CPU time can be compared.
+        // The slower architecture may be the faster one, so that only the CPU time can be compared.
         let mut run = both(fast, flat, 0.01);
         saturate(&mut run, "threads", &LEVELS);
         let rows = overtakings(&run, 1);

@@ -41,9 +41,9 @@ pub const CASE: Case = Case {
     ..Case::new("net", "requests")
 };
 
-/// As in `net/answer`. With one connection all architectures only show the cost of waking an idle CPU. `select` and
-/// `poll` differ from `epoll` only with many connections. With more than 100, `fork`
-/// and `threads` take seconds to start, since what accepts rarely gets the CPU.
+/// Whether a run of this extent measures the point. With one connection all architectures only show the cost of waking an idle
+/// CPU. `select` and `poll` differ from `epoll` only with many connections. With more than 100, `fork` and `threads` take seconds
+/// to start, since the process or thread that accepts rarely gets the CPU.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let connections = count_of(params, "connections").unwrap_or(0);
     let arch = value_of(params, "arch").unwrap_or_default();

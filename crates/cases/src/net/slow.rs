@@ -41,7 +41,7 @@ pub const CASE: Case = Case {
     ..Case::new("net", "slow")
 };
 
-/// Whether a run of this extent measures this point: a default run has a thread for each connection, and an event loop.
+/// Whether a run of this extent measures the point: a default run measures a thread for each connection, and an event loop.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let arch = value_of(params, "arch").unwrap_or_default();
     match extent {
@@ -53,7 +53,7 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// The approximate duration of a trial.
+/// Approximate duration of a trial.
 pub fn takes(params: &Params) -> Duration {
     let accepted = match value_of(params, "arch") {
         Ok("fork") => 3_000.0,

@@ -18,7 +18,7 @@ use crate::order::{ServeOrder, WorkerOrder, worker};
 use crate::syscall::named_files::TemporaryPath;
 use crate::{Param, Takes, count_of, size_of, value_of};
 
-/// The CPUs of server and clients.
+/// The parameter `place`: CPUs of server and clients.
 pub const PLACE: Param = Param::new("place", &["apart"])
     .meaning(
         "whether server and clients have separate CPUs (apart), share one CPU (same), \
@@ -26,7 +26,7 @@ pub const PLACE: Param = Param::new("place", &["apart"])
     )
     .takes(Takes::Words(&["same", "any"]));
 
-/// The network between server and clients.
+/// The parameter `network`: network between server and clients.
 pub const NETWORK: Param = Param::new("network", &["loopback"])
     .meaning(
         "whether server and clients communicate over loopback, or are in two network \
@@ -34,33 +34,33 @@ pub const NETWORK: Param = Param::new("network", &["loopback"])
     )
     .takes(Takes::Words(&["veth"]));
 
-/// The number of threads or processes of architectures that start them in advance.
+/// Number of threads or processes of architectures that start them in advance.
 const WORKERS: usize = 64;
-/// The time limit of the server for a client, in ms: longer than any wait of the load generator.
+/// Time limit of the server for a client, in ms: longer than any wait of the load generator.
 const TIMEOUT_MS: u64 = 20_000;
 
-/// The maximum number of threads of the load generator.
+/// Maximum number of threads of the load generator.
 const GENERATORS_AT_MOST: usize = 4;
 
-/// The CPUs and the network of a round, and the work of its server.
+/// CPUs and network of a round, and work of its server.
 pub struct TestBed {
-    /// All the CPUs.
+    /// Trial settings on all CPUs of the round.
     pub context: TrialContext,
     server_cpus: Vec<usize>,
-    /// A thread of the generator runs on each of them; without any, one thread runs anywhere.
+    /// CPUs of the generator, which has a thread on each; if there are none, one thread runs anywhere.
     client_cpus: Vec<usize>,
     network: Option<NamespacePair>,
     task: Task,
     memory: usize,
-    /// The most connections that wait to be accepted; the system's limit if `None`.
+    /// Maximum number of connections that wait to be accepted; the system's limit if `None`.
     backlog: Option<u16>,
-    /// The name server that the work asks, which ends with this.
+    /// Name server that the work queries; it ends when dropped.
     _names: Option<NameServer>,
-    /// The file that the work writes to, which is removed with this.
+    /// File to which the work writes; it is removed when dropped.
     _scratch: Option<TemporaryPath>,
 }
 
-/// The parameters, and the usual values of those that the case lacks.
+/// The parameters, with defaults for those that the case lacks.
 fn with_usual(params: &Params) -> Params {
     let mut params = params.clone();
     for (name, value) in USUAL {
@@ -69,7 +69,7 @@ fn with_usual(params: &Params) -> Params {
     params
 }
 
-/// The length of the accept queue; `None` if the case has no such parameter.
+/// Length of the accept queue; `None` if the case has no such parameter.
 fn backlog_of(params: &Params) -> Result<Option<u16>, CaseError> {
     if !params.contains_key("backlog") {
         return Ok(None);
@@ -84,11 +84,11 @@ fn backlog_of(params: &Params) -> Result<Option<u16>, CaseError> {
 }
 
 impl TestBed {
-    /// The test bed that the parameters describe.
+    /// Prepares the test bed that the parameters describe.
     ///
     /// # Errors
-    /// If this system cannot pin processes to these CPUs, has too few, or does not permit namespaces; if the work cannot be
-    /// prepared.
+    /// `Unsupported` if this system cannot pin processes to these CPUs, has too few, or does not permit namespaces; an error if
+    /// the work cannot be prepared.
     pub fn new(params: &Params, round: &Round) -> Result<Self, CaseError> {
         platform::limits::raise_descriptors();
         let cpus = &round.order().cpus;
@@ -152,11 +152,11 @@ impl TestBed {
         })
     }
 
-    /// Starts a server of the architecture that the parameters name in a separate process. In the untimed pass its
-    /// system calls are counted.
+    /// Starts a server of the architecture that the parameters name in a separate process. In the untimed pass the system calls
+    /// of the server are counted.
     ///
     /// # Errors
-    /// Unsupported if this system lacks the architecture.
+    /// `Unsupported` if this system lacks the architecture.
     pub fn server(
         &self,
         params: &Params,
@@ -190,7 +190,7 @@ impl TestBed {
         Hosted::start(command.args(order.arguments()))
     }
 
-    /// The load on that server.
+    /// The load on a server.
     pub fn load(&self, params: &Params, server: &Hosted, protocol: Protocol) -> Load {
         let usual = Load::new(server.address(), protocol);
         let arch = value_of(params, "arch").ok().and_then(Architecture::find);
@@ -207,15 +207,15 @@ impl TestBed {
         }
     }
 
-    /// The CPU for further clients beside the generator.
+    /// The CPU for further clients besides the generator.
     pub fn client_cpu(&self) -> Option<usize> {
         self.client_cpus.last().copied()
     }
 
-    /// The generator of that load.
+    /// The generator of a load.
     ///
     /// # Errors
-    /// If the system has no facility to wait for many sockets.
+    /// An error if the system has no facility to wait for many sockets.
     pub fn generator(&self, load: &Load) -> Result<Generators, CaseError> {
         let cpus: Vec<Option<usize>> = self.client_cpus.iter().copied().map(Some).collect();
         Generators::new(load, &cpus)

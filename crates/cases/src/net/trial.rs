@@ -19,20 +19,19 @@ use super::metrics::{
 use super::test_bed::TestBed;
 use crate::{count_of, size_of, value_of};
 
-/// The counted time of a trial. With many connections, 100 ms can be too short to serve each of them once, and the
-/// percentiles would be those of the connections served first. Therefore the trial waits until each could be served
-/// twice.
+/// Counted time of a trial. With many connections, 100 ms can be too short to serve each of them once, and the percentiles would
+/// be those of the connections served first. Therefore the trial waits until each could be served twice.
 const WINDOW: Window = Window {
     at_least: Duration::from_millis(100),
     service_rounds: 2,
     at_most: Duration::from_millis(1_000),
 };
-/// The time to start a server, to stop it, and to read its reports.
+/// Time to start a server, to stop it, and to read its reports.
 const AROUND: Duration = Duration::from_millis(60);
-/// The minimum time under load before counting starts.
+/// Minimum time under load before counting starts.
 const SETTLING: Duration = Duration::from_millis(10);
 
-/// The approximate speed of an architecture on a small machine, per second.
+/// Approximate speed of an architecture on a small machine, per second.
 pub struct Speed {
     /// Connections that the server accepts.
     pub accepted: f64,
@@ -40,8 +39,8 @@ pub struct Speed {
     pub replies: f64,
 }
 
-/// The approximate duration of a trial: starting the server, opening the connections, warming up, counting, and
-/// stopping the server with all its processes.
+/// Approximate duration of a trial: starting the server, opening the connections, warming up, counting, and stopping the server
+/// with all its processes.
 pub fn takes(params: &Params, speed: &Speed) -> Duration {
     if !super::is_here(params) {
         return AROUND;
@@ -55,7 +54,7 @@ pub fn takes(params: &Params, speed: &Speed) -> Duration {
     let service_round = Duration::from_secs_f64(connections * (1.0 / speed.replies + work));
     let settling = service_round.clamp(SETTLING, WINDOW.at_most / 2);
     let counted = (service_round * WINDOW.service_rounds).clamp(WINDOW.at_least, WINDOW.at_most);
-    // The memory is written to first.
+    // The server writes to the memory first.
     let memory = Duration::from_nanos(size_of(params, "parent").unwrap_or(0) as u64 / 2);
     AROUND + opening + settling + counted + memory
 }
@@ -63,7 +62,7 @@ pub fn takes(params: &Params, speed: &Speed) -> Duration {
 /// Runs the load that the parameters describe, beside this number of slow connections.
 ///
 /// # Errors
-/// If a limit is too low, or if server or generator fail.
+/// An error if a limit is too low, or if server or generator fail.
 pub fn run(
     params: &Params,
     protocol: Protocol,
@@ -84,7 +83,7 @@ pub fn run(
     let mut generator = test_bed.generator(&test_bed.load(params, &server, protocol))?;
     let slow_count = slow.as_ref().map(SlowClients::count);
     let window = WINDOW.times(round.times_as_long());
-    // Ends all that it is given.
+    // The closure ends the generator, the slow clients and the server.
     let load = move || -> Result<ObservedLoad, CaseError> {
         let mut ask = || Answer {
             server: server.report(),
@@ -121,13 +120,13 @@ struct Answer {
     slow_replies: u64,
 }
 
-/// The observations of one load.
+/// Observations of one load.
 struct ObservedLoad {
     step: Step,
     server: ServerReport,
-    /// Connections that the system dropped because the accept queue was full.
+    /// Number of connections that the system dropped because the accept queue was full.
     overflows: Option<u64>,
-    /// Replies to slow clients.
+    /// Number of replies to slow clients.
     slow_replies: u64,
 }
 
@@ -192,7 +191,7 @@ impl ObservedLoad {
         self.doubts().into_iter().for_each(|why| round.doubt(why));
     }
 
-    /// The reasons why the server was saturated or rejected clients, and whether the generator was the bottleneck.
+    /// Doubts: the reasons why the server was saturated or rejected clients, and whether the generator was the bottleneck.
     fn doubts(&self) -> Vec<Doubt> {
         let (step, server) = (&self.step, &self.server);
         let had = |kind| step.errors.count(kind) > 0;
@@ -215,11 +214,11 @@ impl ObservedLoad {
     }
 }
 
-/// Makes a load, and returns it with the answers at the beginning and at the end of the counted time. `ask` reads the
-/// counters; `report_of` is the server's part of an answer.
+/// Runs a load, and returns it with the answers at the beginning and at the end of the counted time. `ask` reads the counters;
+/// `report_of` is the server's part of an answer.
 ///
 /// # Errors
-/// Those of the load.
+/// Errors of the load.
 pub fn watched<A: Send>(
     ask: &mut (dyn FnMut() -> A + Send),
     report_of: impl Fn(&A) -> Option<ServerReport> + Sync,
@@ -248,7 +247,7 @@ pub fn counts_of(report: &ServerReport) -> Counts {
     }
 }
 
-/// `None` if there are no times.
+/// A quantile of the times; `None` if there are no times.
 pub fn quantile_of(times: &Histogram<u64>, p: f64) -> Option<f64> {
     (!times.is_empty()).then(|| times.value_at_quantile(p) as f64)
 }
@@ -262,7 +261,7 @@ pub mod tests {
 
     use super::*;
 
-    /// The load on a server that answers one connection at a time and takes at least `each` for it.
+    /// A load on a server that answers one connection at a time and takes at least `each` for it.
     pub fn load_on_server(each: Duration) -> Load {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
@@ -275,7 +274,7 @@ pub mod tests {
         Load::new(to, Protocol::TOO_BUSY)
     }
 
-    /// What is seen of a load on such a server that reports this CPU time.
+    /// The observations of a load on such a server that reports this CPU time.
     fn seen(each: Duration, connections: usize, server_cpu: Duration) -> ObservedLoad {
         let mut cpu_ns = [7, 7 + server_cpu.as_nanos() as u64].into_iter();
         let mut ask = || Answer {
@@ -301,7 +300,7 @@ pub mod tests {
 
     #[test]
     fn counting_lasts_until_all_connections_were_served_several_times() {
-        // In 100 ms at most 50 of the 60 are answered.
+        // In 100 ms at most 50 of the 60 connections are answered.
         let step = seen(Duration::from_millis(2), 60, Duration::ZERO).step;
         let is_cut_short = step.elapsed >= WINDOW.at_most;
         assert!(step.replies + step.errors.total() >= 2 * 60 || is_cut_short, "{step:?}");

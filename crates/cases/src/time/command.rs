@@ -12,11 +12,11 @@ use crate::{Case, Param, Trials};
 
 /// Full name of the case.
 pub const CASE_NAME: &str = "time/command";
-/// Parameters: the command that the user typed, the command that prepares it, and the shell that runs them.
+/// The parameter `command`: the command line that the user typed.
 pub const COMMAND: &str = "command";
-/// See [`COMMAND`].
+/// The parameter `prepare`: the command line that runs before each run of the command.
 pub const PREPARE: &str = "prepare";
-/// See [`COMMAND`].
+/// The parameter `shell`: the shell that runs the command lines.
 pub const SHELL: &str = "shell";
 
 pub const CASE: Case = Case {

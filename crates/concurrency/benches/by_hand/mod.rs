@@ -1,4 +1,4 @@
-//! The same by hand, without the crate, for results of type `u32`.
+//! Hand-written equivalents of the executors, for results of type `u32`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -6,8 +6,8 @@ use std::thread::{self, Thread};
 
 use rayon::prelude::*;
 
-/// A fresh thread for each object. Each sends its result over a channel; the caller finishes it and
-/// starts the next.
+/// Starts a fresh thread for each object. Each thread sends its result over a channel; the caller finishes it and starts
+/// the next.
 pub fn thread_each_channel(
     objects: &[u32],
     degree: usize,
@@ -34,8 +34,8 @@ pub fn thread_each_channel(
     });
 }
 
-/// A fresh thread for each object, which leaves its result in a place of its slot; the caller parks,
-/// and looks at all slots when it was unparked.
+/// Starts a fresh thread for each object, which leaves its result in its slot. The caller parks, and checks all slots when
+/// it was unparked.
 pub fn thread_each_parking(
     objects: &[u32],
     degree: usize,
@@ -78,7 +78,7 @@ pub fn thread_each_parking(
     });
 }
 
-/// As many threads as the degree, each with a channel for its orders; all results come over one.
+/// Starts `degree` threads, each with a channel for its orders; one channel returns all results.
 pub fn team_channels(
     objects: &[u32],
     degree: usize,
@@ -113,8 +113,8 @@ pub fn team_channels(
     });
 }
 
-/// As many threads as the degree, each with a word for its orders and its answers. Who waits looks a
-/// few times, lets others run, and again, then parks: as often as the crate does.
+/// Starts `degree` threads, each with a word for its orders and answers. A waiting thread checks a few times, yields,
+/// checks again, then parks, as often as the crate does.
 pub fn team_parking(
     objects: &[u32],
     degree: usize,
@@ -175,7 +175,7 @@ pub fn team_parking(
     });
 }
 
-/// Rayon's own: no finisher is called, so the handler has to do without.
+/// Uses rayon's own iterator: no finisher is called, so the handler does its work.
 pub fn par_iter_alone(
     pool: &rayon::ThreadPool,
     objects: &[u32],
@@ -188,7 +188,7 @@ pub fn par_iter_alone(
     });
 }
 
-/// Rayon's, each result sent to the caller, which finishes it some time later.
+/// Uses rayon's own iterator, and sends each result to the caller, which finishes it some time later.
 pub fn par_iter_sending(
     pool: &rayon::ThreadPool,
     objects: &[u32],
@@ -207,7 +207,7 @@ pub fn par_iter_sending(
     });
 }
 
-/// As [`par_iter_sending`], but the thread that handled an object waits until it is finished.
+/// Uses rayon's own iterator like [`par_iter_sending`], but the thread that handled an object waits until it is finished.
 pub fn par_iter_holding(
     pool: &rayon::ThreadPool,
     objects: &[u32],
@@ -238,7 +238,7 @@ pub fn par_iter_holding(
     });
 }
 
-/// What a thread and the caller have between them.
+/// The state that a thread and the caller share.
 #[repr(align(128))]
 struct Slot {
     /// The index of an object to handle, or one of the words below.

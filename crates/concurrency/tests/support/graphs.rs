@@ -1,4 +1,4 @@
-//! Random graphs of objects, and the order in which they were carried out.
+//! Random graphs of objects, and traces of their execution.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-/// Dependencies among `count` objects, without a cycle: none at all, or up to all possible ones.
+/// Random dependencies among `count` objects without a cycle, from none to all possible ones.
 pub fn random_pairs(count: usize, rng: &mut StdRng) -> Vec<(usize, usize)> {
     let mut order: Vec<usize> = (0..count).collect();
     order.shuffle(rng);
@@ -18,20 +18,20 @@ pub fn random_pairs(count: usize, rng: &mut StdRng) -> Vec<(usize, usize)> {
     all.map(|(later, earlier)| (order[later], order[earlier])).collect()
 }
 
-/// When each object was begun, ended and finished, also in forked processes.
+/// The order of the beginnings, ends and finishes of objects, also in forked processes.
 pub struct Trace {
-    /// The number of objects.
+    /// Number of objects.
     count: usize,
-    /// The events so far.
+    /// Number of events so far.
     events: Shared<[AtomicUsize]>,
-    /// The number of each object's events, from 1.
+    /// The numbers of each object's three events, from 1; 0 before the event.
     moments: Shared<[[AtomicUsize; 3]]>,
-    /// How often each object was begun.
+    /// Number of times that each object was begun.
     begun: Shared<[AtomicUsize]>,
 }
 
 impl Trace {
-    /// Room for this number of objects.
+    /// A trace with room for `at_most` objects.
     pub fn new(at_most: usize) -> Self {
         let zero = || AtomicUsize::new(0);
         Self {
@@ -42,7 +42,7 @@ impl Trace {
         }
     }
 
-    /// Forgets what happened; from now on there are this number of objects.
+    /// Clears the trace for `count` objects.
     pub fn reset(&mut self, count: usize) {
         self.count = count;
         let all = self.events.iter().chain(self.moments.iter().flatten()).chain(self.begun.iter());
@@ -78,8 +78,8 @@ impl Trace {
         order
     }
 
-    /// Checks that all objects were carried out once, none before what it depends on was finished, and at most `degree`
-    /// at a time.
+    /// Checks that all objects were carried out once, each after its dependencies were finished, and at most `degree` at a
+    /// time.
     pub fn check(&self, pairs: &[(usize, usize)], degree: usize, name: &str) {
         let count = self.count;
         assert!(

@@ -1,4 +1,4 @@
-//! Shared by the tests of all executors.
+//! Support for the tests of all executors.
 
 #[allow(dead_code, reason = "not every file of tests uses all of it")]
 pub mod graphs;
@@ -15,7 +15,7 @@ use concurrency::{
     Rayon, Threads, Tokio, by_kind,
 };
 
-/// Every executor whose handlers share the caller's memory.
+/// An executor whose handlers share the caller's memory.
 pub enum Executor {
     OnDemand(ConcurrentExecution),
     UpFront(ConcurrentExecution),
@@ -26,7 +26,7 @@ pub enum Executor {
 }
 
 impl Executor {
-    /// One of each, for at most `degree` objects at a time.
+    /// One executor of each kind, for at most `degree` objects at a time.
     pub fn all(degree: usize) -> [(&'static str, Self); 9] {
         let n = nonzero(degree);
         let (threads, at_once) = (ConcurrentExecution::new(n), Finishers::AtOnce);
@@ -62,7 +62,7 @@ impl Executor {
                     objects,
                     |object| {
                         Box::pin(async move {
-                            // So that a task is suspended and resumed.
+                            // The yield suspends and resumes the task.
                             tokio::task::yield_now().await;
                             handler(object)
                         })
@@ -123,12 +123,12 @@ pub fn quiet_panics() {
     });
 }
 
-/// What a call may have besides its objects.
+/// Additional properties of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Extras {
-    /// Kinds of objects, each with its own handler.
+    /// Number of kinds of objects, each with its own handler.
     pub kinds: usize,
-    /// How often a finisher lets other threads run before it returns.
+    /// Number of yields in a finisher before it returns.
     pub finisher_yields: usize,
 }
 
@@ -145,7 +145,7 @@ pub fn check_promises(
     check_promises_with(extras, name, executor, degree, count, panicking);
 }
 
-/// The same with objects of several kinds, and finishers that take a while.
+/// Checks the guarantees like [`check_promises`], with objects of several kinds, and finishers that take a while.
 pub fn check_promises_with(
     extras: Extras,
     name: &str,
@@ -196,7 +196,7 @@ pub fn check_promises_with(
     let handlers: Vec<KindHandler<String, usize>> = handlers.iter().map(|one| one as _).collect();
     let caller = thread::current().id();
     let in_finisher = AtomicUsize::new(0);
-    // State that only this thread may access, without a lock.
+    // A finisher's state needs no lock, since only this thread accesses it.
     let results = Rc::new(Cell::new(vec![None; count]));
     let also_ours = Rc::clone(&results);
     executor.run(&objects, by_kind(&handlers, kind_of), |object, result| {

@@ -282,7 +282,7 @@ impl<'a> Loop<'a> {
         events
     }
 
-    /// Has the dispatcher handle all events, commits them to the journal at once, and applies the responses.
+    /// Makes the dispatcher handle all events, commits them to the journal in one transaction, and applies the responses.
     fn handle(&mut self, events: Vec<(usize, Event)>) -> Result<(), SendError> {
         let mut responses = Vec::with_capacity(events.len());
         let mut over = Vec::new();

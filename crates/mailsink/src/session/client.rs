@@ -38,7 +38,7 @@ pub(super) enum Expects {
     Chunk {
         /// Number of octets still to come.
         left: u64,
-        /// Whether this is the last chunk of the message.
+        /// Whether the chunk is the last one of the message.
         last: bool,
         /// Whether the chunk belongs to no transaction, and is discarded.
         astray: bool,

@@ -195,7 +195,7 @@ mod tests {
         let now = || HandOvers::clock().now();
         hand_overs.acquire(0, long_ago, now());
         hand_overs.release(0);
-        // The same worker again; a worker that did not wait; one that did.
+        // The second hand-over is to the same worker, the third to one that did not wait, the fourth to one that did.
         hand_overs.acquire(0, long_ago, now());
         hand_overs.release(0);
         hand_overs.acquire(1, now(), now());

@@ -13,7 +13,7 @@ pub const WORKERS_AT_MOST: usize = 1024;
 pub struct WorkerGroup {
     /// Number of workers.
     pub workers: usize,
-    /// Whether they are forked processes rather than threads.
+    /// Whether workers are forked processes rather than threads.
     pub processes: bool,
     /// The CPUs of the workers.
     pub place: WorkerPlace,

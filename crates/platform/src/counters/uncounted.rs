@@ -1,6 +1,6 @@
 //! System calls where nothing counts them: on all systems but Linux.
 
-/// Nothing counts system calls here.
+/// A counter of system calls, which this system does not offer.
 pub struct ProcessCounter(std::convert::Infallible);
 
 impl ProcessCounter {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 pub fn now(cpus: &[usize]) -> Environment {
-    // Processes are rarely moved to other control groups.
+    // The files are found once per process: it is rarely moved to another control group.
     static SOURCES: OnceLock<Sources> = OnceLock::new();
     let tree = root();
     SOURCES.get_or_init(|| Sources::find(&tree)).read(&tree, cpus, ticks_per_second())

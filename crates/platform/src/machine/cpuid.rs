@@ -151,8 +151,8 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         self.leaf(1, 0).map(|[_, _, ecx, _]| ecx & (1 << 31) != 0)
     }
 
-    /// Whether this Windows is the root partition of Hyper-V, the one that may create others (Hypervisor TLFS 2.4.3,
-    /// privilege CreatePartitions), as with virtualisation-based security.
+    /// Whether the system is the root partition of Hyper-V, which may create others (Hypervisor TLFS 2.4.3, privilege
+    /// CreatePartitions), as Windows is with virtualisation-based security.
     fn is_hyperv_root(&self) -> bool {
         self.leaf(HYPERVISOR + 3, 0).is_some_and(|[_, ebx, ..]| ebx & 1 != 0)
     }

@@ -18,7 +18,7 @@ pub struct Fact {
     pub key: &'static str,
     /// Label in tables.
     pub label: &'static str,
-    /// Its value.
+    /// Value.
     pub value: Value,
     /// The group in which the fact is shown.
     pub group: Group,

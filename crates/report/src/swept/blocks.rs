@@ -10,17 +10,17 @@ use crate::swept::{Point, Sweep};
 /// The figure of a point as a cell of a column.
 pub type EntryOf = fn(&Point) -> Option<Entry>;
 
-/// A number of events of one operation.
+/// A number of events per operation, as an entry.
 pub fn count(times: f64) -> Entry {
     Entry::number(format_per_op_briefly(times), "")
 }
 
-/// A metric that is such a number.
+/// A metric that is a number of events per operation, as an entry.
 pub fn count_of(point: &Point, metric: &Metric) -> Option<Entry> {
     Some(count(point.estimate(metric)?.median))
 }
 
-/// A block for each of these columns of which any point has a figure.
+/// Blocks for those columns in which at least one point has a figure.
 pub fn blocks(sweep: &Sweep, columns: &[(&str, EntryOf)], at: &[usize]) -> Vec<Block> {
     let block = |(heading, of): &(&str, EntryOf)| block(sweep, heading, at, of, levels::column);
     columns.iter().filter_map(block).collect()
@@ -36,7 +36,7 @@ pub fn size_block(sweep: &Sweep, heading: &str, at: &[usize], metric: &Metric) -
     block(sweep, heading, at, size, Column::figures)
 }
 
-/// A column for each of the levels `at`, as `column` makes it of its figures; `None` if no point has one.
+/// A block with a column for each of the levels `at`, which `column` builds from the figures; `None` if no point has a figure.
 pub fn block<T: From<Entry>>(
     sweep: &Sweep,
     heading: &str,

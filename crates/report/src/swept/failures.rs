@@ -5,7 +5,7 @@ use crate::footnotes::Reason;
 use crate::page::Page;
 use crate::swept::{Arch, Sweep};
 
-/// A line per row with failures; one line if there are none.
+/// One line per row with failures; a single line if there are none.
 pub fn lines(sweep: &Sweep, page: &Page) -> String {
     let (Some(fewest), Some(most)) = (sweep.levels.first(), sweep.levels.last()) else {
         return String::new();
@@ -26,7 +26,7 @@ pub fn lines(sweep: &Sweep, page: &Page) -> String {
     page.heading(&sweep.title("failures under load")) + &lines
 }
 
-/// The levels of each failure, such as `from 2500 on: connections were refused`.
+/// Levels of each failure of a row, such as `from 2500 on: connections were refused`.
 fn shown(arch: &Arch, sweep: &Sweep) -> Option<String> {
     let points = arch.points.iter().enumerate();
     let causes = grouped(

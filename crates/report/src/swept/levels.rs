@@ -8,25 +8,25 @@ use crate::page::{Ink, Page};
 use crate::quantity::{figure, half_width};
 use crate::swept::{Arch, Point, Sweep};
 
-/// The maximum number of decimals. Figures have at most three digits.
+/// Smallest relative and absolute step of figures, which have at most three digits.
 const FINEST_SHARE: f64 = 0.01;
 const FINEST: f64 = 0.0101;
 
-/// The gap that the first column of a table does not need.
+/// Width of the gap before a column, which the first column of a table does not need.
 const GAP_BEFORE_NAMES: usize = 2;
 
-/// One cell.
+/// A cell of a column.
 #[derive(Debug, Clone, Default)]
 pub struct Entry {
     number: String,
     mark: String,
     ink: Ink,
-    /// A word in place of a number, which is not aligned.
+    /// Whether the text is a word, which is not aligned like a number.
     word: bool,
 }
 
 impl Entry {
-    /// A number that is formatted already, with its mark.
+    /// A number that is already formatted, with its mark.
     pub fn number(number: String, mark: &str) -> Entry {
         Entry { number, mark: mark.to_owned(), ..Entry::default() }
     }
@@ -102,7 +102,7 @@ pub fn titled(sweep: &Sweep, what: &str, layouts: Vec<Vec<Block>>, page: &Page) 
     page.heading(&sweep.title(what)) + &laid_out(&names, layouts, page)
 }
 
-/// As [`titled`], with a remark below; nothing if no layout has figures.
+/// A titled table of a sweep, in the first of `layouts` that fits the page, with a remark below; empty if no layout has figures.
 pub fn remarked(
     sweep: &Sweep,
     what: &str,
@@ -118,9 +118,9 @@ pub fn remarked(
 
 /// Columns that stay together, under a common heading with the adjacent ones.
 pub struct Block {
-    /// The common heading; empty for none.
+    /// Common heading; empty for none.
     pub heading: String,
-    /// The columns of each level.
+    /// Columns of each level.
     pub parts: Vec<Vec<Column>>,
 }
 
@@ -131,7 +131,7 @@ impl Block {
     }
 }
 
-/// The first of `layouts` that fits the page beside `names`; otherwise the last one, in several tables.
+/// The tables in the first of `layouts` that fits the page beside `names`; otherwise in the last one, as several tables.
 pub fn laid_out(names: &Column, layouts: Vec<Vec<Block>>, page: &Page) -> String {
     let mut tables = Vec::new();
     for layout in &layouts {

@@ -1,5 +1,5 @@
-//! Tables of cases that are swept over one parameter, with a row for each value of another one: servers or senders by
-//! architecture, over numbers of connections.
+//! Tables of cases that are swept over one parameter, with a row for each value of another: servers or senders by architecture,
+//! over numbers of connections.
 
 pub mod blocks;
 pub mod failures;
@@ -15,16 +15,16 @@ use crate::first_seen;
 use crate::footnotes::Reason;
 use crate::rows::{COST, ending_words, is_described, measured, reason, reasons};
 
-/// The parameters that span the tables of an area.
+/// Parameters of the rows and columns of an area's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axes {
-    /// The parameter whose values are the rows.
+    /// Parameter whose values are the rows.
     pub rows: &'static str,
-    /// The parameter whose values, all counts, are the columns. Derived results lack it.
+    /// Parameter whose values, all counts, are the columns. Derived results lack it.
     pub columns: &'static str,
 }
 
-/// The maximum lengths of names and numbers of known shape.
+/// Maximum lengths of names and numbers that tables can show.
 const LONGEST_NAME: usize = 16;
 const LONGEST_NUMBER: usize = 6;
 
@@ -34,27 +34,27 @@ pub struct Sweep<'r> {
     pub case: &'r str,
     /// The axes.
     pub axes: Axes,
-    /// The other parameters.
+    /// Other parameters.
     pub params: Vec<(&'static str, &'r str)>,
-    /// The values of the columns, ascending.
+    /// Values of the columns, ascending.
     pub levels: Vec<u32>,
-    /// The rows that this system supports, in the order of the results.
+    /// Rows that this system supports, in the order of the results.
     pub archs: Vec<Arch<'r>>,
-    /// The rows that it does not support, by reason.
+    /// Rows that this system does not support, by reason.
     pub missing: Vec<(String, Vec<&'r str>)>,
-    /// Results that follow from several points.
+    /// Results that are derived from several points.
     pub derived: Vec<&'r CaseResult>,
 }
 
-/// One row: a point for each level of its sweep.
+/// A row: a point for each level of its sweep.
 pub struct Arch<'r> {
-    /// The value of the parameter of the rows.
+    /// Value of the parameter of the rows.
     pub name: &'r str,
     /// The points, by level.
     pub points: Vec<Point<'r>>,
 }
 
-/// One row at one level; without results if it was not in the run.
+/// A row at one level; without results if it was not in the run.
 #[derive(Default, Clone)]
 pub struct Point<'r> {
     results: Vec<&'r CaseResult>,
@@ -83,7 +83,7 @@ pub fn is_known(result: &CaseResult, axes: Axes) -> bool {
         && result.params.iter().all(is_printable)
 }
 
-/// The value of a parameter, or the usual one in results that lack it.
+/// The value of a parameter, or its default in results that lack it.
 pub fn param<'r>(result: &'r CaseResult, key: &str) -> &'r str {
     result.params.get(key).map_or_else(|| usual(&result.case, key), String::as_str)
 }
@@ -95,19 +95,19 @@ fn usual(case: &str, key: &str) -> &'static str {
     param.and_then(|param| param.default.first()).copied().unwrap_or_default()
 }
 
-/// Whether a value is short and has characters that names have.
+/// Whether a value is short and has only characters that names may have.
 pub fn is_name(text: &str) -> bool {
     let usual = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(usual)
 }
 
-/// The count that a value is; `None` if it is none, or written in another way.
+/// A value as a count; `None` for any other text.
 pub fn number(text: &str) -> Option<u32> {
     let is_plain = text.len() <= LONGEST_NUMBER && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|number: &u32| is_plain && *number > 0 && number.to_string() == text)
 }
 
-/// `results` of known shapes, by case and by parameters other than those of the axes, in the order of the cases.
+/// Sweeps of `results` of known shapes, by case and by parameters other than those of the axes, in the order of the cases.
 pub fn sweeps<'r>(results: &[&'r CaseResult], axes: Axes) -> Vec<Sweep<'r>> {
     type Named<'r> = (&'r str, Vec<(&'static str, &'r str)>);
     let named = |&result: &&'r CaseResult| {
@@ -126,7 +126,7 @@ pub fn sweeps<'r>(results: &[&'r CaseResult], axes: Axes) -> Vec<Sweep<'r>> {
 }
 
 impl<'r> Sweep<'r> {
-    /// The points among `results`, which have these other parameters.
+    /// The points among `results` with these other parameters.
     pub fn of(
         case: &'r str,
         axes: Axes,
@@ -172,7 +172,7 @@ impl<'r> Sweep<'r> {
         format!("{}{odd}{what}", self.case)
     }
 
-    /// The row of that name.
+    /// The row with this name.
     pub fn arch(&self, name: &str) -> Option<&Arch<'r>> {
         self.archs.iter().find(|arch| arch.name == name)
     }
@@ -192,7 +192,7 @@ fn by_reason<'r>(missing: Vec<(&'r str, Vec<(u32, Point<'r>)>)>) -> Vec<(String,
 }
 
 impl Arch<'_> {
-    /// The doubts about its figures, each once, except failures under load, which are listed separately.
+    /// Doubts about the point's figures, each once, except failures under load, which are listed separately.
     pub fn reasons(&self) -> Vec<Reason> {
         first_seen::distinct(self.points.iter().flat_map(Point::reasons))
     }
@@ -234,7 +234,7 @@ impl<'r> Point<'r> {
         self.results.iter().flat_map(|result| &result.doubts)
     }
 
-    /// Its outcome, if it has no cost.
+    /// The outcome of the point, if it has no cost.
     pub fn ending(&self) -> Option<&'r CaseResult> {
         let ended = |result: &&CaseResult| result.outcome != Outcome::Measured;
         let figure = self.results.iter().any(|result| measured(result).is_some());
@@ -246,7 +246,7 @@ impl<'r> Point<'r> {
         Some(reason(ending))
     }
 
-    /// Its failures under load.
+    /// The point's failures under load.
     pub fn gave_way(&self) -> Vec<Reason> {
         let ending = self.ending().map(|ending| Reason::Missing(ending_words(ending)));
         let doubts = self.doubts().filter(|doubt| doubt.is_failure_under_load());

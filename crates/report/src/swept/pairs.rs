@@ -8,7 +8,7 @@ use crate::swept::levels::{Entry, three_digits};
 use crate::swept::{Point, Sweep};
 use crate::text;
 
-/// If the longer time exceeds this many of the unit of the shorter one, it has a separate unit.
+/// Longest time in the unit of the shorter one; beyond it, the longer time has a separate unit.
 const LONGEST: f64 = 10_000.0;
 
 const UNITS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
@@ -31,7 +31,7 @@ pub fn pairs(sweep: &Sweep, heading: &str, at: usize, metrics: [&Metric; 2]) -> 
     Column::figures(heading, cells)
 }
 
-/// Such as `1.1`, `2.3` and `ms`.
+/// The median, the percentile, and the unit of the percentile, such as `1.1`, `2.3` and `ms`.
 fn pair(point: &Point, [p50, p99]: [&Metric; 2]) -> Option<[String; 3]> {
     let (p50, p99) = (point.estimate(p50)?, point.estimate(p99)?);
     let number = |e: results::Estimate, scale: f64| {

@@ -8,10 +8,10 @@ use crate::page::Page;
 use crate::swept::levels::{self, Entry};
 use crate::swept::{Point, Sweep};
 
-/// Rates from this on are shown in thousands.
+/// Rate from which rates are shown in thousands.
 const THOUSANDS_FROM: f64 = 10_000.0;
 
-/// The setting of the table.
+/// Layout of the table.
 #[derive(Clone, Copy)]
 pub struct Layout {
     /// Whether rates have intervals.
@@ -22,7 +22,7 @@ pub struct Layout {
     pub close: bool,
 }
 
-/// The settings from the widest to the narrowest.
+/// Layouts from the widest to the narrowest.
 pub const LAYOUTS: [Layout; 4] = {
     let least = Layout { intervals: false, multiples_intervals: false, close: true };
     let roomy = Layout { close: false, ..least };
@@ -30,7 +30,7 @@ pub const LAYOUTS: [Layout; 4] = {
     [Layout { intervals: true, ..multiples }, multiples, roomy, least]
 };
 
-/// The unit of the rates of a sweep, so that no number is long.
+/// The unit of the rates of a sweep, chosen so that no number is long.
 pub fn scale(sweep: &Sweep, rate: &Metric) -> f64 {
     let points = sweep.archs.iter().flat_map(|arch| &arch.points);
     let most =
@@ -38,17 +38,17 @@ pub fn scale(sweep: &Sweep, rate: &Metric) -> f64 {
     if most >= THOUSANDS_FROM { 1e3 } else { 1.0 }
 }
 
-/// The unit in words, for a title.
+/// The unit as words for a title.
 pub fn scale_words(scale: f64) -> &'static str {
     if scale > 1.0 { ", in thousands" } else { "" }
 }
 
-/// The column, close to the one before it if the layout is.
+/// The column, moved closer to the one before it if `close`.
 pub fn spaced(column: Column, close: bool) -> Column {
     if close { column.close() } else { column }
 }
 
-/// The rates at the level of that number, in that unit, with their marks; and their intervals if the layout has them.
+/// Columns of the rates at the level `at`, in the unit `scale`, with their marks, and with intervals if the layout has them.
 pub fn rate_columns(
     sweep: &Sweep,
     rate: &Metric,

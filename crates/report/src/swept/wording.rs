@@ -5,7 +5,7 @@ use results::CaseResult;
 use crate::page::{Ink, Page};
 use crate::swept::Sweep;
 
-/// The lines below the tables of an area: the meaning of the digits, and where to find all metrics.
+/// Lines below the tables of an area: the meaning of the digits, and the command for all metrics.
 pub fn what_digits_mean(results: &[&CaseResult], area: &str, page: &Page) -> String {
     let level = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0);
     let Some(level) = level else { return String::new() };
@@ -18,7 +18,7 @@ pub fn what_digits_mean(results: &[&CaseResult], area: &str, page: &Page) -> Str
     lines.iter().map(|line| page.faint(line)).collect()
 }
 
-/// Missing points: rows that this system does not support, and points outside this run.
+/// A line with missing points: rows that this system does not support, and points outside this run.
 pub fn missing(sweep: &Sweep, page: &Page) -> String {
     let mut text = String::new();
     if !sweep.missing.is_empty() {

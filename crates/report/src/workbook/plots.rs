@@ -1,4 +1,4 @@
-//! The contents of a chart.
+//! Contents of a chart.
 
 use results::Estimate;
 
@@ -7,13 +7,13 @@ use results::Estimate;
 pub struct Plot {
     /// Name of the sheet.
     pub sheet: String,
-    /// Its title.
+    /// Title of the chart.
     pub title: String,
-    /// The title of its horizontal axis.
+    /// Title of the horizontal axis.
     pub x_title: String,
-    /// The title of its vertical axis.
+    /// Title of the vertical axis.
     pub y_title: String,
-    /// The values of x.
+    /// Values of x.
     pub x: Vec<f64>,
     /// The lines.
     pub lines: Vec<Curve>,
@@ -24,11 +24,11 @@ pub struct Plot {
 /// A line of a chart, with a point per x that has a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// What it shows.
+    /// Name of the line.
     pub name: String,
     /// Index of the style; an executor has the same style in all charts.
     pub look: usize,
-    /// The points, by x.
+    /// Points of the line, by x.
     pub points: Vec<Option<CurvePoint>>,
 }
 
@@ -37,9 +37,9 @@ pub struct Curve {
 pub struct CurvePoint {
     /// The figure.
     pub mid: f64,
-    /// The distance of the lower end.
+    /// Distance of the lower end of the interval.
     pub below: f64,
-    /// The distance of the upper end.
+    /// Distance of the upper end of the interval.
     pub above: f64,
 }
 

@@ -141,7 +141,7 @@ pub enum StoreError {
     Unsound {
         /// The run.
         id: String,
-        /// What is wrong.
+        /// The violated rule.
         fault: Fault,
     },
 }

@@ -7,7 +7,7 @@ use analysis::claim::{NATIVE, Side, Statement, SystemName, is_same_system, syste
 /// The systems on which the points of claims are measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum On {
-    /// This system alone.
+    /// Only the system that this process runs on.
     #[default]
     This,
     /// Every system that a claim names, with all points of all claims.

@@ -1,4 +1,4 @@
-//! One thread, and a kernel queue of the connections that are ready.
+//! One thread with epoll(7): the kernel queues the connections that are ready.
 
 use std::io;
 use std::net::TcpListener;
@@ -19,22 +19,22 @@ const LISTENER: u64 = u64::MAX;
 /// Maximum number of events of one iteration.
 const EVENTS: usize = 512;
 
-/// Level-triggered.
+/// Serves by a level-triggered queue.
 pub fn serve_level(server: &Server) -> io::Result<()> {
     run(server, &server.listeners[0], &queue()?, Reading::Once)
 }
 
-/// Edge-triggered.
+/// Serves by an edge-triggered queue.
 pub fn serve_edge(server: &Server) -> io::Result<()> {
     run(server, &server.listeners[0], &queue()?, Reading::UntilEmpty)
 }
 
-/// An empty queue.
+/// Creates an empty queue.
 pub fn queue() -> io::Result<OwnedFd> {
     Ok(epoll::create(CreateFlags::CLOEXEC)?)
 }
 
-/// The event loop: serves the clients of `listener` until the server has stopped.
+/// Runs the event loop: serves the clients of `listener` until the server has stopped.
 pub fn run(
     server: &Server,
     listener: &TcpListener,
@@ -44,9 +44,9 @@ pub fn run(
     let mut acceptor = Acceptor::new(server.terms.accepting(), [listener])?;
     let mut connections = Connections::new(server, reading);
     epoll::add(epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-    let mut listening = true; // otherwise it is not watched: hang-ups are always reported
+    let mut listening = true; // if false the listener is not watched, since hang-ups are always reported
     let mut events = Vec::with_capacity(EVENTS);
-    let mut to_send = Vec::with_capacity(EVENTS); // connections with a reply to be sent
+    let mut to_send = Vec::with_capacity(EVENTS); // connections with a reply to send
     // A reply must not wait for the work of other requests.
     let replies_wait = server.terms.task.is_none();
 
@@ -56,7 +56,7 @@ pub fn run(
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
-        connections.tick(&mut acceptor, |_, _| {}); // a closed socket is not watched any more
+        connections.tick(&mut acceptor, |_, _| {}); // the system does not watch a closed socket any more
         for event in events.drain(..) {
             match event.data.u64() {
                 LISTENER => {
@@ -64,7 +64,7 @@ pub fn run(
                         let Some((number, wants)) = connections.begin(stream) else { continue };
                         let stream = connections.stream(number).expect("just begun");
                         let data = EventData::new_u64(number as u64);
-                        // If the kernel has no memory to watch it, it is closed.
+                        // The connection is closed if the kernel has no memory to watch it.
                         if epoll::add(epoll, stream, data, flags(wants, reading)).is_err() {
                             connections.close(number);
                         }
@@ -126,7 +126,7 @@ fn flags(wants: Wants, reading: Reading) -> EventFlags {
     }
 }
 
-/// The end of a stream is reported once, maybe together with data before it.
+/// How a connection is to be read. The end of a stream is reported once, maybe together with data before it.
 fn reading_of(reading: Reading, reported: EventFlags) -> Reading {
     match reading {
         Reading::UntilEmpty if reported.intersects(EventFlags::RDHUP | EventFlags::HUP) => {
@@ -136,7 +136,7 @@ fn reading_of(reading: Reading, reported: EventFlags) -> Reading {
     }
 }
 
-/// Rounded up: a loop that wakes too early would do an iteration in vain.
+/// The wait in whole ms, rounded up: a loop that wakes too early would do an iteration in vain.
 fn up_to_ms(wait: std::time::Duration) -> Timespec {
     let ms = wait.as_nanos().div_ceil(1_000_000) as i64;
     Timespec { tv_sec: ms / 1_000, tv_nsec: ms % 1_000 * 1_000_000 }

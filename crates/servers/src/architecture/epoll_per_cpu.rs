@@ -1,5 +1,5 @@
-//! An event loop for each CPU, each a thread with its own listener on the same port: the kernel distributes connections
-//! among them.
+//! An event loop for each CPU: a thread with its own listener on the same port, among which the kernel distributes
+//! connections.
 
 use std::io;
 use std::net::TcpListener;
@@ -16,12 +16,12 @@ pub fn serve(server: &Server) -> io::Result<()> {
     serve_by(server, |listener, queue| epoll::run(server, listener, queue, Reading::UntilEmpty))
 }
 
-/// Runs `event_loop` on each CPU. The first failure stops all.
+/// Runs `event_loop` on each CPU. The first failure stops all loops.
 fn serve_by(
     server: &Server,
     event_loop: impl Fn(&TcpListener, &OwnedFd) -> io::Result<()> + Copy + Send,
 ) -> io::Result<()> {
-    // All queues before any loop accepts: its connections could leave no descriptor for another queue.
+    // All queues are created before any loop accepts: its connections could leave no descriptor for another queue.
     let queues = server.listeners.iter().map(|_| epoll::queue()).collect::<io::Result<Vec<_>>>()?;
     std::thread::scope(|scope| {
         let mut loops = Vec::new();
@@ -29,7 +29,7 @@ fn serve_by(
             let stop_on_exit = StopOnExit { server, listener };
             let one = std::thread::Builder::new().spawn_scoped(scope, move || {
                 let _stop_on_exit = stop_on_exit;
-                // If the thread cannot be pinned, the system schedules it.
+                // Where the thread cannot be pinned, the system schedules it.
                 let _ = pin_thread(cpu);
                 event_loop(listener, queue)
             });
@@ -39,8 +39,8 @@ fn serve_by(
     })
 }
 
-/// Stops the whole server when one loop ends, for any reason, or cannot begin: the kernel would continue to assign
-/// clients to its listener, where they would wait for ever.
+/// Stops the whole server when a loop ends, for any reason, or cannot begin: clients that the kernel assigns to the loop's
+/// listener would wait for ever.
 struct StopOnExit<'a> {
     server: &'a Server,
     listener: &'a TcpListener,
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::{Architecture, Protocol, ServerOptions, Task};
 
-    /// Longer than any step of this test takes.
+    /// Time limit for every step of the test.
     const DEADLINE: Duration = Duration::from_secs(60);
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
         };
         let server = architecture.bind((Ipv4Addr::LOCALHOST, 0).into(), &options).unwrap();
         let address = server.address();
-        // Enough for each listener to get some: the probability that one gets none is 10^-10.
+        // The number of clients is such that some listener gets none with a probability of 10^-10.
         let clients: Vec<_> = (0..60).map(|_| TcpStream::connect(address).unwrap()).collect();
         let (ended, end) = mpsc::channel();
         std::thread::spawn(move || {
@@ -94,7 +94,7 @@ mod tests {
                 epoll::run(&server, listener, queue, Reading::UntilEmpty)
             });
             let _ = ended.send(ending.map_err(|error| error.to_string()));
-            // The listeners stay open: what clients see by then was done by the loops.
+            // The listeners stay open, so that only the loops can have closed the clients' connections.
             std::thread::sleep(2 * DEADLINE);
         });
         let ending = end.recv_timeout(DEADLINE).expect("the server ends");

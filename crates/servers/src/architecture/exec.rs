@@ -1,5 +1,5 @@
 //! A process for each connection, which executes a program with the connection as its standard input and output, as
-//! inetd(8) does. The program is this one, with arguments by which it calls [`serve_stdio`].
+//! inetd(8) does. The program is this one; its arguments make it call [`serve_stdio`].
 
 use std::io;
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ use crate::conversation::converse;
 use crate::server::{Server, Terms};
 use crate::work::Task;
 
-/// How long the programs may run after the timeout of their clients.
+/// Time that the programs may run after the timeout of their clients.
 const GRACE: Duration = Duration::from_secs(1);
 
 pub(super) fn serve(server: &Server) -> io::Result<()> {
@@ -26,7 +26,7 @@ pub(super) fn serve(server: &Server) -> io::Result<()> {
     for stream in server.accept_blocking() {
         start(server, &program, stream?)?;
     }
-    // The programs do not notice the stop. Those that remain after a while end with this process, where the system
+    // The programs do not notice the stop. Programs that remain after a while end with this process, where the system
     // supports that.
     let until = Instant::now() + server.terms.timeout + GRACE;
     while children::running() > 0 && Instant::now() < until {
@@ -35,7 +35,7 @@ pub(super) fn serve(server: &Server) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts the program for a connection; retries while no process can be started.
+/// Starts the program for a connection; retries while processes are short.
 fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
     let stream = OwnedFd::from(stream);
     loop {
@@ -52,7 +52,7 @@ fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
                 children::started();
                 return Ok(());
             }
-            // It cannot be started for the next client either.
+            // The program cannot be started for the next client either.
             Err(e) if is_of_program(&e) => return Err(e),
             Err(_) => server.terms.counters.note_no_process(),
         }
@@ -60,12 +60,12 @@ fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Whether the error concerns the program, and not a shortage.
+/// Whether the error concerns the program rather than a shortage.
 fn is_of_program(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
-/// The program's part: serves the client on standard input and output, and ends with the process `server`.
+/// Serves the client on standard input and output, and ends with the process `server`: the program's main function.
 ///
 /// # Errors
 /// If standard input cannot be used.
@@ -81,7 +81,7 @@ pub fn serve_stdio(
     Ok(())
 }
 
-/// Standard input and output are the same connection.
+/// The connection that is both standard input and output.
 fn stdin_as_stream() -> io::Result<TcpStream> {
     use std::os::fd::AsFd;
     Ok(TcpStream::from(io::stdin().as_fd().try_clone_to_owned()?))

@@ -1,4 +1,4 @@
-//! A process for each connection, forked when it is accepted, which serves its client by blocking calls.
+//! A process for each connection, forked when the connection is accepted, which serves its client by blocking calls.
 
 use std::io;
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts a process for a connection; retries while none can be started.
+/// Starts a process for a connection; retries while processes are short.
 fn start(server: &Server, stream: TcpStream) {
     loop {
         match children::fork() {

@@ -1,6 +1,6 @@
 //! One thread that queues operations and processes completions: the kernel accepts, receives into buffers that it selects
-//! itself, and sends; one call submits and returns as many as there are. Connections have no descriptors but slots in a
-//! table of the ring.
+//! itself, and sends. One call submits all queued operations and returns all completions. Connections have no descriptors
+//! but slots in a table of the ring.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ const CONNECTIONS_AT_MOST: u64 = 1 << 16;
 const BUFFERS: u16 = 1024;
 const BUFFER: usize = 2048;
 const GROUP: u16 = 0;
-/// While a client leaves this much of the replies unread, in bytes, nothing more is received from it.
+/// Size of unread replies, in bytes, from which on nothing more is received from a client.
 const UNREAD_AT_MOST: usize = 64 * 1024;
 
 /// The kind of an operation, in the upper half of its number; the connection is in the lower half.
@@ -36,7 +36,7 @@ const SENT: u64 = 2 << 32;
 const CLOSED: u64 = 3 << 32;
 const CANCELLED: u64 = 4 << 32;
 const KIND: u64 = !(u32::MAX as u64);
-/// Instead of the connection, the kind of accept operation: single, or multishot.
+/// The kind of accept operation, in place of the connection: single, or multishot.
 const SINGLE: u64 = 0;
 const MULTISHOT: u64 = 1;
 
@@ -70,7 +70,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
                     queue.closed(number, result)?;
                     acceptor.resume();
                 }
-                _ => {} // the cancelled operation has a completion of its own
+                _ => {} // the cancelled operation has its own completion
             }
         }
     }
@@ -83,11 +83,11 @@ struct Accepting {
     multishot: squeue::Entry,
     /// Number of single operations in progress.
     singles: usize,
-    /// A multishot operation is in progress.
+    /// Whether a multishot operation is in progress.
     is_multishot: bool,
     is_cancelled: bool,
-    /// Free slots needed for a multishot operation: the kernel drops connections that it accepts when the table is full,
-    /// and may accept the whole queue twice before the operation is cancelled.
+    /// Number of free slots needed for a multishot operation: the kernel drops connections that it accepts when the table
+    /// is full, and may accept the whole queue twice before the operation is cancelled.
     slots_for_multishot: usize,
 }
 
@@ -98,7 +98,7 @@ impl Accepting {
             .file_index(Some(DestinationSlot::auto_target()))
             .build();
         let multishot = opcode::AcceptMulti::new(listener).allocate_file_index(true).build();
-        // The queue holds one more than its length.
+        // The accept queue holds one more than its length.
         let waiting = waiting_connections().and_then(|length| usize::try_from(length + 1).ok());
         Self {
             single: single.user_data(ACCEPTED | SINGLE),
@@ -110,7 +110,7 @@ impl Accepting {
         }
     }
 
-    /// Submits accept operations if connections are wanted: single ones if the table might become full.
+    /// Submits accept operations if connections are wanted; single operations if the table might become full.
     fn request(&mut self, queue: &mut Queue, are_wanted: bool) -> io::Result<()> {
         let has_room = queue.capacity.saturating_sub(queue.open) > self.slots_for_multishot;
         if self.is_multishot {
@@ -154,7 +154,7 @@ fn note_not_accepted(acceptor: &mut Acceptor, result: i32) -> io::Result<()> {
         libc::EINVAL if !acceptor.is_stopping() => Err(io::Error::other(
             "this kernel's io_uring cannot accept into a table: needs Linux 6.0",
         )),
-        _ => Ok(()), // concerns one connection, or the listener was shut down
+        _ => Ok(()), // the error concerns one connection, or the listener was shut down
     }
 }
 
@@ -171,12 +171,13 @@ struct Queue {
     terms: Terms,
     /// Size of the table.
     capacity: usize,
-    /// The kernel uses all slots in turn, even if few are in use: boxed, so that free slots are small.
+    /// The connections by slot. They are boxed so that free slots are small: the kernel uses all slots in turn, even if few
+    /// are in use.
     all: Vec<Option<Box<Connection>>>,
     open: usize,
     deadlines: Deadlines,
     now: Instant,
-    /// The server stops: no deadline is later than this.
+    /// The latest deadline, when the server stops.
     ends: Option<Instant>,
     /// Slots that were reused before the completion of their close: before Linux 6.15, completions may be out of order.
     early: Vec<usize>,
@@ -184,13 +185,13 @@ struct Queue {
 
 struct Connection {
     exchange: Exchange,
-    /// What the kernel is sending; it must not be moved meanwhile.
+    /// The bytes that the kernel is sending, which must not be moved meanwhile.
     sending: Option<Cow<'static, [u8]>>,
-    /// A receive operation is in progress.
+    /// Whether a receive operation is in progress.
     receiving: bool,
-    /// A close operation is in progress.
+    /// Whether a close operation is in progress.
     closing: bool,
-    /// The client has closed or timed out.
+    /// Whether the client has closed or timed out.
     broken: bool,
     deadline: Instant,
 }
@@ -202,7 +203,7 @@ impl Queue {
             .setup_defer_taskrun()
             .setup_cqsize(QUEUE * 8)
             .build(QUEUE);
-        // Before Linux 6.1 these flags do not exist.
+        // Linux before 6.1 does not have these flags.
         let ring =
             with_one_thread.or_else(|_| IoUring::builder().setup_cqsize(QUEUE * 8).build(QUEUE))?;
         let capacity = descriptors().unwrap_or(1024).min(CONNECTIONS_AT_MOST) as u32;
@@ -239,8 +240,8 @@ impl Queue {
         }
     }
 
-    /// To be called in each iteration: closes connections that have timed out, and has all of them end soon when the
-    /// server stops.
+    /// Begins an iteration, in which it must be called: closes connections that have timed out, and has all of them end
+    /// soon when the server stops.
     fn tick(&mut self, acceptor: &mut Acceptor) -> io::Result<()> {
         self.now = Instant::now();
         acceptor.tick(self.now);
@@ -275,7 +276,7 @@ impl Queue {
         }
     }
 
-    /// The deadline of a client that is active now.
+    /// The deadline for a client that is active now.
     fn next_deadline(&self) -> Instant {
         self.ends.unwrap_or(self.now + self.terms.timeout)
     }
@@ -306,8 +307,8 @@ impl Queue {
         self.submit_reply()
     }
 
-    /// Submits a reply at once if there is work for each request: otherwise it would wait for the work of all requests
-    /// whose completions were fetched together.
+    /// Submits a reply at once if there is work for each request; otherwise the reply would wait for the work of all
+    /// requests whose completions were fetched together.
     fn submit_reply(&mut self) -> io::Result<()> {
         if self.terms.task.is_none() {
             return Ok(());
@@ -340,7 +341,7 @@ impl Queue {
             }
             Wants::Write => {
                 let out = connection.sending.insert(connection.exchange.take_to_send());
-                // Sends all of it, or fails.
+                // The flag makes the kernel send all bytes, or fail.
                 let send = opcode::Send::new(slot, out.as_ptr(), out.len() as u32)
                     .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
                     .build()
@@ -358,7 +359,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Closes a connection, once no operation is in progress for it.
+    /// Closes a connection when no operation is in progress for it.
     fn end(&mut self, number: usize) -> io::Result<()> {
         let Some(connection) = self.all[number].as_mut() else { return Ok(()) };
         connection.broken = true;
@@ -402,7 +403,7 @@ impl Queue {
                     }
                 }
                 (0, _) => connection.exchange.ended(),
-                // There was no free buffer, or the operation was cancelled: it is repeated.
+                // The operation is repeated: there was no free buffer, or it was cancelled.
                 (result, _) if [-libc::ENOBUFS, -libc::ECANCELED].contains(&result) => {}
                 _ => connection.broken = true,
             }
@@ -431,7 +432,7 @@ impl Queue {
 
     fn closed(&mut self, number: usize, result: i32) -> io::Result<()> {
         if result == -libc::ECANCELED {
-            // The linked send before it failed.
+            // The linked send before this operation failed.
             if let Some(connection) = self.all[number].as_mut() {
                 connection.closing = false;
             }
@@ -446,7 +447,7 @@ impl Queue {
     }
 }
 
-/// Receives once if there is only one request, else until cancelled.
+/// A receive operation: single if a connection has only one request, else until cancelled.
 fn receive(slot: Fixed, terms: &Terms) -> squeue::Entry {
     if terms.protocol.requests == Some(1) {
         opcode::Recv::new(slot, std::ptr::null_mut(), BUFFER as u32)
@@ -491,7 +492,7 @@ impl Buffers {
         unsafe { self.bytes.as_ptr().add(id as usize * BUFFER) }
     }
 
-    /// What the kernel has received into a buffer, which it does not use until [`Buffers::give_back`].
+    /// The bytes that the kernel has received into a buffer, which it does not use until [`Buffers::give_back`].
     fn get(&self, id: u16, length: usize) -> &[u8] {
         // SAFETY: the buffer is initialised, and the kernel does not write to it any more.
         unsafe { std::slice::from_raw_parts(self.at(id), length.min(BUFFER)) }

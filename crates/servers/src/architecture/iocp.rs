@@ -1,4 +1,4 @@
-//! One thread and a completion port: accept, receive and send operations are started, and complete some time later. Their
+//! One thread with a completion port: accept, receive and send operations are started, and complete some time later. Their
 //! buffers stay in place meanwhile. The sockets of future connections are created in advance.
 
 use std::borrow::Cow;
@@ -78,12 +78,12 @@ struct Queue {
     stopping: bool,
 }
 
-/// A connection: between two iterations of the loop exactly one operation is in progress.
+/// A connection, with exactly one operation in progress between two iterations of the loop.
 struct Connection {
     socket: Socket,
     exchange: Exchange,
     operation: Operation<Buffers>,
-    /// The client has closed or timed out.
+    /// Whether the client has closed or timed out.
     broken: bool,
     deadline: Instant,
 }
@@ -91,7 +91,7 @@ struct Connection {
 /// The data of the operations.
 #[derive(Default)]
 struct Buffers {
-    /// What the kernel is sending; empty while it receives.
+    /// The bytes that the kernel is sending; empty while it receives.
     sending: Cow<'static, [u8]>,
     received: Vec<u8>,
 }
@@ -120,8 +120,8 @@ impl Queue {
         self.port.wait(wakes_at.map(|at| at.saturating_duration_since(self.now)), done)
     }
 
-    /// To be called in each iteration: ends connections that have timed out, and has all of them end soon when the server
-    /// stops.
+    /// Begins an iteration, in which it must be called: ends connections that have timed out, and has all of them end soon
+    /// when the server stops.
     fn tick(&mut self, acceptor: &mut Acceptor) {
         self.now = Instant::now();
         acceptor.tick(self.now);
@@ -138,7 +138,7 @@ impl Queue {
             self.terms.note_timed_out();
             if let Some(connection) = self.slots.get_mut(number) {
                 connection.broken = true;
-                cancel(&connection.socket); // it is closed when its operation completes
+                cancel(&connection.socket); // the connection is closed when its operation completes
             }
         }
     }
@@ -148,7 +148,7 @@ impl Queue {
         if self.stopping {
             exchange.finish_soon();
         }
-        // If the port cannot watch it, it is closed.
+        // The connection is closed if the port cannot watch it.
         let broken = self.port.watch(&socket, self.slots.next()).is_err();
         let operation = Operation::new(Buffers::default());
         let deadline = self.now + self.terms.timeout;
@@ -259,7 +259,7 @@ struct Accept {
     socket: Option<Socket>,
 }
 
-/// Space for the address of either end; `AcceptEx` needs 16 bytes more than the longest.
+/// Space for the address of either end: `AcceptEx` needs 16 bytes more than the longest address.
 const ADDRESS: usize = size_of::<SOCKADDR_STORAGE>() + 16;
 
 impl<'a> Accepts<'a> {
@@ -277,7 +277,7 @@ impl<'a> Accepts<'a> {
         self.all.iter().any(|accept| accept.operation.in_progress)
     }
 
-    /// Starts those that are not in progress.
+    /// Starts the accept operations that are not in progress.
     fn start(&mut self, acceptor: &mut Acceptor) -> io::Result<()> {
         for accept in self.all.iter_mut().filter(|accept| !accept.operation.in_progress) {
             match accept.start(self.listener, self.domain, self.accept_ex) {
@@ -298,7 +298,7 @@ impl<'a> Accepts<'a> {
         let accept = all.find(|accept| accept.operation.is(completion.lpOverlapped))?;
         accept.operation.complete();
         let socket = accept.socket.take()?;
-        // A failure concerns one connection, or the operation was cancelled.
+        // A failed operation concerns one connection, or was cancelled.
         (succeeded(completion) && accepted_from(self.listener, &socket).is_ok()).then_some(socket)
     }
 
@@ -319,7 +319,7 @@ impl Accept {
             Some(socket) => socket,
             None => {
                 let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-                socket.set_tcp_nodelay(true)?; // not inherited from the listener
+                socket.set_tcp_nodelay(true)?; // the option is not inherited from the listener
                 socket
             }
         };
@@ -369,7 +369,7 @@ fn accept_ex(listener: &TcpListener) -> io::Result<LPFN_ACCEPTEX> {
     if result == 0 && found.is_some() { Ok(found) } else { Err(last_error()) }
 }
 
-/// Gives a socket that `AcceptEx` has connected the properties of one that accept returns.
+/// Gives a socket that `AcceptEx` has connected the properties of a socket returned by accept.
 fn accepted_from(listener: &TcpListener, socket: &Socket) -> io::Result<()> {
     let from = listener.as_raw_socket() as SOCKET;
     let size = size_of_val(&from) as i32;
@@ -381,7 +381,7 @@ fn accepted_from(listener: &TcpListener, socket: &Socket) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// Cancels the operations of a socket; they are complete only when the port reports that.
+/// Cancels the operations of a socket; they are complete only when the port reports it.
 fn cancel(socket: &impl AsRawSocket) {
     // SAFETY: the socket is open. If no operation is in progress, it fails, which is harmless.
     unsafe { CancelIoEx(socket.as_raw_socket() as HANDLE, null()) };
@@ -392,7 +392,7 @@ fn last_error() -> io::Error {
     io::Error::from_raw_os_error(unsafe { WSAGetLastError() })
 }
 
-/// The status is an NTSTATUS: negative values are errors.
+/// Whether an operation succeeded: its status is an NTSTATUS, negative for errors.
 fn succeeded(completion: &OVERLAPPED_ENTRY) -> bool {
     completion.Internal as i32 >= 0
 }
@@ -401,7 +401,7 @@ fn succeeded(completion: &OVERLAPPED_ENTRY) -> bool {
 struct Port(OwnedHandle);
 
 impl Port {
-    /// A new port, for one thread.
+    /// Creates a port for one thread.
     fn new() -> io::Result<Self> {
         // SAFETY: a new port affects no existing object; its handle is owned by nothing else.
         unsafe {
@@ -412,7 +412,7 @@ impl Port {
         }
     }
 
-    /// Reports the completions of the socket's operations here, with its number.
+    /// Makes the port report the completions of the socket's operations, with its number.
     fn watch(&self, socket: &impl AsRawSocket, number: usize) -> io::Result<()> {
         let socket = socket.as_raw_socket() as HANDLE;
         // SAFETY: both are open.
@@ -422,7 +422,7 @@ impl Port {
 
     /// Waits for completions.
     fn wait(&self, wait: Option<Duration>, done: &mut Vec<OVERLAPPED_ENTRY>) -> io::Result<()> {
-        // Rounded up: a loop that wakes too early would do an iteration in vain.
+        // The wait in whole ms is rounded up: a loop that wakes too early would do an iteration in vain.
         let ms = wait.map_or(INFINITE, |wait| wait.as_nanos().div_ceil(1_000_000) as u32);
         done.clear();
         let spare = done.spare_capacity_mut();
@@ -443,8 +443,8 @@ impl Port {
     }
 }
 
-/// The state and the data of an operation. The kernel uses them from the start until the port reports its completion;
-/// they are not moved or accessed meanwhile.
+/// The state and the data of an operation. The kernel uses both from the start until the port reports the completion; they
+/// must not be moved or accessed meanwhile.
 struct Operation<T> {
     parts: NonNull<Parts<T>>,
     in_progress: bool,
@@ -461,8 +461,8 @@ impl<T> Operation<T> {
         Self { parts, in_progress: false }
     }
 
-    /// Starts it with a call that returns whether it succeeded at once. The port reports its completion in that case
-    /// too.
+    /// Starts the operation with a call that returns whether it succeeded at once. The port reports the completion in that
+    /// case too.
     fn start(&mut self, call: impl FnOnce(*mut OVERLAPPED, &mut T) -> bool) -> io::Result<()> {
         assert!(!self.in_progress, "one at a time");
         // SAFETY: only this uses them while no operation is in progress.
@@ -478,14 +478,14 @@ impl<T> Operation<T> {
         Ok(())
     }
 
-    /// Whether this is the operation with that state.
+    /// Whether `overlapped` is the state of this operation.
     fn is(&self, overlapped: *const OVERLAPPED) -> bool {
         // SAFETY: the parts are allocated as long as this exists; only an address is computed.
         let own = unsafe { &raw const (*self.parts.as_ptr()).overlapped };
         std::ptr::eq(own, overlapped)
     }
 
-    /// To be called when the port has reported its completion; returns its data.
+    /// Completes the operation, when the port has reported it; returns its data.
     fn complete(&mut self) -> &mut T {
         self.in_progress = false;
         // SAFETY: the kernel does not use them any more.
@@ -495,7 +495,7 @@ impl<T> Operation<T> {
 
 impl<T> Drop for Operation<T> {
     fn drop(&mut self) {
-        // Memory that the kernel may still write to is leaked: that only happens in a loop that fails.
+        // Memory that the kernel may still write to is leaked, which happens only in a loop that fails.
         if !self.in_progress {
             // SAFETY: allocated by a box, and not used by the kernel.
             drop(unsafe { Box::from_raw(self.parts.as_ptr()) });

@@ -1,4 +1,5 @@
-//! One thread, and a kernel queue of the connections that are ready. The call that waits also changes what is watched.
+//! One thread with kqueue(2): the kernel queues the connections that are ready. The call that waits also changes what is
+//! watched.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -31,7 +32,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         // SAFETY: watched descriptors are open: they are closed after the changes that name them were passed to the
         // kernel, which then does not watch them any more (kqueue(2)).
         match unsafe { kevent(&queue, &changes, spare_capacity(&mut events), wait) } {
-            Ok(_) | Err(rustix::io::Errno::INTR) => changes.clear(), // they are applied nevertheless
+            Ok(_) | Err(rustix::io::Errno::INTR) => changes.clear(), // the changes are applied nevertheless
             Err(e) => return Err(e.into()),
         }
         connections.tick(&mut acceptor, |_, _| {});
@@ -41,7 +42,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
             if number == LISTENER {
                 has_new = true;
             } else if event.flags().contains(EventFlags::ERROR) {
-                // If the kernel has no memory to watch it, it is closed.
+                // The connection is closed if the kernel has no memory to watch it.
                 if connections.stream(number).is_some() {
                     connections.close(number);
                 }
@@ -56,7 +57,8 @@ pub fn serve(server: &Server) -> io::Result<()> {
                 }
             }
         }
-        // Last, so that no event is left of a connection that had the same number or descriptor before.
+        // New connections come last, so that no event is left of a connection that had the same number or descriptor
+        // before.
         if has_new {
             while let Some(stream) = acceptor.accept()? {
                 let fd = stream.as_raw_fd();
@@ -79,7 +81,7 @@ fn change(fd: RawFd, wants: Wants, flags: EventFlags, number: usize) -> Event {
     Event::new(filter, flags, std::ptr::without_provenance_mut(number))
 }
 
-/// Watches a connection for what it waits for now, instead of the opposite.
+/// The changes that watch a connection for `wants` instead of the opposite.
 fn swap(fd: RawFd, wants: Wants, number: usize) -> [Event; 2] {
     let before = if wants == Wants::Write { Wants::Read } else { Wants::Write };
     [change(fd, before, EventFlags::DELETE, number), change(fd, wants, EventFlags::ADD, number)]

@@ -1,4 +1,4 @@
-//! One thread, and a list of all connections, which the kernel scans in each call.
+//! One thread with poll(2): the kernel scans a list of all connections in each call.
 
 use std::io;
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
     let listener = &server.listeners[0];
     let mut acceptor = Acceptor::new(server.terms.accepting(), [listener])?;
     let mut connections = Connections::new(server, Reading::Once);
-    // The listener is first, connection n is at n + 1.
+    // The listener is the first entry, connection n the one at n + 1.
     let mut watched = vec![entry(UNUSED, Wants::Read)];
 
     while !acceptor.is_closed() || !connections.is_empty() {
@@ -77,7 +77,7 @@ fn events(wants: Wants) -> libc::c_short {
 
 /// Waits until something is ready; returns the number of ready entries.
 fn poll(watched: &mut [libc::pollfd], wait: Option<Duration>) -> io::Result<usize> {
-    // Rounded up: a loop that wakes too early would do an iteration in vain.
+    // The wait in whole ms is rounded up: a loop that wakes too early would do an iteration in vain.
     let ms = wait.map_or(-1, |wait| wait.as_nanos().div_ceil(1_000_000) as libc::c_int);
     // SAFETY: the pointer and the length are those of a slice, which is written to only during the call.
     match unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, ms) } {

@@ -16,7 +16,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
             let started = std::thread::Builder::new().spawn_scoped(scope, worker);
             started.inspect_err(|_| server.terms.counters.note_no_process()).ok()
         };
-        // It also serves with fewer threads than requested.
+        // The server also serves with fewer threads than requested.
         let workers: Vec<_> = (0..server.workers).filter_map(start).collect();
         if workers.is_empty() {
             return Err(io::Error::other("no thread could be started"));

@@ -1,4 +1,4 @@
-//! One thread, and a bit for each descriptor, in sets of 1024.
+//! One thread with select(2): the kernel scans a bit for each descriptor, in sets of 1024.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -29,7 +29,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         let now_ready = watched.select(connections.wait(&acceptor))?;
         connections.tick(&mut acceptor, |_, stream| watched.forget(stream.as_raw_fd()));
 
-        // The ready connections are found by a scan of all, as in the kernel.
+        // A scan of all connections finds the ready ones, as in the kernel.
         let is_ready = |(number, fd, wants)| now_ready.has(fd, wants).then_some((number, fd));
         let all =
             connections.iter().map(|(number, stream, wants)| (number, stream.as_raw_fd(), wants));
@@ -63,7 +63,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
 struct Bits {
     read: libc::fd_set,
     write: libc::fd_set,
-    /// One more than the highest descriptor ever watched.
+    /// One more than the highest descriptor that was ever watched.
     end: libc::c_int,
 }
 
@@ -100,7 +100,7 @@ impl Bits {
         unsafe { libc::FD_ISSET(fd, set) }
     }
 
-    /// Waits until some are ready, and returns these.
+    /// Waits until some descriptors are ready, and returns these.
     fn select(&self, wait: Option<Duration>) -> io::Result<Self> {
         let mut ready = *self;
         let mut time = wait.map(|wait| {

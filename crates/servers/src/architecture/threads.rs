@@ -1,5 +1,5 @@
-//! A thread for each connection, which serves its client by blocking calls. It is started by the system's plain call, as a
-//! C program would do, so that the cost is that of the architecture.
+//! A thread for each connection, which serves its client by blocking calls. The system's plain call starts the thread, as
+//! in a C program, so that the cost is the architecture's.
 
 use std::io;
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use serving::PAUSE;
 use crate::conversation::converse;
 use crate::server::{Server, Terms};
 
-/// Enough for a conversation; pages that are not touched take no memory.
+/// Stack size of a thread, enough for a conversation; pages that are not touched take no memory.
 const STACK: usize = 128 * 1024;
 
 pub fn serve(server: &Server) -> io::Result<()> {
@@ -24,7 +24,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
     Ok(())
 }
 
-/// The threads that run. Dropping it waits for them.
+/// The running threads. Dropping this waits for them.
 #[derive(Default)]
 struct Threads {
     running: Arc<AtomicUsize>,
@@ -38,7 +38,7 @@ impl Drop for Threads {
     }
 }
 
-/// Starts a thread for a connection; retries while none can be started.
+/// Starts a thread for a connection; retries while threads are short.
 fn start(threads: &Threads, terms: &Terms, stream: TcpStream) {
     threads.running.fetch_add(1, Ordering::Relaxed);
     let (running, of_thread) = (Arc::clone(&threads.running), terms.clone());

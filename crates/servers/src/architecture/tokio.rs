@@ -23,7 +23,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         .enable_all()
         .build()?;
     let listener = server.listeners[0].try_clone()?;
-    // In a task, as this thread does not belong to the runtime's.
+    // The loop runs in a task, since this thread is not one of the runtime's.
     let accepting = runtime.spawn(accept_all(listener, server.terms.clone()));
     runtime.block_on(accepting).expect("accepting does not panic")
 }
@@ -32,7 +32,7 @@ async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let socket = listener.try_clone()?;
     let listener = TcpListener::from_std(listener)?;
-    // Each task has a sender: when all are dropped, all tasks have ended.
+    // Each task has a sender, so that all tasks have ended when all senders are dropped.
     let (task, mut tasks) = mpsc::channel::<()>(1);
     let (mut drain, mut is_drained) = (None, false);
     terms.stop.begin_wait();
@@ -95,7 +95,7 @@ async fn converse(mut stream: TcpStream, terms: Terms) {
                         0 => exchange.ended(),
                         _ => exchange.received(&buffer[..bytes], &work),
                     }
-                    // After the stop, a client may not continue for ever.
+                    // A client may not continue for ever after the stop.
                     if !exchange.is_in_request() && !stops {
                         until = Instant::now() + terms.timeout;
                         stops = terms.stop.is_requested();

@@ -1,5 +1,5 @@
-//! One thread, and lists of up to 1024 sockets. On Windows a set for select is not a bit set but a count and that number
-//! of sockets. The program chooses the capacity (`FD_SETSIZE`, 64 by default); here it is that of other systems.
+//! One thread with select, and lists of up to 1024 sockets. On Windows a set for select is not a bit set but a count and a
+//! list of sockets. The program chooses the capacity (`FD_SETSIZE`, 64 by default); here it is that of other systems.
 
 use std::io;
 use std::os::windows::io::AsRawSocket;
@@ -15,7 +15,7 @@ use crate::connections::{Connections, Watch};
 use crate::exchange::Wants;
 use crate::server::Server;
 
-/// Capacity of a set.
+/// Capacity of a set of sockets.
 const SET: usize = 1024;
 /// Maximum number of connections: the listener is in the set too, and an iteration may accept a burst.
 const ROOM: usize = SET - BURST_AT_MOST - 1;
@@ -33,7 +33,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         if !has_room && acceptor.is_open() {
             server.terms.counters.note_no_descriptor();
         }
-        // The call keeps only the ready sockets in the sets: they are rebuilt for each call.
+        // The sets are rebuilt for each call, which keeps only the ready sockets in them.
         read.clear();
         write.clear();
         if has_room && acceptor.is_open() {
@@ -45,7 +45,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         wait_for(&mut read, &mut write, connections.wait(&acceptor))?;
         connections.tick(&mut acceptor, |_, _| {});
 
-        // The ready connections are found by a scan of all.
+        // A scan of all connections finds the ready ones.
         let is_ready = |stream, wants| match wants {
             Wants::Write => write.has(stream),
             Wants::Read | Wants::Close => read.has(stream),
@@ -61,7 +61,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         }
         if read.has(listener) {
             while let Some(stream) = acceptor.accept()? {
-                connections.begin(stream); // if it is kept, it is in the sets of the next call
+                connections.begin(stream); // a connection that is kept is in the sets of the next call
             }
         }
     }
@@ -112,10 +112,10 @@ impl Sockets {
     }
 }
 
-/// Waits until some are ready, and keeps only these in the sets.
+/// Waits until some sockets are ready, and keeps only these in the sets.
 fn wait_for(read: &mut Sockets, write: &mut Sockets, wait: Option<Duration>) -> io::Result<()> {
     if read.all().is_empty() && write.all().is_empty() {
-        // The call fails for empty sets. After a shortage there may be no connections and accepting is paused.
+        // The call fails for empty sets, which occur after a shortage, without connections and with accepting paused.
         std::thread::sleep(wait.unwrap_or_default());
         return Ok(());
     }

@@ -1,5 +1,5 @@
-//! One thread, and a list of all connections, which the system scans in each call. Unlike poll, WSAPoll fails for an empty
-//! list, and its treatment of unused entries differs between versions of Windows: so the list has no gaps.
+//! One thread with WSAPoll: the system scans a list of all connections in each call. Unlike poll, WSAPoll fails for an
+//! empty list, and its treatment of unused entries differs between versions of Windows, so the list has no gaps.
 
 use std::io;
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ use crate::connections::{Connections, Watch};
 use crate::exchange::Wants;
 use crate::server::Server;
 
-/// The key of the listener in [`Watched`]; that of connection n is n + 1.
+/// The key of the listener in [`Watched`]; connection n has the key n + 1.
 const LISTENER: usize = 0;
 
 pub fn serve(server: &Server) -> io::Result<()> {
@@ -93,7 +93,7 @@ impl Watched {
         self.entries[self.indexes[key]].events = events(wants);
     }
 
-    /// The last entry moves to the index of the removed one.
+    /// Removes an entry; the last entry moves to its index.
     fn remove(&mut self, key: usize) {
         let index = self.indexes[key];
         self.entries.swap_remove(index);
@@ -109,14 +109,14 @@ impl Watched {
         all.filter_map(|(entry, &key)| (entry.revents != 0).then_some(key))
     }
 
-    /// Waits until some are ready; returns their number.
+    /// Waits until some sockets are ready; returns their number.
     fn poll(&mut self, wait: Option<Duration>) -> io::Result<usize> {
         if self.entries.is_empty() {
-            // After a shortage there may be no connections and accepting is paused.
+            // The list is empty after a shortage, without connections and with accepting paused.
             std::thread::sleep(wait.unwrap_or_default());
             return Ok(0);
         }
-        // Rounded up: a loop that wakes too early would do an iteration in vain.
+        // The wait in whole ms is rounded up: a loop that wakes too early would do an iteration in vain.
         let ms = wait.map_or(-1, |wait| wait.as_nanos().div_ceil(1_000_000) as i32);
         // SAFETY: the pointer and the length are those of a vector, which is written to only during the call.
         match unsafe { WSAPoll(self.entries.as_mut_ptr(), self.entries.len() as u32, ms) } {

@@ -1,5 +1,5 @@
-//! Many clients in one thread, each with its own steps. It is independent of the load generator, which is tested against
-//! the same servers.
+//! Many clients in one thread, each with its own steps, independent of the load generator, which is tested against the same
+//! servers.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr};
@@ -13,7 +13,7 @@ use socket2::SockRef;
 /// One step of a client. The next step follows when it is done.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Sends this and receives at the same time, until all is sent and exactly `expect` is received. If `or_last` is
+    /// Sends `send` and receives at the same time, until all is sent and exactly `expect` is received. If `or_last` is
     /// received instead, the server must close next, and no further step is done.
     Talk { send: Vec<u8>, expect: Vec<u8>, or_last: &'static [u8] },
     /// Sends as much as possible, without receiving: the server may have closed already.
@@ -22,13 +22,13 @@ pub enum Step {
     Wait(Duration),
     /// Shuts down sending.
     HalfClose,
-    /// The server must close, without sending anything before.
+    /// Waits for the server's close; the server must not send anything before.
     End,
     /// Receives anything until the server closes or resets the connection.
     UntilClosed,
-    /// Sends this byte at this interval, until the server closes or resets the connection.
+    /// Sends a byte at an interval, until the server closes or resets the connection.
     Trickle(u8, Duration),
-    /// Sends this repeatedly without receiving, until the connection breaks.
+    /// Sends bytes repeatedly without receiving, until the connection breaks.
     Stuff(Vec<u8>),
     /// Resets the connection.
     Reset,
@@ -47,11 +47,11 @@ impl Step {
 /// The outcome of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// All its steps are done.
+    /// All steps are done.
     Done,
-    /// It was never connected.
+    /// The client was never connected.
     NotConnected,
-    /// Something else happened than its steps expect.
+    /// Something else happened than the steps expect.
     Failed(String),
 }
 
@@ -67,14 +67,14 @@ pub struct Calls<'a> {
     pub address: SocketAddr,
     /// Maximum number of clients at the same time.
     pub at_once: usize,
-    /// The time limit of all clients.
+    /// Time limit for all clients.
     pub within: Duration,
     /// Number of clients that were connected so far.
     pub connected: &'a AtomicUsize,
 }
 
 impl Calls<'_> {
-    /// Runs the clients that `next` returns, until it returns none.
+    /// Runs the clients that `next` returns, until it returns `None`.
     pub fn make(&self, mut next: impl FnMut() -> Option<Vec<Step>>) -> Vec<CallEnd> {
         let until = Instant::now() + self.within;
         let mut poll = Poll::new().expect("a poll");
@@ -147,9 +147,9 @@ impl Calls<'_> {
 struct Client {
     stream: TcpStream,
     connected: bool,
-    /// In reverse.
+    /// The remaining steps, in reverse order.
     steps: Vec<Step>,
-    /// Bytes of this step that were sent.
+    /// Number of bytes of this step that were sent.
     sent: usize,
     /// Bytes received in this step.
     got: Vec<u8>,
@@ -188,7 +188,7 @@ impl Client {
         Ok(Self { stream, connected: false, steps, sent: 0, got: Vec::new(), wakes: None })
     }
 
-    /// Does as many steps as are possible now; returns the outcome at the end.
+    /// Does as many steps as are possible now; returns the outcome after the last one.
     fn advance(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Outcome> {
         if !self.connected {
             match self.stream.take_error() {
@@ -238,7 +238,7 @@ impl Client {
                 _ => Now::Next,
             },
             Step::HalfClose => {
-                let _ = self.stream.shutdown(Shutdown::Write); // an error, if any, is seen next
+                let _ = self.stream.shutdown(Shutdown::Write); // the next call reports an error, if any
                 Now::Next
             }
             Step::End => match self.stream.read(buffer) {
@@ -267,7 +267,7 @@ impl Client {
             },
             Step::Reset => {
                 let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
-                Now::Over(Outcome::Done) // dropped now
+                Now::Over(Outcome::Done) // the connection is dropped now
             }
         }
     }

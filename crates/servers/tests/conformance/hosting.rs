@@ -1,5 +1,5 @@
-//! The servers under test, each in a child process that executes this program, and the resources of such a process, as
-//! Linux reports them.
+//! The servers under test, each in a child process that executes this program, and the resources of such a process as Linux
+//! reports them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,19 +14,19 @@ use servers::{Architecture, ServerOptions, Task};
 
 /// The argument with which this program is a server.
 const SERVE: &str = "serve";
-/// What it is started with to serve one connection.
+/// The argument with which this program serves one connection.
 const STDIO: &str = "stdio";
 
-/// How a server is started.
+/// The settings of a server.
 #[derive(Debug, Clone)]
 pub struct Setting {
     pub protocol: Protocol,
     pub timeout: Duration,
     pub workers: usize,
     pub task: Task,
-    /// The limit of descriptors of its process.
+    /// Limit of descriptors of the server's process.
     pub descriptors: Option<u64>,
-    /// The limit of processes and threads, which does not apply to root.
+    /// Limit of processes and threads, which does not apply to root.
     pub processes: Option<u64>,
 }
 
@@ -50,15 +50,15 @@ impl Setting {
         Self { task, ..self }
     }
 
-    /// Starts a server of that architecture.
+    /// Starts a server of an architecture.
     pub fn start(&self, architecture: &Architecture) -> Hosted {
         self.try_to_start(architecture).expect("the server starts")
     }
 
-    /// As [`Setting::start`], if it may lack resources to start.
+    /// Starts a server like [`Setting::start`], which may fail for lack of resources.
     pub fn try_to_start(&self, architecture: &Architecture) -> Result<Hosted, CaseError> {
         let program = std::env::current_exe().expect("this program");
-        // An ordinary user may have no access to the folder it was built in.
+        // An ordinary user may have no access to the folder of this program.
         let for_all = self.processes.map(|_| copy_for_all());
         let mut command = Command::new(for_all.as_ref().unwrap_or(&program));
         let limit = |limit: Option<u64>| limit.map_or("-".to_owned(), |limit| limit.to_string());
@@ -73,7 +73,7 @@ impl Setting {
     }
 }
 
-/// The copy of the program that every user may execute.
+/// The path of a copy of the program that every user may execute.
 fn copy_for_all() -> PathBuf {
     folder_for_all().join("conformance")
 }
@@ -82,8 +82,8 @@ fn folder_for_all() -> PathBuf {
     std::env::temp_dir().join(format!("oscost-conformance-{}", std::process::id()))
 }
 
-/// Makes that copy. It must be there before the first scenario: while it is written, a process that another scenario starts holds
-/// it open, and then it cannot be executed.
+/// Makes the copy of the program. It must exist before the first scenario: a process that another scenario starts while the
+/// copy is written holds it open, and an open file cannot be executed.
 pub fn set_up() {
     let folder = folder_for_all();
     fs::create_dir_all(&folder).expect("a folder");
@@ -155,8 +155,8 @@ fn serve_stdio(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
 mod os {
     use std::io;
 
-    /// An unused user id, so that its only processes are those of this server.
-    /// The first of the users of servers with few processes.
+    /// The first user id of servers with few processes. The ids must be unused, so that a user's only processes are its
+    /// server's.
     const USERS: libc::uid_t = 61_347;
 
     pub fn limit(resource: libc::__rlimit_resource_t, limit: u64) -> io::Result<()> {
@@ -167,7 +167,7 @@ mod os {
 
     pub fn become_user_with(processes: u64) -> io::Result<()> {
         limit(libc::RLIMIT_NPROC, processes)?;
-        // One for each server: the limit counts all processes of a user, and scenarios run in parallel.
+        // Each server has its own user: the limit counts all processes of a user, and scenarios run in parallel.
         let user = USERS + std::process::id() % 1_000;
         // SAFETY: the list has length 0 and is not read.
         unsafe {
@@ -186,7 +186,7 @@ mod os {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     pub descriptors: usize,
-    /// Descendants, including zombies.
+    /// Number of descendants, including zombies.
     pub processes: usize,
     pub memory_kib: u64,
 }
@@ -203,13 +203,13 @@ fn descriptors(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
 }
 
-/// The last of its consecutive descriptors from 0 on: inherited ones may have any number.
+/// The last of the process's consecutive descriptors from 0 on; inherited descriptors may have any number.
 pub fn last_descriptor(pid: u32) -> u64 {
     let is_open = |number: &u64| Path::new(&format!("/proc/{pid}/fd/{number}")).exists();
     (0..).take_while(is_open).last().expect("its descriptors are listed")
 }
 
-/// Its proportional share of memory (Pss).
+/// The process's proportional share of memory (Pss), in KiB.
 fn memory_kib(pid: u32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
@@ -240,19 +240,19 @@ pub fn descendants(pid: u32) -> BTreeSet<u32> {
     }
 }
 
-/// Its state and its parent.
+/// The state and the parent of a process.
 fn stat(pid: u32) -> Option<(String, String)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit_once(") ")?.1.split_whitespace();
     Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
 }
 
-/// Whether it runs; zombies do not.
+/// Whether a process runs; a zombie does not.
 pub fn runs(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != "Z" && state != "X")
 }
 
-/// Waits until `done` returns true; returns whether it did in time.
+/// Waits until `done` returns true; returns whether it did so in time.
 pub fn until(within: Duration, mut done: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !done() {

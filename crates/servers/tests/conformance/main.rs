@@ -1,10 +1,10 @@
-//! What every server must do, whatever its architecture: the same scenarios for each.
+//! Tests all architectures of servers by the same scenarios.
 //!
 //! `cargo test -p servers --test conformance -- epoll::slow` runs the scenarios whose names, `architecture::scenario`,
-//! contain this filter. With `OSCOST_SOAK=1000000` the scenario `leaks` makes this number of connections and prints what
-//! the server held before and after; `scripts/soak-net` does that for one architecture after the other.
+//! contain this filter. With `OSCOST_SOAK=1000000` the scenario `leaks` makes this number of connections and prints the
+//! server's resources before and after; `scripts/soak-net` does so for one architecture after the other.
 //!
-//! Servers run in child processes, which execute this program: hence no default test harness.
+//! Servers run in child processes, which execute this program, so there is no default test harness.
 
 use std::process::ExitCode;
 
@@ -40,12 +40,12 @@ fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Scenarios that run in parallel.
+/// Number of scenarios that run in parallel.
 #[cfg(target_os = "linux")]
 const AT_ONCE: usize = 11;
 
-/// All scenarios of all architectures: those that wait in parallel, then those that have time limits, some at a time, then
-/// those that are busy one by one. The harness starts them in this order.
+/// All scenarios of all architectures, in the order in which the harness starts them: waiting ones in parallel, then ones
+/// with time limits, a few at a time, then busy ones one by one.
 #[cfg(target_os = "linux")]
 fn trials() -> Vec<libtest_mimic::Trial> {
     use std::sync::{PoisonError, RwLock};
@@ -53,12 +53,12 @@ fn trials() -> Vec<libtest_mimic::Trial> {
     use libtest_mimic::Trial;
     use servers::ARCHITECTURES;
 
-    /// Read by scenarios that run in parallel, written by one that runs alone.
+    /// A lock, read by scenarios that run in parallel, written by one that runs alone.
     static RUNNING: RwLock<()> = RwLock::new(());
 
     let (mut in_parallel, mut timed, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     for architecture in ARCHITECTURES.iter().filter(|one| one.missing_here().is_none()) {
-        // Starting a program for each client keeps the machine busy.
+        // A program started for each client keeps the machine busy.
         let is_busy = architecture.name == "exec";
         let waiting = scenarios::WAITING.iter().map(|scenario| (scenario, is_busy));
         let waiting = waiting.chain([(&scenarios::SLOW, is_busy)]);

@@ -1,5 +1,5 @@
-//! The scenarios. Each starts a server, connects clients, and checks their outcome and the server's behaviour. All panic
-//! with the reason of a failure.
+//! The scenarios. Each starts a server, connects clients, and checks their outcome and the server's behaviour. A failing
+//! scenario panics with the reason.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::scripts::{Dice, garbage, good, half_closing, resetting, slow};
 
 pub type Scenario = (&'static str, fn(&Architecture));
 
-/// Those that mostly wait: in parallel.
+/// Scenarios that mostly wait, which run in parallel.
 pub const WAITING: &[Scenario] = &[
     ("hostile", resets_half_closes_and_garbage),
     ("descriptors", few_descriptors),
@@ -28,13 +28,13 @@ pub const WAITING: &[Scenario] = &[
     ("work", work_is_done_for_each_request),
 ];
 
-/// One with time limits: after those in parallel, of few architectures at the same time.
+/// A scenario with time limits, which runs after those in parallel, for few architectures at the same time.
 pub const SLOW: Scenario = ("slow", slow_clients);
 
-/// Those that keep the CPUs busy: one after the other.
+/// Scenarios that keep the CPUs busy, which run one after the other.
 pub const BUSY: &[Scenario] = &[("correct", correct), ("leaks", nothing_leaks)];
 
-/// Longer than any step of a test takes, even on a loaded machine.
+/// Time limit for every step of a test, also on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn has_workers(architecture: &Architecture) -> bool {
@@ -78,7 +78,7 @@ fn all_done(ends: &[CallEnd], what: &str) {
     );
 }
 
-/// Checks several protocols at once, each with a server of its own.
+/// Checks several protocols at once, each with a separate server.
 fn for_each_of(protocols: &[&str], check: impl Fn(&str) + Sync) {
     std::thread::scope(|scope| {
         let check = &check;
@@ -94,8 +94,8 @@ fn stop(server: Hosted) {
     server.stop().expect("the server stops");
 }
 
-/// A name server that counts the questions shows how often the work was done; work that fails is counted, and the reply
-/// is sent nevertheless.
+/// The number of questions to a name server shows how often the work was done. Failed work is counted, and the reply is
+/// sent nevertheless.
 fn work_is_done_for_each_request(architecture: &Architecture) {
     const CLIENTS: usize = 20;
     let names = NameServer::start().expect("a name server");
@@ -106,7 +106,7 @@ fn work_is_done_for_each_request(architecture: &Architecture) {
         let (server, before) = (setting.start(architecture), names.answered());
         let clients = each(CLIENTS, |_| good(setting.protocol, &mut dice));
         all_done(&call(&server, CLIENTS, clients), protocol);
-        // Before the stop, which may wake the server by a connection of its own.
+        // The count precedes the stop, which may wake the server by a connection of its own.
         assert_eq!(names.answered() - before, requests_each * CLIENTS as u64, "{protocol}");
         stop(server);
     }
@@ -115,7 +115,7 @@ fn work_is_done_for_each_request(architecture: &Architecture) {
     let ends = call(&server, CLIENTS, each(CLIENTS, |_| good(broken.protocol, &mut dice)));
     all_done(&ends, "work that fails");
     let failed = server.report().expect("a report").work_failed;
-    // Programs that the server starts have counters of their own.
+    // Programs that the server starts have separate counters.
     assert!(failed == CLIENTS as u64 || architecture.name == "exec" && failed == 0, "{failed}");
     stop(server);
 }
@@ -125,7 +125,7 @@ fn correct(architecture: &Architecture) {
         let setting = Setting::of(protocol);
         let server = setting.start(architecture);
         let mut dice = Dice::new(1);
-        // The large ones are fewer: it is not memory that is tested.
+        // Large requests are fewer, since memory is not what is tested.
         let count = if protocol.contains("65536") { 100 } else { 1_000 };
         let ends = call(&server, count, each(count, |_| good(setting.protocol, &mut dice)));
         all_done(&ends, protocol);
@@ -134,8 +134,8 @@ fn correct(architecture: &Architecture) {
     a_lot_at_once(architecture);
 }
 
-/// A client may send more than the server's and its own buffers hold, as long as it takes in the replies
-/// afterwards: the server takes in no more meanwhile.
+/// A client may send more than the server's and its own buffers hold, if it receives the replies afterwards: the server
+/// stops receiving meanwhile.
 fn a_lot_at_once(architecture: &Architecture) {
     let server = Setting::of("echo:1000").start(architecture);
     let mut dice = Dice::new(2);
@@ -148,10 +148,11 @@ fn a_lot_at_once(architecture: &Architecture) {
     stop(server);
 }
 
-/// A turn of the scenario of slow clients, which has thousands of them: few turns at once are enough for one machine.
+/// A turn of the scenario of slow clients, which has thousands of clients: a few turns at a time are enough for one
+/// machine.
 struct Turn;
 
-/// The number of turns that are taken, and its changes.
+/// The number of turns in progress, and a notification of its changes.
 static TURNS: (Mutex<u64>, Condvar) = (Mutex::new(0), Condvar::new());
 
 impl Turn {
@@ -176,20 +177,20 @@ impl Drop for Turn {
 
 fn slow_clients(architecture: &Architecture) {
     let _turn = Turn::take();
-    // Where slow clients hold up others for a while, as they may, that while is short: but not so short that on a busy
-    // machine a good client exceeds it.
+    // The timeout is short where slow clients may block others until it passes, but long enough for a correct client on a
+    // busy machine.
     let (timeout_ms, workers) = match architecture {
         one if has_workers(one) => (1_500, 250),
         one if is_event_driven(one) => (10_000, 1),
         _ => (3_000, 1),
     };
     let slow_clients = match architecture.name {
-        "select" => 800,                                 // it has no room for more
-        "exec" => 300, // to start a thousand programs takes longer than they live
-        "poll" | "epoll-level" | "epoll-per-cpu" => 300, // event loops as of epoll
+        "select" => 800,                                 // select has no room for more
+        "exec" => 300, // a thousand programs take longer to start than they live
+        "poll" | "epoll-level" | "epoll-per-cpu" => 300, // these event loops are like epoll's
         _ => 1_000,
     };
-    // A byte each 100 ms: an echo so long is never whole before the time is up.
+    // The clients send a byte each 100 ms, so that a request of this length is never complete before the timeout.
     for_each_of(&["450", "echo:1024", "http"], |protocol| {
         let setting = Setting::of(protocol).timeout_ms(timeout_ms).workers(workers);
         let mut server = setting.start(architecture);
@@ -220,7 +221,7 @@ fn slow_clients(architecture: &Architecture) {
         let timed_out = server.report().expect("the server runs").timed_out;
         // Programs started for each connection do not report timeouts.
         if protocol != "450" && architecture.name != "exec" {
-            // Who sends without end and takes in nothing may be cut off in other ways.
+            // A client that sends without end and receives nothing may be disconnected in other ways.
             assert!(
                 (slow_clients as u64 * 49 / 50..=slow_clients as u64).contains(&timed_out),
                 "{protocol}: {timed_out} timed out"
@@ -232,7 +233,7 @@ fn slow_clients(architecture: &Architecture) {
 
 fn resets_half_closes_and_garbage(architecture: &Architecture) {
     for_each_of(&["450", "echo:300", "http", "http-close"], |protocol| {
-        // A client on a busy machine may not run for seconds.
+        // The timeout is long because a client on a busy machine may not run for seconds.
         let setting = Setting::of(protocol).timeout_ms(6_000).workers(200);
         let server = setting.start(architecture);
         let mut dice = Dice::new(5);
@@ -242,7 +243,7 @@ fn resets_half_closes_and_garbage(architecture: &Architecture) {
             2 if setting.protocol != Protocol::TOO_BUSY => garbage(&mut dice),
             _ => good(setting.protocol, &mut dice),
         };
-        // A program is started for each client of `exec`.
+        // The architecture `exec` starts a program for each client.
         let count = if architecture.name == "exec" { 300 } else { 1_200 };
         all_done(&call(&server, 100, each(count, script)), protocol);
         stop(server);
@@ -258,7 +259,7 @@ fn few_descriptors(architecture: &Architecture) {
         let ends = call(&server, 200, each(1_000, |_| good(setting.protocol, &mut dice)));
         all_done(&ends, &format!("{protocol}: with 64 descriptors"));
 
-        // As many silent ones as can be had, and more: then nothing can be done.
+        // The silent clients are more than the server can have: then nothing can be done.
         let (connected, address) = (AtomicUsize::new(0), server.address());
         let calls = Calls { address, at_once: 100, within: DEADLINE, connected: &connected };
         std::thread::scope(|scope| {
@@ -277,7 +278,7 @@ fn few_descriptors(architecture: &Architecture) {
     });
 }
 
-/// io_uring accepts by a multishot operation while its table surely has room, and then one by one: clients must not be
+/// io_uring accepts by a multishot operation while its table surely has room, and then one by one. Clients must not be
 /// affected when the number of connections crosses that limit.
 fn a_table_that_fills(architecture: &Architecture) {
     if architecture.name != "io_uring" {
@@ -286,7 +287,7 @@ fn a_table_that_fills(architecture: &Architecture) {
     let Some(waiting) = platform::limits::waiting_connections() else {
         return testing::skip("net.core.somaxconn cannot be read");
     };
-    let descriptors = 2 * waiting + 400; // with room for some hundreds more than that takes
+    let descriptors = 2 * waiting + 400; // room for some hundreds more than a multishot operation requires
     let has_them = platform::limits::raise_descriptors().is_some_and(|most| most > descriptors);
     if testing::skip_unless(has_them, &format!("needs {descriptors} descriptors")) {
         return;
@@ -311,7 +312,7 @@ fn a_table_that_fills(architecture: &Architecture) {
     stop(server);
 }
 
-/// A server that lacks a descriptor that it needs must fail: otherwise clients would wait for ever.
+/// A server must fail if it lacks a descriptor that it needs; otherwise clients would wait for ever.
 fn too_few_descriptors_to_begin(architecture: &Architecture) {
     let setting = Setting::of("450").workers(4);
     let server = setting.start(architecture);
@@ -341,7 +342,7 @@ fn few_processes(architecture: &Architecture) {
     if testing::skip_unless_root("to become a user of its own with few processes") {
         return;
     }
-    // Well-behaved clients must not exceed it either, on a machine that has other work.
+    // The timeout is long enough for correct clients on a machine that has other work.
     let setting = Setting::of("http").timeout_ms(4_000);
     let setting = Setting { processes: Some(20), ..setting };
     let mut server = setting.start(architecture);
@@ -370,7 +371,7 @@ fn stop_under_load(architecture: &Architecture) {
                 let more = || over.load(Ordering::SeqCst) == 0;
                 calls.make(|| more().then(|| good(setting.protocol, &mut dice)))
             });
-            // In the midst of it: some are served by then.
+            // The stop comes in the middle: some clients are served by then.
             assert!(until(DEADLINE, || connected.load(Ordering::SeqCst) >= 200), "not connected");
             let stopped = server.stop();
             over.store(1, Ordering::SeqCst);
@@ -388,7 +389,7 @@ fn stop_under_load(architecture: &Architecture) {
     });
 }
 
-/// Some clients are silent, and others never stop: the server ends nevertheless, after the timeout.
+/// The server must end after the timeout, although some clients are silent and others never stop.
 fn stop_while_clients_stay(architecture: &Architecture) {
     let setting = Setting::of("echo:10").timeout_ms(1_000).workers(4);
     let server = setting.start(architecture);
@@ -399,7 +400,7 @@ fn stop_while_clients_stay(architecture: &Architecture) {
             let silent = vec![Step::send(b"x"), Step::UntilClosed];
             let request =
                 [Step::talk(b"0123456789", b"0123456789"), Step::Wait(Duration::from_millis(20))];
-            let endless = std::iter::repeat_n(request, 1_000).flatten().collect::<Vec<_>>(); // 20 s at least
+            let endless = std::iter::repeat_n(request, 1_000).flatten().collect::<Vec<_>>(); // at least 20 s
             calls.make(each(6, |n| if n < 2 { silent.clone() } else { endless.clone() }))
         });
         assert!(until(DEADLINE, || connected.load(Ordering::SeqCst) == 6), "not connected");
@@ -456,14 +457,15 @@ fn nothing_leaks(architecture: &Architecture) {
     }
     assert_eq!(after.descriptors, before.descriptors, "descriptors");
     assert_eq!(after.processes, before.processes, "processes");
-    // Each process writes to a few shared pages late: no leak, but memory in proportion to their number.
+    // Each process writes to a few shared pages late, which takes memory in proportion to the number of processes, but is
+    // no leak.
     let allowed = 1_024 + 32 * after.processes as u64;
     let grown = after.memory_kib.saturating_sub(before.memory_kib);
     assert!(grown <= allowed, "memory grew by {grown} KiB, from {before:?} to {after:?}");
     stop(server);
 }
 
-/// The resources of a server once they do not change any more: the last connections may just be ending.
+/// The resources of a server when they do not change any more; before, the last connections may be ending.
 fn quiet(server: &Hosted) -> Held {
     let mut last = Held::by(server.pid());
     until(Duration::from_secs(5), || {

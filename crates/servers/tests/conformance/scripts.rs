@@ -12,7 +12,7 @@ pub const UNAVAILABLE: &[u8] =
 pub const UNAVAILABLE_CLOSE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo busy\n";
 
-/// Pseudorandom numbers, the same each time: xorshift64* (Marsaglia 2003; Vigna 2016).
+/// A reproducible generator of pseudorandom numbers: xorshift64* (Marsaglia 2003; Vigna 2016).
 pub struct Dice(u64);
 
 impl Dice {
@@ -36,7 +36,7 @@ impl Dice {
     }
 }
 
-/// A correct client, which closes in one of the permitted ways.
+/// The steps of a correct client, which closes in one of the permitted ways.
 pub fn good(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     let mut steps = Vec::new();
     let times = protocol.requests.map_or(3, |requests| requests.min(4) as usize);
@@ -60,7 +60,7 @@ pub fn good(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
         }
     }
     match (protocol.requests, dice.below(2)) {
-        (None, 0) => {} // just closes
+        (None, 0) => {} // the client only closes
         (None, _) => steps.extend([Step::HalfClose, Step::End]),
         (Some(_), _) => steps.push(Step::End),
     }
@@ -81,7 +81,7 @@ fn in_parts(
     or_last: &'static [u8],
 ) {
     let mut rest = bytes;
-    // The reply to the first part of an echo may arrive at once: it is received with the rest.
+    // The reply to the first part of an echo may arrive at once, and is received with the rest.
     if bytes.len() > 1 && dice.below(3) > 0 {
         let (first, second) = bytes.split_at(1 + dice.below(bytes.len() - 1));
         steps.extend([Step::send(first), dice.pause()]);
@@ -90,12 +90,12 @@ fn in_parts(
     steps.push(Step::Talk { send: rest.into(), expect, or_last });
 }
 
-/// Many requests before anything is received, then a half-close; all replies must arrive, then the end.
+/// Sends many requests before it receives anything, then half-closes; all replies must arrive, then the end.
 pub fn half_closing(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     let (send, expect) = match protocol.kind {
         ExchangeKind::TooBusy => (Vec::new(), TOO_BUSY.to_vec()),
         ExchangeKind::Echo { size } => {
-            // The last request is incomplete: it is sent back nevertheless.
+            // The last request is incomplete, and is sent back nevertheless.
             let bytes = dice.bytes(size * 5 + size / 2);
             (bytes.clone(), bytes)
         }
@@ -108,7 +108,7 @@ pub fn half_closing(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     vec![Step::send(&send), Step::HalfClose, pause, Step::talk(b"", &expect), Step::End]
 }
 
-/// Resets the connection at some time: before it sends, in a request, or while the reply arrives.
+/// Resets the connection at some time: before sending, in a request, or while the reply arrives.
 pub fn resetting(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     let mut steps = match protocol.kind {
         ExchangeKind::TooBusy => vec![],
@@ -153,7 +153,7 @@ pub fn garbage(dice: &mut Dice) -> Vec<Step> {
     steps
 }
 
-/// Holds the connection: silent, or a byte at a time, or without receiving the replies.
+/// Holds the connection: is silent, sends a byte at a time, or does not receive the replies.
 pub fn slow(protocol: Protocol, dice: &mut Dice, kind: usize) -> Vec<Step> {
     let every = Duration::from_millis(100 + dice.below(100) as u64);
     match (protocol.kind, kind % 100) {

@@ -1,4 +1,4 @@
-//! What a session reports to the transport that carries it.
+//! Events that a session reports to its transport.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub struct Outcome {
     pub why: Arc<str>,
 }
 
-/// What a session asks of its transport, or reports to it.
+/// A request of a session to its transport, or a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Start the TLS handshake, then call [`super::Session::is_secured`].

@@ -12,7 +12,7 @@ pub struct SessionOptions {
     pub security: Security,
     /// User and password, for a server that requires authentication; sent over TLS only.
     pub credentials: Option<Credentials>,
-    /// Whether this is a test, in which no message is sent: RSET is sent in its place.
+    /// Whether the session is a test, in which RSET is sent in place of the message.
     pub dry: bool,
     /// Whether commands are sent in groups where the server offers PIPELINING (RFC 2920).
     pub pipelining: bool,

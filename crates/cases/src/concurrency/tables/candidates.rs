@@ -12,10 +12,10 @@ use report::names;
 use report::page::Page;
 use report::rows::{COST, Row};
 
-/// The parameters in which candidates for the same jobs differ.
+/// Parameters in which candidates for the same jobs differ.
 const OF_CANDIDATES: [&str; 3] = ["executor", "degree", "order"];
 
-/// The metrics, the most important one first, with their headings.
+/// Metrics with their headings, the most important one first.
 const HEADINGS: [(&str, &str); 4] = [
     (COST, "elapsed"),
     (TURNAROUND.name, "turnaround"),
@@ -23,7 +23,7 @@ const HEADINGS: [(&str, &str); 4] = [
     (FOREGROUND_DELAY_P90.name, "delay"),
 ];
 
-/// The tables of `rows`, one per list of jobs.
+/// Tables of `rows`, one per list of jobs.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &OF_CANDIDATES);
     let of_group = |group: &Group| {
@@ -38,7 +38,8 @@ fn table(rows: &[&Row], page: &Page) -> String {
     let reasons: Vec<Vec<Reason>> = rows.iter().map(|row| row.reasons()).collect();
     let notes = Footnotes::of(&reasons);
     let labels: Vec<Label> = rows.iter().map(|row| label(row)).collect();
-    // A narrow page shows fewer intervals, so that each candidate fits one line, and fewer metrics if names cannot be wrapped enough.
+    // A narrow page shows fewer intervals, so that each candidate fits one line, and fewer metrics if names cannot be wrapped
+    // enough.
     let with = |(with_interval, headings): (&[&str], &[(&str, &str)])| {
         let mut columns = figures(rows, headings, with_interval, page);
         columns.extend(notes.column(&reasons).unless_blank());
@@ -60,7 +61,7 @@ fn table(rows: &[&Row], page: &Page) -> String {
     grid::table(names.into_iter().chain(columns).collect(), page) + &notes.lines(page)
 }
 
-/// The figures of the candidates, with the intervals of some metrics.
+/// Columns of the candidates' figures, with the intervals of some metrics.
 fn figures(
     rows: &[&Row],
     headings: &[(&str, &str)],
@@ -80,7 +81,7 @@ fn figures(
     columns
 }
 
-/// The executor, its degree and its order.
+/// Label of a candidate: its executor, degree and order.
 fn label(row: &Row) -> Label {
     let params = ["degree", "order"].map(|key| (key.to_owned(), param(row, key).to_owned()));
     let name = param(row, "executor").to_owned();

@@ -12,20 +12,20 @@ use report::page::Page;
 use report::picture::bar;
 use report::rows::{COST, Row, measured};
 
-/// The maximum and minimum width of a bar.
+/// Maximum and minimum width of a bar.
 const WIDEST_BAR: usize = 32;
 const NARROWEST_BAR: usize = 8;
 
-/// Columns between the figures and the bars.
+/// Width of the gap between the figures and the bars.
 const BAR_GAP: usize = 2;
 
-/// The tables of `rows`, one per kind of jobs, with the fitted laws.
+/// Tables of `rows`, one per kind of jobs, with the fitted laws.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &["degree"]);
     groups.iter().map(|group| table(group, page) + "\n").collect()
 }
 
-/// `64 CPU-bound jobs of 2 ms each, by threads`.
+/// Title of a table: `64 CPU-bound jobs of 2 ms each, by threads`.
 pub(crate) fn title(group: &Group) -> String {
     let length = length_words(group.param("length"));
     let kind = kind_words(group.param("kind"));
@@ -51,7 +51,7 @@ fn table(group: &Group, page: &Page) -> String {
     text
 }
 
-/// All columns that fit the page.
+/// The columns that fit the page.
 fn columns(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec<Column> {
     let results = |metric: &str| -> Vec<Option<&CaseResult>> {
         rows.iter().map(|row| row.by_name(metric)).collect()
@@ -90,7 +90,7 @@ fn bars(speed_ups: &[Option<f64>], width: usize, page: &Page) -> Column {
     Column::words("", speed_ups.iter().map(picture))
 }
 
-/// The parameters of Amdahl's law and of the Universal Scalability Law, if fitted.
+/// Lines with the parameters of Amdahl's law and of the Universal Scalability Law, if they were fitted.
 fn fit_lines(derived: &[&CaseResult]) -> Vec<String> {
     let laws = [
         ("Amdahl", &[AMDAHL_SERIAL.name][..]),

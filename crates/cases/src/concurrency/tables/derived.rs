@@ -14,7 +14,7 @@ pub(crate) fn said(result: &CaseResult) -> String {
     }
 }
 
-/// `38 us (34 to 41)`; the ends of the interval have units if theirs differ.
+/// A figure with its interval: `38 us (34 to 41)`. The ends of the interval have units if they differ from that of the figure.
 fn with_interval(estimate: &Estimate, unit: &str) -> String {
     let half_width = half_width(estimate.median, estimate.low, estimate.high);
     let [mid, low, high] =
@@ -26,7 +26,7 @@ fn with_interval(estimate: &Estimate, unit: &str) -> String {
     }
 }
 
-/// The doubts about figures, to be appended to them, each once.
+/// The doubts about figures as text to append, each once.
 pub(crate) fn doubts(results: &[&CaseResult]) -> String {
     let all = results.iter().flat_map(|result| &result.doubts);
     let all = joined(all.cloned().map(Reason::Doubt));

@@ -12,7 +12,7 @@ use report::quantity::figure;
 use report::rows::{Row, measured};
 use report::text;
 
-/// The tables of `rows`, one per kind of jobs, CPUs, order and degree.
+/// Tables of `rows`, one per kind of jobs, CPUs, order and degree.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &["executor", "base", "jobs"]);
     let mut text: String = groups.iter().map(|group| table(group, page) + "\n").collect();
@@ -22,7 +22,7 @@ pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     text
 }
 
-/// `CPU-bound jobs on one CPU, longest first, at most 25 at once`; `order` is the word before the order.
+/// Title of a table: `CPU-bound jobs on one CPU, longest first, at most 25 at once`. `order` is the word before the order.
 pub(crate) fn title(group: &Group, order: &str) -> String {
     let of = |key| group.param(key);
     let (kind, cpus) = (kind_words(of("kind")), cpus_words(of("cpus")));
@@ -57,7 +57,7 @@ fn table(group: &Group, page: &Page) -> String {
     text + &missing_lines(&group.rows, page)
 }
 
-/// A metric of each executor, as the median over the lines; nothing if none has it.
+/// A line with a metric of each executor, as the median over the lists of jobs; empty if none has it.
 fn medians_line(
     side_by_side: &SideBySide,
     metric: &Metric,
@@ -76,7 +76,7 @@ fn medians_line(
     }
 }
 
-/// The deviation of the jobs' calibrated work from the requested CPU time.
+/// A line with the deviation of the jobs' calibrated work from the requested CPU time.
 fn accuracy(rows: &[&Row]) -> Option<String> {
     let errors = rows.iter().flat_map(|row| &row.results).filter(|r| r.metric == WORK_ERROR.name);
     let errors: Vec<f64> =
@@ -90,7 +90,7 @@ fn accuracy(rows: &[&Row]) -> Option<String> {
     ))
 }
 
-/// `0.4 %`, to tenths where they matter.
+/// A share as text: `0.4 %`, with tenths where they matter.
 fn share_words(share: f64) -> String {
     let decimals = if share.abs() < 0.0995 { 1 } else { 0 };
     let percent = format!("{:.decimals$}", share * 100.0);

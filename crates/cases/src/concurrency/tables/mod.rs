@@ -25,7 +25,7 @@ use shape::{ANSWER, DEGREE, JOBS, ORDER, SERIAL, WORTH};
 pub const LAYOUT: Layout =
     Layout { area: AREA.name, is_known: shape::is_known, tables, plots: curves::plots };
 
-/// The tables of `results`, which all have known shapes, and the meaning of their columns.
+/// Tables of `results`, which all have known shapes, and explanations of their columns.
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     let areas = areas(results.iter().copied());
     let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
@@ -44,7 +44,7 @@ pub(crate) fn of_case<'a, 'r>(rows: &[&'a Row<'r>], case: &str) -> Vec<&'a Row<'
     rows.iter().filter(is_of_case).copied().collect()
 }
 
-/// The meaning of the columns, in at most four lines on a page of usual width.
+/// Explanations of the columns, in at most four lines on a page of usual width.
 fn legend(rows: &[&Row], page: &Page) -> String {
     let results = || rows.iter().flat_map(|row| &row.results);
     let Some(level) = results().find_map(|result| result.estimate).map(|e| e.level * 100.0) else {

@@ -1,4 +1,4 @@
-//! The known shapes of the results of the area `concurrency`, and words for their parameters.
+//! Shapes of results of the area `concurrency` that its tables can show, and words for their parameters.
 
 use crate::concurrency::options::USUAL;
 use results::CaseResult;
@@ -12,7 +12,7 @@ pub(crate) const DEGREE: &str = "concurrency/degree";
 pub(crate) const WORTH: &str = "concurrency/worth";
 pub(crate) use crate::concurrency::choice::CASE as ANSWER;
 
-/// The executor with which the others are compared.
+/// Name of the executor with which the others are compared.
 pub(crate) const SERIAL: &str = "serial";
 
 /// Values of parameters in the order in which they are shown; others follow in alphabetical order.
@@ -40,7 +40,7 @@ const ORDERED: [&str; 18] = [
 /// Parameters in the order by which tables are sorted; others follow in alphabetical order.
 const SORTED_BY: [&str; 4] = ["order", "degree", "cpus", "kind"];
 
-/// The maximum lengths of names of executors, lengths and numbers of known shape.
+/// Maximum lengths of names of executors, of lengths and of numbers that tables can show.
 const LONGEST_NAME: usize = 24;
 
 /// Whether `result` is derived from other results of its run.
@@ -65,7 +65,7 @@ pub(crate) fn is_known(result: &CaseResult) -> bool {
         ANSWER => &["bound", "degree", "executor", "jobs", "length", "order"],
         _ => return false,
     };
-    // Options are part of the titles, where they are not at their usual values.
+    // Options that differ from their defaults are part of the titles.
     let is_option = |key: &&String| USUAL.iter().any(|(name, _)| name == key);
     is_described(result)
         && result.params.keys().filter(|key| !is_option(key)).eq(params)
@@ -89,7 +89,7 @@ fn is_name(text: &str) -> bool {
         && text.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// `CPU-bound jobs`, for a kind of jobs.
+/// Words for a kind of jobs, such as `CPU-bound jobs`.
 pub(crate) fn kind_words(kind: &str) -> String {
     match kind {
         "cpu" => "CPU-bound jobs".to_owned(),
@@ -99,7 +99,7 @@ pub(crate) fn kind_words(kind: &str) -> String {
     }
 }
 
-/// `on one CPU`, for a value of `cpus`.
+/// Words for a value of `cpus`, such as `on one CPU`.
 pub(crate) fn cpus_words(cpus: &str) -> String {
     match cpus {
         "one" => "on one CPU".to_owned(),
@@ -108,7 +108,7 @@ pub(crate) fn cpus_words(cpus: &str) -> String {
     }
 }
 
-/// `longest first`, for the order in which jobs are handed out.
+/// Words for the order in which jobs are handed out, such as `longest first`.
 pub(crate) fn order_words(order: &str) -> String {
     match order {
         "longest" | "shortest" => format!("{order} first"),
@@ -117,7 +117,7 @@ pub(crate) fn order_words(order: &str) -> String {
     }
 }
 
-/// `, finishers of 20 us`, for all options of a group that are not at their usual values.
+/// Words for all options of a group that differ from their defaults, such as `, finishers of 20 us`.
 pub(crate) fn options_words(group: &Group) -> String {
     let unusual = USUAL.iter().filter_map(|(name, usual)| {
         let value = group.param(name);

@@ -1,4 +1,4 @@
-//! Executors side by side: the figures of the serial one, and those of the others as multiples of it.
+//! Executors side by side: the figures of the serial executor, and those of the others as multiples of its figures.
 
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ pub(crate) struct SideBySide<'a, 'r> {
 
 /// A list of jobs that all executors carried out.
 struct JobsLine<'a, 'r> {
-    /// The parameters in which lines differ.
+    /// Parameters in which lines differ.
     keys: Vec<&'r str>,
     rows: Vec<&'a Row<'r>>,
 }
@@ -35,10 +35,10 @@ struct Executor<'a, 'r> {
     cells: Vec<Option<&'a Row<'r>>>,
 }
 
-/// The columns per executor.
+/// Columns per executor.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
-    /// Whether all executors have intervals, or only the time of the first.
+    /// Whether all executors have intervals, or only the time of the first one.
     all_intervals: bool,
     first_interval: bool,
     /// Whether the first executor's turnaround is shown beside the ratios to it.
@@ -71,14 +71,15 @@ const LEAST: Layout = Layout {
     turnaround: "turn-\naround",
 };
 
-/// The text, and whether it includes all overheads.
+/// Text of the tables, and whether it includes all overheads.
 pub(crate) struct Printed {
     pub text: String,
     pub tells_overhead: bool,
 }
 
 impl<'a, 'r> SideBySide<'a, 'r> {
-    /// `rows` of one table, a line for each combination of `keys`; the serial executor first if it is there.
+    /// Builds the lines from `rows` of one table, one line for each combination of `keys`; the serial executor comes first if
+    /// there is one.
     ///
     /// Executors that this system does not support are left out.
     pub(crate) fn of(rows: &[&'a Row<'r>], keys: &[&str]) -> SideBySide<'a, 'r> {
@@ -100,7 +101,7 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         SideBySide { lines, executors, notes: Footnotes::of(&reasons) }
     }
 
-    /// As few tables as possible, and the notes below them. `keys` are the columns that identify the lines.
+    /// Prints as few tables as possible, and the notes below them. `keys` are the columns that identify the lines.
     pub(crate) fn print(&self, keys: &[Column], page: &Page) -> Printed {
         let Some((first, others)) = self.executors.split_first() else {
             return Printed { text: String::new(), tells_overhead: true };
@@ -244,7 +245,7 @@ impl<'r> Executor<'_, 'r> {
     }
 }
 
-/// Those of `rows` whose executor has any of `existing`.
+/// The `rows` whose executor has any of `existing`.
 fn shown<'a, 'b, 'r>(
     rows: &'b [&'a Row<'r>],
     existing: &'b [&'a Row<'r>],
@@ -258,7 +259,7 @@ fn by_keys(a: &[&str], b: &[&str]) -> Ordering {
     a.iter().zip(b).map(|(a, b)| ORDER.by_value(a, b)).fold(Ordering::Equal, Ordering::then)
 }
 
-/// A value, or the outcome.
+/// A cell with the value, or the outcome.
 pub(crate) fn value_cell(result: &CaseResult) -> Cell {
     measured(result)
         .map_or_else(|| ending_cell(result), |e| Cell::figure(rounded(&e, &result.unit)))
@@ -285,7 +286,7 @@ fn overhead_column(executor: &Executor) -> Option<Column> {
     Column::narrow("over\nideal", shown).unless_blank()
 }
 
-/// `other` as a multiple of `first`; its outcome if there is no figure to compare.
+/// A cell with `other` as a multiple of `first`, or with its outcome if there is no figure to compare.
 fn ratio_cell(first: Option<&CaseResult>, other: Option<&CaseResult>, suffix: &str) -> Cell {
     let Some(other) = other else { return Cell::default() };
     let Some(estimate) = measured(other) else { return ending_cell(other) };
@@ -322,7 +323,7 @@ pub(crate) fn ratio_text(ratio: f64) -> String {
     }
 }
 
-/// `unsupported here (reason): processes, tokio`: unsupported executors, one line per reason.
+/// Lines of unsupported executors, one per reason: `unsupported here (reason): processes, tokio`.
 pub(crate) fn missing_lines(rows: &[&Row], page: &Page) -> String {
     let missing = ORDER.values(rows, "executor").into_iter().filter_map(|executor| {
         let mut of_it = rows.iter().filter(|row| param(row, "executor") == executor).peekable();

@@ -7,13 +7,13 @@ use report::grid::Column;
 use report::page::Page;
 use report::rows::{Row, measured};
 
-/// The tables of `rows`, one per number of jobs and degree, with the crossing points.
+/// Tables of `rows`, one per number of jobs and degree, with the crossing points.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &["executor", "length"]);
     groups.iter().map(|group| table(group, page) + "\n").collect()
 }
 
-/// `64 CPU-bound jobs, at most 2 at once`.
+/// Title of a table: `64 CPU-bound jobs, at most 2 at once`.
 pub(crate) fn title(group: &Group) -> String {
     format!("{} CPU-bound jobs, at most {} at once", group.param("jobs"), group.param("degree"))
         + &options_words(group)
@@ -32,7 +32,7 @@ fn table(group: &Group, page: &Page) -> String {
         + &missing_lines(&cases, page)
 }
 
-/// The job length from which each executor pays off, or the reason why it is unknown.
+/// Lines with the job length from which each executor pays off, or the reason why it is unknown.
 fn shortest(derived: &[&Row], page: &Page) -> String {
     let mut known = Vec::new();
     let mut unknown = Vec::new();

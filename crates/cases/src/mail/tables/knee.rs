@@ -1,4 +1,4 @@
-//! The number of connections from which more of them hardly help.
+//! The knee of each architecture: the number of connections from which more connections hardly increase the rate.
 
 use crate::mail::metrics::KNEE;
 
@@ -8,7 +8,7 @@ use report::swept::Sweep;
 use report::swept::levels::three_digits;
 use report::text;
 
-/// A line for each architecture; nothing if too few numbers of connections were measured.
+/// One line per architecture; empty if too few numbers of connections were measured.
 pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
     let knees = sweep.derived.iter().filter(|result| result.metric == KNEE.name);
     let line = |result: &results::CaseResult| {

@@ -11,7 +11,7 @@ use report::swept::Sweep;
 use report::swept::levels::{self, Block};
 use report::swept::pairs::pairs;
 
-/// A phase: its name and its metrics.
+/// Phases of a session: name, and metrics of the median and of the 99th percentile.
 const PHASES: [(&str, &Metric, &Metric); 4] = [
     ("greeting", &GREETING_P50, &GREETING_P99),
     ("EHLO", &EHLO_P50, &EHLO_P99),
@@ -19,7 +19,7 @@ const PHASES: [(&str, &Metric, &Metric); 4] = [
     ("with QUIT", &QUIT_P50, &QUIT_P99),
 ];
 
-/// Median and 99th percentile of each phase, for the most informative levels.
+/// A table of the median and the 99th percentile of each phase, for the most informative levels.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let at = shown_levels(sweep, sweep.levels.len());
     let blocks: Vec<Block> = at.iter().filter_map(|at| of_level(sweep, *at)).collect();
@@ -29,7 +29,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     levels::titled(sweep, "time until the reply (p50 / p99)", vec![blocks], page)
 }
 
-/// The columns of a level stay together.
+/// Columns of a level, which stay together.
 fn of_level(sweep: &Sweep, at: usize) -> Option<Block> {
     let column = |(name, p50, p99): &(&str, &Metric, &Metric)| -> Option<Column> {
         let has = sweep.archs.iter().any(|arch| arch.points[at].estimate(p50).is_some());

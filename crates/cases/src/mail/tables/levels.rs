@@ -3,10 +3,10 @@
 use report::swept::Sweep;
 use report::swept::levels;
 
-/// The order of importance of levels if not all fit: many connections, then fewer.
+/// Order of importance of levels, if not all fit: many connections, then fewer.
 const MOST_INFORMATIVE: [u32; 4] = [1500, 100, 1, 5000];
 
-/// The maximum number of levels shown in detail, on pages of any width.
+/// Maximum number of levels shown in detail, on pages of any width.
 const MOST_LEVELS: usize = 3;
 
 /// The positions of the `count` most informative levels, ascending.

@@ -18,7 +18,7 @@ use super::AREA;
 /// The layout of the area.
 pub const LAYOUT: Layout = Layout { area: AREA.name, is_known, tables, plots: no_plots };
 
-/// An architecture a row, over numbers of connections.
+/// The axes: a row per architecture, and columns per number of connections.
 const AXES: Axes = Axes { rows: "arch", columns: "connections" };
 
 fn is_known(result: &CaseResult) -> bool {

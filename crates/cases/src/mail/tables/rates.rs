@@ -11,15 +11,15 @@ use report::swept::levels::{self, Block, Entry, three_digits};
 use report::swept::rates::{LAYOUTS, Layout, rate_columns, scale, scale_words};
 use report::swept::{Arch, Point, Sweep};
 
-/// A process that uses at least this share of its CPU is saturated, as in the case.
+/// Share of its CPU from which a process is saturated, as in the case.
 const BUSY: f64 = 0.9;
-/// If fewer than this share of the allowed connections were open, their limit was not reached.
+/// Share of the permitted connections below which their limit counts as not reached.
 const ALL: f64 = 0.98;
 
-/// The architecture with which the others are compared.
+/// Name of the architecture with which the others are compared.
 const BASE: &str = "processes";
 
-/// The seed of the bootstrap; it is constant, so that a document always gives the same tables.
+/// Seed of the bootstrap; it is constant, so that a document always gives the same tables.
 const SEED: u64 = 1;
 
 /// The bottleneck of a sender.
@@ -38,7 +38,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    /// Those with a mark, which is the first character of its meaning.
+    /// Bottlenecks with a mark, each with its explanation, which begins with the mark.
     const MARKED: [(Limit, &str); 4] = [
         (Limit::Sink, "*: at least this much: the sink was the bottleneck, not the sender"),
         (
@@ -70,7 +70,7 @@ impl Limit {
     }
 }
 
-/// The rates of a sweep and the multiples, with a legend of the marks.
+/// A table of the rates of a sweep and the multiples, with explanations of the marks.
 pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
     let scale = scale(sweep, &RATE);
     let text = format!("recipients accepted per second{}", scale_words(scale));
@@ -84,7 +84,7 @@ pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
     levels::titled(sweep, &text, LAYOUTS.iter().map(layout).collect(), page) + &legend(sweep, page)
 }
 
-/// The rates at a level, and the multiples.
+/// Columns of the rates at a level, and of the multiples.
 fn level_columns(sweep: &Sweep, at: usize, scale: f64, layout: Layout, page: &Page) -> Vec<Column> {
     let mark = |point: &Point| mark(point, sweep.levels[at]);
     let mut columns = rate_columns(sweep, &RATE, (at, scale), mark, layout, page);
@@ -96,7 +96,7 @@ fn level_columns(sweep: &Sweep, at: usize, scale: f64, layout: Layout, page: &Pa
     columns
 }
 
-/// The marks of a rate.
+/// The mark of a rate.
 fn mark(point: &Point, connections: u32) -> String {
     let limit = Limit::of(point, connections).map_or("", Limit::mark);
     let gave_way = if point.gave_way().is_empty() { "" } else { "!" };
@@ -117,7 +117,7 @@ fn times(arch: &Arch, base: &Arch, at: usize) -> Option<Entry> {
     Some(Entry::number(three_digits(mid, (high - mid).max(mid - low)), ""))
 }
 
-/// The meaning of the marks that occur, and of the multiples.
+/// Explanations of the marks that occur, and of the multiples.
 fn legend(sweep: &Sweep, page: &Page) -> String {
     let points = || {
         let of = |arch: &'_ Arch<'_>| -> Vec<Option<Limit>> {

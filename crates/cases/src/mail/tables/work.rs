@@ -10,7 +10,7 @@ use report::swept::Sweep;
 use report::swept::blocks::{EntryOf, blocks, count, count_of, size_block};
 use report::swept::levels::{self, Block, Entry};
 
-/// CPU time, system calls and switches of one recipient; memory of the sender.
+/// A table of CPU time, system calls and switches per recipient, and of the memory of the sender.
 pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
     const COLUMNS: [(&str, EntryOf); 3] = [
         ("CPU, us", |point| Some(Entry::estimate(&point.estimate(&SENDER_CPU)?, 1e3, ""))),
@@ -27,7 +27,7 @@ pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
     levels::remarked(sweep, title, layouts(sweep, layout), note, page)
 }
 
-/// Transactions and connections per second, open connections, and round trips.
+/// A table of transactions and connections per second, open connections, and round trips.
 pub(crate) fn done(sweep: &Sweep, page: &Page) -> String {
     const COLUMNS: [(&str, EntryOf); 4] = [
         ("transactions/s", |point| Some(Entry::estimate(&point.estimate(&TRANSACTIONS)?, 1.0, ""))),
@@ -40,7 +40,7 @@ pub(crate) fn done(sweep: &Sweep, page: &Page) -> String {
     levels::remarked(sweep, "transactions and connections", layouts, note, page)
 }
 
-/// A layout for each number of levels, the one with the most first.
+/// A layout for each number of levels, the largest number first.
 fn layouts(sweep: &Sweep, layout: impl Fn(&[usize]) -> Vec<Block>) -> Vec<Vec<Block>> {
     let most = shown_levels(sweep, sweep.levels.len()).len();
     (1..=most).rev().map(|count| layout(&shown_levels(sweep, count))).collect()

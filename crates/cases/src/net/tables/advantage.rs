@@ -1,5 +1,5 @@
-//! The event loop of the system compared with a process and a thread for each connection, at each number of connections: by
-//! rate, and by the server's CPU time, which is a value also where the load generator limited the rate.
+//! The event loop of the system compared with a process and a thread for each connection, at each number of connections: by rate,
+//! and by the server's CPU time, which is valid also if the load generator limited the rate.
 
 use crate::net::metrics::{CHEAPER_GROWTH, FASTER_GROWTH, RATE, SERVER_CPU};
 use analysis::Ratio;
@@ -11,12 +11,12 @@ use report::rows::measured;
 use report::swept::levels::{self, Block, three_digits};
 use report::swept::{Arch, Sweep};
 
-/// The best event loop of each system.
+/// Best event loop of each system.
 const LOOPS: [&str; 3] = ["epoll", "kqueue", "iocp"];
-/// What it is compared with.
+/// Architectures with which the event loop is compared.
 const OTHERS: [&str; 2] = ["fork", "threads"];
 
-/// The seed of the bootstrap; it is constant, so that a document always gives the same tables.
+/// Seed of the bootstrap; it is constant, so that a document always gives the same tables.
 const SEED: u64 = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ struct AdvantageLine<'a, 'r> {
     by: By,
 }
 
-/// The ratios with their intervals; nothing if they were not measured.
+/// A table of the ratios with their intervals; empty if they were not measured.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let Some(event_loop) = LOOPS.iter().find_map(|name| sweep.arch(name)) else {
         return String::new();
@@ -73,7 +73,8 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     text
 }
 
-/// The rate of the event loop by that of the other, or the other's CPU time by that of the event loop.
+/// The rate of the event loop divided by that of the other architecture, or the other's CPU time divided by that of the event
+/// loop.
 fn ratio(event_loop: &Arch, line: &AdvantageLine, at: usize) -> Option<Ratio> {
     let (a, b) = (&event_loop.points[at], &line.than.points[at]);
     let (a, b) = match line.by {
@@ -94,7 +95,7 @@ fn cell(event_loop: &Arch, line: &AdvantageLine, at: usize) -> String {
     in_brackets(ratio, mark)
 }
 
-/// Such as `8.29* (7.70-8.86)`.
+/// A ratio with its interval, such as `8.29* (7.70-8.86)`.
 fn in_brackets(Ratio { mid, low, high }: Ratio, mark: &str) -> String {
     let shown = |value: f64| three_digits(value, (high - mid).max(mid - low));
     match low < high {
@@ -103,7 +104,7 @@ fn in_brackets(Ratio { mid, low, high }: Ratio, mark: &str) -> String {
     }
 }
 
-/// The factor by which the ratio grows with ten times the connections.
+/// Factor by which the ratio grows with ten times the connections.
 fn growth(sweep: &Sweep, event_loop: &Arch, line: &AdvantageLine) -> Option<String> {
     let metric = if line.by == By::Rate { &FASTER_GROWTH } else { &CHEAPER_GROWTH };
     let is_of_line = |result: &&&CaseResult| {

@@ -1,4 +1,4 @@
-//! The cost of a connection or a request for the server, and of a connection that is only held open.
+//! Cost of a connection or a request for the server, and of a connection that is only held open.
 
 use crate::net::metrics::{
     INVOLUNTARY_SWITCHES, MEMORY, PROCESSES, SERVER_CPU, SLOW_SERVED, THREADS, VOLUNTARY_SWITCHES,
@@ -15,10 +15,10 @@ use super::MOST_INFORMATIVE;
 use crate::net::ANSWER;
 use report::page::Page;
 
-/// The maximum number of levels shown, on pages of any width.
+/// Maximum number of levels shown, on pages of any width.
 const MOST_LEVELS: usize = 3;
 
-/// CPU time, system calls and context switches per reply, and replies per CPU second.
+/// A table of CPU time, system calls and context switches per reply, and of replies per CPU second.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     const COLUMNS: [(&str, EntryOf); 5] = [
         ("CPU, us", |point| Some(Entry::estimate(&point.estimate(&SERVER_CPU)?, 1e3, ""))),
@@ -37,7 +37,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     levels::remarked(sweep, &title, layouts.collect(), note, page)
 }
 
-/// How much of what slow clients sent was answered, in percent; nothing if there were none.
+/// A table of the share of slow clients' requests that was answered, in percent; empty if there were none.
 pub(crate) fn slow_served(sweep: &Sweep, page: &Page) -> String {
     let share = |point: &Point| Some(Entry::estimate(&point.estimate(&SLOW_SERVED)?, 0.01, ""));
     let at: Vec<usize> = (0..sweep.levels.len()).collect();
@@ -46,7 +46,7 @@ pub(crate) fn slow_served(sweep: &Sweep, page: &Page) -> String {
     levels::titled(sweep, title, vec![vec![block]], page)
 }
 
-/// Memory, processes and threads per connection held open, and the time to open it.
+/// A table of memory, processes and threads per connection held open, and the time to open it.
 pub(crate) fn held(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
     const COUNTS: [(&str, EntryOf); 2] = [
         ("processes", |point| count_of(point, &PROCESSES)),

@@ -10,7 +10,7 @@ use crate::net::ANSWER;
 use crate::net::metrics::{REPLY_P50, REPLY_P99};
 use report::page::Page;
 
-/// Median and 99th percentile in a cell per level; on a narrow page, for the most informative levels.
+/// A table with median and 99th percentile in a cell per level; on a narrow page, for the most informative levels.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let has = |point: &Point| point.estimate(&REPLY_P50).is_some();
     if !sweep.archs.iter().flat_map(|arch| &arch.points).any(has) {

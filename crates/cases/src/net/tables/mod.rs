@@ -18,10 +18,10 @@ use super::{AREA, SERVERS, SLOW};
 /// The layout of the area.
 pub const LAYOUT: Layout = Layout { area: AREA.name, is_known, tables, plots: no_plots };
 
-/// An architecture a row, over numbers of connections.
+/// The axes: a row per architecture, and columns per number of connections.
 const AXES: Axes = Axes { rows: "arch", columns: "connections" };
 
-/// The order of importance of levels if not all fit: idle, high load, then those between and beyond.
+/// Order of importance of levels, if not all fit: idle, high load, then those between and beyond.
 const MOST_INFORMATIVE: [u32; 8] = [1000, 1, 100, 5000, 10, 500, 2500, 1500];
 
 fn is_known(result: &CaseResult) -> bool {
@@ -41,7 +41,7 @@ fn tables(results: &[&CaseResult], page: &Page) -> String {
     text
 }
 
-/// The tables of one case on one network and with one placement of server and clients.
+/// Tables of one case on one network and with one placement of server and clients.
 fn of_sweep(sweep: &Sweep, page: &Page) -> String {
     let reasons: Vec<_> = sweep.archs.iter().map(|arch| arch.reasons()).collect();
     let notes = Footnotes::lettered(&reasons);

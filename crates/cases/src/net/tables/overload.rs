@@ -1,4 +1,4 @@
-//! Servers that are offered more than they can answer: goodput, latency and the outcome of each request.
+//! Servers that are offered more requests than they can answer: goodput, latency and the outcome of each request.
 
 use crate::net::metrics::{
     CAPACITY, FAILED, GAVE_UP, GOODPUT, KEPT, OFFERED, REFUSED, REPLY_P50, REPLY_P99,
@@ -18,9 +18,9 @@ use report::swept::{is_name, param};
 const CASE: &str = "net/overload";
 const PARAMS: [&str; 8] =
     ["arch", "backlog", "cpus", "load", "network", "patience", "place", "work"];
-/// An architecture whose goodput is below this share of its capacity has collapsed.
+/// Share of its capacity below which an architecture's goodput has collapsed.
 const COLLAPSED: f64 = 0.8;
-/// Loads with at most so many characters are shown.
+/// Maximum length of a load that is shown, in characters.
 const LONGEST_LOAD: usize = 6;
 
 /// Whether this table can show `result`.
@@ -62,7 +62,7 @@ impl<'r> OverloadLine<'r> {
         distinct(self.results.iter().flat_map(|result| reasons(result)))
     }
 
-    /// Whether it certainly collapses, or certainly does not.
+    /// Whether the architecture certainly collapses (true), or certainly does not (false).
     fn collapses(&self) -> Option<bool> {
         let kept = of_this_run(self.result(&KEPT)?)?;
         match () {
@@ -73,7 +73,7 @@ impl<'r> OverloadLine<'r> {
     }
 }
 
-/// The tables of `results`, which all have known shapes.
+/// Tables of `results`, which all have known shapes.
 pub(crate) fn tables<'r>(results: &[&'r CaseResult], page: &Page) -> String {
     let named = |&result: &&'r CaseResult| {
         let setting = ["backlog", "patience", "work", "cpus", "network", "place"]
@@ -114,7 +114,7 @@ fn of_setting(setting: &[(&str, &str)], lines: &[OverloadLine], page: &Page) -> 
     text
 }
 
-/// The table, and which architectures collapse.
+/// The table, and lines that name the architectures that collapse.
 fn figures(lines: &[&OverloadLine], page: &Page) -> String {
     let reasons: Vec<Vec<Reason>> = lines.iter().map(|line| line.reasons()).collect();
     let notes = Footnotes::lettered(&reasons);
@@ -170,7 +170,7 @@ fn figures(lines: &[&OverloadLine], page: &Page) -> String {
     tables + &notes.lines(page) + &legend + &page.faint(meaning)
 }
 
-/// Which architectures collapse at the highest load, and which do not.
+/// Lines that name the architectures that collapse at the highest load, and those that do not.
 fn conclusions(lines: &[&OverloadLine]) -> Vec<String> {
     let load_of = |line: &OverloadLine| line.load.parse::<f64>().unwrap_or(0.0);
     let highest = lines.iter().map(|line| load_of(line)).fold(0.0, f64::max);

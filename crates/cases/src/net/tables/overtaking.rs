@@ -14,7 +14,7 @@ use report::swept::Sweep;
 const COLUMNS: [(&Metric, &str); 2] =
     [(&FASTER_FROM, "by rate"), (&CHEAPER_FROM, "by server CPU time")];
 
-/// A line per compared pair.
+/// A table with a line per compared pair.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let of_crossings =
         |result: &&&CaseResult| COLUMNS.iter().any(|(metric, _)| result.metric == metric.name);
@@ -60,7 +60,7 @@ fn pair(result: &CaseResult) -> [&str; 2] {
     ["arch", "than"].map(|key| result.params[key].as_str())
 }
 
-/// `from about 120 (90-160)`, or a short reason why there is no such number.
+/// A cell such as `from about 120 (90-160)`, or a short reason why there is no such number.
 fn cell(result: &CaseResult) -> Cell {
     match measured(result) {
         Some(e) => {
@@ -75,7 +75,7 @@ fn cell(result: &CaseResult) -> Cell {
     }
 }
 
-/// A number of connections to two digits.
+/// A number of connections rounded to two digits.
 fn rounded(connections: f64) -> String {
     let unit = 10f64.powi((connections.abs().max(1.0).log10().floor() as i32 - 1).max(0));
     format!("{:.0}", (connections / unit).round() * unit)

@@ -14,23 +14,23 @@ use report::swept::{Arch, Point, Sweep};
 use crate::net::ANSWER;
 use report::page::Page;
 
-/// The mark of a rate that the load generator limited, so that it is a lower bound.
+/// Mark of a rate that the load generator limited, so that it is a lower bound.
 const AT_LEAST: &str = "*";
-/// The mark of a multiple of such a rate, which may be higher or lower.
+/// Mark of a multiple of such a rate, which may be higher or lower.
 const UNSURE: &str = "?";
-/// The mark of a rate with failures.
+/// Mark of a rate with failures.
 const GAVE_WAY: &str = "!";
 
-/// The confidence level of the interval of a multiple.
+/// Confidence level of the interval of a multiple.
 const LEVEL: f64 = 0.95;
 
-/// The seed of the bootstrap; it is constant, so that a document always gives the same tables.
+/// Seed of the bootstrap; it is constant, so that a document always gives the same tables.
 const SEED: u64 = 1;
 
-/// The heading over the columns of levels.
+/// Heading over the columns of levels.
 const IN_FLIGHT: &str = "connections in flight";
 
-/// The rates of a sweep, their means and the multiples, with a legend of the marks that occur.
+/// A table of the rates of a sweep, their means and the multiples, with explanations of the marks that occur.
 pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
     let what = if sweep.case == ANSWER { "connections" } else { "requests" };
     let scale = scale(sweep, &RATE);
@@ -47,7 +47,7 @@ pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
     levels::titled(sweep, &text, LAYOUTS.iter().map(layout).collect(), page) + &legend(sweep, page)
 }
 
-/// For architectures limited by the generator: replies per CPU second of the server.
+/// A table of replies per CPU second of the server, for architectures limited by the generator.
 pub(crate) fn by_cpu_second(sweep: &Sweep, page: &Page) -> String {
     let held_back = |arch: &&Arch| arch.points.iter().any(Point::is_saturated);
     let archs: Vec<&Arch> = sweep.archs.iter().filter(held_back).collect();
@@ -97,7 +97,7 @@ fn mark(point: &Point) -> &'static str {
     }
 }
 
-/// The mean over the levels, and its ratios to the means of the architectures to compare with.
+/// Columns of the mean over the levels, and of its ratios to the means of the architectures to compare with.
 fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<Vec<Column>> {
     let mean = |arch: &Arch| {
         let measured: Vec<&Point> =
@@ -146,7 +146,7 @@ fn bases<'a, 'r>(sweep: &'a Sweep<'r>) -> Vec<&'a Arch<'r>> {
     ["threads", "fork"].iter().filter_map(|name| sweep.arch(name)).collect()
 }
 
-/// The mean of figures with equal uncertainty; its interval is as wide as theirs on average.
+/// Mean of figures with equal uncertainty; its interval is as wide as theirs on average.
 fn mean(all: &[Estimate]) -> Option<Estimate> {
     let of = |end: fn(&Estimate) -> f64| all.iter().map(end).sum::<f64>() / all.len() as f64;
     let level = all.first()?.level;
@@ -195,7 +195,7 @@ impl Multiple {
     }
 }
 
-/// The meaning of the marks that occur, and of the last columns.
+/// Explanations of the marks that occur, and of the last columns.
 fn legend(sweep: &Sweep, page: &Page) -> String {
     let points = || sweep.archs.iter().flat_map(|arch| &arch.points);
     let multiples: Vec<Multiple> = bases(sweep)
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use report::swept::sweeps;
 
-    /// Rates by architecture and level, with the level at which the generator limited one.
+    /// Rates by architecture and level; at the levels in `held_back` the generator limited the rate.
     fn run(rates: &[(&str, u32, f64)], held_back: &[(&str, u32)]) -> Vec<CaseResult> {
         let result = |(arch, level, rate): &(&str, u32, f64)| {
             let level_text = level.to_string();
@@ -260,7 +260,7 @@ mod tests {
         ("epoll", 10, 50e3),
     ];
 
-    /// The multiple of `fork` that `epoll` answers, and its mark.
+    /// Ratio of the rates of `epoll` and `fork`, with its mark.
     fn epoll_by_fork(held_back: &[(&str, u32)]) -> (f64, &'static str) {
         let run = run(&RATES, held_back);
         let results: Vec<&CaseResult> = run.iter().collect();

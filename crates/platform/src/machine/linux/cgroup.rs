@@ -124,7 +124,7 @@ impl Mount<'_> {
         };
         Some(Mount {
             root,
-            // Of the escaped characters, mount points contain only spaces in practice.
+            // Spaces are the only escaped characters that mount points contain in practice.
             point: point.replace("\\040", " "),
             controllers,
         })

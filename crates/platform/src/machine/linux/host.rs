@@ -78,7 +78,7 @@ fn hypervisor_in_files(tree: &Tree) -> Option<String> {
     named.map(str::to_owned)
 }
 
-/// What runs the container that this process is in; `none` if nothing shows one.
+/// The manager of the container that this process is in; `none` if nothing shows one.
 pub(super) fn container(
     tree: &Tree,
     gvisor: bool,
