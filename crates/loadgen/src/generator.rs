@@ -24,7 +24,7 @@ use crate::window::Window;
 
 /// Time in ns without a first reply on any fresh connection, after which waiting for the opened connections ends.
 const STUCK: u64 = 500 * MS;
-/// Time in ns before a scheduled time from which on a timer of microseconds is used.
+/// Maximum time to a scheduled time, in ns, that is awaited with a timer of microseconds.
 const FINE: u64 = 2 * MS;
 /// Maximum time of one wait while other threads are awaited, in ns.
 const MEETING: u64 = MS / 10;

@@ -63,7 +63,7 @@ pub enum TlsError {
     /// TLS is switched off.
     #[error("TLS is switched off")]
     Off,
-    /// rustls refused.
+    /// rustls rejected the settings of a connection.
     #[error("cannot begin TLS with {name}: {cause}")]
     Refused {
         /// The server.

@@ -64,7 +64,7 @@ impl Interval {
         Self { median, low: low.min(median - half), high: high.max(median + half) }
     }
 
-    /// The interval in another unit, of which one is `factor` (positive) of this.
+    /// The interval with its values multiplied by `factor` (positive), to convert them to another unit.
     pub fn scaled(&self, factor: f64) -> Self {
         Self { median: self.median * factor, low: self.low * factor, high: self.high * factor }
     }
@@ -130,7 +130,7 @@ impl RoundValue {
         Self { value, began_ms: None, resampled }
     }
 
-    /// The value in another unit, of which one is `factor` of this.
+    /// The values multiplied by `factor`, to convert them to another unit.
     pub fn scaled(&self, factor: f64) -> Self {
         let resampled = self.resampled.iter().map(|value| value * factor).collect();
         Self { value: self.value * factor, resampled, ..*self }

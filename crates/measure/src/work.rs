@@ -44,7 +44,7 @@ impl Work {
     /// # Errors
     /// `Implausible` if the loop takes no time.
     pub fn calibrate(clock: Clock) -> Result<Self, CaseError> {
-        turn(STRETCH); // the CPU may have been asleep
+        turn(STRETCH); // wakes the CPU, which may be idle
         let stretch = || {
             let start = clock.now();
             turn(STRETCH);
@@ -85,7 +85,7 @@ impl Work {
             FixedWork { iterations, instructions }.run();
             clock.between(start, clock.now()).get() / iterations as f64
         };
-        both.iter().for_each(|&one| _ = stretch(one)); // the CPU may have been asleep
+        both.iter().for_each(|&one| _ = stretch(one)); // wakes the CPU, which may be idle
         // The loops alternate, so that a change of the frequency affects both.
         let pairs: Vec<[f64; 2]> = (0..STRETCHES).map(|_| both.map(stretch)).collect();
         let [own, other] = [0, 1].map(|which| {

@@ -59,7 +59,7 @@ pub fn free_all(file: &File) -> io::Result<()> {
     os::free_all(file)
 }
 
-/// The number of bytes that the file system has allocated for `file`; `None` where the system does not say.
+/// The number of bytes that the file system has allocated for `file`; `None` where the system does not report it.
 ///
 /// # Errors
 /// Errors of reading a file's metadata.

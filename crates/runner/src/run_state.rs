@@ -262,7 +262,7 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// The mode of the next round that counts in the operations' own system.
+    /// The mode of the next counting round in the measured system itself.
     pub(crate) fn counting_mode(&self) -> Mode {
         match self.place.counting() {
             Counting { tracepoint: Some(id), .. } => Mode::Count(id),

@@ -304,8 +304,8 @@ impl State {
         self.alone(|point| point.host_pairs.is_some() && point.host_pairs == fewest)
     }
 
-    /// The groups that have made the smallest share of their planned rounds, among those that can get the rounds that a figure needs
-    /// in the time left. A group with more planned rounds is in more passes.
+    /// The groups that have made the smallest share of their planned rounds, among those that can get the rounds that a
+    /// figure needs in the time left. A group with more planned rounds is in more passes.
     fn planned_pass(&self, left: Duration) -> Vec<Group> {
         let boots =
             |point: &PointState| self.boots_done.get(point.system).map_or(1, |done| done + 1);

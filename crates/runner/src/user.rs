@@ -19,7 +19,7 @@ use crate::plan::{PlanError, Point};
 const NAMING_LIMIT: Duration = Duration::from_secs(5);
 
 /// A point for the function in each of these libraries, which may use `memory` bytes. A worker asks each library for the
-/// function's name. A function without a name is called like its file; its rounds will show the reason.
+/// function's name. A function without a name is named after its file; its rounds will show the reason.
 ///
 /// # Errors
 /// If a file cannot be read, or two functions have the same name.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use smtp::session::{Outcome, SessionFailure, SessionOptions};
 
-/// A connection to be made, and the dispatcher's state of it.
+/// A connection to be made, with its state in the dispatcher.
 #[derive(Debug, Clone)]
 pub struct Assignment {
     pub(super) destination: u32,

@@ -31,7 +31,7 @@ pub enum Pattern {
 pub struct Entry {
     /// Number of the line, from 1.
     pub line: usize,
-    /// Domains.
+    /// The domains of the line.
     pub pattern: Pattern,
     /// Servers, in the order in which they are tried; at least one.
     pub servers: Vec<HostPort>,

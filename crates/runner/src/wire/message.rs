@@ -49,7 +49,6 @@ pub(crate) struct NumberedRound {
 pub(crate) struct Stamped {
     /// Time of the agent's clock, in us.
     pub(crate) at_us: u64,
-    /// The message.
     pub(crate) message: Message,
 }
 

@@ -35,7 +35,7 @@ pub(super) fn serve(server: &Server) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts the program for a connection; retries while processes are short.
+/// Starts the program for a connection; retries while no process can be started.
 fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
     let stream = OwnedFd::from(stream);
     loop {

@@ -21,7 +21,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts a process for a connection; retries while processes are short.
+/// Starts a process for a connection; retries while no process can be started.
 fn start(server: &Server, stream: TcpStream) {
     loop {
         match children::fork() {

@@ -38,7 +38,7 @@ impl Drop for Threads {
     }
 }
 
-/// Starts a thread for a connection; retries while threads are short.
+/// Starts a thread for a connection; retries while no thread can be started.
 fn start(threads: &Threads, terms: &Terms, stream: TcpStream) {
     threads.running.fetch_add(1, Ordering::Relaxed);
     let (running, of_thread) = (Arc::clone(&threads.running), terms.clone());
