@@ -7,27 +7,27 @@ use crate::{Case, Extent};
 pub struct Area {
     /// The name of the area and of its folder.
     pub name: &'static str,
-    /// Its cases, in the order they are listed.
+    /// The cases of the area, in the order they are listed.
     pub cases: &'static [&'static Case],
-    /// Whether a run of this extent measures a point, if no parameter was given explicitly.
+    /// Whether a run of this extent measures the point when the user named no parameter.
     pub includes: fn(&Params, Extent) -> bool,
-    /// Cases that a run measures only if it is a full one or a filter names them or the area: a run of everything leaves them
-    /// out.
+    /// Cases that a run of everything leaves out, unless it is a full run: it measures them only if a filter names them or the
+    /// area.
     pub extended: &'static [&'static str],
     /// Further cases that a quick run of everything leaves out.
     pub beyond_quick: &'static [&'static str],
-    /// Whether its cases repeat operations of other areas under the same names: a name without an area then means the other
-    /// one's case.
+    /// Whether the area's cases repeat operations of other areas under the same names: a name without an area then means the
+    /// other area's case.
     pub repeats: bool,
-    /// The command that asks for its cases, where a run does not measure them unasked.
+    /// The command that measures the area's cases, where `oscost run` measures them only if they are named.
     pub only_by: Option<&'static str>,
-    /// Parameters whose values are an experiment of their own: points chosen by other parameters have the first value only.
+    /// Parameters whose values are a separate experiment: points chosen by other parameters have the first value only.
     pub experiments: &'static [&'static str],
-    /// The privileges, limits and settings that some of its cases need. A case without them is unsupported, with the reason.
+    /// Privileges, limits and settings that some cases need. A case without them is unsupported, with the reason.
     pub needs: &'static [Need],
-    /// The costs that the summary shows.
+    /// Costs that the summary shows.
     pub summary: &'static [SummaryRow],
-    /// The conclusions that the summary may draw, the most important one first: the page has room for some.
+    /// Conclusions that the summary may draw, the most important one first: the summary shows only some of them.
     pub findings: &'static [Finding],
     /// The applications whose designs are judged when systems are compared.
     pub applications: &'static [Application],
@@ -54,9 +54,9 @@ pub struct Counterpart {
 /// What a case needs besides the system on which it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need {
-    /// The cases, by their names without the area; empty for all cases of the area.
+    /// Names of the cases without the area; empty for all cases of the area.
     pub cases: &'static [&'static str],
-    /// The privilege, limit or setting, as it is called in manual pages.
+    /// The privilege, limit or setting, as manual pages call it.
     pub what: &'static str,
 }
 
@@ -64,7 +64,7 @@ pub struct Need {
 pub struct SummaryRow {
     /// The operation in a few words: `system call (getppid)`.
     pub label: &'static str,
-    /// The point with this cost. A system that lacks it has no such row.
+    /// The point with this cost. A system without the point has no such row.
     pub point: Select,
     /// The metric that is the cost.
     pub metric: &'static Metric,
@@ -74,19 +74,19 @@ pub struct SummaryRow {
 /// the order of the plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Select {
-    /// `area/name`.
+    /// Name of the case: `area/name`.
     pub case: &'static str,
-    /// Parameters with their values.
+    /// Parameters and their values.
     pub params: &'static [(&'static str, &'static str)],
 }
 
-/// A kind of application that can be designed in several ways, each of which has points.
+/// A kind of application with several designs, each of which has points.
 pub struct Application {
-    /// In a word or two: `server`.
+    /// Name in a word or two: `server`.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// What the application does, in one sentence.
     pub says: &'static str,
-    /// The metrics by which its designs are judged; all are costs, or rates.
+    /// Metrics by which the designs are judged; all are costs, or rates.
     pub metrics: &'static [&'static Metric],
     /// The designs, the simplest first.
     pub designs: &'static [Design],
@@ -97,10 +97,10 @@ pub struct Application {
 /// Two designs, or one design on two systems, are compared at points with the same parameters, except those named by the
 /// selections.
 pub struct Design {
-    /// In a few words: `a thread per connection`.
+    /// Name in a few words: `a thread per connection`.
     pub name: &'static str,
-    /// The points that it has, as lists of alternatives: of each list, the first that a system has. So an event loop is
-    /// epoll on one system and I/O completion ports on another.
+    /// Points of the design, as lists of alternatives: the first point of each list that a system has is used. So an event loop
+    /// is epoll on one system and I/O completion ports on another.
     pub points: &'static [&'static [Select]],
 }
 
@@ -112,7 +112,7 @@ pub enum Finding {
         of: Select,
         /// The point in the denominator. Parameters not named here have the values of the other point.
         to: Select,
-        /// The metric of both.
+        /// The metric at both points.
         metric: &'static Metric,
         /// The sentence if the interval lies above 1.
         greater: &'static str,
@@ -121,13 +121,13 @@ pub enum Finding {
         /// The sentence if the interval contains 1 and is narrow; the figure is the interval.
         equal: &'static str,
     },
-    /// The ratio of a metric at two points, at several values of a parameter.
+    /// Ratios of a metric at two points, for several values of a parameter.
     Levels {
         /// The points in the numerator.
         of: Select,
         /// The points in the denominator. Parameters not named here have the values of the other point.
         to: Select,
-        /// The metric of all.
+        /// The metric at all points.
         metric: &'static Metric,
         /// The parameter and its values.
         levels: (&'static str, &'static [&'static str]),
@@ -135,30 +135,30 @@ pub enum Finding {
         /// were measured.
         says: &'static str,
     },
-    /// The value of a parameter from which on one metric is less than another one of the same points.
+    /// The value of a parameter from which on one metric of a point is less than another metric of that point.
     Crossing {
-        /// The points, by their other parameters.
+        /// The points, selected by their other parameters.
         point: Select,
-        /// The derived metric that is this value.
+        /// The derived metric whose value is the crossing.
         metric: &'static Metric,
         /// The parameter.
         param: &'static str,
         /// The metric that becomes the lesser one.
         of: &'static Metric,
-        /// The other one.
+        /// The metric that it is compared with.
         to: &'static Metric,
         /// The sentence if there is such a value.
         says: &'static str,
         /// The sentence if `of` is less at all measured values, of which `{}` is the least.
         always: &'static str,
-        /// The sentence if it is greater at all measured values, of which `{}` is the greatest.
+        /// The sentence if `of` is greater at all measured values, of which `{}` is the greatest.
         never: &'static str,
     },
     /// The value of one metric.
     Value {
         /// The point.
         point: Select,
-        /// Its metric.
+        /// The metric of the point.
         metric: &'static Metric,
         /// The sentence.
         says: &'static str,
@@ -210,12 +210,12 @@ impl Counterpart {
 }
 
 impl SummaryRow {
-    /// The row of this metric of the point.
+    /// A row that shows the metric at the point.
     pub const fn new(label: &'static str, point: Select, metric: &'static Metric) -> Self {
         Self { label, point, metric }
     }
 
-    /// The row of the time of the point's operation.
+    /// A row that shows the time of the point's operation.
     pub const fn time(label: &'static str, point: Select) -> Self {
         Self { label, point, metric: &TIME }
     }

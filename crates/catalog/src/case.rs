@@ -4,67 +4,67 @@ use measure::{CaseError, Metric, Params, Round};
 
 /// A case: one measured operation, with its definition.
 pub struct Case {
-    /// Its area, which is also the name of its folder.
+    /// Name of the area, which is also the name of its folder.
     pub area: &'static str,
-    /// Its name within the area.
+    /// Name within the area.
     pub name: &'static str,
     /// What one operation is, in one sentence.
     pub operation: &'static str,
     /// Similar measurements of other tools, and how they differ.
     pub comparable_to: &'static str,
-    /// The systems on which it exists.
+    /// The systems on which the case exists.
     pub only: Only,
     /// Whether the time of one operation on an otherwise idle CPU depends only on the core's frequency; if so, it is
     /// estimated in core cycles. False for operations that wait for memory, other cores, devices or timers, and for
     /// trials.
     pub core_bound: bool,
-    /// How its trials are measured, if each round is one trial; `None` if its operation is timed in batches.
+    /// How trials are measured, if each round is one trial; `None` if the operation is timed in batches.
     pub trials: Option<Trials>,
-    /// Its parameters.
+    /// Parameters of the case.
     pub params: &'static [Param],
-    /// Its metrics besides the time of one operation.
+    /// Metrics besides the time of one operation.
     pub metrics: &'static [Metric],
     /// Runs one round: set-up, the operation, tear-down.
     pub run: Run,
 }
 
-/// What runs one round of a case.
+/// Function that runs one round of a case.
 pub type Run = fn(&Params, &mut Round) -> Result<(), CaseError>;
 
 /// The systems on which a case exists, with the reason why it is unsupported on others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
-    /// On every system.
+    /// Exists on every system.
     Everywhere,
-    /// On Linux.
+    /// Exists on Linux.
     Linux(&'static str),
-    /// On Linux, the BSDs and macOS.
+    /// Exists on Linux, the BSDs and macOS.
     Unix(&'static str),
-    /// On Windows.
+    /// Exists on Windows.
     Windows(&'static str),
-    /// On x86-64 processors.
+    /// Exists on x86-64 processors.
     X86_64(&'static str),
 }
 
 /// A parameter of a case.
 #[derive(Debug, Clone, Copy)]
 pub struct Param {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// What it means.
+    /// Meaning of the parameter, in words.
     pub meaning: &'static str,
-    /// The values that a default run measures: few, and as different as possible.
+    /// Values that a default run measures: few, and as different as possible.
     pub default: &'static [&'static str],
-    /// The values that `--full` measures.
+    /// Values that `--full` measures.
     pub full: &'static [&'static str],
-    /// The values that it accepts.
+    /// Values that the parameter accepts.
     pub takes: Takes,
 }
 
 /// The values that a parameter accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// Its default and full values, and these further words.
+    /// The default and full values of the parameter, and these further words.
     Words(&'static [&'static str]),
     /// Any count from 1 to this.
     Count(u64),
@@ -72,7 +72,7 @@ pub enum Takes {
     Length,
     /// Work for each request of a server, such as `cpu:20us`.
     ServerWork,
-    /// `none`, its default and full values, these further words, or any duration from 10 ns to 10 ms, such as 9us.
+    /// `none`, the default and full values, these further words, or any duration from 10 ns to 10 ms, such as 9us.
     Work(&'static [&'static str]),
     /// Any number of bytes from 0 to this, such as 4k.
     Size(u64),
@@ -80,7 +80,7 @@ pub enum Takes {
     Footprint(u64),
     /// Two CPUs, such as 0-3, or `first-last`: the first and the last that the process may use.
     CpuPair,
-    /// A directory by its absolute path, or a word that stands for one.
+    /// A directory by its absolute path, or a word that names one, such as `temp`.
     Directory,
 }
 
@@ -93,39 +93,39 @@ pub fn are_chosen_apart(params: &Params) -> bool {
     params.get("place").is_some_and(|place| APART.contains(&place.as_str()))
 }
 
-/// How a case is measured whose rounds are trials.
+/// How a case is measured if its rounds are trials.
 #[derive(Debug, Clone, Copy)]
 pub struct Trials {
     /// The approximate duration of a trial.
     pub takes: fn(&Params) -> Duration,
-    /// Whether the rounds of a point are trials: those of others are sampled, as those of cases without trials.
+    /// Whether the rounds of a point are trials; if not, the point is sampled like a case without trials.
     pub of: fn(&Params) -> bool,
-    /// The only command that measures it, if `oscost run` does not.
+    /// The only command that measures the case, if `oscost run` does not.
     pub only_by: Option<&'static str>,
-    /// Whether the untimed pass runs it too, and so calls `Round::count_trial`.
+    /// Whether the untimed pass runs the case too, and so calls `Round::count_trial`.
     pub counted: bool,
-    /// Whether they can be counted on the host too: its operations go on as long as `Round::times_as_long` says, are as many
+    /// Whether trials can be counted on the host too: their operations take as long as `Round::times_as_long` says, are as many
     /// as `Round::operations_to_count`, or are repeated by `Round::trials`.
     pub on_host: bool,
     /// The maximum number of trials per point.
     pub at_most: usize,
-    /// Whether a run of this extent measures a point, if no parameter was given explicitly.
+    /// Whether a run of this extent measures the point when the user named no parameter.
     pub includes: fn(&Params, Extent) -> bool,
 }
 
 /// How much a run measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// `--quick`.
+    /// A run with `--quick`.
     Quick,
-    /// Neither `--quick` nor `--full`.
+    /// A run with neither `--quick` nor `--full`.
     Ordinary,
-    /// `--full`.
+    /// A run with `--full`.
     Full,
 }
 
 impl Trials {
-    /// Trials of about this duration, with the usual settings.
+    /// Trials of about this duration, with default settings.
     pub const fn new(takes: fn(&Params) -> Duration) -> Self {
         fn all(_params: &Params, _extent: Extent) -> bool {
             true
@@ -143,8 +143,8 @@ impl Trials {
 }
 
 impl Param {
-    /// A parameter with these values, with `--full` too, and no others. Its meaning is given by [`Param::meaning`]: `Area::new`
-    /// does not compile without it.
+    /// A parameter that accepts these values only, also with `--full`. [`Param::meaning`] gives its meaning: `Area::new` does not
+    /// compile without it.
     pub const fn new(name: &'static str, default: &'static [&'static str]) -> Self {
         Self { name, meaning: "", default, full: default, takes: Takes::Words(&[]) }
     }
@@ -166,7 +166,7 @@ impl Param {
 }
 
 impl Case {
-    /// What most cases have in common: they exist everywhere, are not core-bound, are timed in batches, and have neither
+    /// A case with the properties that most have: it exists everywhere, is not core-bound, is timed in batches, and has neither
     /// parameters nor metrics. A case sets `operation`, `comparable_to` and `run` itself; `Area::new` does not compile without
     /// the texts.
     pub const fn new(area: &'static str, name: &'static str) -> Self {
@@ -199,12 +199,12 @@ impl Case {
         Self { only: Only::Windows("exists only on Windows"), ..self }
     }
 
-    /// `area/name`.
+    /// Full name of the case: `area/name`.
     pub fn label(&self) -> String {
         format!("{}/{}", self.area, self.name)
     }
 
-    /// Whether its operation includes work of a given length of time, which is more cycles on a faster core.
+    /// Whether the operation includes work of a given length of time, which is more cycles on a faster core.
     pub fn works_for_a_time(&self, params: &Params) -> bool {
         self.params.iter().filter(|param| matches!(param.takes, Takes::Work(_))).any(|param| {
             let value = params.get(param.name);
@@ -225,7 +225,7 @@ impl Case {
     }
 }
 
-/// The `run` of a case that sets none.
+/// The `run` of a case that sets no other.
 pub fn has_no_run(_: &Params, _: &mut Round) -> Result<(), CaseError> {
     Err(CaseError::Failed("the case has no run".into()))
 }

@@ -35,14 +35,14 @@ pub fn all() -> Vec<&'static Case> {
     areas().iter().flat_map(|area| area.cases.iter().copied()).collect()
 }
 
-/// The case of that name, `area/name`.
+/// The case named `area/name`.
 pub fn find(name: &str) -> Option<&'static Case> {
     let (of_area, name) = name.split_once('/')?;
     area(of_area)?.cases.iter().copied().find(|case| case.name == name)
 }
 
-/// Whether the filter of a user means the case `label` (`area/name`): it is an area, a case's name with or without its area, or a
-/// pattern with `*`.
+/// Whether a user's filter matches the case `label` (`area/name`). A filter is an area, a case's name with or without its area,
+/// or a pattern with `*`.
 pub fn matches_filter(filter: &str, label: &str) -> bool {
     let (area, name) = label.split_once('/').unwrap_or(("", label));
     if filter.contains('*') {
@@ -62,12 +62,12 @@ fn glob(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// The area of that name.
+/// The area with this name.
 pub fn area(name: &str) -> Option<&'static Area> {
     areas().iter().copied().find(|area| area.name == name)
 }
 
-/// The metric of that name of the case, or the time of its operation.
+/// The metric with this name of the case, or the time of its operation.
 pub fn metric(case: &str, name: &str) -> Option<&'static Metric> {
     if name == TIME.name {
         return Some(&TIME);
@@ -75,17 +75,17 @@ pub fn metric(case: &str, name: &str) -> Option<&'static Metric> {
     find(case)?.metrics.iter().find(|metric| metric.name == name)
 }
 
-/// The trial settings of a point of the case of that name; `None` if its operation is timed in batches.
+/// The trial settings of a point of the case `name`; `None` if the operation is timed in batches.
 pub fn trials_of(name: &str, params: &Params) -> Option<Trials> {
     find(name).and_then(|case| case.trials).filter(|trials| (trials.of)(params))
 }
 
-/// Whether different values of the parameter are an experiment of their own.
+/// Whether different values of the parameter are a separate experiment (`Area::experiments`).
 pub fn is_experiment(case: &Case, param: &str) -> bool {
     area(case.area).is_some_and(|area| area.experiments.contains(&param))
 }
 
-/// Whether a run of everything of this extent leaves out the case.
+/// Whether a run of everything of this extent leaves the case out.
 pub fn is_beyond(case: &Case, extent: Extent) -> bool {
     let is_in = |cases: &[&str]| cases.contains(&case.label().as_str());
     area(case.area).is_some_and(|area| match extent {
@@ -108,13 +108,13 @@ pub fn needs_of(case: &Case) -> Vec<&'static str> {
     all.iter().filter(concerns).map(|need| need.what).collect()
 }
 
-/// The command that asks for the case, where a run does not measure it unasked.
+/// The command that measures the case, where `oscost run` measures it only if it is named.
 pub fn only_by(case: &Case) -> Option<&'static str> {
     let of_area = area(case.area).and_then(|area| area.only_by);
     of_area.or_else(|| case.trials.and_then(|trials| trials.only_by))
 }
 
-/// Whether a run of this extent measures that point of the case, if no parameter was given explicitly.
+/// Whether a run of this extent measures the point of the case when the user named no parameter.
 pub fn includes(case: &Case, params: &Params, extent: Extent) -> bool {
     let of_area = area(case.area).is_none_or(|area| (area.includes)(params, extent));
     of_area && case.trials.is_none_or(|trials| (trials.includes)(params, extent))

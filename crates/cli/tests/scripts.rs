@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 use common::{Bench, Said, finish};
 
 /// Scripts, each with the packages of the programs that it needs besides those of [`PRESENT`].
-const JUDGES: [(&str, &[&str]); 7] = [
-    ("judge-agent", &[]),
-    ("judge-answers", &[]),
-    ("judge-cycles", &[]),
-    ("judge-files", &["gcc", "fio"]),
-    ("judge-locks", &["gcc"]),
-    ("judge-peers", &["linux-perf", "stress-ng", "sysbench", "nginx-light", "wrk", "postfix"]),
+const JUDGES: [(&str, &[&str]); 3] = [
+    ("judge", &[]),
+    (
+        "judge-peers",
+        &["linux-perf", "stress-ng", "sysbench", "gcc", "fio", "nginx-light", "wrk", "postfix"],
+    ),
     ("judge-report", &["nodejs", "chromium"]),
 ];
 
@@ -30,11 +29,11 @@ fn found(program: &str) -> PathBuf {
     places.find(|place| place.exists()).unwrap_or_else(|| panic!("{program} is not installed"))
 }
 
-/// Runs one of [`JUDGES`] on this program: some take it as an argument, others from the environment.
+/// Runs one of [`JUDGES`] on this program: one takes it as an argument, the others from the environment.
 fn judge(bench: &Bench, script: &str, program: &Path) -> Said {
     let arguments: &[&Path] = match script {
-        "judge-cycles" => &[Path::new("repeat")],
-        "judge-locks" | "judge-peers" => &[],
+        "judge" => &[Path::new("equal")],
+        "judge-peers" => &[],
         _ => &[program],
     };
     run(bench, script, arguments, program)
