@@ -116,7 +116,7 @@ fn its_tables_say_what_was_the_limit() {
         "run mail --quick --budget 5s --param arch=loop,threads --param connections=1,20 --param delay=10ms {SMALL}"
     );
     let said = bench.oscost(&run).with(0);
-    let title = "mail/send (delay=10ms, domains=300, recipients=3000): recipients accepted per";
+    let title = "mail/send (delay=10ms, recipients=3000, domains=300): recipients accepted per";
     assert!(said.out.contains(title), "{}", said.out);
     // With one connection neither CPU is busy, except by other programs.
     let legends = ["~: neither CPU", "?: the machine was disturbed"];
