@@ -44,13 +44,13 @@ pub fn block<T: From<Entry>>(
     of: impl Fn(&Point) -> Option<T>,
     column: fn(&str, Vec<T>) -> Column,
 ) -> Option<Block> {
-    let mut points = sweep.archs.iter().flat_map(|arch| &arch.points);
+    let mut points = sweep.rows.iter().flat_map(|row| &row.points);
     points.find_map(&of)?;
     let several = sweep.levels.len() > 1;
     let of_level = |at: &usize| {
         let figure =
             |point: &Point| of(point).unwrap_or_else(|| Entry::without_figure(point).into());
-        let figures = sweep.archs.iter().map(|arch| figure(&arch.points[*at])).collect();
+        let figures = sweep.rows.iter().map(|row| figure(&row.points[*at])).collect();
         let level = sweep.levels[*at].to_string();
         vec![column(if several { &level } else { heading }, figures)]
     };

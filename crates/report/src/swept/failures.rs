@@ -3,7 +3,7 @@
 use crate::first_seen::grouped;
 use crate::footnotes::Reason;
 use crate::page::Page;
-use crate::swept::{Arch, Sweep};
+use crate::swept::{Sweep, SweptRow};
 
 /// One line per row with failures; a single line if there are none.
 pub fn lines(sweep: &Sweep, page: &Page) -> String {
@@ -11,7 +11,7 @@ pub fn lines(sweep: &Sweep, page: &Page) -> String {
         return String::new();
     };
     let falls: Vec<(&str, String)> =
-        sweep.archs.iter().filter_map(|arch| Some((arch.name, shown(arch, sweep)?))).collect();
+        sweep.rows.iter().filter_map(|row| Some((row.name, shown(row, sweep)?))).collect();
     if falls.is_empty() {
         let columns = sweep.axes.columns;
         let within = match fewest == most {
@@ -20,20 +20,20 @@ pub fn lines(sweep: &Sweep, page: &Page) -> String {
         };
         return page.heading(&sweep.title(&format!("no failures under load {within}")));
     }
-    let widest = falls.iter().map(|(arch, _)| arch.len()).max().unwrap_or(0);
-    let line = |(arch, shown): &(&str, String)| page.hanging(&format!("{arch:<widest$}  "), shown);
+    let widest = falls.iter().map(|(row, _)| row.len()).max().unwrap_or(0);
+    let line = |(row, shown): &(&str, String)| page.hanging(&format!("{row:<widest$}  "), shown);
     let lines: String = falls.iter().map(line).collect();
     page.heading(&sweep.title("failures under load")) + &lines
 }
 
 /// Levels of each failure of a row, such as `from 2500 on: connections were refused`.
-fn shown(arch: &Arch, sweep: &Sweep) -> Option<String> {
-    let points = arch.points.iter().enumerate();
+fn shown(row: &SweptRow, sweep: &Sweep) -> Option<String> {
+    let points = row.points.iter().enumerate();
     let causes = grouped(
         points.flat_map(|(at, point)| point.gave_way().into_iter().map(move |cause| (cause, at))),
     );
     let cell_of = |(cause, places): &(Reason, Vec<usize>)| {
-        let measured = arch.points.iter().enumerate().filter(|(_, point)| !point.is_empty());
+        let measured = row.points.iter().enumerate().filter(|(_, point)| !point.is_empty());
         let beyond: Vec<usize> = measured.map(|(at, _)| at).filter(|at| *at >= places[0]).collect();
         let level = |at: &usize| sweep.levels[*at].to_string();
         match *places == beyond && places.len() > 1 {

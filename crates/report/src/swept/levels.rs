@@ -6,7 +6,7 @@ use crate::footnotes::Footnotes;
 use crate::grid::{self, Column, Group};
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, half_width};
-use crate::swept::{Arch, Point, Sweep};
+use crate::swept::{Point, Sweep, SweptRow};
 
 /// Smallest relative and absolute step of figures, which have at most three digits.
 const FINEST_SHARE: f64 = 0.01;
@@ -83,7 +83,7 @@ pub fn column(heading: &str, entries: Vec<Entry>) -> Column {
 
 /// The footnote letters of the rows; `None` if there are no notes.
 pub fn marks(sweep: &Sweep, notes: &Footnotes) -> Option<Column> {
-    notes.column(sweep.archs.iter().map(Arch::reasons)).unless_blank()
+    notes.column(sweep.rows.iter().map(SweptRow::reasons)).unless_blank()
 }
 
 /// The positions of the `count` most informative levels, ascending; `order` has the most informative ones first.
@@ -98,7 +98,7 @@ pub fn shown_levels(sweep: &Sweep, count: usize, order: &[u32]) -> Vec<usize> {
 
 /// A titled table of a sweep, in the first of `layouts` that fits the page.
 pub fn titled(sweep: &Sweep, what: &str, layouts: Vec<Vec<Block>>, page: &Page) -> String {
-    let names = Column::words(sweep.axes.rows, sweep.archs.iter().map(|arch| arch.name));
+    let names = Column::words(sweep.axes.rows, sweep.rows.iter().map(|row| row.name));
     page.heading(&sweep.title(what)) + &laid_out(&names, layouts, page)
 }
 

@@ -39,7 +39,7 @@ pub struct Sweep<'r> {
     /// Values of the columns, ascending.
     pub levels: Vec<u32>,
     /// Rows that this system supports, in the order of the results.
-    pub archs: Vec<Arch<'r>>,
+    pub rows: Vec<SweptRow<'r>>,
     /// Rows that this system does not support, by reason.
     pub missing: Vec<(String, Vec<&'r str>)>,
     /// Results that are derived from several points.
@@ -47,7 +47,7 @@ pub struct Sweep<'r> {
 }
 
 /// A row: a point for each level of its sweep.
-pub struct Arch<'r> {
+pub struct SweptRow<'r> {
     /// Value of the parameter of the rows.
     pub name: &'r str,
     /// The points, by level.
@@ -139,28 +139,28 @@ impl<'r> Sweep<'r> {
             let level = number(&result.params[axes.columns]).unwrap_or(0);
             (result.params[axes.rows].as_str(), (level, result))
         };
-        let of_arch = |(arch, results): (&'r str, Vec<(u32, &'r CaseResult)>)| {
+        let of_row = |(row, results): (&'r str, Vec<(u32, &'r CaseResult)>)| {
             let levels = first_seen::grouped(results).into_iter();
-            (arch, levels.map(|(level, results)| (level, Point { results })).collect::<Vec<_>>())
+            (row, levels.map(|(level, results)| (level, Point { results })).collect::<Vec<_>>())
         };
         let (missing, existing): (Vec<_>, Vec<_>) =
-            first_seen::grouped(points.into_iter().map(named)).into_iter().map(of_arch).partition(
+            first_seen::grouped(points.into_iter().map(named)).into_iter().map(of_row).partition(
                 |(_, points)| points.iter().all(|(_, point)| point.unsupported().is_some()),
             );
         let mut levels: Vec<u32> =
             existing.iter().flat_map(|(_, points)| points).map(|(level, _)| *level).collect();
         levels.sort_unstable();
         levels.dedup();
-        let arch = |(name, points): (&'r str, Vec<(u32, Point<'r>)>)| {
+        let row = |(name, points): (&'r str, Vec<(u32, Point<'r>)>)| {
             let of =
                 |level: &u32| points.iter().find(|(at, _)| at == level).map(|(_, p)| p.clone());
-            Arch {
+            SweptRow {
                 name,
                 points: levels.iter().map(|level| of(level).unwrap_or_default()).collect(),
             }
         };
-        let archs = existing.into_iter().map(arch).collect();
-        Self { case, axes, params, levels, archs, missing: by_reason(missing), derived }
+        let rows = existing.into_iter().map(row).collect();
+        Self { case, axes, params, levels, rows, missing: by_reason(missing), derived }
     }
 
     /// A title with the case, the content of the table and the parameters that differ from their defaults.
@@ -173,25 +173,25 @@ impl<'r> Sweep<'r> {
     }
 
     /// The row with this name.
-    pub fn arch(&self, name: &str) -> Option<&Arch<'r>> {
-        self.archs.iter().find(|arch| arch.name == name)
+    pub fn row(&self, name: &str) -> Option<&SweptRow<'r>> {
+        self.rows.iter().find(|row| row.name == name)
     }
 
     /// Whether a point of any shown row was not in the run.
     pub fn has_gaps(&self) -> bool {
-        self.archs.iter().flat_map(|arch| &arch.points).any(Point::is_empty)
+        self.rows.iter().flat_map(|row| &row.points).any(Point::is_empty)
     }
 }
 
 /// The names of unsupported rows by reason.
 fn by_reason<'r>(missing: Vec<(&'r str, Vec<(u32, Point<'r>)>)>) -> Vec<(String, Vec<&'r str>)> {
-    first_seen::grouped(missing.into_iter().map(|(arch, points)| {
+    first_seen::grouped(missing.into_iter().map(|(row, points)| {
         let why = points.first().and_then(|(_, point)| point.unsupported()).unwrap_or_default();
-        (why.to_owned(), arch)
+        (why.to_owned(), row)
     }))
 }
 
-impl Arch<'_> {
+impl SweptRow<'_> {
     /// Doubts about the point's figures, each once, except failures under load, which are listed separately.
     pub fn reasons(&self) -> Vec<Reason> {
         first_seen::distinct(self.points.iter().flat_map(Point::reasons))

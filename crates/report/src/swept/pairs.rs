@@ -16,17 +16,17 @@ const UNITS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s
 /// A column with two aligned times per row at a level.
 pub fn pairs(sweep: &Sweep, heading: &str, at: usize, metrics: [&Metric; 2]) -> Column {
     let pairs: Vec<Option<[String; 3]>> =
-        sweep.archs.iter().map(|arch| pair(&arch.points[at], metrics)).collect();
+        sweep.rows.iter().map(|row| pair(&row.points[at], metrics)).collect();
     let width = |nth: usize| {
         let all = pairs.iter().flatten();
         all.map(|pair| text::width(&pair[nth])).max().unwrap_or(0)
     };
     let [p50, p99, unit] = [0, 1, 2].map(width);
-    let cells = pairs.iter().zip(&sweep.archs).map(|(pair, arch)| match pair {
+    let cells = pairs.iter().zip(&sweep.rows).map(|(pair, row)| match pair {
         Some(pair) => {
             Cell::text(format!("{:>p50$} / {:>p99$} {:<unit$}", pair[0], pair[1], pair[2]))
         }
-        None => Entry::without_figure(&arch.points[at]).into(),
+        None => Entry::without_figure(&row.points[at]).into(),
     });
     Column::figures(heading, cells)
 }

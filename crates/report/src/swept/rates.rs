@@ -32,7 +32,7 @@ pub const LAYOUTS: [Layout; 4] = {
 
 /// The unit of the rates of a sweep, chosen so that no number is long.
 pub fn scale(sweep: &Sweep, rate: &Metric) -> f64 {
-    let points = sweep.archs.iter().flat_map(|arch| &arch.points);
+    let points = sweep.rows.iter().flat_map(|arch| &arch.points);
     let most =
         points.filter_map(|point| point.estimate(rate)).map(|e| e.median).fold(0.0, f64::max);
     if most >= THOUSANDS_FROM { 1e3 } else { 1.0 }
@@ -57,7 +57,7 @@ pub fn rate_columns(
     layout: Layout,
     page: &Page,
 ) -> Vec<Column> {
-    let points = || sweep.archs.iter().map(|arch| &arch.points[at]);
+    let points = || sweep.rows.iter().map(|arch| &arch.points[at]);
     let entry = |point: &Point| match point.estimate(rate) {
         Some(estimate) => Entry::estimate(&estimate, scale, &mark(point)),
         None => Entry::without_figure(point),

@@ -32,7 +32,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
 /// Columns of a level, which stay together.
 fn of_level(sweep: &Sweep, at: usize) -> Option<Block> {
     let column = |(name, p50, p99): &(&str, &Metric, &Metric)| -> Option<Column> {
-        let has = sweep.archs.iter().any(|arch| arch.points[at].estimate(p50).is_some());
+        let has = sweep.rows.iter().any(|arch| arch.points[at].estimate(p50).is_some());
         has.then(|| pairs(sweep, name, at, [p50, p99]))
     };
     let columns: Vec<Column> = PHASES.iter().filter_map(column).collect();

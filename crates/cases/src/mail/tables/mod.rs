@@ -27,17 +27,17 @@ fn is_known(result: &CaseResult) -> bool {
 
 fn tables(results: &[&CaseResult], page: &Page) -> String {
     let mut sweeps = sweeps(results, AXES);
-    sweeps.sort_by_key(|sweep| sweep.params.contains(&("delay", "0")) as u8 ^ 1);
+    sweeps.sort_by_key(|sweep| !sweep.params.contains(&("delay", "0")));
     let mut text: String = sweeps.iter().map(|sweep| of_sweep(sweep, page) + "\n").collect();
     text.push_str(&what_digits_mean(results, AREA.name, page));
     text
 }
 
 fn of_sweep(sweep: &Sweep, page: &Page) -> String {
-    let reasons: Vec<_> = sweep.archs.iter().map(|arch| arch.reasons()).collect();
+    let reasons: Vec<_> = sweep.rows.iter().map(|arch| arch.reasons()).collect();
     let notes = Footnotes::of(&reasons);
     let mut parts = Vec::new();
-    if sweep.archs.is_empty() {
+    if sweep.rows.is_empty() {
         parts.push(page.heading(&sweep.title("")));
     } else {
         parts.push(rates::table(sweep, &notes, page) + &notes.lines(page));
@@ -47,7 +47,7 @@ fn of_sweep(sweep: &Sweep, page: &Page) -> String {
         parts.push(latency::table(sweep, page));
     }
     parts[0].push_str(&missing(sweep, page));
-    if !sweep.archs.is_empty() {
+    if !sweep.rows.is_empty() {
         parts.push(failures::lines(sweep, page));
     }
     parts.retain(|part| !part.is_empty());

@@ -9,7 +9,7 @@ use report::grid::Column;
 use report::page::Page;
 use report::swept::levels::{self, Block, Entry, three_digits};
 use report::swept::rates::{LAYOUTS, Layout, rate_columns, scale, scale_words};
-use report::swept::{Arch, Point, Sweep};
+use report::swept::{Point, Sweep, SweptRow};
 
 /// Share of its CPU from which a process is saturated, as in the case.
 const BUSY: f64 = 0.9;
@@ -89,8 +89,8 @@ fn level_columns(sweep: &Sweep, at: usize, scale: f64, layout: Layout, page: &Pa
     let mark = |point: &Point| mark(point, sweep.levels[at]);
     let mut columns = rate_columns(sweep, &RATE, (at, scale), mark, layout, page);
     if let Some(base) = base(sweep) {
-        let entry = |arch: &Arch| times(arch, base, at).unwrap_or_default();
-        let multiples = levels::column("x", sweep.archs.iter().map(entry).collect());
+        let entry = |arch: &SweptRow| times(arch, base, at).unwrap_or_default();
+        let multiples = levels::column("x", sweep.rows.iter().map(entry).collect());
         columns.extend(multiples.close().unless_blank());
     }
     columns
@@ -103,12 +103,12 @@ fn mark(point: &Point, connections: u32) -> String {
     format!("{limit}{gave_way}")
 }
 
-fn base<'a, 'r>(sweep: &'a Sweep<'r>) -> Option<&'a Arch<'r>> {
-    sweep.arch(BASE).filter(|_| sweep.archs.len() > 1)
+fn base<'a, 'r>(sweep: &'a Sweep<'r>) -> Option<&'a SweptRow<'r>> {
+    sweep.row(BASE).filter(|_| sweep.rows.len() > 1)
 }
 
 /// The rate as a multiple of that of `base` at a level.
-fn times(arch: &Arch, base: &Arch, at: usize) -> Option<Entry> {
+fn times(arch: &SweptRow, base: &SweptRow, at: usize) -> Option<Entry> {
     let (a, b) = (arch.points[at].measured(&RATE)?, base.points[at].measured(&RATE)?);
     if arch.name == base.name {
         return Some(Entry::number("1".to_owned(), ""));
@@ -120,11 +120,11 @@ fn times(arch: &Arch, base: &Arch, at: usize) -> Option<Entry> {
 /// Explanations of the marks that occur, and of the multiples.
 fn legend(sweep: &Sweep, page: &Page) -> String {
     let points = || {
-        let of = |arch: &'_ Arch<'_>| -> Vec<Option<Limit>> {
+        let of = |arch: &'_ SweptRow<'_>| -> Vec<Option<Limit>> {
             let levels = arch.points.iter().zip(&sweep.levels);
             levels.map(|(point, level)| Limit::of(point, *level)).collect()
         };
-        sweep.archs.iter().flat_map(of).flatten()
+        sweep.rows.iter().flat_map(of).flatten()
     };
     let mut lines = Vec::new();
     if points().any(|limit| limit == Limit::Sender) {
@@ -132,7 +132,7 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
     }
     let occurs = |limit: Limit| points().any(|other| other == limit);
     lines.extend(Limit::MARKED.iter().filter(|(limit, _)| occurs(*limit)).map(|(_, text)| *text));
-    let all = || sweep.archs.iter().flat_map(|arch| &arch.points);
+    let all = || sweep.rows.iter().flat_map(|arch| &arch.points);
     if all().any(|point| point.estimate(&RATE).is_some() && !point.gave_way().is_empty()) {
         lines.push("!: with failures: see failures under load");
     }
@@ -173,7 +173,7 @@ mod tests {
             let results = point(shares, open);
             let results: Vec<&CaseResult> = results.iter().collect();
             let sweep = Sweep::of("mail/send", crate::mail::tables::AXES, Vec::new(), &results);
-            assert_eq!(Limit::of(&sweep.archs[0].points[0], 100), Some(limit), "{shares:?} {open}");
+            assert_eq!(Limit::of(&sweep.rows[0].points[0], 100), Some(limit), "{shares:?} {open}");
         }
     }
 }

@@ -9,7 +9,7 @@ use report::grid::Column;
 use report::page::Page;
 use report::rows::measured;
 use report::swept::levels::{self, Block, three_digits};
-use report::swept::{Arch, Sweep};
+use report::swept::{Sweep, SweptRow};
 
 /// Best event loop of each system.
 const LOOPS: [&str; 3] = ["epoll", "kqueue", "iocp"];
@@ -27,16 +27,16 @@ enum By {
 
 /// One line of the table.
 struct AdvantageLine<'a, 'r> {
-    than: &'a Arch<'r>,
+    than: &'a SweptRow<'r>,
     by: By,
 }
 
 /// A table of the ratios with their intervals; empty if they were not measured.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
-    let Some(event_loop) = LOOPS.iter().find_map(|name| sweep.arch(name)) else {
+    let Some(event_loop) = LOOPS.iter().find_map(|name| sweep.row(name)) else {
         return String::new();
     };
-    let others = OTHERS.iter().filter_map(|name| sweep.arch(name));
+    let others = OTHERS.iter().filter_map(|name| sweep.row(name));
     let lines: Vec<AdvantageLine> =
         others.flat_map(|than| [By::Rate, By::Cpu].map(|by| AdvantageLine { than, by })).collect();
     let has = |at: &usize| lines.iter().any(|line| ratio(event_loop, line, *at).is_some());
@@ -75,7 +75,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
 
 /// The rate of the event loop divided by that of the other architecture, or the other's CPU time divided by that of the event
 /// loop.
-fn ratio(event_loop: &Arch, line: &AdvantageLine, at: usize) -> Option<Ratio> {
+fn ratio(event_loop: &SweptRow, line: &AdvantageLine, at: usize) -> Option<Ratio> {
     let (a, b) = (&event_loop.points[at], &line.than.points[at]);
     let (a, b) = match line.by {
         By::Rate => (a.measured(&RATE)?, b.measured(&RATE)?),
@@ -84,7 +84,7 @@ fn ratio(event_loop: &Arch, line: &AdvantageLine, at: usize) -> Option<Ratio> {
     analysis::ratio(a, b, SEED)
 }
 
-fn cell(event_loop: &Arch, line: &AdvantageLine, at: usize) -> String {
+fn cell(event_loop: &SweptRow, line: &AdvantageLine, at: usize) -> String {
     let Some(ratio) = ratio(event_loop, line, at) else { return "-".to_owned() };
     let mark = match (event_loop.points[at].is_saturated(), line.than.points[at].is_saturated()) {
         _ if line.by == By::Cpu => "",
@@ -105,7 +105,7 @@ fn in_brackets(Ratio { mid, low, high }: Ratio, mark: &str) -> String {
 }
 
 /// Factor by which the ratio grows with ten times the connections.
-fn growth(sweep: &Sweep, event_loop: &Arch, line: &AdvantageLine) -> Option<String> {
+fn growth(sweep: &Sweep, event_loop: &SweptRow, line: &AdvantageLine) -> Option<String> {
     let metric = if line.by == By::Rate { &FASTER_GROWTH } else { &CHEAPER_GROWTH };
     let is_of_line = |result: &&&CaseResult| {
         result.metric == metric.name

@@ -13,7 +13,7 @@ use report::page::Page;
 /// A table with median and 99th percentile in a cell per level; on a narrow page, for the most informative levels.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let has = |point: &Point| point.estimate(&REPLY_P50).is_some();
-    if !sweep.archs.iter().flat_map(|arch| &arch.points).any(has) {
+    if !sweep.rows.iter().flat_map(|arch| &arch.points).any(has) {
         return String::new();
     }
     let connecting = if sweep.case == ANSWER { ", including connect" } else { "" };

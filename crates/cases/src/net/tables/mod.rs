@@ -43,10 +43,10 @@ fn tables(results: &[&CaseResult], page: &Page) -> String {
 
 /// Tables of one case on one network and with one placement of server and clients.
 fn of_sweep(sweep: &Sweep, page: &Page) -> String {
-    let reasons: Vec<_> = sweep.archs.iter().map(|arch| arch.reasons()).collect();
+    let reasons: Vec<_> = sweep.rows.iter().map(|arch| arch.reasons()).collect();
     let notes = Footnotes::lettered(&reasons);
     let mut parts = Vec::new();
-    if sweep.archs.is_empty() {
+    if sweep.rows.is_empty() {
         parts.push(page.heading(&sweep.title("")));
     } else if SERVERS.contains(&sweep.case) || sweep.case == SLOW {
         parts.push(rates::table(sweep, &notes, page) + &notes.lines(page));

@@ -9,7 +9,7 @@ use report::grid::Column;
 use report::interval::{Uncertain, interval_columns};
 use report::swept::levels::{self, Block, Entry, three_digits};
 use report::swept::rates::{LAYOUTS, Layout, rate_columns, scale, scale_words, spaced};
-use report::swept::{Arch, Point, Sweep};
+use report::swept::{Point, Sweep, SweptRow};
 
 use crate::net::ANSWER;
 use report::page::Page;
@@ -49,8 +49,8 @@ pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
 
 /// A table of replies per CPU second of the server, for architectures limited by the generator.
 pub(crate) fn by_cpu_second(sweep: &Sweep, page: &Page) -> String {
-    let held_back = |arch: &&Arch| arch.points.iter().any(Point::is_saturated);
-    let archs: Vec<&Arch> = sweep.archs.iter().filter(held_back).collect();
+    let held_back = |arch: &&SweptRow| arch.points.iter().any(Point::is_saturated);
+    let archs: Vec<&SweptRow> = sweep.rows.iter().filter(held_back).collect();
     if archs.is_empty() {
         return String::new();
     }
@@ -99,7 +99,7 @@ fn mark(point: &Point) -> &'static str {
 
 /// Columns of the mean over the levels, and of its ratios to the means of the architectures to compare with.
 fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<Vec<Column>> {
-    let mean = |arch: &Arch| {
+    let mean = |arch: &SweptRow| {
         let measured: Vec<&Point> =
             arch.points.iter().filter(|point| point.estimate(&RATE).is_some()).collect();
         let rates: Vec<Estimate> =
@@ -108,11 +108,11 @@ fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<V
         let saturated = measured.iter().any(|point| point.is_saturated());
         Some(Entry::estimate(&mean, scale, if saturated { AT_LEAST } else { "" }))
     };
-    let entries = sweep.archs.iter().map(|arch| mean(arch).unwrap_or_else(absent)).collect();
+    let entries = sweep.rows.iter().map(|arch| mean(arch).unwrap_or_else(absent)).collect();
     let mut parts = vec![vec![spaced(levels::column("mean", entries), layout.close)]];
     for base in bases(sweep) {
         let ratios: Vec<Option<Multiple>> =
-            sweep.archs.iter().map(|arch| Multiple::of(arch, base)).collect();
+            sweep.rows.iter().map(|arch| Multiple::of(arch, base)).collect();
         let entry = |ratio: &Option<Multiple>| ratio.as_ref().map_or_else(absent, Multiple::entry);
         let column =
             levels::column(&format!("x {}", base.name), ratios.iter().map(entry).collect());
@@ -139,11 +139,11 @@ fn absent() -> Entry {
 }
 
 /// The architectures with which others are compared.
-fn bases<'a, 'r>(sweep: &'a Sweep<'r>) -> Vec<&'a Arch<'r>> {
-    if sweep.archs.len() < 2 {
+fn bases<'a, 'r>(sweep: &'a Sweep<'r>) -> Vec<&'a SweptRow<'r>> {
+    if sweep.rows.len() < 2 {
         return Vec::new();
     }
-    ["threads", "fork"].iter().filter_map(|name| sweep.arch(name)).collect()
+    ["threads", "fork"].iter().filter_map(|name| sweep.row(name)).collect()
 }
 
 /// Mean of figures with equal uncertainty; its interval is as wide as theirs on average.
@@ -160,7 +160,7 @@ struct Multiple {
 }
 
 impl Multiple {
-    fn of(arch: &Arch, base: &Arch) -> Option<Multiple> {
+    fn of(arch: &SweptRow, base: &SweptRow) -> Option<Multiple> {
         if arch.name == base.name {
             return Some(Multiple { ratio: Ratio { mid: 1.0, low: 1.0, high: 1.0 }, mark: "" });
         }
@@ -197,10 +197,10 @@ impl Multiple {
 
 /// Explanations of the marks that occur, and of the last columns.
 fn legend(sweep: &Sweep, page: &Page) -> String {
-    let points = || sweep.archs.iter().flat_map(|arch| &arch.points);
+    let points = || sweep.rows.iter().flat_map(|arch| &arch.points);
     let multiples: Vec<Multiple> = bases(sweep)
         .into_iter()
-        .flat_map(|base| sweep.archs.iter().filter_map(move |arch| Multiple::of(arch, base)))
+        .flat_map(|base| sweep.rows.iter().filter_map(move |arch| Multiple::of(arch, base)))
         .collect();
     let mut lines = Vec::new();
     if points().any(Point::is_saturated) {
@@ -265,7 +265,7 @@ mod tests {
         let run = run(&RATES, held_back);
         let results: Vec<&CaseResult> = run.iter().collect();
         let sweep = sweeps(&results, crate::net::tables::AXES).remove(0);
-        let [epoll, fork] = ["epoll", "fork"].map(|name| sweep.arch(name).unwrap());
+        let [epoll, fork] = ["epoll", "fork"].map(|name| sweep.row(name).unwrap());
         let multiple = Multiple::of(epoll, fork).unwrap();
         (multiple.ratio.mid, multiple.mark)
     }
