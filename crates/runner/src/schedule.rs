@@ -258,9 +258,9 @@ impl PointState {
         self.planned.min(OBSERVATIONS).saturating_sub(self.made)
     }
 
-    /// Mean time of a round, if there are any.
-    fn round_takes(&self) -> Option<Duration> {
-        self.cost.0.checked_div(u32::try_from(self.made).unwrap_or(u32::MAX))
+    /// The mean time of its rounds; of a point without rounds, that which was spent on it.
+    fn round_takes(&self) -> Duration {
+        self.cost.0 / u32::try_from(self.made.max(1)).unwrap_or(u32::MAX)
     }
 
     fn wants_more(&self) -> bool {
@@ -322,16 +322,16 @@ impl State {
     }
 
     /// The groups that can get the rounds that a figure needs in the time `left`: those of the summary first, then those
-    /// that need least time. All groups if there is time for all or for none. Points without rounds are taken to need the
-    /// mean time per round.
+    /// that need least time. All groups if there is time for all or for none, and while a point has no round: one round shows
+    /// what a round takes, and is a figure, if one without an interval.
     fn affordable(&self, mut groups: Vec<Group>, left: Duration) -> Vec<Group> {
-        let rounds: usize = self.points.iter().map(|point| point.made).sum();
-        let took: Duration = self.points.iter().map(|point| point.cost.0).sum();
-        let usual = took / u32::try_from(rounds).unwrap_or(u32::MAX).max(1);
+        if groups.iter().flatten().any(|&at| self.points[at].made == 0) {
+            return groups;
+        }
         let need = |group: &Group| {
             let points = || group.iter().map(|&at| &self.points[at]);
             let rounds = points().map(PointState::lacks_needed).max().unwrap_or(0);
-            let each: Duration = points().map(|point| point.round_takes().unwrap_or(usual)).sum();
+            let each: Duration = points().map(|point| point.round_takes()).sum();
             each * u32::try_from(rounds).unwrap_or(u32::MAX)
         };
         let is_last = |group: &Group| !group.iter().any(|&at| self.points[at].is_in_summary);

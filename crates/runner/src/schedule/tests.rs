@@ -207,6 +207,11 @@ fn where_time_is_short_the_points_that_need_most_of_it_are_left_out() {
     first.state.points[40].is_in_summary = true;
     first.run();
     assert!(first.rounds_of(40) >= 6 && run.rounds_of(40) < 6);
+    // On a slow system each point has a round before one has its second.
+    let mut slow = Simulation::of(state_of(&[6; 28], 25));
+    slow.takes = |_| 800 * MS;
+    slow.run();
+    assert!((0..28).all(|at| slow.rounds_of(at) >= 1));
     let mut alone = Simulation::of(state_of(&[14], 5));
     alone.takes = run.takes;
     alone.run();
