@@ -318,7 +318,7 @@ impl Scatter {
         if error == 0.0 {
             return 0.0;
         }
-        // With more than a thousand degrees of freedom, Student's t is practically normal.
+        // Student's t is practically normal beyond a thousand degrees of freedom.
         let degrees = self.variance.degrees.min(1e3);
         match self.is_in_blocks {
             true => critical(self.count, degrees, chance) * error,

@@ -380,7 +380,7 @@ fn wrong_password_ends_it_at_once() {
     let sink = Sink::start(&bench, "--tls --user me:right --write-ca ca.pem");
     secret_file(&bench.write("auth", "me:guessed\n"));
     for how in ["loop", "threads"] {
-        // With these options any other failure would be retried for hours.
+        // These options let any other failure be retried for hours.
         let arguments = format!(
             "--relay {} --auth-file auth --tls required --ca ca.pem --arch {how}",
             sink.address

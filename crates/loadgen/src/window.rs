@@ -7,8 +7,8 @@ const SETTLING_AT_MOST: Duration = Duration::from_millis(500);
 
 /// The window in which a step is counted: a time, and then until each connection was served several times on average.
 ///
-/// With many connections one *service round*, in which as many exchanges end as there are connections, can take longer than
-/// any fixed time. Replies within less than a service round are those of the connections that were served first;
+/// One *service round*, in which as many exchanges end as there are connections, can take longer than any fixed time if there are
+/// many connections. Replies within less than a service round are those of the connections that were served first;
 /// percentiles need several rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {

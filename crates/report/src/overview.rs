@@ -69,7 +69,7 @@ pub fn overview_text(
 /// Sentences that say in which areas each column is better and worse, one for each column.
 pub(crate) fn sentences(overview: &Overview, columns: &[String]) -> Vec<(String, String)> {
     let Some((base, others)) = columns.split_first() else { return Vec::new() };
-    // With one area, sentences about many columns would only repeat the table.
+    // Sentences about many columns would only repeat the table of a single area.
     if overview.areas.len() < 2 && others.len() > 1 {
         return Vec::new();
     }

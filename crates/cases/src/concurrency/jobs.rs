@@ -35,7 +35,7 @@ pub const CASE: Case = Case {
         Param::new("kind", &["cpu", "wait", "mixed"]).meaning(
             "whether the jobs need a CPU, wait, or alternate between both with equal shares",
         ),
-        // With many jobs, turnaround times differ most.
+        // Turnaround times differ most in a list of many jobs.
         Param::new("jobs", &["17"])
             .meaning("how many jobs the list has")
             .full(&["2", "5", "8", "11", "14", "17"])

@@ -80,8 +80,8 @@ impl Law {
 
 /// The factors, none below zero, for which the sums over the rows of factor times term come nearest to 1.
 ///
-/// With two or three factors all subsets of positive factors can be tried; the best feasible subset is the solution (Lawson and
-/// Hanson 1974, chapter 23).
+/// The function tries all subsets of positive factors, which are few for two or three factors; the best feasible subset is the
+/// solution (Lawson and Hanson 1974, chapter 23).
 fn nonnegative_least_squares(rows: &[Vec<f64>]) -> Option<Vec<f64>> {
     let count = rows.first()?.len();
     let solutions = (1u32..1 << count).filter_map(|chosen| {

@@ -31,7 +31,7 @@ pub fn stage_of(params: &Params, round: &Round) -> Result<TrialContext, CaseErro
 
 /// Runs one trial: `carry_out` carries out the jobs in `list` and returns the results in their order. Reports the metrics.
 ///
-/// With a foreground task, a short list is carried out several times, and the metrics of the jobs are those of the first time.
+/// A short list beside a foreground task is carried out several times; the metrics of the jobs are those of the first time.
 /// `takes` is the approximate time of one execution.
 ///
 /// # Errors

@@ -125,7 +125,7 @@ pub fn measure(
 /// time: open, write and close; open, read and close; stat; rename; unlink; and `more` others.
 pub fn expect_calls(round: &mut Round, fresh: &Fresh, more: f64) {
     let writes = if fresh.contents.size() > 0 { 1.0 } else { 0.0 };
-    // With debug assertions the standard library checks each descriptor before it closes it, with an extra call.
+    // The standard library built with debug assertions checks each descriptor by an extra call before it closes it.
     let checks = if cfg!(all(unix, debug_assertions)) { 2.0 } else { 0.0 };
     round.expect_syscalls(8.0 + writes + checks + more);
 }

@@ -1,6 +1,6 @@
 //! The points of a run by area, for tables and charts of the page.
 
-use measure::{Doubt, Metric, Role, TIME};
+use measure::{Doubt, Metric, TIME};
 use results::{CaseResult, Estimate, Outcome, PointKey};
 
 use crate::first_seen::{distinct, grouped};
@@ -9,6 +9,7 @@ use crate::html::text::{Ids, visible};
 use crate::labels::{self, Label, Param};
 use crate::quantity::{figure, half_width, measured_half_width};
 use crate::rows::measured;
+pub(super) use crate::swept::is_derived;
 
 /// Maximum number of cases that a command names; if there are more, it names the area.
 const CASES_IN_COMMAND: usize = 4;
@@ -105,11 +106,6 @@ pub(super) fn estimate(result: &CaseResult) -> Option<Estimate> {
     let is_open = e.low == f64::NEG_INFINITY && e.high == f64::INFINITY;
     let e = if is_open { Estimate { low: e.median, high: e.median, ..e } } else { e };
     [e.median, e.low, e.high].iter().all(|value| value.is_finite()).then_some(e)
-}
-
-/// Whether a result is computed from several points.
-pub(super) fn is_derived(result: &CaseResult) -> bool {
-    described(result).is_some_and(|metric| metric.role == Role::Derived)
 }
 
 /// The definition of the result's metric.

@@ -118,7 +118,7 @@ pub fn sweeps<'r>(results: &[&'r CaseResult], axes: Axes) -> Vec<Sweep<'r>> {
     };
     let mut groups = first_seen::grouped(results.iter().map(named));
     let place = |case: &str| catalog::all().iter().position(|known| known.label() == case);
-    groups.sort_by_key(|((case, _), _)| place(case));
+    groups.sort_by_cached_key(|((case, _), _)| place(case));
     let sweep = |((case, params), results): (Named<'r>, Vec<&'r CaseResult>)| {
         Sweep::of(case, axes, params, &results)
     };
