@@ -26,7 +26,7 @@ pub mod timer;
 mod together;
 
 pub(crate) use catalog::*;
-pub(crate) use platform::{on_linux, on_unix, on_windows, on_x86_64};
+pub(crate) use platform::only;
 
 /// All areas, in the order they are listed and shown.
 pub const AREAS: &[&Area] = &[

@@ -3,8 +3,10 @@
 //! This is the only crate with `cfg(target_os)`. Every function exists on every system; if a system cannot do something,
 //! the function returns a [`CaseError`] with the reason.
 //!
-//! A case for one system only is written inside `on_linux!`, `on_unix!` or `on_windows!`, which evaluate to that error
-//! elsewhere.
+//! A function of a case that exists on one system only has the attribute [`only`], and returns that error elsewhere.
+
+// The attribute `only` names this crate in what it makes.
+extern crate self as platform;
 
 pub mod address_wait;
 pub mod aligned;
@@ -75,58 +77,4 @@ pub mod userfault;
 mod windows_process;
 
 pub use case_error::CaseError;
-
-/// Evaluates the block on Linux; elsewhere evaluates to `Err(CaseError::Unsupported(..))`.
-///
-/// Variables that only the block uses are named before it, so that they are not reported as unused elsewhere:
-/// `on_linux!(round, { .. })`. A closure of two arguments, such as a case's `run`, is written as one: `on_linux!(|params,
-/// round| { .. })`.
-#[macro_export]
-macro_rules! on_linux {
-    ($($given:tt)*) => { $crate::only_where!(target_os = "linux", "Linux", $($given)*) };
-}
-
-/// Evaluates the block on Unix-like systems, like [`on_linux!`] on Linux.
-#[macro_export]
-macro_rules! on_unix {
-    ($($given:tt)*) => { $crate::only_where!(unix, "Unix-like systems", $($given)*) };
-}
-
-/// Evaluates the block on Windows, like [`on_linux!`] on Linux.
-#[macro_export]
-macro_rules! on_windows {
-    ($($given:tt)*) => { $crate::only_where!(windows, "Windows", $($given)*) };
-}
-
-/// Evaluates the block on x86-64 processors, like [`on_linux!`] on Linux.
-#[macro_export]
-macro_rules! on_x86_64 {
-    ($($given:tt)*) => { $crate::only_where!(target_arch = "x86_64", "x86-64", $($given)*) };
-}
-
-/// The common part of the macros above.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! only_where {
-    ($here:meta, $named:literal, |$params:tt, $round:tt| $block:block) => {{
-        #[cfg($here)]
-        {
-            |$params, $round| $block
-        }
-        #[cfg(not($here))]
-        {
-            |_, _| Err($crate::CaseError::Unsupported(concat!("exists only on ", $named).into()))
-        }
-    }};
-    ($here:meta, $named:literal, $($used:ident,)* $block:block) => {{
-        #[cfg($here)]
-        {
-            $block
-        }
-        #[cfg(not($here))]
-        {
-            $(let _ = &$used;)*
-            Err($crate::CaseError::Unsupported(concat!("exists only on ", $named).into()))
-        }
-    }};
-}
+pub use only::only;

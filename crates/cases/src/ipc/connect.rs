@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use measure::CaseError;
 
 use super::tcp::connect_to;
-use crate::{Case, on_unix};
+use crate::{Case, only};
 
 /// Connecting over TCP and closing the connection.
 pub const TCP: Case = Case {
@@ -31,33 +31,36 @@ pub const UNIX: Case = Case {
     operation: "One Unix-domain stream connection by the path of a socket, by one task: socket, connect to a listening \
                 socket, accept, close of both.",
     comparable_to: "lmbench's `lat_unix_connect` counts the connect alone, to another process that accepts.",
-    run: on_unix!(|_, round| {
-        use std::os::fd::IntoRawFd;
-        use std::os::unix::net::{UnixListener, UnixStream};
-
-        use crate::syscall::named_files::TemporaryPath;
-
-        let failed = |e: io::Error| CaseError::from_io("a Unix-domain connection", &e);
-        let path = platform::cleanup::temp_path();
-        let listener = UnixListener::bind(&path).map_err(failed)?;
-        let path = TemporaryPath(path);
-        let connect = || -> io::Result<[UnixStream; 2]> {
-            let client = UnixStream::connect(&path.0)?;
-            let (server, _) = listener.accept()?;
-            Ok([client, server])
-        };
-        let [mut client, mut server] = connect().map_err(failed)?;
-        client.write_all(b"x").map_err(failed)?;
-        io::Read::read_exact(&mut server, &mut [0]).map_err(failed)?;
-        let close = |stream: UnixStream| {
-            // SAFETY: the stream owned the descriptor. close is called directly because an unoptimised program would make a
-            // second call to drop it.
-            unsafe { libc::close(stream.into_raw_fd()) == 0 }
-        };
-        round.expect_syscalls(5.0);
-        crate::syscall::time(round, "a Unix-domain connection", || {
-            connect().is_ok_and(|sides| sides.map(close) == [true, true])
-        })
-    }),
+    run: run_unix,
     ..TCP.on_unix()
 };
+
+#[only(unix)]
+fn run_unix(_: &measure::Params, round: &mut measure::Round) -> Result<(), CaseError> {
+    use std::os::fd::IntoRawFd;
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    use crate::syscall::named_files::TemporaryPath;
+
+    let failed = |e: io::Error| CaseError::from_io("a Unix-domain connection", &e);
+    let path = platform::cleanup::temp_path();
+    let listener = UnixListener::bind(&path).map_err(failed)?;
+    let path = TemporaryPath(path);
+    let connect = || -> io::Result<[UnixStream; 2]> {
+        let client = UnixStream::connect(&path.0)?;
+        let (server, _) = listener.accept()?;
+        Ok([client, server])
+    };
+    let [mut client, mut server] = connect().map_err(failed)?;
+    client.write_all(b"x").map_err(failed)?;
+    io::Read::read_exact(&mut server, &mut [0]).map_err(failed)?;
+    let close = |stream: UnixStream| {
+        // SAFETY: the stream owned the descriptor. close is called directly because an unoptimised program would make a
+        // second call to drop it.
+        unsafe { libc::close(stream.into_raw_fd()) == 0 }
+    };
+    round.expect_syscalls(5.0);
+    crate::syscall::time(round, "a Unix-domain connection", || {
+        connect().is_ok_and(|sides| sides.map(close) == [true, true])
+    })
+}

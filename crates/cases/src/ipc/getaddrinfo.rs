@@ -1,37 +1,40 @@
-use crate::{Case, on_linux};
+use crate::{Case, only};
 
 /// Resolving a name without leaving the machine.
 pub const CASE: Case = Case {
     operation: "One getaddrinfo of localhost (IPv4, stream) and freeaddrinfo, answered from /etc/hosts.",
     comparable_to: "lmbench and UnixBench have no such measurement.",
-    run: on_linux!(|_, round| {
-        use std::ptr::{null, null_mut};
-
-        use measure::CaseError;
-
-        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        if let Some(reason) = asks_elsewhere(&read("/etc/hosts"), &read("/etc/nsswitch.conf")) {
-            return Err(CaseError::Unsupported(reason.into()));
-        }
-        // SAFETY: an all-zero addrinfo permits any result.
-        let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
-        (hints.ai_family, hints.ai_socktype) = (libc::AF_INET, libc::SOCK_STREAM);
-        crate::syscall::time(round, "getaddrinfo", || {
-            let mut found = null_mut();
-            // SAFETY: the name and `hints` are valid; the result is an IPv4 address, which is read and freed once.
-            unsafe {
-                if libc::getaddrinfo(c"localhost".as_ptr(), null(), &hints, &mut found) != 0 {
-                    return false;
-                }
-                let address = (*found).ai_addr.cast::<libc::sockaddr_in>();
-                let first_byte = (*address).sin_addr.s_addr.to_ne_bytes()[0];
-                libc::freeaddrinfo(found);
-                first_byte == 127
-            }
-        })
-    }),
+    run,
     ..Case::new("ipc", "getaddrinfo").on_linux()
 };
+
+#[only(linux)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use std::ptr::{null, null_mut};
+
+    use measure::CaseError;
+
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    if let Some(reason) = asks_elsewhere(&read("/etc/hosts"), &read("/etc/nsswitch.conf")) {
+        return Err(CaseError::Unsupported(reason.into()));
+    }
+    // SAFETY: an all-zero addrinfo permits any result.
+    let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
+    (hints.ai_family, hints.ai_socktype) = (libc::AF_INET, libc::SOCK_STREAM);
+    crate::syscall::time(round, "getaddrinfo", || {
+        let mut found = null_mut();
+        // SAFETY: the name and `hints` are valid; the result is an IPv4 address, which is read and freed once.
+        unsafe {
+            if libc::getaddrinfo(c"localhost".as_ptr(), null(), &hints, &mut found) != 0 {
+                return false;
+            }
+            let address = (*found).ai_addr.cast::<libc::sockaddr_in>();
+            let first_byte = (*address).sin_addr.s_addr.to_ne_bytes()[0];
+            libc::freeaddrinfo(found);
+            first_byte == 127
+        }
+    })
+}
 
 /// The reason why looking up localhost could ask another service than /etc/hosts; `None` if it cannot.
 #[allow(dead_code, reason = "not on every system")]

@@ -7,7 +7,7 @@ use super::{
     BANDWIDTH, Calls, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer,
     message_of, pipe, whole,
 };
-use crate::{Case, Only, on_linux};
+use crate::{Case, Only, only};
 
 /// A message through a queue and back through another.
 pub const ROUND_TRIP: Case = Case {
@@ -43,29 +43,33 @@ struct QueueEnd(File, File);
 impl MessageEnd for QueueEnd {
     #[inline(always)]
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let queue = &self.1;
-        let sent: Result<i32, CaseError> = on_linux!(queue, bytes, {
-            use std::os::fd::AsRawFd;
-
-            // SAFETY: the descriptor is open; the pointer and length describe `bytes`.
-            Ok(unsafe { libc::mq_send(queue.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) })
-        });
-        if sent == Ok(0) { Ok(()) } else { Err(io::Error::last_os_error()) }
+        if send(&self.1, bytes) == Ok(0) { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     #[inline(always)]
     fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
-        let queue = &self.0;
-        let received: Result<isize, CaseError> = on_linux!(queue, {
-            use std::os::fd::AsRawFd;
-
-            let (place, most, priority) = (bytes.as_mut_ptr(), bytes.len(), std::ptr::null_mut());
-            // SAFETY: the descriptor is open; the pointer and length describe `bytes`; no priority is requested.
-            Ok(unsafe { libc::mq_receive(queue.as_raw_fd(), place.cast(), most, priority) })
-        });
-        let received = usize::try_from(received.unwrap_or(-1));
+        let received = usize::try_from(receive(&self.0, bytes).unwrap_or(-1));
         whole(received.map_err(|_| io::Error::last_os_error())?, bytes)
     }
+}
+
+#[only(linux)]
+#[inline(always)]
+fn send(queue: &File, bytes: &[u8]) -> Result<i32, CaseError> {
+    use std::os::fd::AsRawFd;
+
+    // SAFETY: the descriptor is open; the pointer and length describe `bytes`.
+    Ok(unsafe { libc::mq_send(queue.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) })
+}
+
+#[only(linux)]
+#[inline(always)]
+fn receive(queue: &File, bytes: &mut [u8]) -> Result<isize, CaseError> {
+    use std::os::fd::AsRawFd;
+
+    let (place, most, priority) = (bytes.as_mut_ptr(), bytes.len(), std::ptr::null_mut());
+    // SAFETY: the descriptor is open; the pointer and length describe `bytes`; no priority is requested.
+    Ok(unsafe { libc::mq_receive(queue.as_raw_fd(), place.cast(), most, priority) })
 }
 
 fn pair(there: usize, back: usize) -> Result<[QueueEnd; 2], CaseError> {
@@ -76,38 +80,37 @@ fn pair(there: usize, back: usize) -> Result<[QueueEnd; 2], CaseError> {
 }
 
 /// A queue for messages of at most this length, whose name is removed at once.
+#[only(linux)]
 fn queue(bytes: usize) -> Result<File, CaseError> {
-    on_linux!(bytes, {
-        use std::ffi::CString;
-        use std::os::fd::FromRawFd;
+    use std::ffi::CString;
+    use std::os::fd::FromRawFd;
 
-        /// Number of messages in a queue: within the default limits of 10 messages and 800 KiB.
-        const MESSAGES: libc::c_long = 8;
+    /// Number of messages in a queue: within the default limits of 10 messages and 800 KiB.
+    const MESSAGES: libc::c_long = 8;
 
-        let name = CString::new(platform::cleanup::queue_name())
-            .map_err(|e| CaseError::Failed(format!("the name of a queue: {e}")))?;
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
-        let mode: libc::mode_t = 0o600;
-        // SAFETY: an all-zero mq_attr is valid; name and attributes outlive the calls; the descriptor is new, so it
-        // has no other owner.
-        unsafe {
-            let mut attributes: libc::mq_attr = std::mem::zeroed();
-            attributes.mq_maxmsg = MESSAGES;
-            attributes.mq_msgsize = bytes as libc::c_long;
-            let queue = libc::mq_open(name.as_ptr(), flags, mode, &raw mut attributes);
-            if queue < 0 {
-                let error = io::Error::last_os_error();
-                return Err(match error.raw_os_error() {
-                    // A user who exceeds the limit of all queues gets the error number of a shortage of descriptors.
-                    Some(libc::EINVAL | libc::EMFILE) => CaseError::Unsupported(format!(
-                        "a queue of {MESSAGES} messages of {bytes} bytes is beyond fs.mqueue.msgsize_max, \
-                         fs.mqueue.msg_max or RLIMIT_MSGQUEUE"
-                    )),
-                    _ => CaseError::from_io("mq_open", &error),
-                });
-            }
-            libc::mq_unlink(name.as_ptr());
-            Ok(File::from_raw_fd(queue))
+    let name = CString::new(platform::cleanup::queue_name())
+        .map_err(|e| CaseError::Failed(format!("the name of a queue: {e}")))?;
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+    let mode: libc::mode_t = 0o600;
+    // SAFETY: an all-zero mq_attr is valid; name and attributes outlive the calls; the descriptor is new, so it
+    // has no other owner.
+    unsafe {
+        let mut attributes: libc::mq_attr = std::mem::zeroed();
+        attributes.mq_maxmsg = MESSAGES;
+        attributes.mq_msgsize = bytes as libc::c_long;
+        let queue = libc::mq_open(name.as_ptr(), flags, mode, &raw mut attributes);
+        if queue < 0 {
+            let error = io::Error::last_os_error();
+            return Err(match error.raw_os_error() {
+                // A user who exceeds the limit of all queues gets the error number of a shortage of descriptors.
+                Some(libc::EINVAL | libc::EMFILE) => CaseError::Unsupported(format!(
+                    "a queue of {MESSAGES} messages of {bytes} bytes is beyond fs.mqueue.msgsize_max, \
+                     fs.mqueue.msg_max or RLIMIT_MSGQUEUE"
+                )),
+                _ => CaseError::from_io("mq_open", &error),
+            });
         }
-    })
+        libc::mq_unlink(name.as_ptr());
+        Ok(File::from_raw_fd(queue))
+    }
 }

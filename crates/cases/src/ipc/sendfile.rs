@@ -8,7 +8,7 @@ use super::{
     BANDWIDTH, Calls, Mechanism, MessageEnd, Stream, block_of, blocks_at_once, fill_block,
     measure_transfer, number_of, tcp,
 };
-use crate::{Case, on_linux};
+use crate::{Case, only};
 
 /// Sending blocks of a file over a connection, without passing through user space.
 pub const CASE: Case = Case {
@@ -63,22 +63,29 @@ impl MessageEnd for SendfileEnd {
 
 #[inline(always)]
 fn send_from(file: &File, start: i64, bytes: usize, stream: &TcpStream) -> io::Result<()> {
-    let sent: Result<bool, CaseError> = on_linux!(file, start, bytes, stream, {
-        use std::os::fd::AsRawFd;
+    if send_all(file, start, bytes, stream) == Ok(true) {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
 
-        let (mut at, end) = (start, start + bytes as i64);
-        while at < end {
-            let rest = (end - at) as usize;
-            // SAFETY: the descriptors are open, and the offset is valid; the call advances it.
-            let sent =
-                unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &mut at, rest) };
-            if sent <= 0 {
-                break;
-            }
+/// Whether all bytes were sent.
+#[only(linux)]
+#[inline(always)]
+fn send_all(file: &File, start: i64, bytes: usize, stream: &TcpStream) -> Result<bool, CaseError> {
+    use std::os::fd::AsRawFd;
+
+    let (mut at, end) = (start, start + bytes as i64);
+    while at < end {
+        let rest = (end - at) as usize;
+        // SAFETY: the descriptors are open, and the offset is valid; the call advances it.
+        let sent = unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &mut at, rest) };
+        if sent <= 0 {
+            break;
         }
-        Ok(at == end)
-    });
-    if sent == Ok(true) { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+    Ok(at == end)
 }
 
 /// A file of this number of blocks, each with its number and contents.

@@ -6,7 +6,7 @@ use super::{
     BANDWIDTH, Calls, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer,
     message_of, pipe, whole,
 };
-use crate::{Case, Only, on_linux};
+use crate::{Case, Only, only};
 
 /// A message through a queue, and back through the same queue as another type.
 pub const ROUND_TRIP: Case = Case {
@@ -49,16 +49,7 @@ struct Queue(i32);
 
 impl Queue {
     fn new() -> Result<Self, CaseError> {
-        let made: Result<i32, CaseError> = on_linux!({
-            let key = platform::cleanup::ipc_key();
-            // SAFETY: makes a new queue under a key of our own; no memory is passed.
-            let id = unsafe { libc::msgget(key, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
-            if id < 0 {
-                return Err(CaseError::last_os_error("msgget"));
-            }
-            Ok(id)
-        });
-        made.map(Self)
+        make().map(Self)
     }
 
     /// Both ends, with buffers for messages of up to this length.
@@ -75,12 +66,8 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        let removed: Result<(), CaseError> = on_linux!({
-            // SAFETY: removes the queue that this value created; no memory is passed.
-            unsafe { libc::msgctl(self.0, libc::IPC_RMID, std::ptr::null_mut()) };
-            Ok(())
-        });
-        drop(removed);
+        // Where there are no queues, none was made.
+        let _ = remove(self.0);
     }
 }
 
@@ -103,23 +90,20 @@ impl MessageEnd for MessageQueueEnd {
             let place = self.buffer.as_mut_ptr().add(1).cast::<u8>();
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
         }
-        let length = bytes.len();
-        let sent: Result<i32, CaseError> = on_linux!(length, {
-            // SAFETY: the buffer is a type and at least `length` bytes.
-            Ok(unsafe { libc::msgsnd(self.queue, self.buffer.as_ptr().cast(), length, 0) })
-        });
-        if sent == Ok(0) { Ok(()) } else { Err(send_error()) }
+        // SAFETY: the buffer is a type and at least that many bytes.
+        if unsafe { send(self.queue, &self.buffer, bytes.len()) } == Ok(0) {
+            Ok(())
+        } else {
+            Err(send_error())
+        }
     }
 
     #[inline(always)]
     fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         assert!(bytes.len() <= (self.buffer.len() - 1) * TYPE, "it was made for shorter messages");
         let most = bytes.len();
-        let received: Result<isize, CaseError> = on_linux!(most, {
-            let place = self.buffer.as_mut_ptr().cast();
-            // SAFETY: the buffer has room for a type and at least `most` bytes.
-            Ok(unsafe { libc::msgrcv(self.queue, place, most, self.own, 0) })
-        });
+        // SAFETY: the buffer has room for a type and at least that many bytes.
+        let received = unsafe { receive(self.queue, &mut self.buffer, most, self.own) };
         let received = usize::try_from(received.unwrap_or(-1));
         let received = received.map_err(|_| io::Error::last_os_error())?;
         whole(received, bytes)?;
@@ -136,10 +120,47 @@ impl MessageEnd for MessageQueueEnd {
 #[cold]
 fn send_error() -> io::Error {
     let error = io::Error::last_os_error();
-    let too_long: Result<io::Error, CaseError> = on_linux!({
-        let invalid = error.raw_os_error() == Some(libc::EINVAL);
-        let too_long = io::Error::from_raw_os_error(libc::EMSGSIZE);
-        if invalid { Ok(too_long) } else { Err(CaseError::from_io("msgsnd", &error)) }
-    });
-    too_long.unwrap_or(error)
+    if error.kind() == io::ErrorKind::InvalidInput { too_long().unwrap_or(error) } else { error }
+}
+
+#[only(unix)]
+fn too_long() -> Result<io::Error, CaseError> {
+    Ok(io::Error::from_raw_os_error(libc::EMSGSIZE))
+}
+
+#[only(linux)]
+fn make() -> Result<i32, CaseError> {
+    let key = platform::cleanup::ipc_key();
+    // SAFETY: makes a new queue under a key of our own; no memory is passed.
+    let id = unsafe { libc::msgget(key, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
+    if id < 0 { Err(CaseError::last_os_error("msgget")) } else { Ok(id) }
+}
+
+#[only(linux)]
+fn remove(queue: i32) -> Result<i32, CaseError> {
+    // SAFETY: removes a queue of this process; no memory is passed.
+    Ok(unsafe { libc::msgctl(queue, libc::IPC_RMID, std::ptr::null_mut()) })
+}
+
+/// # Safety
+/// The message is a type and at least `length` bytes.
+#[only(linux)]
+#[inline(always)]
+unsafe fn send(queue: i32, message: &[std::ffi::c_long], length: usize) -> Result<i32, CaseError> {
+    // SAFETY: the caller's.
+    Ok(unsafe { libc::msgsnd(queue, message.as_ptr().cast(), length, 0) })
+}
+
+/// # Safety
+/// The buffer has room for a type and at least `most` bytes.
+#[only(linux)]
+#[inline(always)]
+unsafe fn receive(
+    queue: i32,
+    buffer: &mut [std::ffi::c_long],
+    most: usize,
+    message_type: std::ffi::c_long,
+) -> Result<isize, CaseError> {
+    // SAFETY: the caller's.
+    Ok(unsafe { libc::msgrcv(queue, buffer.as_mut_ptr().cast(), most, message_type, 0) })
 }

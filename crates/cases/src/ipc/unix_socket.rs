@@ -6,7 +6,7 @@ use socket2::Type;
 use super::{
     BANDWIDTH, Calls, Mechanism, Messages, Stream, measure_round_trip, measure_transfer, pipe,
 };
-use crate::{Case, on_unix};
+use crate::{Case, only};
 
 /// A message through a stream and back.
 pub const STREAM: Case = Case {
@@ -86,12 +86,11 @@ const DATAGRAMS: Mechanism = Mechanism::new("Unix-domain datagrams", Calls::Two)
 const SEQUENCED_PACKETS: Mechanism = Mechanism::new("Unix-domain sequenced packets", Calls::Two);
 
 /// Two connected sockets.
+#[only(unix)]
 fn pair(kind: Type) -> Result<[File; 2], CaseError> {
-    on_unix!(kind, {
-        use std::os::fd::OwnedFd;
+    use std::os::fd::OwnedFd;
 
-        let (first, second) = socket2::Socket::pair(socket2::Domain::UNIX, kind, None)
-            .map_err(|e| CaseError::from_io("socketpair", &e))?;
-        Ok([first, second].map(|socket| File::from(OwnedFd::from(socket))))
-    })
+    let (first, second) = socket2::Socket::pair(socket2::Domain::UNIX, kind, None)
+        .map_err(|e| CaseError::from_io("socketpair", &e))?;
+    Ok([first, second].map(|socket| File::from(OwnedFd::from(socket))))
 }

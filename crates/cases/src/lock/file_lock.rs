@@ -1,7 +1,7 @@
 use measure::{CaseError, Params, Round};
 
 use super::{PROCESSES_TOO, lock, of_processes};
-use crate::{Case, Only, count_of, on_unix};
+use crate::{Case, Only, count_of, only};
 
 const UNIX: Only = Only::Unix("Windows has neither of these locks");
 
@@ -43,78 +43,77 @@ enum LockedRange {
     Whole,
 }
 
+#[only(unix)]
 fn run(params: &Params, round: &mut Round, kind: LockedRange) -> Result<(), CaseError> {
-    on_unix!(params, round, kind, {
-        use std::fs::File;
-        use std::io;
-        use std::os::fd::AsRawFd;
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
 
-        use super::{Lock, measure};
-        use crate::syscall::named_files::TemporaryPath;
+    use super::{Lock, measure};
+    use crate::syscall::named_files::TemporaryPath;
 
-        /// A lock on a file that each worker opens itself. The creator keeps no descriptor, since closing one would release the
-        /// record locks of the process.
-        struct FileLock<A, R> {
-            path: TemporaryPath,
-            acquire: A,
-            release: R,
-        }
+    /// A lock on a file that each worker opens itself. The creator keeps no descriptor, since closing one would release the
+    /// record locks of the process.
+    struct FileLock<A, R> {
+        path: TemporaryPath,
+        acquire: A,
+        release: R,
+    }
 
-        impl<A: Fn(&File) + Sync, R: Fn(&File) + Sync> Lock for FileLock<A, R> {
-            type Hold = File;
+    impl<A: Fn(&File) + Sync, R: Fn(&File) + Sync> Lock for FileLock<A, R> {
+        type Hold = File;
 
-            fn join(&self) -> Result<File, CaseError> {
-                let path = &self.path.0;
-                let failed = |e| CaseError::from_io(&format!("opening {}", path.display()), &e);
-                File::options().read(true).write(true).open(path).map_err(failed)
-            }
-
-            #[inline(always)]
-            fn acquire(&self, file: &mut File) {
-                (self.acquire)(file);
-            }
-
-            #[inline(always)]
-            fn release(&self, file: &mut File) {
-                (self.release)(file);
-            }
+        fn join(&self) -> Result<File, CaseError> {
+            let path = &self.path.0;
+            let failed = |e| CaseError::from_io(&format!("opening {}", path.display()), &e);
+            File::options().read(true).write(true).open(path).map_err(failed)
         }
 
         #[inline(always)]
-        fn set_first_byte(file: &File, to: libc::c_short) {
-            // SAFETY: an all-zero structure is valid.
-            let mut record: libc::flock = unsafe { std::mem::zeroed() };
-            record.l_type = to;
-            record.l_whence = libc::SEEK_SET as _;
-            record.l_len = 1;
-            // SAFETY: the descriptor is open, and `record` is what F_SETLKW reads.
-            let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLKW, &record) };
-            assert!(done == 0, "fcntl: {}", io::Error::last_os_error());
+        fn acquire(&self, file: &mut File) {
+            (self.acquire)(file);
         }
 
         #[inline(always)]
-        fn flock(file: &File, operation: libc::c_int) {
-            // SAFETY: the descriptor is open; no memory is passed.
-            let done = unsafe { libc::flock(file.as_raw_fd(), operation) };
-            assert!(done == 0, "flock: {}", io::Error::last_os_error());
+        fn release(&self, file: &mut File) {
+            (self.release)(file);
         }
+    }
 
-        round.expect_syscalls(2.0);
-        let path = platform::cleanup::temp_path();
-        let failed = |e| CaseError::from_io(&format!("creating {}", path.display()), &e);
-        File::create_new(&path).map_err(failed)?;
-        let path = TemporaryPath(path);
-        match kind {
-            LockedRange::Record => {
-                let acquire = |file: &File| set_first_byte(file, libc::F_WRLCK as _);
-                let release = |file: &File| set_first_byte(file, libc::F_UNLCK as _);
-                measure(params, round, &FileLock { path, acquire, release })
-            }
-            LockedRange::Whole => {
-                let acquire = |file: &File| flock(file, libc::LOCK_EX);
-                let release = |file: &File| flock(file, libc::LOCK_UN);
-                measure(params, round, &FileLock { path, acquire, release })
-            }
+    #[inline(always)]
+    fn set_first_byte(file: &File, to: libc::c_short) {
+        // SAFETY: an all-zero structure is valid.
+        let mut record: libc::flock = unsafe { std::mem::zeroed() };
+        record.l_type = to;
+        record.l_whence = libc::SEEK_SET as _;
+        record.l_len = 1;
+        // SAFETY: the descriptor is open, and `record` is what F_SETLKW reads.
+        let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLKW, &record) };
+        assert!(done == 0, "fcntl: {}", io::Error::last_os_error());
+    }
+
+    #[inline(always)]
+    fn flock(file: &File, operation: libc::c_int) {
+        // SAFETY: the descriptor is open; no memory is passed.
+        let done = unsafe { libc::flock(file.as_raw_fd(), operation) };
+        assert!(done == 0, "flock: {}", io::Error::last_os_error());
+    }
+
+    round.expect_syscalls(2.0);
+    let path = platform::cleanup::temp_path();
+    let failed = |e| CaseError::from_io(&format!("creating {}", path.display()), &e);
+    File::create_new(&path).map_err(failed)?;
+    let path = TemporaryPath(path);
+    match kind {
+        LockedRange::Record => {
+            let acquire = |file: &File| set_first_byte(file, libc::F_WRLCK as _);
+            let release = |file: &File| set_first_byte(file, libc::F_UNLCK as _);
+            measure(params, round, &FileLock { path, acquire, release })
         }
-    })
+        LockedRange::Whole => {
+            let acquire = |file: &File| flock(file, libc::LOCK_EX);
+            let release = |file: &File| flock(file, libc::LOCK_UN);
+            measure(params, round, &FileLock { path, acquire, release })
+        }
+    }
 }

@@ -1,7 +1,7 @@
 use measure::{CaseError, Params, Round};
 
 use super::{PROCESSES_TOO, lock};
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// An unnamed semaphore for threads.
 pub const PRIVATE: Case = Case {
@@ -47,71 +47,70 @@ enum SemaphoreKind {
     Named,
 }
 
+#[only(unix)]
 fn run(params: &Params, round: &mut Round, kind: SemaphoreKind) -> Result<(), CaseError> {
-    on_unix!(params, round, kind, {
-        use std::ffi::CString;
-        use std::io;
+    use std::ffi::CString;
+    use std::io;
 
-        use platform::on_linux;
+    use super::{Lock, expect_no_calls_alone, measure};
 
-        use super::{Lock, expect_no_calls_alone, measure};
+    struct Semaphore(*mut libc::sem_t);
 
-        struct Semaphore(*mut libc::sem_t);
+    // SAFETY: several threads may use a semaphore at the same time.
+    unsafe impl Sync for Semaphore {}
 
-        // SAFETY: several threads may use a semaphore at the same time.
-        unsafe impl Sync for Semaphore {}
+    impl Lock for Semaphore {
+        type Hold = ();
 
-        impl Lock for Semaphore {
-            type Hold = ();
-
-            fn join(&self) -> Result<(), CaseError> {
-                Ok(())
-            }
-
-            #[inline(always)]
-            fn acquire(&self, (): &mut ()) {
-                // SAFETY: the semaphore is initialised and never destroyed.
-                let done = unsafe { libc::sem_wait(self.0) };
-                assert!(done == 0, "sem_wait: {}", io::Error::last_os_error());
-            }
-
-            #[inline(always)]
-            fn release(&self, (): &mut ()) {
-                // SAFETY: the semaphore is initialised and never destroyed.
-                let done = unsafe { libc::sem_post(self.0) };
-                assert!(done == 0, "sem_post: {}", io::Error::last_os_error());
-            }
+        fn join(&self) -> Result<(), CaseError> {
+            Ok(())
         }
 
-        /// Creates a named semaphore and unlinks its name at once; forked workers inherit the semaphore.
-        fn named() -> Result<*mut libc::sem_t, CaseError> {
-            let name = platform::cleanup::semaphore_name();
-            let name = CString::new(name).expect("the name has no NUL in it");
-            let (new, mode, value) = (libc::O_CREAT | libc::O_EXCL, 0o600, 1);
-            // SAFETY: the name ends with NUL; O_CREAT requires the mode and the value.
-            let semaphore = unsafe { libc::sem_open(name.as_ptr(), new, mode, value) };
-            if semaphore == libc::SEM_FAILED {
-                return Err(CaseError::last_os_error("sem_open"));
-            }
-            // SAFETY: the name ends with NUL.
-            unsafe { libc::sem_unlink(name.as_ptr()) };
-            Ok(semaphore)
+        #[inline(always)]
+        fn acquire(&self, (): &mut ()) {
+            // SAFETY: the semaphore is initialised and never destroyed.
+            let done = unsafe { libc::sem_wait(self.0) };
+            assert!(done == 0, "sem_wait: {}", io::Error::last_os_error());
         }
 
-        let semaphore = match kind {
-            SemaphoreKind::Named => named(),
-            SemaphoreKind::Private | SemaphoreKind::Shared => on_linux!({
-                let semaphore = super::InPlace::<libc::sem_t>::new()?.get();
-                // SAFETY: the memory is new and lives as long as the process.
-                match unsafe {
-                    libc::sem_init(semaphore, (kind == SemaphoreKind::Shared).into(), 1)
-                } {
-                    0 => Ok(semaphore),
-                    _ => Err(CaseError::last_os_error("sem_init")),
-                }
-            }),
-        }?;
-        expect_no_calls_alone(params, round)?;
-        measure(params, round, &Semaphore(semaphore))
-    })
+        #[inline(always)]
+        fn release(&self, (): &mut ()) {
+            // SAFETY: the semaphore is initialised and never destroyed.
+            let done = unsafe { libc::sem_post(self.0) };
+            assert!(done == 0, "sem_post: {}", io::Error::last_os_error());
+        }
+    }
+
+    /// Creates a named semaphore and unlinks its name at once; forked workers inherit the semaphore.
+    fn named() -> Result<*mut libc::sem_t, CaseError> {
+        let name = platform::cleanup::semaphore_name();
+        let name = CString::new(name).expect("the name has no NUL in it");
+        let (new, mode, value) = (libc::O_CREAT | libc::O_EXCL, 0o600, 1);
+        // SAFETY: the name ends with NUL; O_CREAT requires the mode and the value.
+        let semaphore = unsafe { libc::sem_open(name.as_ptr(), new, mode, value) };
+        if semaphore == libc::SEM_FAILED {
+            return Err(CaseError::last_os_error("sem_open"));
+        }
+        // SAFETY: the name ends with NUL.
+        unsafe { libc::sem_unlink(name.as_ptr()) };
+        Ok(semaphore)
+    }
+
+    let semaphore = match kind {
+        SemaphoreKind::Named => named(),
+        SemaphoreKind::Private | SemaphoreKind::Shared => unnamed(kind == SemaphoreKind::Shared),
+    }?;
+    expect_no_calls_alone(params, round)?;
+    measure(params, round, &Semaphore(semaphore))
+}
+
+/// A semaphore in memory of this process, shared with its children or not.
+#[only(linux)]
+fn unnamed(shared: bool) -> Result<*mut libc::sem_t, CaseError> {
+    let semaphore = super::InPlace::<libc::sem_t>::new()?.get();
+    // SAFETY: the memory is new and lives as long as the process.
+    match unsafe { libc::sem_init(semaphore, shared.into(), 1) } {
+        0 => Ok(semaphore),
+        _ => Err(CaseError::last_os_error("sem_init")),
+    }
 }

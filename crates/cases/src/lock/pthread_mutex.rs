@@ -1,7 +1,7 @@
 use measure::{CaseError, Params, Round};
 
 use super::{THREADS_OR_PROCESSES, lock};
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// The default mutex.
 pub const NORMAL: Case = Case {
@@ -96,59 +96,86 @@ enum MutexKind {
     ProcessShared,
 }
 
+#[only(unix)]
 fn run(params: &Params, round: &mut Round, kind: MutexKind) -> Result<(), CaseError> {
-    on_unix!(params, round, kind, {
-        use platform::on_linux;
+    use super::{InPlace, expect_no_calls_alone, measure, message, of_processes, succeed};
 
-        use super::{InPlace, expect_no_calls_alone, measure, message, of_processes, succeed};
-
-        let shared = kind == MutexKind::ProcessShared || of_processes(params)?;
-        let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
-        let attributes = InPlace::<libc::pthread_mutexattr_t>::new()?.get();
-        // SAFETY: the memory of both is new and lives as long as the process; the attributes
-        // are initialised before they are changed and used.
-        unsafe {
-            succeed("pthread_mutexattr_init", libc::pthread_mutexattr_init(attributes))?;
-            let set_type = |kind| {
-                let error = libc::pthread_mutexattr_settype(attributes, kind);
-                succeed("pthread_mutexattr_settype", error)
-            };
-            match kind {
-                MutexKind::Normal | MutexKind::ProcessShared => {
-                    set_type(libc::PTHREAD_MUTEX_NORMAL)?
-                }
-                MutexKind::ErrorCheck => set_type(libc::PTHREAD_MUTEX_ERRORCHECK)?,
-                MutexKind::Recursive => set_type(libc::PTHREAD_MUTEX_RECURSIVE)?,
-                MutexKind::Adaptive => on_linux!({ set_type(libc::PTHREAD_MUTEX_ADAPTIVE_NP) })?,
-                MutexKind::Robust => on_linux!({
-                    let robust = libc::PTHREAD_MUTEX_ROBUST;
-                    let error = libc::pthread_mutexattr_setrobust(attributes, robust);
-                    succeed("pthread_mutexattr_setrobust", error)
-                })?,
-                MutexKind::PriorityInheriting => on_linux!({
-                    let inherit = libc::PTHREAD_PRIO_INHERIT;
-                    let error = libc::pthread_mutexattr_setprotocol(attributes, inherit);
-                    succeed("pthread_mutexattr_setprotocol", error)
-                })?,
+    let shared = kind == MutexKind::ProcessShared || of_processes(params)?;
+    let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
+    let attributes = InPlace::<libc::pthread_mutexattr_t>::new()?.get();
+    // SAFETY: the memory of both is new and lives as long as the process; the attributes
+    // are initialised before they are changed and used.
+    unsafe {
+        succeed("pthread_mutexattr_init", libc::pthread_mutexattr_init(attributes))?;
+        match kind {
+            MutexKind::Normal | MutexKind::ProcessShared => {
+                set_type(attributes, libc::PTHREAD_MUTEX_NORMAL)?;
             }
-            if shared {
-                let shared = libc::PTHREAD_PROCESS_SHARED;
-                let error = libc::pthread_mutexattr_setpshared(attributes, shared);
-                succeed("pthread_mutexattr_setpshared", error)?;
+            MutexKind::ErrorCheck => set_type(attributes, libc::PTHREAD_MUTEX_ERRORCHECK)?,
+            MutexKind::Recursive => set_type(attributes, libc::PTHREAD_MUTEX_RECURSIVE)?,
+            MutexKind::Adaptive | MutexKind::Robust | MutexKind::PriorityInheriting => {
+                set_linux_kind(attributes, kind)?;
             }
-            succeed("pthread_mutex_init", libc::pthread_mutex_init(mutex.get(), attributes))?;
         }
-        let lock = move || {
-            // SAFETY: the mutex is initialised and never destroyed.
-            let error = unsafe { libc::pthread_mutex_lock(mutex.get()) };
-            assert!(error == 0, "{}", message("pthread_mutex_lock", error));
-        };
-        let unlock = move || {
-            // SAFETY: the mutex is initialised and never destroyed.
-            let error = unsafe { libc::pthread_mutex_unlock(mutex.get()) };
-            assert!(error == 0, "{}", message("pthread_mutex_unlock", error));
-        };
-        expect_no_calls_alone(params, round)?;
-        measure(params, round, &(lock, unlock))
-    })
+        if shared {
+            let shared = libc::PTHREAD_PROCESS_SHARED;
+            let error = libc::pthread_mutexattr_setpshared(attributes, shared);
+            succeed("pthread_mutexattr_setpshared", error)?;
+        }
+        succeed("pthread_mutex_init", libc::pthread_mutex_init(mutex.get(), attributes))?;
+    }
+    let lock = move || {
+        // SAFETY: the mutex is initialised and never destroyed.
+        let error = unsafe { libc::pthread_mutex_lock(mutex.get()) };
+        assert!(error == 0, "{}", message("pthread_mutex_lock", error));
+    };
+    let unlock = move || {
+        // SAFETY: the mutex is initialised and never destroyed.
+        let error = unsafe { libc::pthread_mutex_unlock(mutex.get()) };
+        assert!(error == 0, "{}", message("pthread_mutex_unlock", error));
+    };
+    expect_no_calls_alone(params, round)?;
+    measure(params, round, &(lock, unlock))
+}
+
+/// # Safety
+/// The attributes are initialised.
+#[cfg(unix)]
+unsafe fn set_type(
+    attributes: *mut libc::pthread_mutexattr_t,
+    kind: libc::c_int,
+) -> Result<(), CaseError> {
+    // SAFETY: the caller's.
+    let error = unsafe { libc::pthread_mutexattr_settype(attributes, kind) };
+    super::succeed("pthread_mutexattr_settype", error)
+}
+
+/// Sets an attribute that only Linux has here.
+///
+/// # Safety
+/// The attributes are initialised.
+#[cfg(unix)]
+#[only(linux)]
+unsafe fn set_linux_kind(
+    attributes: *mut libc::pthread_mutexattr_t,
+    kind: MutexKind,
+) -> Result<(), CaseError> {
+    use super::succeed;
+
+    // SAFETY: the caller's.
+    unsafe {
+        match kind {
+            MutexKind::Robust => {
+                let error =
+                    libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST);
+                succeed("pthread_mutexattr_setrobust", error)
+            }
+            MutexKind::PriorityInheriting => {
+                let inherit = libc::PTHREAD_PRIO_INHERIT;
+                let error = libc::pthread_mutexattr_setprotocol(attributes, inherit);
+                succeed("pthread_mutexattr_setprotocol", error)
+            }
+            _ => set_type(attributes, libc::PTHREAD_MUTEX_ADAPTIVE_NP),
+        }
+    }
 }

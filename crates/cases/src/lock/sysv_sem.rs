@@ -1,7 +1,7 @@
 use measure::{CaseError, Params, Round};
 
 use super::{PROCESSES_TOO, PROCESSES_TOO_AND_WORK, lock};
-use crate::{Case, Only, on_linux};
+use crate::{Case, Only, only};
 
 const ELSEWHERE: Only = Only::Linux("measured on Linux only; Windows has no System V semaphores");
 
@@ -30,39 +30,38 @@ pub const WITHOUT_UNDO: Case = Case {
     ..WITH_UNDO
 };
 
+#[only(linux)]
 fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), CaseError> {
-    on_linux!(params, round, undo, {
-        use super::measure;
+    use super::measure;
 
-        struct SemaphoreSet(i32);
+    struct SemaphoreSet(i32);
 
-        impl Drop for SemaphoreSet {
-            fn drop(&mut self) {
-                // SAFETY: removes the set that this value created; no memory is passed.
-                unsafe { libc::semctl(self.0, 0, libc::IPC_RMID) };
-            }
+    impl Drop for SemaphoreSet {
+        fn drop(&mut self) {
+            // SAFETY: removes the set that this value created; no memory is passed.
+            unsafe { libc::semctl(self.0, 0, libc::IPC_RMID) };
         }
+    }
 
-        #[inline(always)]
-        fn semop<const N: usize>(id: i32, operations: &mut [libc::sembuf; N]) {
-            // SAFETY: the pointer and count describe `operations`.
-            let done = unsafe { libc::semop(id, operations.as_mut_ptr(), N) };
-            assert!(done == 0, "semop: {}", std::io::Error::last_os_error());
-        }
+    #[inline(always)]
+    fn semop<const N: usize>(id: i32, operations: &mut [libc::sembuf; N]) {
+        // SAFETY: the pointer and count describe `operations`.
+        let done = unsafe { libc::semop(id, operations.as_mut_ptr(), N) };
+        assert!(done == 0, "semop: {}", std::io::Error::last_os_error());
+    }
 
-        // SAFETY: creates a new set under a key from the cleanup registry; no memory is passed.
-        let id = unsafe {
-            libc::semget(platform::cleanup::ipc_key(), 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600)
-        };
-        if id < 0 {
-            return Err(CaseError::last_os_error("semget"));
-        }
-        let set = SemaphoreSet(id);
-        let sem_flg = if undo { libc::SEM_UNDO as i16 } else { 0 };
-        let operation = |sem_num, sem_op| libc::sembuf { sem_num, sem_op, sem_flg };
-        let acquire = || semop(set.0, &mut [operation(0, 0), operation(1, 0), operation(0, 1)]);
-        let release = || semop(set.0, &mut [operation(0, -1)]);
-        round.expect_syscalls(2.0);
-        measure(params, round, &(acquire, release))
-    })
+    // SAFETY: creates a new set under a key from the cleanup registry; no memory is passed.
+    let id = unsafe {
+        libc::semget(platform::cleanup::ipc_key(), 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600)
+    };
+    if id < 0 {
+        return Err(CaseError::last_os_error("semget"));
+    }
+    let set = SemaphoreSet(id);
+    let sem_flg = if undo { libc::SEM_UNDO as i16 } else { 0 };
+    let operation = |sem_num, sem_op| libc::sembuf { sem_num, sem_op, sem_flg };
+    let acquire = || semop(set.0, &mut [operation(0, 0), operation(1, 0), operation(0, 1)]);
+    let release = || semop(set.0, &mut [operation(0, -1)]);
+    round.expect_syscalls(2.0);
+    measure(params, round, &(acquire, release))
 }

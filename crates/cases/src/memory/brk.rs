@@ -1,5 +1,5 @@
 use super::size;
-use crate::{Case, Only, on_linux};
+use crate::{Case, Only, only};
 
 /// Moving the heap's end.
 pub const CASE: Case = Case {
@@ -8,28 +8,31 @@ pub const CASE: Case = Case {
                     way.",
     only: Only::Linux("other systems have no such call, or have deprecated it"),
     params: &[size(&["4k"], &["4k", "64k", "1m"])],
-    run: on_linux!(|params, round| {
-        use super::{bytes_of, expect_faults};
-
-        let bytes = bytes_of(params, "size", round)?;
-        platform::memory::require(bytes as u64)?;
-        let page = platform::memory::page_size();
-        // SAFETY: for an invalid address the call returns the present end.
-        let brk = |end: usize| unsafe { libc::syscall(libc::SYS_brk, end) as usize };
-        let end = brk(0);
-        round.expect_syscalls(2.0);
-        expect_faults(round, (bytes / page) as f64);
-        // The worker has one thread, so that nothing else uses the heap's end meanwhile.
-        crate::syscall::time(round, "brk", || {
-            if brk(end + bytes) != end + bytes {
-                return false;
-            }
-            for at in (0..bytes).step_by(page) {
-                // SAFETY: the address is between the old end and the new one.
-                unsafe { std::ptr::with_exposed_provenance_mut::<u8>(end + at).write_volatile(1) };
-            }
-            brk(end) == end
-        })
-    }),
+    run,
     ..Case::new("memory", "brk")
 };
+
+#[only(linux)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use super::{bytes_of, expect_faults};
+
+    let bytes = bytes_of(params, "size", round)?;
+    platform::memory::require(bytes as u64)?;
+    let page = platform::memory::page_size();
+    // SAFETY: for an invalid address the call returns the present end.
+    let brk = |end: usize| unsafe { libc::syscall(libc::SYS_brk, end) as usize };
+    let end = brk(0);
+    round.expect_syscalls(2.0);
+    expect_faults(round, (bytes / page) as f64);
+    // The worker has one thread, so that nothing else uses the heap's end meanwhile.
+    crate::syscall::time(round, "brk", || {
+        if brk(end + bytes) != end + bytes {
+            return false;
+        }
+        for at in (0..bytes).step_by(page) {
+            // SAFETY: the address is between the old end and the new one.
+            unsafe { std::ptr::with_exposed_provenance_mut::<u8>(end + at).write_volatile(1) };
+        }
+        brk(end) == end
+    })
+}

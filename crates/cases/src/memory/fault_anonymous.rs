@@ -2,7 +2,7 @@ use measure::{CaseError, Round};
 use platform::memory::{Pages, Region, page_size, require};
 
 use super::expect_faults;
-use crate::{Case, Only, on_linux};
+use crate::{Case, Only, only};
 
 /// Number of pages that are touched before all are given back at once, which affects few samples of a round, if any.
 pub const PAGES: usize = 16_384;
@@ -30,14 +30,17 @@ pub const READ: Case = Case {
                 processes share.",
     comparable_to: "The difference to memory/fault-anonymous is taking a page and zeroing it.",
     only: Only::Linux("only Linux is known to have a shared page of zeros"),
-    run: on_linux!(|_, round| {
-        time(round, |page| {
-            // SAFETY: the caller passes a page of a readable region.
-            std::hint::black_box(unsafe { page.read_volatile() });
-        })
-    }),
+    run: run_read,
     ..WRITE
 };
+
+#[only(linux)]
+fn run_read(_: &measure::Params, round: &mut Round) -> Result<(), CaseError> {
+    time(round, |page| {
+        // SAFETY: the caller passes a page of a readable region.
+        std::hint::black_box(unsafe { page.read_volatile() });
+    })
+}
 
 /// Times `touch` on pages that were never touched before.
 fn time(round: &mut Round, touch: impl Fn(*mut u8)) -> Result<(), CaseError> {

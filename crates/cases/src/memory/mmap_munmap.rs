@@ -1,5 +1,5 @@
 use super::size;
-use crate::{Case, Only, Param, on_unix};
+use crate::{Case, Only, Param, only};
 
 /// Mapping private memory and unmapping it.
 pub const CASE: Case = Case {
@@ -8,41 +8,43 @@ pub const CASE: Case = Case {
                     page. lmbench's `lat_mmap` maps a file and touches some of its pages.",
     only: Only::Unix("Windows has VirtualAlloc: see memory/virtual-alloc"),
     params: &[size(&["4k", "1m"], &["4k", "64k", "1m", "16m", "256m"]), TOUCH],
-    run: on_unix!(|params, round| {
-        use super::{bytes_of, expect_faults};
-        use crate::value_of;
-
-        let (bytes, touch) =
-            (bytes_of(params, "size", round)?, value_of(params, "touch")? == "yes");
-        let page = platform::memory::page_size();
-        if touch {
-            platform::memory::require(bytes as u64)?;
-            expect_faults(round, bytes.div_ceil(page) as f64);
-        }
-        round.expect_syscalls(2.0);
-        // SAFETY: a new mapping touches nothing that exists; all of it is unmapped again.
-        crate::syscall::time(round, "mmap and munmap", || unsafe {
-            let place = libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANON,
-                -1,
-                0,
-            );
-            if place == libc::MAP_FAILED {
-                return false;
-            }
-            if touch {
-                for at in (0..bytes).step_by(page) {
-                    place.cast::<u8>().add(at).write_volatile(1);
-                }
-            }
-            libc::munmap(place, bytes) == 0
-        })
-    }),
+    run,
     ..Case::new("memory", "mmap-munmap")
 };
+
+#[only(unix)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use super::{bytes_of, expect_faults};
+    use crate::value_of;
+
+    let (bytes, touch) = (bytes_of(params, "size", round)?, value_of(params, "touch")? == "yes");
+    let page = platform::memory::page_size();
+    if touch {
+        platform::memory::require(bytes as u64)?;
+        expect_faults(round, bytes.div_ceil(page) as f64);
+    }
+    round.expect_syscalls(2.0);
+    // SAFETY: a new mapping touches nothing that exists; all of it is unmapped again.
+    crate::syscall::time(round, "mmap and munmap", || unsafe {
+        let place = libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANON,
+            -1,
+            0,
+        );
+        if place == libc::MAP_FAILED {
+            return false;
+        }
+        if touch {
+            for at in (0..bytes).step_by(page) {
+                place.cast::<u8>().add(at).write_volatile(1);
+            }
+        }
+        libc::munmap(place, bytes) == 0
+    })
+}
 
 /// The parameter `touch`: whether the memory is used.
 pub const TOUCH: Param = Param::new("touch", &["no", "yes"])

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Forking a child that ends at once.
 pub const CASE: Case = Case {
@@ -9,20 +9,23 @@ pub const CASE: Case = Case {
             with exit; osbench's create_processes forks 100 children before it waits for the \
             first; libMicro's `fork` leaves out the wait.",
     only: Only::Unix("Windows has no fork; see process/create-process"),
-    run: on_unix!(|_, round| {
-        use platform::program::reap;
-
-        use super::common::EXIT_CODE;
-
-        super::time(round, "fork", EXIT_CODE, || {
-            // SAFETY: the child ends at once, by an async-signal-safe call.
-            match unsafe { libc::fork() } {
-                -1 => Err(std::io::Error::last_os_error()),
-                // SAFETY: ends the child and runs nothing of the parent's.
-                0 => unsafe { libc::_exit(EXIT_CODE) },
-                pid => reap(pid),
-            }
-        })
-    }),
+    run,
     ..Case::new("process", "fork")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use platform::program::reap;
+
+    use super::common::EXIT_CODE;
+
+    super::time(round, "fork", EXIT_CODE, || {
+        // SAFETY: the child ends at once, by an async-signal-safe call.
+        match unsafe { libc::fork() } {
+            -1 => Err(std::io::Error::last_os_error()),
+            // SAFETY: ends the child and runs nothing of the parent's.
+            0 => unsafe { libc::_exit(EXIT_CODE) },
+            pid => reap(pid),
+        }
+    })
+}

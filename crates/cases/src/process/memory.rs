@@ -4,7 +4,7 @@ use measure::count::parse_count;
 use measure::{CaseError, Params};
 
 use super::metrics::{SPAWN, SPAWN_FROM};
-use crate::{Case, Extent, Only, Param, Takes, Trials, on_unix, value_of};
+use crate::{Case, Extent, Only, Param, Takes, Trials, only, value_of};
 
 /// Approximate time for which a trial forks and spawns, and bounds of the number of turns.
 const LONG_ENOUGH: Duration = Duration::from_millis(60);
@@ -29,63 +29,66 @@ pub const CASE: Case = Case {
             .meaning("whether it is in base pages or in transparent huge pages"),
     ],
     metrics: &[SPAWN, SPAWN_FROM],
-    run: on_unix!(|params, round| {
-        use std::io;
-
-        use measure::stats::median;
-        use measure::trial::{Timed, TrialContext};
-        use platform::memory::Pages;
-        use platform::program::{Program, reap};
-
-        use super::common::{EXIT_CODE, verify};
-
-        let cpu = round.order().cpus.last().copied().into_iter().collect::<Vec<_>>();
-        let context = TrialContext::new(round, &cpu)?;
-        let clock = context.clock();
-        let program = Program::tiny()?;
-        let pages = if value_of(params, "pages")? == "huge" { Pages::Huge } else { Pages::Base };
-        let bytes = usize::try_from(bytes_of(params)?)
-            .map_err(|_| CaseError::Unsupported("more than this processor addresses".into()))?;
-        let _memory = platform::resident_memory::allocate(bytes, pages)?;
-        let fork = || {
-            // SAFETY: the child ends at once, by an async-signal-safe call.
-            match unsafe { libc::fork() } {
-                -1 => Err(io::Error::last_os_error()),
-                // SAFETY: ends the child and runs nothing of the parent's.
-                0 => unsafe { libc::_exit(EXIT_CODE) },
-                pid => reap(pid),
-            }
-        };
-        let spawn = || program.spawn().and_then(reap);
-        let times = times(params) * round.times_as_long();
-        // The host's counts are those of forks alone.
-        let is_by_turns = !round.is_counting();
-        let mut trial = round.trial_of(&context, || {
-            let (mut forks, mut spawns) = (Vec::new(), Vec::new());
-            // The first turn is not counted: it may create objects that later turns reuse.
-            for turn in 0..=times {
-                let begin = clock.now();
-                let forked = fork();
-                let between = clock.now();
-                let spawned = is_by_turns.then(spawn);
-                let end = clock.now();
-                verify("fork", EXIT_CODE, forked)?;
-                spawned.map_or(Ok(()), |code| verify("posix_spawn", program.exit_code(), code))?;
-                if turn > 0 {
-                    forks.push(clock.between(begin, between).get());
-                    spawns.push(clock.between(between, end).get());
-                }
-            }
-            let took = Duration::from_nanos((median(&mut forks) * f64::from(times)) as u64);
-            Ok(Timed { value: spawns, operations: u64::from(times), took })
-        })?;
-        if is_by_turns {
-            round.metric(&SPAWN, median(&mut trial.value));
-        }
-        Ok(())
-    }),
+    run,
     ..Case::new("process", "memory")
 };
+
+#[only(unix)]
+fn run(params: &Params, round: &mut measure::Round) -> Result<(), CaseError> {
+    use std::io;
+
+    use measure::stats::median;
+    use measure::trial::{Timed, TrialContext};
+    use platform::memory::Pages;
+    use platform::program::{Program, reap};
+
+    use super::common::{EXIT_CODE, verify};
+
+    let cpu = round.order().cpus.last().copied().into_iter().collect::<Vec<_>>();
+    let context = TrialContext::new(round, &cpu)?;
+    let clock = context.clock();
+    let program = Program::tiny()?;
+    let pages = if value_of(params, "pages")? == "huge" { Pages::Huge } else { Pages::Base };
+    let bytes = usize::try_from(bytes_of(params)?)
+        .map_err(|_| CaseError::Unsupported("more than this processor addresses".into()))?;
+    let _memory = platform::resident_memory::allocate(bytes, pages)?;
+    let fork = || {
+        // SAFETY: the child ends at once, by an async-signal-safe call.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            // SAFETY: ends the child and runs nothing of the parent's.
+            0 => unsafe { libc::_exit(EXIT_CODE) },
+            pid => reap(pid),
+        }
+    };
+    let spawn = || program.spawn().and_then(reap);
+    let times = times(params) * round.times_as_long();
+    // The host's counts are those of forks alone.
+    let is_by_turns = !round.is_counting();
+    let mut trial = round.trial_of(&context, || {
+        let (mut forks, mut spawns) = (Vec::new(), Vec::new());
+        // The first turn is not counted: it may create objects that later turns reuse.
+        for turn in 0..=times {
+            let begin = clock.now();
+            let forked = fork();
+            let between = clock.now();
+            let spawned = is_by_turns.then(spawn);
+            let end = clock.now();
+            verify("fork", EXIT_CODE, forked)?;
+            spawned.map_or(Ok(()), |code| verify("posix_spawn", program.exit_code(), code))?;
+            if turn > 0 {
+                forks.push(clock.between(begin, between).get());
+                spawns.push(clock.between(between, end).get());
+            }
+        }
+        let took = Duration::from_nanos((median(&mut forks) * f64::from(times)) as u64);
+        Ok(Timed { value: spawns, operations: u64::from(times), took })
+    })?;
+    if is_by_turns {
+        round.metric(&SPAWN, median(&mut trial.value));
+    }
+    Ok(())
+}
 
 /// Whether a run measures the point. Huge pages need at least 8 MiB, and a gibibyte of them takes seconds to write; a quick run
 /// measures two sizes in base pages.

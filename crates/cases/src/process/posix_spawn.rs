@@ -1,5 +1,5 @@
 use super::common::PROGRAM;
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Starting a program with posix_spawn.
 pub const CASE: Case = Case {
@@ -9,14 +9,17 @@ pub const CASE: Case = Case {
             share the memory with the child until it executes the program, as vfork does.",
     only: Only::Unix("Windows has no posix_spawn; see process/create-process"),
     params: &[PROGRAM],
-    run: on_unix!(|params, round| {
-        use platform::program::{Program, reap};
-
-        let program = match crate::value_of(params, "program")? {
-            "static" => Program::tiny()?,
-            _ => Program::installed_true()?,
-        };
-        super::time(round, "posix_spawn", program.exit_code(), || program.spawn().and_then(reap))
-    }),
+    run,
     ..Case::new("process", "posix-spawn")
 };
+
+#[only(unix)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use platform::program::{Program, reap};
+
+    let program = match crate::value_of(params, "program")? {
+        "static" => Program::tiny()?,
+        _ => Program::installed_true()?,
+    };
+    super::time(round, "posix_spawn", program.exit_code(), || program.spawn().and_then(reap))
+}

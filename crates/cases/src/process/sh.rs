@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Starting a program through the shell, as system(3) and scripts do.
 pub const CASE: Case = Case {
@@ -8,11 +8,14 @@ pub const CASE: Case = Case {
     comparable_to: "lmbench's `lat_proc shell` has the shell start a program, so that it forks \
             once more; UnixBench's `shell1` runs a script of several programs.",
     only: Only::Unix("Windows has no /bin/sh; see process/create-process, which starts cmd"),
-    run: on_unix!(|_, round| {
-        use platform::program::{Program, reap};
-
-        let shell = Program::installed(&[c"/bin/sh"], &[c"-c", c"true"])?;
-        super::time(round, "posix_spawn of /bin/sh", 0, || shell.spawn().and_then(reap))
-    }),
+    run,
     ..Case::new("process", "sh")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use platform::program::{Program, reap};
+
+    let shell = Program::installed(&[c"/bin/sh"], &[c"-c", c"true"])?;
+    super::time(round, "posix_spawn of /bin/sh", 0, || shell.spawn().and_then(reap))
+}

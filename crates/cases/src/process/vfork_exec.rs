@@ -1,5 +1,5 @@
 use super::common::PROGRAM;
-use crate::{Case, Only, on_linux};
+use crate::{Case, Only, only};
 
 /// Starting a program with vfork, which does not copy the address space.
 pub const CASE: Case = Case {
@@ -11,18 +11,21 @@ pub const CASE: Case = Case {
             stack.",
     only: Only::Linux("measured on Linux only; see process/posix-spawn"),
     params: &[PROGRAM],
-    run: on_linux!(|params, round| {
-        use platform::program::{ChildStack, Program, reap};
-
-        let program = match crate::value_of(params, "program")? {
-            "static" => Program::tiny()?,
-            _ => Program::installed_true()?,
-        };
-        let mut stack = ChildStack::new();
-        round.expect_syscalls(2.0);
-        super::time(round, "vfork and execve", program.exit_code(), || {
-            stack.start(&program).and_then(reap)
-        })
-    }),
+    run,
     ..Case::new("process", "vfork-exec")
 };
+
+#[only(linux)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use platform::program::{ChildStack, Program, reap};
+
+    let program = match crate::value_of(params, "program")? {
+        "static" => Program::tiny()?,
+        _ => Program::installed_true()?,
+    };
+    let mut stack = ChildStack::new();
+    round.expect_syscalls(2.0);
+    super::time(round, "vfork and execve", program.exit_code(), || {
+        stack.start(&program).and_then(reap)
+    })
+}

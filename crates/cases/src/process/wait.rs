@@ -1,6 +1,6 @@
 use measure::Params;
 
-use crate::{Case, Extent, Only, Param, Takes, count_of, on_unix};
+use crate::{Case, Extent, Only, Param, Takes, count_of, only};
 
 /// Asking for children that have ended, when none has.
 pub const CASE: Case = Case {
@@ -16,24 +16,27 @@ pub const CASE: Case = Case {
         .meaning("how many children live")
         .full(&["1", "10", "100", "1000"])
         .takes(Takes::Count(CHILDREN_AT_MOST))],
-    run: on_unix!(|params, round| {
-        use measure::CaseError;
-        use platform::sleeping_children::SleepingChildren;
-
-        let count = count_of(params, "children")?;
-        let children = SleepingChildren::start(count)?;
-        round.expect_syscalls(1.0);
-        // SAFETY: a null pointer for the status is allowed.
-        crate::syscall::time(round, "waitpid", || unsafe {
-            libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) == 0
-        })?;
-        match children.end() {
-            lived if lived == count => Ok(()),
-            lived => Err(CaseError::Interrupted(format!("{lived} of {count} children lived"))),
-        }
-    }),
+    run,
     ..Case::new("process", "wait")
 };
+
+#[only(unix)]
+fn run(params: &Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use measure::CaseError;
+    use platform::sleeping_children::SleepingChildren;
+
+    let count = count_of(params, "children")?;
+    let children = SleepingChildren::start(count)?;
+    round.expect_syscalls(1.0);
+    // SAFETY: a null pointer for the status is allowed.
+    crate::syscall::time(round, "waitpid", || unsafe {
+        libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) == 0
+    })?;
+    match children.end() {
+        lived if lived == count => Ok(()),
+        lived => Err(CaseError::Interrupted(format!("{lived} of {count} children lived"))),
+    }
+}
 
 /// Maximum number of children: many systems allow no more processes.
 const CHILDREN_AT_MOST: u64 = 10_000;

@@ -1,5 +1,5 @@
 use super::on_an_object;
-use crate::{Case, on_linux};
+use crate::{Case, only};
 
 /// Waking no thread: all futexes share the table of waiting threads.
 pub const CASE: Case = Case {
@@ -7,20 +7,23 @@ pub const CASE: Case = Case {
     comparable_to: "will-it-scale's futex1 to futex4 make calls that return at once; `perf bench futex hash` waits for a \
                     word that has another value.",
     core_bound: true,
-    run: on_linux!(|params, round| {
-        use super::scale;
-        use std::sync::atomic::AtomicU32;
-
-        use platform::shared::Shared;
-
-        let processes = crate::value_of(params, "as")? == "processes";
-        let call = libc::FUTEX_WAKE | if processes { 0 } else { libc::FUTEX_PRIVATE_FLAG };
-        round.expect_syscalls(1.0);
-        let make = |_| Shared::new(AtomicU32::new(0));
-        scale(params, round, "futex", make, |word| {
-            // SAFETY: the word is aligned and lives as long as the process.
-            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), call, 1) == 0 }
-        })
-    }),
+    run,
     ..on_an_object("futex-wake").on_linux()
 };
+
+#[only(linux)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use super::scale;
+    use std::sync::atomic::AtomicU32;
+
+    use platform::shared::Shared;
+
+    let processes = crate::value_of(params, "as")? == "processes";
+    let call = libc::FUTEX_WAKE | if processes { 0 } else { libc::FUTEX_PRIVATE_FLAG };
+    round.expect_syscalls(1.0);
+    let make = |_| Shared::new(AtomicU32::new(0));
+    scale(params, round, "futex", make, |word| {
+        // SAFETY: the word is aligned and lives as long as the process.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), call, 1) == 0 }
+    })
+}

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Setting a signal handler.
 pub const CASE: Case = Case {
@@ -7,27 +7,29 @@ pub const CASE: Case = Case {
                     here two take turns, so that each call changes something.",
     only: Only::Unix("Windows has no such signals; signal/add-exception-handler is like it"),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        use measure::CaseError;
-        use platform::signal::{Installed, action, count};
-
-        extern "C" fn other(_signal: libc::c_int) {}
-
-        let before = Installed::handler(libc::SIGUSR1, other)
-            .map_err(|e| CaseError::from_io("sigaction", &e))?;
-        let handlers = [count as *const (), other as *const ()];
-        let actions =
-            handlers.map(|handler| action(handler as libc::sighandler_t, libc::SA_RESTART));
-        let (mut old, mut next) = (actions[1], 0);
-        round.expect_syscalls(1.0);
-        let result = crate::syscall::time(round, "sigaction", || {
-            // SAFETY: both actions are valid. Both handlers may run at any time.
-            let done = unsafe { libc::sigaction(libc::SIGUSR1, &actions[next], &mut old) == 0 };
-            next ^= 1;
-            done && old.sa_sigaction == actions[next].sa_sigaction
-        });
-        drop(before);
-        result
-    }),
+    run,
     ..Case::new("signal", "install")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use measure::CaseError;
+    use platform::signal::{Installed, action, count};
+
+    extern "C" fn other(_signal: libc::c_int) {}
+
+    let before = Installed::handler(libc::SIGUSR1, other)
+        .map_err(|e| CaseError::from_io("sigaction", &e))?;
+    let handlers = [count as *const (), other as *const ()];
+    let actions = handlers.map(|handler| action(handler as libc::sighandler_t, libc::SA_RESTART));
+    let (mut old, mut next) = (actions[1], 0);
+    round.expect_syscalls(1.0);
+    let result = crate::syscall::time(round, "sigaction", || {
+        // SAFETY: both actions are valid. Both handlers may run at any time.
+        let done = unsafe { libc::sigaction(libc::SIGUSR1, &actions[next], &mut old) == 0 };
+        next ^= 1;
+        done && old.sa_sigaction == actions[next].sa_sigaction
+    });
+    drop(before);
+    result
+}

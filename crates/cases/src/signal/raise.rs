@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Raising a signal, which runs a handler.
 pub const CASE: Case = Case {
@@ -10,17 +10,20 @@ pub const CASE: Case = Case {
         "Windows has no such signals; signal/raise-exception and signal/queue-apc are like it",
     ),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        use measure::CaseError;
-        use platform::signal::{Installed, OwnThread, count, handled};
-
-        let _installed = Installed::handler(libc::SIGUSR1, count)
-            .map_err(|e| CaseError::from_io("sigaction", &e))?;
-        let thread = OwnThread::new();
-        // The calls are sending the signal, and the return from the handler (sigreturn).
-        round.expect_syscalls(2.0);
-        let handled_so_far = || handled(libc::SIGUSR1);
-        super::time_handled(round, "tgkill", 1, handled_so_far, || thread.send(libc::SIGUSR1))
-    }),
+    run,
     ..Case::new("signal", "raise")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use measure::CaseError;
+    use platform::signal::{Installed, OwnThread, count, handled};
+
+    let _installed = Installed::handler(libc::SIGUSR1, count)
+        .map_err(|e| CaseError::from_io("sigaction", &e))?;
+    let thread = OwnThread::new();
+    // The calls are sending the signal, and the return from the handler (sigreturn).
+    round.expect_syscalls(2.0);
+    let handled_so_far = || handled(libc::SIGUSR1);
+    super::time_handled(round, "tgkill", 1, handled_so_far, || thread.send(libc::SIGUSR1))
+}

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_linux};
+use crate::{Case, Only, only};
 
 /// Receiving a signal through a descriptor, as an event loop does.
 pub const CASE: Case = Case {
@@ -8,38 +8,41 @@ pub const CASE: Case = Case {
                     read in place of the handler.",
     only: Only::Linux("signalfd exists only on Linux"),
     core_bound: true,
-    run: on_linux!(|_, round| {
-        use std::cell::Cell;
-        use std::os::fd::AsRawFd;
-
-        use platform::signal::{Blocked, OwnThread, set_of};
-
-        const SIGNAL: libc::c_int = libc::SIGUSR1;
-        let _blocked = Blocked::new(&[SIGNAL]);
-        // SAFETY: the set is valid; the descriptor is new.
-        let signals = unsafe {
-            platform::owned::descriptor(
-                libc::signalfd(-1, &set_of(&[SIGNAL]), libc::SFD_CLOEXEC),
-                "signalfd",
-            )
-        }?;
-        let (thread, received) = (OwnThread::new(), Cell::new(0));
-        round.expect_syscalls(2.0);
-        let handled_so_far = || received.get();
-        super::time_handled(round, "signalfd", 1, handled_so_far, || {
-            if !thread.send(SIGNAL) {
-                return false;
-            }
-            // SAFETY: an all-zero signalfd_siginfo is valid, and the call gets its size.
-            let (bytes, info) = unsafe {
-                let mut info: libc::signalfd_siginfo = std::mem::zeroed();
-                let size = size_of_val(&info);
-                (libc::read(signals.as_raw_fd(), (&raw mut info).cast(), size), info)
-            };
-            let is_signal = bytes == size_of_val(&info) as isize && info.ssi_signo == SIGNAL as u32;
-            received.set(received.get() + u64::from(is_signal));
-            is_signal
-        })
-    }),
+    run,
     ..Case::new("signal", "signalfd")
 };
+
+#[only(linux)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use std::cell::Cell;
+    use std::os::fd::AsRawFd;
+
+    use platform::signal::{Blocked, OwnThread, set_of};
+
+    const SIGNAL: libc::c_int = libc::SIGUSR1;
+    let _blocked = Blocked::new(&[SIGNAL]);
+    // SAFETY: the set is valid; the descriptor is new.
+    let signals = unsafe {
+        platform::owned::descriptor(
+            libc::signalfd(-1, &set_of(&[SIGNAL]), libc::SFD_CLOEXEC),
+            "signalfd",
+        )
+    }?;
+    let (thread, received) = (OwnThread::new(), Cell::new(0));
+    round.expect_syscalls(2.0);
+    let handled_so_far = || received.get();
+    super::time_handled(round, "signalfd", 1, handled_so_far, || {
+        if !thread.send(SIGNAL) {
+            return false;
+        }
+        // SAFETY: an all-zero signalfd_siginfo is valid, and the call gets its size.
+        let (bytes, info) = unsafe {
+            let mut info: libc::signalfd_siginfo = std::mem::zeroed();
+            let size = size_of_val(&info);
+            (libc::read(signals.as_raw_fd(), (&raw mut info).cast(), size), info)
+        };
+        let is_signal = bytes == size_of_val(&info) as isize && info.ssi_signo == SIGNAL as u32;
+        received.set(received.get() + u64::from(is_signal));
+        is_signal
+    })
+}

@@ -1,5 +1,5 @@
 use super::{EITHER, METRICS};
-use crate::{Case, on_unix};
+use crate::{Case, only};
 
 /// A token passed as bytes in a Unix-domain stream.
 pub const CASE: Case = Case {
@@ -9,30 +9,32 @@ pub const CASE: Case = Case {
             tasks at once.",
     params: EITHER,
     metrics: METRICS,
-    run: on_unix!(|params, round| {
-        use measure::CaseError;
-        use std::io;
-        use std::os::unix::net::UnixStream;
-
-        use super::{TokenEnd, measure_pair, read_token, write_token};
-
-        struct SocketEnd(UnixStream);
-
-        impl TokenEnd for SocketEnd {
-            #[inline(always)]
-            fn pass(&mut self, token: u32) -> io::Result<()> {
-                write_token(&mut self.0, token)
-            }
-
-            #[inline(always)]
-            fn take(&mut self) -> io::Result<u32> {
-                read_token(&mut self.0)
-            }
-        }
-
-        let (first, second) =
-            UnixStream::pair().map_err(|e| CaseError::from_io("socketpair", &e))?;
-        measure_pair(params, round, vec![SocketEnd(first), SocketEnd(second)], Some(1.0))
-    }),
+    run,
     ..Case::new("switch", "socketpair").on_unix()
 };
+
+#[only(unix)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use measure::CaseError;
+    use std::io;
+    use std::os::unix::net::UnixStream;
+
+    use super::{TokenEnd, measure_pair, read_token, write_token};
+
+    struct SocketEnd(UnixStream);
+
+    impl TokenEnd for SocketEnd {
+        #[inline(always)]
+        fn pass(&mut self, token: u32) -> io::Result<()> {
+            write_token(&mut self.0, token)
+        }
+
+        #[inline(always)]
+        fn take(&mut self) -> io::Result<u32> {
+            read_token(&mut self.0)
+        }
+    }
+
+    let (first, second) = UnixStream::pair().map_err(|e| CaseError::from_io("socketpair", &e))?;
+    measure_pair(params, round, vec![SocketEnd(first), SocketEnd(second)], Some(1.0))
+}

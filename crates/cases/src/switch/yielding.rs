@@ -6,7 +6,7 @@ use platform::shared::Shared;
 
 use super::{AS_THREADS, ONE_CPU, SAME};
 use crate::partner::Tasks;
-use crate::{Case, Only, on_unix, on_windows};
+use crate::{Case, Only, only};
 
 /// Number of hand-overs of one call. The partner is woken at the beginning of a call and blocks at its end, because a task that
 /// yields between batches would share the CPU with the sentinel.
@@ -25,14 +25,17 @@ pub const SCHED_YIELD: Case = Case {
     only: Only::Unix("Windows has SwitchToThread: see switch/switch-to-thread"),
     params: ONE_CPU,
     metrics: &[YIELDS],
-    run: on_unix!(|params, round| {
-        run(params, round, || {
-            // SAFETY: the call takes no arguments.
-            unsafe { libc::sched_yield() };
-        })
-    }),
+    run: run_sched_yield,
     ..Case::new("switch", "sched-yield")
 };
+
+#[only(unix)]
+fn run_sched_yield(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    run(params, round, || {
+        // SAFETY: the call takes no arguments.
+        unsafe { libc::sched_yield() };
+    })
+}
 
 /// Passing the CPU to another thread by SwitchToThread.
 pub const SWITCH_TO_THREAD: Case = Case {
@@ -42,14 +45,17 @@ pub const SWITCH_TO_THREAD: Case = Case {
                 blocking the other thread is included.",
     comparable_to: "The counterpart of switch/sched-yield.",
     params: &[AS_THREADS, SAME],
-    run: on_windows!(|params, round| {
-        run(params, round, || {
-            // SAFETY: the call takes no arguments. Its result, whether another thread ran, is no failure.
-            unsafe { windows_sys::Win32::System::Threading::SwitchToThread() };
-        })
-    }),
+    run: run_switch_to_thread,
     ..SCHED_YIELD.on_windows()
 };
+
+#[only(windows)]
+fn run_switch_to_thread(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    run(params, round, || {
+        // SAFETY: the call takes no arguments. Its result, whether another thread ran, is no failure.
+        unsafe { windows_sys::Win32::System::Threading::SwitchToThread() };
+    })
+}
 
 /// State that both tasks share.
 struct Exchange {

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Path lookup, and a check of permissions.
 pub const CASE: Case = Case {
@@ -7,11 +7,14 @@ pub const CASE: Case = Case {
                     copied.",
     only: Only::Unix("Windows has GetFileAttributes: see syscall/get-file-attributes"),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        let path = super::path_of_own_program()?;
-        round.expect_syscalls(1.0);
-        // SAFETY: the path ends with NUL.
-        super::time(round, "access", || unsafe { libc::access(path.as_ptr(), libc::R_OK) == 0 })
-    }),
+    run,
     ..Case::new("syscall", "access")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    let path = super::path_of_own_program()?;
+    round.expect_syscalls(1.0);
+    // SAFETY: the path ends with NUL.
+    super::time(round, "access", || unsafe { libc::access(path.as_ptr(), libc::R_OK) == 0 })
+}

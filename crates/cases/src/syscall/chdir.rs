@@ -1,4 +1,4 @@
-use crate::{Case, on_unix};
+use crate::{Case, only};
 
 /// Path lookup of a directory.
 pub const CASE: Case = Case {
@@ -6,13 +6,16 @@ pub const CASE: Case = Case {
                 the dearer.",
     comparable_to: "libMicro's `chdir` changes between two directories.",
     core_bound: true,
-    run: on_unix!(|_, round| {
-        let here = std::env::current_dir();
-        let here = here.map_err(|e| measure::CaseError::from_io("the working directory", &e))?;
-        let path = super::named_files::c_path(&here)?;
-        round.expect_syscalls(1.0);
-        // SAFETY: the path ends with NUL.
-        super::time(round, "chdir", || unsafe { libc::chdir(path.as_ptr()) == 0 })
-    }),
+    run,
     ..Case::new("syscall", "chdir").on_unix()
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    let here = std::env::current_dir();
+    let here = here.map_err(|e| measure::CaseError::from_io("the working directory", &e))?;
+    let path = super::named_files::c_path(&here)?;
+    round.expect_syscalls(1.0);
+    // SAFETY: the path ends with NUL.
+    super::time(round, "chdir", || unsafe { libc::chdir(path.as_ptr()) == 0 })
+}

@@ -1,4 +1,4 @@
-use crate::{Case, on_unix};
+use crate::{Case, only};
 
 /// Replacing a descriptor by a copy of another.
 pub const CASE: Case = Case {
@@ -6,14 +6,17 @@ pub const CASE: Case = Case {
     comparable_to: "libMicro's `dup` has no dup2; lmbench and will-it-scale neither. The difference to syscall/dup-close is \
                     one way into the kernel.",
     core_bound: true,
-    run: on_unix!(|_, round| {
-        use std::os::fd::AsRawFd;
-
-        let (file, other) = (super::own_program()?, super::own_program()?);
-        let (fd, target) = (file.as_raw_fd(), other.as_raw_fd());
-        round.expect_syscalls(1.0);
-        // SAFETY: both descriptors are open and have no other owner.
-        super::time(round, "dup2", || unsafe { libc::dup2(fd, target) == target })
-    }),
+    run,
     ..Case::new("syscall", "dup2").on_unix()
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use std::os::fd::AsRawFd;
+
+    let (file, other) = (super::own_program()?, super::own_program()?);
+    let (fd, target) = (file.as_raw_fd(), other.as_raw_fd());
+    round.expect_syscalls(1.0);
+    // SAFETY: both descriptors are open and have no other owner.
+    super::time(round, "dup2", || unsafe { libc::dup2(fd, target) == target })
+}

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Allocating and releasing a descriptor, without a path lookup.
 pub const CASE: Case = Case {
@@ -7,17 +7,20 @@ pub const CASE: Case = Case {
                 the close.",
     only: Only::Unix("Windows has DuplicateHandle; see syscall/duplicate-handle-close"),
     core_bound: true,
-    run: on_unix!(|params, round| {
-        use crate::scale::alone_or_scaled;
-        use std::os::fd::AsRawFd;
-
-        let file = |_| super::unnamed_file::unless_alone(params);
-        round.expect_syscalls(2.0);
-        // SAFETY: the descriptor is open; a copy that was made is closed.
-        alone_or_scaled(params, round, "dup", file, |file| unsafe {
-            let copy = libc::dup(file.as_raw_fd());
-            copy >= 0 && libc::close(copy) == 0
-        })
-    }),
+    run,
     ..Case::new("syscall", "dup-close")
 };
+
+#[only(unix)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use crate::scale::alone_or_scaled;
+    use std::os::fd::AsRawFd;
+
+    let file = |_| super::unnamed_file::unless_alone(params);
+    round.expect_syscalls(2.0);
+    // SAFETY: the descriptor is open; a copy that was made is closed.
+    alone_or_scaled(params, round, "dup", file, |file| unsafe {
+        let copy = libc::dup(file.as_raw_fd());
+        copy >= 0 && libc::close(copy) == 0
+    })
+}

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Reading the metadata of an open file.
 pub const CASE: Case = Case {
@@ -6,15 +6,18 @@ pub const CASE: Case = Case {
     comparable_to: "lmbench's `lat_syscall fstat` and will-it-scale's `fstat1` make the same call.",
     only: Only::Unix("Windows has GetFileSizeEx; see syscall/query-file-size"),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        use std::os::fd::AsRawFd;
-
-        let file = super::own_program()?;
-        // SAFETY: an all-zero stat is valid.
-        let (fd, mut facts) = (file.as_raw_fd(), unsafe { std::mem::zeroed() });
-        round.expect_syscalls(1.0);
-        // SAFETY: the descriptor is open, and `facts` is a valid buffer for the result.
-        super::time(round, "fstat", || unsafe { libc::fstat(fd, &mut facts) == 0 })
-    }),
+    run,
     ..Case::new("syscall", "fstat")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use std::os::fd::AsRawFd;
+
+    let file = super::own_program()?;
+    // SAFETY: an all-zero stat is valid.
+    let (fd, mut facts) = (file.as_raw_fd(), unsafe { std::mem::zeroed() });
+    round.expect_syscalls(1.0);
+    // SAFETY: the descriptor is open, and `facts` is a valid buffer for the result.
+    super::time(round, "fstat", || unsafe { libc::fstat(fd, &mut facts) == 0 })
+}

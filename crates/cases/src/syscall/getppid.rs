@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// The shortest ordinary system call.
 pub const CASE: Case = Case {
@@ -7,12 +7,15 @@ pub const CASE: Case = Case {
                 `getppid1` make the same call.",
     only: Only::Unix("Windows has no getppid; see syscall/nt-get-current-processor"),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        round.expect_syscalls(1.0);
-        round.time(|| {
-            // SAFETY: takes no argument and cannot fail.
-            std::hint::black_box(unsafe { libc::getppid() });
-        })
-    }),
+    run,
     ..Case::new("syscall", "getppid")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    round.expect_syscalls(1.0);
+    round.time(|| {
+        // SAFETY: takes no argument and cannot fail.
+        std::hint::black_box(unsafe { libc::getppid() });
+    })
+}

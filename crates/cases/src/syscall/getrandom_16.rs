@@ -1,4 +1,4 @@
-use crate::{Case, on_linux};
+use crate::{Case, only};
 
 /// Getting the random bytes for a hash seed or an identifier.
 pub const CASE: Case = Case {
@@ -8,13 +8,16 @@ pub const CASE: Case = Case {
                 stress-ng's `--getrandom` reads blocks of other sizes, and lmbench and libMicro \
                 have no such test.",
     core_bound: true,
-    run: on_linux!(|_, round| {
-        let mut bytes = [0u8; 16];
-        round.expect_syscalls(1.0);
-        // SAFETY: the pointer and count describe `bytes`.
-        super::time(round, "getrandom", || unsafe {
-            libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), 16, 0) == 16
-        })
-    }),
+    run,
     ..Case::new("syscall", "getrandom-16").on_linux()
 };
+
+#[only(linux)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    let mut bytes = [0u8; 16];
+    round.expect_syscalls(1.0);
+    // SAFETY: the pointer and count describe `bytes`.
+    super::time(round, "getrandom", || unsafe {
+        libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), 16, 0) == 16
+    })
+}

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Reading the resource usage of the calling process.
 pub const CASE: Case = Case {
@@ -6,14 +6,17 @@ pub const CASE: Case = Case {
     comparable_to: "libMicro's `getrusage` makes the same call.",
     only: Only::Unix("Windows has GetProcessTimes; see syscall/get-process-times"),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        // SAFETY: an all-zero rusage is valid.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        round.expect_syscalls(1.0);
-        // SAFETY: `usage` is a valid buffer for the result.
-        super::time(round, "getrusage", || unsafe {
-            libc::getrusage(libc::RUSAGE_SELF, &mut usage) == 0
-        })
-    }),
+    run,
     ..Case::new("syscall", "getrusage")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    // SAFETY: an all-zero rusage is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    round.expect_syscalls(1.0);
+    // SAFETY: `usage` is a valid buffer for the result.
+    super::time(round, "getrusage", || unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage) == 0
+    })
+}

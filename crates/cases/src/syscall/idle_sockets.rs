@@ -2,7 +2,7 @@
 
 use measure::{CaseError, Params};
 
-use crate::{Param, Takes, on_unix};
+use crate::{Param, Takes, only};
 
 /// The parameter `fds`: number of descriptors that a case watches.
 pub const FDS: Param = Param::new("fds", &["10", "100", "500"])
@@ -52,65 +52,62 @@ pub fn open(count: usize) -> Result<IdleSockets, CaseError> {
 ///
 /// # Errors
 /// Errors of [`open`].
+#[only(unix)]
 pub fn open_partly_active(count: usize, active: usize) -> Result<IdleSockets, CaseError> {
-    on_unix!(count, active, {
-        use std::net::Shutdown;
-        use std::os::fd::AsRawFd;
-        use std::os::unix::net::UnixDatagram;
+    use std::net::Shutdown;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixDatagram;
 
-        /// Maximum number of other descriptors that the program has open.
-        const BESIDES: usize = 20;
+    /// Maximum number of other descriptors that the program has open.
+    const BESIDES: usize = 20;
 
-        allow_descriptors(count + active + BESIDES)?;
-        let failed = |e| CaseError::from_io("an idle socket", &e);
-        let (mut sockets, mut peers) = (Vec::new(), Vec::new());
-        for at in 0..count {
-            if (at + 1) * active / count > at * active / count {
-                // A peer exists for the shutdown: systems such as gVisor refuse to shut down a socket without one (POSIX:
-                // ENOTCONN).
-                let (socket, peer) = UnixDatagram::pair().map_err(failed)?;
-                socket.shutdown(Shutdown::Read).map_err(failed)?;
-                sockets.push(socket);
-                peers.push(peer);
-            } else {
-                sockets.push(UnixDatagram::unbound().map_err(failed)?);
-            }
+    allow_descriptors(count + active + BESIDES)?;
+    let failed = |e| CaseError::from_io("an idle socket", &e);
+    let (mut sockets, mut peers) = (Vec::new(), Vec::new());
+    for at in 0..count {
+        if (at + 1) * active / count > at * active / count {
+            // A peer exists for the shutdown: systems such as gVisor refuse to shut down a socket without one (POSIX:
+            // ENOTCONN).
+            let (socket, peer) = UnixDatagram::pair().map_err(failed)?;
+            socket.shutdown(Shutdown::Read).map_err(failed)?;
+            sockets.push(socket);
+            peers.push(peer);
+        } else {
+            sockets.push(UnixDatagram::unbound().map_err(failed)?);
         }
-        let fds = sockets.iter().map(AsRawFd::as_raw_fd).collect();
-        Ok(IdleSockets { fds, _sockets: Box::new((sockets, peers)) })
-    })
+    }
+    let fds = sockets.iter().map(AsRawFd::as_raw_fd).collect();
+    Ok(IdleSockets { fds, _sockets: Box::new((sockets, peers)) })
 }
 
 /// Raises this process's limit on open descriptors to at least `count`.
 ///
 /// # Errors
 /// `Unsupported` if the hard limit is lower.
+#[only(unix)]
 pub fn allow_descriptors(count: usize) -> Result<(), CaseError> {
-    on_unix!(count, {
-        let needed = count as libc::rlim_t;
-        // SAFETY: `limit` is a valid buffer for the result, and then holds a valid limit.
-        unsafe {
-            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
-                return Err(CaseError::last_os_error("getrlimit"));
-            }
-            if limit.rlim_cur >= needed {
-                return Ok(());
-            }
-            if limit.rlim_max < needed {
-                let most = limit.rlim_max;
-                let reason = format!(
-                    "needs {needed} descriptors, and the hard limit is {most} (ulimit -Hn)"
-                );
-                return Err(CaseError::Unsupported(reason));
-            }
-            limit.rlim_cur = needed;
-            match libc::setrlimit(libc::RLIMIT_NOFILE, &limit) {
-                0 => Ok(()),
-                _ => Err(CaseError::last_os_error("setrlimit")),
-            }
+    let needed = count as libc::rlim_t;
+    // SAFETY: `limit` is a valid buffer for the result, and then holds a valid limit.
+    unsafe {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
+            return Err(CaseError::last_os_error("getrlimit"));
         }
-    })
+        if limit.rlim_cur >= needed {
+            return Ok(());
+        }
+        if limit.rlim_max < needed {
+            let most = limit.rlim_max;
+            let reason =
+                format!("needs {needed} descriptors, and the hard limit is {most} (ulimit -Hn)");
+            return Err(CaseError::Unsupported(reason));
+        }
+        limit.rlim_cur = needed;
+        match libc::setrlimit(libc::RLIMIT_NOFILE, &limit) {
+            0 => Ok(()),
+            _ => Err(CaseError::last_os_error("setrlimit")),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use crate::{Case, on_windows};
+use crate::{Case, only};
 
 /// The shortest system call of Windows.
 pub const CASE: Case = Case {
@@ -7,13 +7,16 @@ pub const CASE: Case = Case {
     comparable_to: "The Windows counterpart of syscall/getppid: the call has no arguments, does \
                 almost no work and cannot fail.",
     core_bound: true,
-    run: on_windows!(|_, round| {
-        #[link(name = "ntdll")]
-        unsafe extern "system" {
-            safe fn NtGetCurrentProcessorNumber() -> u32;
-        }
-
-        super::time(round, "NtGetCurrentProcessorNumber", || NtGetCurrentProcessorNumber() < 4096)
-    }),
+    run,
     ..Case::new("syscall", "nt-get-current-processor").on_windows()
 };
+
+#[only(windows)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    #[link(name = "ntdll")]
+    unsafe extern "system" {
+        safe fn NtGetCurrentProcessorNumber() -> u32;
+    }
+
+    super::time(round, "NtGetCurrentProcessorNumber", || NtGetCurrentProcessorNumber() < 4096)
+}

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Path lookup, allocation of a descriptor, and its release.
 pub const CASE: Case = Case {
@@ -8,22 +8,25 @@ pub const CASE: Case = Case {
                 opens a temporary file for writing.",
     only: Only::Unix("Windows has CreateFile; see syscall/create-file-close"),
     core_bound: true,
-    run: on_unix!(|params, round| {
-        use super::named_files::{NamedFiles, c_path};
-        use crate::scale::{alone_or_scaled, is_scaled};
-
-        // Each of several workers opens its own file.
-        let files = if is_scaled(params) { Some(NamedFiles::new()?) } else { None };
-        let path = |number| match &files {
-            Some(files) => files.create(number, b"x").and_then(|path| c_path(&path)),
-            None => super::path_of_own_program(),
-        };
-        round.expect_syscalls(2.0);
-        // SAFETY: the path ends with NUL; a descriptor that was opened is closed.
-        alone_or_scaled(params, round, "open", path, |path| unsafe {
-            let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-            fd >= 0 && libc::close(fd) == 0
-        })
-    }),
+    run,
     ..Case::new("syscall", "open-close")
 };
+
+#[only(unix)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use super::named_files::{NamedFiles, c_path};
+    use crate::scale::{alone_or_scaled, is_scaled};
+
+    // Each of several workers opens its own file.
+    let files = if is_scaled(params) { Some(NamedFiles::new()?) } else { None };
+    let path = |number| match &files {
+        Some(files) => files.create(number, b"x").and_then(|path| c_path(&path)),
+        None => super::path_of_own_program(),
+    };
+    round.expect_syscalls(2.0);
+    // SAFETY: the path ends with NUL; a descriptor that was opened is closed.
+    alone_or_scaled(params, round, "open", path, |path| unsafe {
+        let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        fd >= 0 && libc::close(fd) == 0
+    })
+}

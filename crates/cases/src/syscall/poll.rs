@@ -1,5 +1,5 @@
 use super::idle_sockets::{ACTIVE, FDS, WATCHED};
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Polling descriptors that are passed in an array.
 pub const CASE: Case = Case {
@@ -12,19 +12,22 @@ pub const CASE: Case = Case {
     // Hundreds of sockets do not fit into the L1 cache.
     core_bound: false,
     params: &[FDS],
-    run: on_unix!(|params, round| {
-        let (sockets, active) = super::idle_sockets::asked_for(params)?;
-        let watch = |&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let mut list: Vec<libc::pollfd> = sockets.fds.iter().map(watch).collect();
-        let count = list.len() as libc::nfds_t;
-        round.expect_syscalls(1.0);
-        // SAFETY: the pointer and count describe `list`.
-        super::time(round, "poll", || unsafe {
-            libc::poll(list.as_mut_ptr(), count, 0) == active as libc::c_int
-        })
-    }),
+    run,
     ..Case::new("syscall", "poll")
 };
+
+#[only(unix)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    let (sockets, active) = super::idle_sockets::asked_for(params)?;
+    let watch = |&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut list: Vec<libc::pollfd> = sockets.fds.iter().map(watch).collect();
+    let count = list.len() as libc::nfds_t;
+    round.expect_syscalls(1.0);
+    // SAFETY: the pointer and count describe `list`.
+    super::time(round, "poll", || unsafe {
+        libc::poll(list.as_mut_ptr(), count, 0) == active as libc::c_int
+    })
+}
 
 /// Polling descriptors that are passed in an array, some of which are ready.
 pub const PARTLY_ACTIVE: Case = Case {

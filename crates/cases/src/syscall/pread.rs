@@ -1,4 +1,4 @@
-use crate::{Case, Only, Param, Takes, on_unix};
+use crate::{Case, Only, Param, Takes, only};
 
 /// The parameter `bytes`: number of bytes that one call transfers.
 pub const BYTES: Param = Param::new("bytes", &["1k", "100k"])
@@ -13,23 +13,26 @@ pub const CASE: Case = Case {
                     program's own file.",
     only: Only::Unix("Windows has ReadFile: see syscall/read-file-4k"),
     params: &[BYTES],
-    run: on_unix!(|params, round| {
-        use std::os::fd::AsRawFd;
-
-        use measure::CaseError;
-
-        let bytes = crate::size_of(params, "bytes")?;
-        let file = super::unnamed_file::containing(&vec![7; bytes])?;
-        let (fd, mut buffer) = (file.as_raw_fd(), vec![0u8; bytes]);
-        round.expect_syscalls(1.0);
-        // SAFETY: the descriptor is open; the pointer and length describe `buffer`.
-        super::time(round, "pread", || unsafe {
-            libc::pread(fd, buffer.as_mut_ptr().cast(), bytes, 0) == bytes as isize
-        })?;
-        match buffer.iter().all(|&byte| byte == 7) {
-            true => Ok(()),
-            false => Err(CaseError::Failed("pread gave other bytes than those written".into())),
-        }
-    }),
+    run,
     ..Case::new("syscall", "pread")
 };
+
+#[only(unix)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use std::os::fd::AsRawFd;
+
+    use measure::CaseError;
+
+    let bytes = crate::size_of(params, "bytes")?;
+    let file = super::unnamed_file::containing(&vec![7; bytes])?;
+    let (fd, mut buffer) = (file.as_raw_fd(), vec![0u8; bytes]);
+    round.expect_syscalls(1.0);
+    // SAFETY: the descriptor is open; the pointer and length describe `buffer`.
+    super::time(round, "pread", || unsafe {
+        libc::pread(fd, buffer.as_mut_ptr().cast(), bytes, 0) == bytes as isize
+    })?;
+    match buffer.iter().all(|&byte| byte == 7) {
+        true => Ok(()),
+        false => Err(CaseError::Failed("pread gave other bytes than those written".into())),
+    }
+}

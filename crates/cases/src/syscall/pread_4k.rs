@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Reading 4 KiB from the page cache.
 pub const CASE: Case = Case {
@@ -7,16 +7,19 @@ pub const CASE: Case = Case {
     comparable_to: "will-it-scale's `pread1` reads as many bytes from a temporary file.",
     only: Only::Unix("Windows has ReadFile; see syscall/read-file-4k"),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        use std::os::fd::AsRawFd;
-
-        let file = super::own_program()?;
-        let (fd, mut page) = (file.as_raw_fd(), [0u8; 4096]);
-        round.expect_syscalls(1.0);
-        // SAFETY: the descriptor is open; the pointer and count describe `page`.
-        super::time(round, "pread", || unsafe {
-            libc::pread(fd, page.as_mut_ptr().cast(), 4096, 0) == 4096
-        })
-    }),
+    run,
     ..Case::new("syscall", "pread-4k")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use std::os::fd::AsRawFd;
+
+    let file = super::own_program()?;
+    let (fd, mut page) = (file.as_raw_fd(), [0u8; 4096]);
+    round.expect_syscalls(1.0);
+    // SAFETY: the descriptor is open; the pointer and count describe `page`.
+    super::time(round, "pread", || unsafe {
+        libc::pread(fd, page.as_mut_ptr().cast(), 4096, 0) == 4096
+    })
+}

@@ -9,7 +9,7 @@ use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
 use platform::counters::syscall_tracepoint;
 
-use platform::on_linux;
+use platform::only;
 
 use crate::{Case, Param, Takes};
 
@@ -167,10 +167,9 @@ pub fn no_descriptor_stays_open(cases: &[&Case]) {
 }
 
 /// Gives the calling thread a private descriptor table, which other tests do not change.
+#[only(linux)]
 pub fn own_descriptors() -> Result<(), CaseError> {
-    on_linux!({
-        // SAFETY: affects the calling thread only.
-        let done = unsafe { libc::unshare(libc::CLONE_FILES) };
-        if done == 0 { Ok(()) } else { Err(CaseError::last_os_error("unshare")) }
-    })
+    // SAFETY: affects the calling thread only.
+    let done = unsafe { libc::unshare(libc::CLONE_FILES) };
+    if done == 0 { Ok(()) } else { Err(CaseError::last_os_error("unshare")) }
 }

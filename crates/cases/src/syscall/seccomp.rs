@@ -1,4 +1,4 @@
-use crate::{Case, Only, Param, Takes, on_linux};
+use crate::{Case, Only, Param, Takes, only};
 
 /// Additional cost that a seccomp filter, as containers and browsers have, adds to each system call.
 pub const CASE: Case = Case {
@@ -21,17 +21,20 @@ pub const CASE: Case = Case {
             )
             .full(&["number", "argument"]),
     ],
-    run: on_linux!(|params, round| {
-        let rules = crate::count_of(params, "rules")?;
-        let reads_argument = crate::value_of(params, "reads")? == "argument";
-        if rules > 0 {
-            platform::seccomp::install(rules, reads_argument)?;
-        }
-        // SAFETY: takes nothing and cannot fail.
-        let parent = unsafe { libc::getppid() };
-        round.expect_syscalls(1.0);
-        // SAFETY: takes nothing and cannot fail.
-        super::time(round, "getppid", || unsafe { libc::getppid() } == parent)
-    }),
+    run,
     ..Case::new("syscall", "seccomp")
 };
+
+#[only(linux)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    let rules = crate::count_of(params, "rules")?;
+    let reads_argument = crate::value_of(params, "reads")? == "argument";
+    if rules > 0 {
+        platform::seccomp::install(rules, reads_argument)?;
+    }
+    // SAFETY: takes nothing and cannot fail.
+    let parent = unsafe { libc::getppid() };
+    round.expect_syscalls(1.0);
+    // SAFETY: takes nothing and cannot fail.
+    super::time(round, "getppid", || unsafe { libc::getppid() } == parent)
+}

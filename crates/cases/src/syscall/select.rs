@@ -1,5 +1,5 @@
 use super::idle_sockets::{ACTIVE, FDS, WATCHED};
-use crate::{Case, on_unix};
+use crate::{Case, only};
 
 /// Polling descriptors that are passed in a bit set.
 pub const CASE: Case = Case {
@@ -10,33 +10,36 @@ pub const CASE: Case = Case {
     // Hundreds of sockets do not fit into the L1 cache.
     core_bound: false,
     params: &[FDS],
-    run: on_unix!(|params, round| {
-        let (sockets, active) = super::idle_sockets::asked_for(params)?;
-        let highest = sockets.fds.iter().copied().max().unwrap_or(0);
-        if i64::from(highest) >= libc::FD_SETSIZE as i64 {
-            return Err(measure::CaseError::Unsupported(format!(
-                "descriptor {highest} does not fit a set of {}",
-                libc::FD_SETSIZE
-            )));
-        }
-        // SAFETY: an all-zero set is empty, and every descriptor fits it.
-        let watched = unsafe {
-            let mut set: libc::fd_set = std::mem::zeroed();
-            sockets.fds.iter().for_each(|&fd| libc::FD_SET(fd, &mut set));
-            set
-        };
-        let none = std::ptr::null_mut();
-        round.expect_syscalls(1.0);
-        super::time(round, "select", || {
-            let mut ready = watched;
-            let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
-            // SAFETY: the set holds open descriptors up to `highest`; the other sets are null.
-            let found = unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) };
-            found == active as libc::c_int
-        })
-    }),
+    run,
     ..Case::new("syscall", "select").on_unix()
 };
+
+#[only(unix)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    let (sockets, active) = super::idle_sockets::asked_for(params)?;
+    let highest = sockets.fds.iter().copied().max().unwrap_or(0);
+    if i64::from(highest) >= libc::FD_SETSIZE as i64 {
+        return Err(measure::CaseError::Unsupported(format!(
+            "descriptor {highest} does not fit a set of {}",
+            libc::FD_SETSIZE
+        )));
+    }
+    // SAFETY: an all-zero set is empty, and every descriptor fits it.
+    let watched = unsafe {
+        let mut set: libc::fd_set = std::mem::zeroed();
+        sockets.fds.iter().for_each(|&fd| libc::FD_SET(fd, &mut set));
+        set
+    };
+    let none = std::ptr::null_mut();
+    round.expect_syscalls(1.0);
+    super::time(round, "select", || {
+        let mut ready = watched;
+        let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        // SAFETY: the set holds open descriptors up to `highest`; the other sets are null.
+        let found = unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) };
+        found == active as libc::c_int
+    })
+}
 
 /// Polling descriptors that are passed in a bit set, some of which are ready.
 pub const PARTLY_ACTIVE: Case = Case {

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Reading the disposition of a signal.
 pub const CASE: Case = Case {
@@ -7,14 +7,17 @@ pub const CASE: Case = Case {
                 each call.",
     only: Only::Unix("Windows has no such signals"),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        // SAFETY: an all-zero sigaction is valid.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        round.expect_syscalls(1.0);
-        // SAFETY: a null new action changes nothing; `action` is a valid buffer for the old.
-        super::time(round, "sigaction", || unsafe {
-            libc::sigaction(libc::SIGUSR1, std::ptr::null(), &mut action) == 0
-        })
-    }),
+    run,
     ..Case::new("syscall", "sigaction")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    // SAFETY: an all-zero sigaction is valid.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    round.expect_syscalls(1.0);
+    // SAFETY: a null new action changes nothing; `action` is a valid buffer for the old.
+    super::time(round, "sigaction", || unsafe {
+        libc::sigaction(libc::SIGUSR1, std::ptr::null(), &mut action) == 0
+    })
+}

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Blocking and restoring signals, as a runtime does around a critical section.
 pub const CASE: Case = Case {
@@ -7,19 +7,22 @@ pub const CASE: Case = Case {
     comparable_to: "libMicro's `sigprocmask` alternates between two masks.",
     only: Only::Unix("Windows has no such signals"),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        // SAFETY: an all-zero set is valid, and with a null new set the call only reads the present one.
-        let present = unsafe {
-            let mut present: libc::sigset_t = std::mem::zeroed();
-            libc::sigprocmask(libc::SIG_SETMASK, std::ptr::null(), &mut present);
-            present
-        };
-        let mut old = present;
-        round.expect_syscalls(1.0);
-        // SAFETY: both sets are valid, and the new one is the present one.
-        super::time(round, "sigprocmask", || unsafe {
-            libc::sigprocmask(libc::SIG_SETMASK, &present, &mut old) == 0
-        })
-    }),
+    run,
     ..Case::new("syscall", "sigprocmask")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    // SAFETY: an all-zero set is valid, and with a null new set the call only reads the present one.
+    let present = unsafe {
+        let mut present: libc::sigset_t = std::mem::zeroed();
+        libc::sigprocmask(libc::SIG_SETMASK, std::ptr::null(), &mut present);
+        present
+    };
+    let mut old = present;
+    round.expect_syscalls(1.0);
+    // SAFETY: both sets are valid, and the new one is the present one.
+    super::time(round, "sigprocmask", || unsafe {
+        libc::sigprocmask(libc::SIG_SETMASK, &present, &mut old) == 0
+    })
+}

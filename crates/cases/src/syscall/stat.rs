@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Path lookup, and reading the metadata of the file.
 pub const CASE: Case = Case {
@@ -8,13 +8,16 @@ pub const CASE: Case = Case {
                 other paths.",
     only: Only::Unix("Windows must open the file first; see syscall/create-file-close"),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        let path = super::path_of_own_program()?;
-        // SAFETY: an all-zero stat is valid.
-        let mut facts = unsafe { std::mem::zeroed() };
-        round.expect_syscalls(1.0);
-        // SAFETY: the path ends with NUL, and `facts` is a valid buffer for the result.
-        super::time(round, "stat", || unsafe { libc::stat(path.as_ptr(), &mut facts) == 0 })
-    }),
+    run,
     ..Case::new("syscall", "stat")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    let path = super::path_of_own_program()?;
+    // SAFETY: an all-zero stat is valid.
+    let mut facts = unsafe { std::mem::zeroed() };
+    round.expect_syscalls(1.0);
+    // SAFETY: the path ends with NUL, and `facts` is a valid buffer for the result.
+    super::time(round, "stat", || unsafe { libc::stat(path.as_ptr(), &mut facts) == 0 })
+}

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_linux};
+use crate::{Case, Only, only};
 
 /// A call that copies a few hundred bytes out of the kernel.
 pub const CASE: Case = Case {
@@ -7,12 +7,15 @@ pub const CASE: Case = Case {
                 calls uname among many other calls.",
     only: Only::Linux("elsewhere uname is a library function over several sysctl calls"),
     core_bound: true,
-    run: on_linux!(|_, round| {
-        // SAFETY: an all-zero utsname is valid.
-        let mut names: libc::utsname = unsafe { std::mem::zeroed() };
-        round.expect_syscalls(1.0);
-        // SAFETY: `names` is a valid buffer for the result.
-        super::time(round, "uname", || unsafe { libc::uname(&mut names) == 0 })
-    }),
+    run,
     ..Case::new("syscall", "uname")
 };
+
+#[only(linux)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    // SAFETY: an all-zero utsname is valid.
+    let mut names: libc::utsname = unsafe { std::mem::zeroed() };
+    round.expect_syscalls(1.0);
+    // SAFETY: `names` is a valid buffer for the result.
+    super::time(round, "uname", || unsafe { libc::uname(&mut names) == 0 })
+}

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use measure::{CaseError, Params};
 use platform::cleanup::temp_path;
-use platform::{on_linux, on_unix};
+use platform::only;
 
 use crate::scale::is_scaled;
 
@@ -45,25 +45,23 @@ pub fn unless_alone(params: &Params) -> Result<File, CaseError> {
 }
 
 /// Opens a file that never had a name (O_TMPFILE), which not every file system supports.
+#[only(linux)]
 fn never_named(directory: &Path) -> Result<File, CaseError> {
-    on_linux!(directory, {
-        use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::fs::OpenOptionsExt;
 
-        let mut options = File::options();
-        let opened = options.read(true).write(true).custom_flags(libc::O_TMPFILE).open(directory);
-        opened.map_err(|e| CaseError::from_io("a file without a name", &e))
-    })
+    let mut options = File::options();
+    let opened = options.read(true).write(true).custom_flags(libc::O_TMPFILE).open(directory);
+    opened.map_err(|e| CaseError::from_io("a file without a name", &e))
 }
 
 /// Creates the file `path` and removes its name at once.
+#[only(unix)]
 fn named_no_longer(path: &Path) -> Result<File, CaseError> {
-    on_unix!(path, {
-        let mut options = File::options();
-        let opened = options.read(true).write(true).create(true).truncate(true).open(path);
-        let file = opened.map_err(|e| CaseError::from_io("a temporary file", &e))?;
-        std::fs::remove_file(path).map_err(|e| CaseError::from_io("removing its name", &e))?;
-        Ok(file)
-    })
+    let mut options = File::options();
+    let opened = options.read(true).write(true).create(true).truncate(true).open(path);
+    let file = opened.map_err(|e| CaseError::from_io("a temporary file", &e))?;
+    std::fs::remove_file(path).map_err(|e| CaseError::from_io("removing its name", &e))?;
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// The shortest write that transfers data.
 pub const CASE: Case = Case {
@@ -7,15 +7,18 @@ pub const CASE: Case = Case {
                 writes 4 KiB to a file.",
     only: Only::Unix("Windows has WriteFile; see syscall/write-file-nul"),
     core_bound: true,
-    run: on_unix!(|_, round| {
-        use std::os::fd::AsRawFd;
-
-        let opened = std::fs::File::options().write(true).open("/dev/null");
-        let null = opened.map_err(|e| measure::CaseError::from_io("/dev/null", &e))?;
-        let (fd, byte) = (null.as_raw_fd(), [0u8; 1]);
-        round.expect_syscalls(1.0);
-        // SAFETY: the descriptor is open; the pointer and count describe `byte`.
-        super::time(round, "write", || unsafe { libc::write(fd, byte.as_ptr().cast(), 1) == 1 })
-    }),
+    run,
     ..Case::new("syscall", "write-1")
 };
+
+#[only(unix)]
+fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use std::os::fd::AsRawFd;
+
+    let opened = std::fs::File::options().write(true).open("/dev/null");
+    let null = opened.map_err(|e| measure::CaseError::from_io("/dev/null", &e))?;
+    let (fd, byte) = (null.as_raw_fd(), [0u8; 1]);
+    round.expect_syscalls(1.0);
+    // SAFETY: the descriptor is open; the pointer and count describe `byte`.
+    super::time(round, "write", || unsafe { libc::write(fd, byte.as_ptr().cast(), 1) == 1 })
+}

@@ -1,5 +1,5 @@
 use super::THREADS;
-use crate::{Case, Only, on_unix};
+use crate::{Case, Only, only};
 
 /// Creating and joining a thread with pthread_create.
 pub const CASE: Case = Case {
@@ -10,34 +10,32 @@ pub const CASE: Case = Case {
             threadspawn1 is the same pair.",
     only: Only::Unix("Windows has CreateThread: see thread/create-thread"),
     params: &[THREADS],
-    run: on_unix!(|params, round| {
-        use std::ffi::c_void;
-        use std::ptr::{null, null_mut, without_provenance_mut};
-
-        extern "C" fn next(number: *mut c_void) -> *mut c_void {
-            without_provenance_mut(number.addr() + 1)
-        }
-
-        let _others = super::SleepingThreads::beside_this(params)?;
-        let mut number = 0;
-        crate::syscall::time(round, "pthread_create", || {
-            number += 1;
-            let mut result = null_mut();
-            // SAFETY: an all-zero pthread_t is a valid buffer; the thread gets and returns a number, and is joined.
-            let error = unsafe {
-                let mut thread: libc::pthread_t = std::mem::zeroed();
-                match libc::pthread_create(
-                    &mut thread,
-                    null(),
-                    next,
-                    without_provenance_mut(number),
-                ) {
-                    0 => libc::pthread_join(thread, &mut result),
-                    error => error,
-                }
-            };
-            error == 0 && result.addr() == number + 1
-        })
-    }),
+    run,
     ..Case::new("thread", "pthread-create")
 };
+
+#[only(unix)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use std::ffi::c_void;
+    use std::ptr::{null, null_mut, without_provenance_mut};
+
+    extern "C" fn next(number: *mut c_void) -> *mut c_void {
+        without_provenance_mut(number.addr() + 1)
+    }
+
+    let _others = super::SleepingThreads::beside_this(params)?;
+    let mut number = 0;
+    crate::syscall::time(round, "pthread_create", || {
+        number += 1;
+        let mut result = null_mut();
+        // SAFETY: an all-zero pthread_t is a valid buffer; the thread gets and returns a number, and is joined.
+        let error = unsafe {
+            let mut thread: libc::pthread_t = std::mem::zeroed();
+            match libc::pthread_create(&mut thread, null(), next, without_provenance_mut(number)) {
+                0 => libc::pthread_join(thread, &mut result),
+                error => error,
+            }
+        };
+        error == 0 && result.addr() == number + 1
+    })
+}

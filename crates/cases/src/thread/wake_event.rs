@@ -1,5 +1,5 @@
 use super::wake;
-use crate::{Case, Only, on_windows};
+use crate::{Case, Only, only};
 
 /// Waking a thread that waits for a handle, with SetEvent.
 pub const CASE: Case = Case {
@@ -9,24 +9,27 @@ pub const CASE: Case = Case {
     comparable_to: "The counterpart of thread/wake-eventfd; syscall/set-event is the call without \
             a thread that waits.",
     only: Only::Windows("exists only on Windows; see thread/wake-eventfd"),
-    run: on_windows!(|params, round| {
-        use std::os::windows::io::AsRawHandle;
-
-        use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
-        use windows_sys::Win32::System::Threading::{INFINITE, SetEvent, WaitForSingleObject};
-
-        let event = platform::owned::event()?;
-        let sleep = || {
-            // SAFETY: the handle is an open event.
-            let waited = unsafe { WaitForSingleObject(event.as_raw_handle(), INFINITE) };
-            assert_eq!(waited, WAIT_OBJECT_0, "WaitForSingleObject");
-        };
-        let wake = || {
-            // SAFETY: the handle is an open event.
-            let done = unsafe { SetEvent(event.as_raw_handle()) };
-            assert_ne!(done, 0, "SetEvent");
-        };
-        wake::measure(params, round, sleep, wake)
-    }),
+    run,
     ..wake::wake_up("wake-event")
 };
+
+#[only(windows)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use std::os::windows::io::AsRawHandle;
+
+    use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
+    use windows_sys::Win32::System::Threading::{INFINITE, SetEvent, WaitForSingleObject};
+
+    let event = platform::owned::event()?;
+    let sleep = || {
+        // SAFETY: the handle is an open event.
+        let waited = unsafe { WaitForSingleObject(event.as_raw_handle(), INFINITE) };
+        assert_eq!(waited, WAIT_OBJECT_0, "WaitForSingleObject");
+    };
+    let wake = || {
+        // SAFETY: the handle is an open event.
+        let done = unsafe { SetEvent(event.as_raw_handle()) };
+        assert_ne!(done, 0, "SetEvent");
+    };
+    wake::measure(params, round, sleep, wake)
+}

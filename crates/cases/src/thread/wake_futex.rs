@@ -1,5 +1,5 @@
 use super::wake;
-use crate::{Case, Only, on_linux};
+use crate::{Case, Only, only};
 
 /// Waking a thread with futex(2), the lowest-level call of Linux.
 pub const CASE: Case = Case {
@@ -10,25 +10,28 @@ pub const CASE: Case = Case {
             measure wake-ups too, of many threads or by a timer. Half a round trip of lmbench's \
             lat_ctx or `perf bench sched pipe` includes the switch away.",
     only: Only::Linux("exists only on Linux; see thread/wake-address for Windows"),
-    run: on_linux!(|params, round| {
-        use std::sync::atomic::{AtomicU32, Ordering};
-
-        let word = AtomicU32::new(0);
-        let sleep = || {
-            while word.swap(0, Ordering::AcqRel) == 0 {
-                let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-                let forever = std::ptr::null::<libc::timespec>();
-                // SAFETY: the word outlives the call; there is no time limit.
-                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 0, forever) };
-            }
-        };
-        let wake = || {
-            word.store(1, Ordering::Release);
-            let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-            // SAFETY: the word outlives the call.
-            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
-        };
-        wake::measure(params, round, sleep, wake)
-    }),
+    run,
     ..wake::wake_up("wake-futex")
 };
+
+#[only(linux)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    let word = AtomicU32::new(0);
+    let sleep = || {
+        while word.swap(0, Ordering::AcqRel) == 0 {
+            let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+            let forever = std::ptr::null::<libc::timespec>();
+            // SAFETY: the word outlives the call; there is no time limit.
+            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 0, forever) };
+        }
+    };
+    let wake = || {
+        word.store(1, Ordering::Release);
+        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the word outlives the call.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
+    };
+    wake::measure(params, round, sleep, wake)
+}

@@ -1,5 +1,5 @@
 use super::{BY_TICKS, PARAMS, metrics};
-use crate::{Case, Param, on_windows};
+use crate::{Case, Param, only};
 
 /// Sleeping with Sleep on Windows.
 pub const CASE: Case = Case {
@@ -8,19 +8,22 @@ pub const CASE: Case = Case {
     trials: Some(BY_TICKS),
     params: IN_MS,
     metrics: metrics::BY_TICKS,
-    run: on_windows!(|params, round| {
-        use windows_sys::Win32::System::Threading::Sleep;
-
-        let ms = super::in_ms(crate::length_of(params, "length")?, "Sleep")?;
-        let sleeper = super::Sleeper { name: "Sleep", syscalls: 1.0, may_end_early: true };
-        super::measure(params, round, sleeper, |_, _| {
-            // SAFETY: takes a number only.
-            unsafe { Sleep(ms) };
-            Ok(())
-        })
-    }),
+    run,
     ..Case::new("timer", "sleep").on_windows()
 };
+
+#[only(windows)]
+fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
+    use windows_sys::Win32::System::Threading::Sleep;
+
+    let ms = super::in_ms(crate::length_of(params, "length")?, "Sleep")?;
+    let sleeper = super::Sleeper { name: "Sleep", syscalls: 1.0, may_end_early: true };
+    super::measure(params, round, sleeper, |_, _| {
+        // SAFETY: takes a number only.
+        unsafe { Sleep(ms) };
+        Ok(())
+    })
+}
 
 /// Parameters of a sleep of whole milliseconds.
 pub const IN_MS: &[Param] =

@@ -2,7 +2,7 @@ use measure::{CaseError, Params, Round};
 
 use super::sleep::IN_MS;
 use super::{ALL_LENGTHS, BY_TICKS, PARAMS, metrics};
-use crate::{Case, on_windows};
+use crate::{Case, only};
 
 /// Sleeping with a waitable timer.
 pub const CASE: Case = Case {
@@ -34,47 +34,45 @@ enum Resolution {
     High,
 }
 
+#[only(windows)]
 fn run(params: &Params, round: &mut Round, resolution: Resolution) -> Result<(), CaseError> {
-    on_windows!(params, round, resolution, {
-        use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
-        use std::ptr::null;
+    use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+    use std::ptr::null;
 
-        use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
-        use windows_sys::Win32::System::Threading::{
-            CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, INFINITE,
-            SetWaitableTimer, TIMER_ALL_ACCESS, WaitForSingleObject,
-        };
+    use windows_sys::Win32::Foundation::WAIT_OBJECT_0;
+    use windows_sys::Win32::System::Threading::{
+        CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, CreateWaitableTimerExW, INFINITE, SetWaitableTimer,
+        TIMER_ALL_ACCESS, WaitForSingleObject,
+    };
 
-        let flags = match resolution {
-            Resolution::Ordinary => 0,
-            Resolution::High => CREATE_WAITABLE_TIMER_HIGH_RESOLUTION,
-        };
-        // SAFETY: a timer without a name and with default security, which a wait resets.
-        let handle = unsafe { CreateWaitableTimerExW(null(), null(), flags, TIMER_ALL_ACCESS) };
-        if handle.is_null() {
-            let reason = std::io::Error::last_os_error();
-            // Versions of Windows without the flag report an invalid parameter.
-            return Err(CaseError::Unsupported(format!("CreateWaitableTimerExW: {reason}")));
-        }
-        // SAFETY: the handle was just opened and has no other owner.
-        let timer = unsafe { OwnedHandle::from_raw_handle(handle) };
-        let handle = timer.as_raw_handle();
-        let sleeper =
-            super::Sleeper { name: "a waitable timer", syscalls: 2.0, may_end_early: true };
-        super::measure(params, round, sleeper, |length, _| {
-            // The time is in units of 100 ns; negative times are relative.
-            let due = -(length.as_nanos().div_ceil(100) as i64);
-            // SAFETY: the handle is an open timer; there is no completion routine.
-            let waited = unsafe {
-                if SetWaitableTimer(handle, &due, 0, None, null(), 0) == 0 {
-                    return Err(CaseError::last_os_error("SetWaitableTimer"));
-                }
-                WaitForSingleObject(handle, INFINITE)
-            };
-            match waited {
-                WAIT_OBJECT_0 => Ok(()),
-                _ => Err(CaseError::last_os_error("WaitForSingleObject")),
+    let flags = match resolution {
+        Resolution::Ordinary => 0,
+        Resolution::High => CREATE_WAITABLE_TIMER_HIGH_RESOLUTION,
+    };
+    // SAFETY: a timer without a name and with default security, which a wait resets.
+    let handle = unsafe { CreateWaitableTimerExW(null(), null(), flags, TIMER_ALL_ACCESS) };
+    if handle.is_null() {
+        let reason = std::io::Error::last_os_error();
+        // Versions of Windows without the flag report an invalid parameter.
+        return Err(CaseError::Unsupported(format!("CreateWaitableTimerExW: {reason}")));
+    }
+    // SAFETY: the handle was just opened and has no other owner.
+    let timer = unsafe { OwnedHandle::from_raw_handle(handle) };
+    let handle = timer.as_raw_handle();
+    let sleeper = super::Sleeper { name: "a waitable timer", syscalls: 2.0, may_end_early: true };
+    super::measure(params, round, sleeper, |length, _| {
+        // The time is in units of 100 ns; negative times are relative.
+        let due = -(length.as_nanos().div_ceil(100) as i64);
+        // SAFETY: the handle is an open timer; there is no completion routine.
+        let waited = unsafe {
+            if SetWaitableTimer(handle, &due, 0, None, null(), 0) == 0 {
+                return Err(CaseError::last_os_error("SetWaitableTimer"));
             }
-        })
+            WaitForSingleObject(handle, INFINITE)
+        };
+        match waited {
+            WAIT_OBJECT_0 => Ok(()),
+            _ => Err(CaseError::last_os_error("WaitForSingleObject")),
+        }
     })
 }
