@@ -16,6 +16,8 @@ const SEED: u64 = 1;
 pub struct Answer {
     /// Name of the area.
     pub area: &'static str,
+    /// Name of the application.
+    pub application: &'static str,
     /// The application with the conditions: `server, 100 connections at a time`.
     pub of: &'static str,
     /// What the application does, as a sentence.
@@ -110,6 +112,7 @@ fn answer(
     };
     Some(Answer {
         area: area.name,
+        application: application.name,
         of: situation.name,
         says: application.says,
         metric: metric.name,

@@ -127,12 +127,16 @@ impl<'a> Judge<'a> {
         let differs = low > lowest || high < -lowest;
         let within = (low > -margin && high < margin) || (low == 0.0 && high == 0.0);
         let cannot_tell = |note: String| (Verdict::CannotTell, note);
-        if differs && change.rounds < LEAST_ROUNDS {
+        let is_clear = is_clear(change.rounds, (low, high), change.log);
+        if differs && change.rounds < LEAST_ROUNDS && !is_clear {
             let (had, least) = (change.rounds, LEAST_ROUNDS);
             cannot_tell(format!("{had} rounds are too few: at least {least} are needed"))
         } else if differs {
             let verdict = Verdict::of_change(&result.metric, result.better, low > lowest);
             let note = match (change.is_disturbed, change.is_beside_load) {
+                _ if change.rounds < LEAST_ROUNDS => {
+                    "few rounds, but it is more than a factor of 2"
+                }
                 (true, _) => "few rounds were quiet, but it is more than a factor of 2",
                 (_, true) => BESIDE_LOAD,
                 _ => "",
@@ -152,6 +156,14 @@ impl<'a> Judge<'a> {
             cannot_tell(what_would_decide(change.by.abs(), half, (lowest, floor), margin))
         }
     }
+}
+
+/// Whether a difference of logarithms has a verdict although there are fewer rounds than usual: at least three, and the whole
+/// interval is beyond a factor of 2.
+pub(crate) fn is_clear(rounds: usize, (low, high): (f64, f64), of_logs: bool) -> bool {
+    const FEWEST_ROUNDS: usize = 3;
+    let factor = 2f64.ln();
+    of_logs && rounds >= FEWEST_ROUNDS && (low > factor || high < -factor)
 }
 
 /// Smallest difference that is reported, as a share: the change of the machine that these figures show; 0 for adjacent rounds.

@@ -41,7 +41,7 @@ pub use ladder::{Added, Ladder, Layer, Step, ladders, layers};
 pub use mean::Mean;
 pub use multiple::{multiple, ratio};
 pub use next_run::{Cause, Coverage, History, Scores, is_same_machine};
-pub use overview::{ColumnStanding, DesignOrder, Overview, Reversal, Standing, overview};
+pub use overview::{ColumnStanding, DesignOrder, Overview, Reversal, Spread, Standing, overview};
 pub use recorded::{Moment, Recorded, RoundState, Samples, moments};
 pub use spread::{compared_half_width, welch};
 pub use table::{Cell, Found, Question, Renaming, Row, Table, TableError, tabulate};

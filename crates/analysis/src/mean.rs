@@ -18,6 +18,7 @@ use results::{Direction, LEAST_ROUNDS};
 use serde::Serialize;
 
 use crate::change::{Change, Ratio};
+use crate::judge::is_clear;
 use crate::spread::middle_of;
 use crate::verdict::Verdict;
 
@@ -130,7 +131,9 @@ impl Sample {
         let margin = margin.ln_1p();
         let rounds: usize = self.points.iter().map(|point| point.rounds).sum();
         let verdict = match differs {
-            true if rounds < LEAST_ROUNDS => Verdict::CannotTell,
+            true if rounds < LEAST_ROUNDS && !is_clear(rounds, (low, high), true) => {
+                Verdict::CannotTell
+            }
             true => Verdict::of_change(metric, better, low > floor),
             false if low > -margin && high < margin && floor <= margin => Verdict::Same,
             false => Verdict::CannotTell,

@@ -23,8 +23,12 @@ use crate::verdict::Verdict;
 pub struct Overview {
     /// Standings in each area, by its times, or by each metric in areas without times.
     pub areas: Vec<Standing>,
+    /// Standings of each application by each of its metrics, over the points of all its designs; only if the columns are runs.
+    pub applications: Vec<Standing>,
     /// Standings of each design of an application by each of its metrics; only if the columns are runs.
     pub designs: Vec<Standing>,
+    /// How much the designs of an application, and how much the columns, differ.
+    pub spreads: Vec<Spread>,
     /// Order of the designs in each column.
     pub orders: Vec<DesignOrder>,
     /// Pairs of designs whose order certainly differs between columns.
@@ -72,6 +76,19 @@ pub struct DesignOrder {
     pub certain: Vec<bool>,
 }
 
+/// How far the designs of an application and the columns are apart, both as factors of at least 1.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spread {
+    /// The application.
+    pub application: &'static str,
+    /// The metric.
+    pub metric: &'static str,
+    /// The worst design's figure divided by that of the best, as the mean over the columns.
+    pub of_designs: Ratio,
+    /// The worst column's figure divided by that of the best, as the mean over the designs.
+    pub of_columns: Ratio,
+}
+
 /// A pair of designs of which one is certainly better in one column, and the other in another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reversal {
@@ -103,7 +120,8 @@ pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview 
     };
     let between: Vec<_> = designs.iter().map(|family| family.between_columns(&measuring)).collect();
     let within: Vec<_> = designs.iter().map(|family| family.between_designs(&measuring)).collect();
-    let all = areas.iter().map(|(_, pairs)| pairs);
+    let pooled: Vec<_> = designs.iter().map(|family| family.of_all_designs(&measuring)).collect();
+    let all = areas.iter().map(|(_, pairs)| pairs).chain(&pooled);
     let all = all.chain(between.iter().flatten()).chain(within.iter().flatten());
     let questions = all.map(Pairs::questions).sum::<usize>();
     let shared = Settings { chance: settings.chance / questions.max(1) as f64, ..*settings };
@@ -111,16 +129,29 @@ pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview 
     for (name, pairs) in &areas {
         overview.areas.push(pairs.judged(&shared).standing(name.clone(), None));
     }
-    for ((family, between), within) in designs.iter().zip(&between).zip(&within) {
-        for (design, pairs) in family.application.designs.iter().zip(between) {
-            let standing = pairs
-                .judged(&shared)
-                .standing(design.name.to_owned(), Some(family.application.name));
-            if standing.columns.iter().any(|column| column.mean.is_some() || column.left_out > 0) {
-                overview.designs.push(standing);
-            }
+    let has_any = |standing: &Standing| {
+        standing.columns.iter().any(|column| column.mean.is_some() || column.left_out > 0)
+    };
+    for (((family, between), within), pooled) in
+        designs.iter().zip(&between).zip(&within).zip(&pooled)
+    {
+        let application = family.application.name;
+        let of_all = pooled.judged(&shared).standing(application.to_owned(), Some(application));
+        overview.applications.extend(Some(of_all).filter(has_any));
+        let by_design: Vec<Judged> = between.iter().map(|pairs| pairs.judged(&shared)).collect();
+        for (design, judged) in family.application.designs.iter().zip(&by_design) {
+            let standing = judged.standing(design.name.to_owned(), Some(application));
+            overview.designs.extend(Some(standing).filter(has_any));
         }
         let judged: Vec<Judged> = within.iter().map(|pairs| pairs.judged(&shared)).collect();
+        overview.spreads.extend(mean_spread(&judged).zip(mean_spread(&by_design)).map(
+            |(of_designs, of_columns)| Spread {
+                application,
+                metric: family.metric.name,
+                of_designs,
+                of_columns,
+            },
+        ));
         overview.orders.extend(family.orders(&judged, &table.columns));
         overview.reversals.extend(family.reversals(&judged, &table.columns));
     }
@@ -272,6 +303,18 @@ impl<'a> Family<'a> {
         self.points.iter().map(of_column).collect()
     }
 
+    /// The points of all designs, each pair of columns compared.
+    fn of_all_designs(&self, measuring: &Measuring<'_, 'a>) -> Pairs<'a> {
+        let columns = self.points.len();
+        let mut pairs = Pairs::new(columns, self.metric.name, self.metric.better);
+        for design in 0..self.application.designs.len() {
+            let sides: Vec<&Points> = self.points.iter().map(|column| &column[design]).collect();
+            Self::take_in(&mut pairs, &sides);
+        }
+        pairs.compare(measuring, |column| measuring.table.columns[column].clone());
+        pairs
+    }
+
     fn pairs(
         &self,
         sides: &[&Points<'a>],
@@ -279,6 +322,12 @@ impl<'a> Family<'a> {
         name: impl Fn(usize) -> String,
     ) -> Pairs<'a> {
         let mut pairs = Pairs::new(sides.len(), self.metric.name, self.metric.better);
+        Self::take_in(&mut pairs, sides);
+        pairs.compare(measuring, name);
+        pairs
+    }
+
+    fn take_in(pairs: &mut Pairs<'a>, sides: &[&Points<'a>]) {
         let mut keys: Vec<&(usize, Params)> = sides.iter().flat_map(|side| side.keys()).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -288,8 +337,6 @@ impl<'a> Family<'a> {
             let any = found.iter().flatten().next().map(|found| found.result.label());
             pairs.take_in(any.unwrap_or_default(), found);
         }
-        pairs.compare(measuring, name);
-        pairs
     }
 
     fn orders(&self, judged: &[Judged], columns: &[String]) -> Vec<DesignOrder> {
@@ -409,6 +456,21 @@ impl<'a> Pairs<'a> {
     }
 }
 
+/// The geometric mean of the factors between the best and the worst side. All of their intervals hold together, so that the mean of
+/// their ends is an interval of the mean.
+fn mean_spread(judged: &[Judged]) -> Option<Ratio> {
+    let spreads: Vec<Ratio> = judged.iter().filter_map(Judged::spread).collect();
+    let mean = |end: &dyn Fn(&Ratio) -> f64| {
+        let logs = spreads.iter().map(|ratio| end(ratio).ln());
+        (logs.sum::<f64>() / spreads.len() as f64).exp()
+    };
+    (!spreads.is_empty()).then(|| Ratio {
+        mid: mean(&|ratio| ratio.mid),
+        low: mean(&|ratio| ratio.low),
+        high: mean(&|ratio| ratio.high),
+    })
+}
+
 /// All pairs of these sides, the lesser first.
 fn pairs_of(sides: &[usize]) -> impl Iterator<Item = (usize, usize)> {
     sides
@@ -444,6 +506,14 @@ impl Judged<'_> {
     /// Whether side `a` is certainly better than `b`.
     fn is_better(&self, a: usize, b: usize) -> bool {
         self.mean(a, b).is_some_and(|mean| mean.verdict.is_loss())
+    }
+
+    /// The factor between the best and the worst side; `None` for fewer than two sides.
+    fn spread(&self) -> Option<Ratio> {
+        let sorted = self.sorted();
+        let [best, .., worst] = sorted[..] else { return None };
+        let ratio = self.mean(best, worst)?.ratio;
+        Some(if ratio.mid < 1.0 { ratio.inverse() } else { ratio })
     }
 
     fn has_figures(&self, side: usize) -> bool {

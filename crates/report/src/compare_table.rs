@@ -1,6 +1,8 @@
 //! The table of a comparison of runs: ratios with their intervals, and verdicts.
 
 use analysis::{Difference, Ratio, Verdict};
+use measure::Params;
+use results::PointKey;
 
 use crate::comparison::{Cell, CompareCell, CompareRow, Comparison};
 use crate::first_seen::grouped;
@@ -140,13 +142,33 @@ struct Group<'a> {
     labels: Vec<Label>,
 }
 
-/// The groups of rows, one per area and metric; the metrics of an area follow one another.
+/// The groups of rows, one per area and metric; the metrics of an area follow one another. The metrics of an area with one point
+/// only are one group.
 fn groups<'a>(rows: &[&'a CompareRow]) -> Vec<Group<'a>> {
     let areas = grouped(rows.iter().map(|row| (row.point.area(), (row.metric.as_str(), *row))));
-    let of_area = |(area, rows): (&'a str, Vec<(&'a str, &'a CompareRow)>)| {
-        grouped(rows).into_iter().map(move |(metric, rows)| group(area, metric, rows))
+    let of_area = |(area, rows): (&'a str, Vec<(&'a str, &'a CompareRow)>)| match &rows[..] {
+        [(_, first), _, ..] if rows.iter().all(|(_, row)| row.point == first.point) => {
+            vec![group_of_metrics(&rows)]
+        }
+        _ => {
+            let groups = grouped(rows).into_iter();
+            groups.map(|(metric, rows)| group(area, metric, rows)).collect()
+        }
     };
     areas.into_iter().flat_map(of_area).collect()
+}
+
+/// The metrics of one point.
+fn group_of_metrics<'a>(rows: &[(&'a str, &'a CompareRow)]) -> Group<'a> {
+    let label = |(metric, row): &(&str, &CompareRow)| {
+        let case = format!("{}/{metric}", row.point.area());
+        Label::of(&PointKey { case, params: Params::new() })
+    };
+    let point = &rows[0].1.point;
+    let shared = Label::of(point).params;
+    let title = text::clean(&point.case);
+    let labels = rows.iter().map(label).collect();
+    Group { title, shared, rows: rows.iter().map(|(_, row)| *row).collect(), labels }
 }
 
 fn group<'a>(area: &str, metric: &str, mut rows: Vec<&'a CompareRow>) -> Group<'a> {

@@ -24,6 +24,7 @@ mod ladder;
 mod layouts;
 mod load_table;
 mod marks;
+mod matrix;
 mod measured;
 pub mod names;
 mod noise;

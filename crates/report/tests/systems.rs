@@ -115,7 +115,7 @@ fn one_system_has_no_verdict_and_an_emulated_one_says_why() {
     assert_eq!(summary(&runs[..1], &NARROW), "");
     runs[2].machine.insert(results::EMULATED.to_owned(), "emulated by QEMU (TCG)".into());
     let text = summary(&[runs[0].clone(), runs[2].clone()], &NARROW);
-    let why = "gvisor: no verdict: gvisor is not judged against real processors: emulated by";
+    let why = "- gvisor: no verdict: gvisor is not judged against real processors: emulated by";
     assert_eq!(text.lines().next(), Some(why));
 }
 

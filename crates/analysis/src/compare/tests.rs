@@ -249,7 +249,8 @@ fn few_quiet_rounds_get_a_verdict_beyond_what_a_disturbance_explains() {
         (&many, &few(30.0, 8), Verdict::Faster, "few rounds were quiet"),
         (&few(100.0, 8), &few(190.0, 8), Verdict::CannotTell, "too few rounds were quiet"),
         (&many, &few(100.0, 8), Verdict::CannotTell, "too few rounds were quiet"),
-        (&many, &few(300.0, 5), Verdict::CannotTell, "3 rounds are too few"),
+        (&many, &few(190.0, 5), Verdict::CannotTell, "3 rounds are too few"),
+        (&many, &few(300.0, 5), Verdict::Slower, "few rounds, but it is more than a factor of 2"),
     ] {
         let row = of(base, new);
         assert_eq!(row.verdict, verdict, "{}", row.note);

@@ -80,6 +80,15 @@ fn areas_and_designs_have_a_verdict_and_the_order_of_designs_may_differ() {
         .map(|design| design.name.as_str())
         .collect();
     assert_eq!(slower, ["process per connection", "io_uring"]);
+    // The worst design takes 90 / 18 = 5 times the best on native, and 180 / 20 = 9 times on gvisor. The designs take 2, 1, 1 and 3
+    // times as long on gvisor.
+    let spread = found.spreads.iter().find(|spread| spread.application == "server").unwrap();
+    let holds = |ratio: Ratio, truth: f64| ratio.low < truth && truth < ratio.high;
+    assert!(holds(spread.of_designs, (5.0f64 * 9.0).sqrt()), "{:?}", spread.of_designs);
+    assert!(spread.of_columns.low < 6f64.powf(0.25) * 1.01, "{:?}", spread.of_columns);
+    assert!(spread.of_columns.high > 6f64.powf(0.25), "{:?}", spread.of_columns);
+    let of_server = found.applications.iter().find(|s| s.name == "server").unwrap();
+    assert_eq!(of_server.columns[0].mean.unwrap().points, 12);
     let order = |column: &str| {
         let is_it = |order: &&DesignOrder| order.application == "server" && order.column == column;
         found.orders.iter().find(is_it).unwrap().designs.clone()

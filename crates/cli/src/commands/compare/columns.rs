@@ -38,7 +38,7 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     }
     let page = page();
     let shown = found.comparison.columns.clone();
-    let mut parts = vec![overview_text(&found.overview, &shown, by, &page)];
+    let mut parts = vec![overview_text(&runs, &found.overview, &shown, by, &page)];
     if args.ladder {
         parts.push(ladder_table(&found.ladders, &page));
     }

@@ -1,0 +1,284 @@
+//! The page with which a comparison of systems begins: sentences on designs and systems, and one matrix of designs by systems.
+
+use std::collections::BTreeSet;
+
+use analysis::answer::{Answer, answers};
+use analysis::{ColumnStanding, Overview, Spread, Standing, Verdict};
+use catalog::{Area, areas};
+use results::{CaseResult, Document, Estimate, Outcome};
+
+use crate::grid::{self, Cell, Column};
+use crate::overview::{by_application, left_out_text, sentence};
+use crate::page::{Ink, Page};
+use crate::quantity::{Figure, factor, figure, measured_half_width};
+use crate::rows::COST;
+use crate::text;
+
+/// Marks the design that is certainly the fastest on a system.
+const BEST_DESIGN: &str = "*";
+/// Marks the system that is certainly the fastest with a design.
+const BEST_SYSTEM: &str = "+";
+
+/// A row of the matrix: the heading of an application, or a design or area with a cell for each column.
+struct Row {
+    name: String,
+    cells: Vec<Cell>,
+}
+
+/// The matrix of the columns named `columns`, the base first, whose run is `base`; empty if there is nothing to compare.
+pub fn matrix(base: &Document, overview: &Overview, columns: &[String], page: &Page) -> String {
+    let answers = answers(&base.results, areas());
+    let mut rows = Vec::new();
+    for (title, standings) in by_application(&overview.designs) {
+        rows.push(Row { name: title, cells: Vec::new() });
+        for standing in standings {
+            let cost = cost_of(&answers, standing);
+            rows.push(row(format!("  {}", standing.name), cost, standing, overview, columns));
+        }
+    }
+    let primitives: Vec<&Standing> = primitives(overview);
+    if !primitives.is_empty() {
+        rows.push(Row { name: "primitives".to_owned(), cells: Vec::new() });
+    }
+    for standing in &primitives {
+        let cost = cost_of_area(base, &standing.name);
+        rows.push(row(format!("  {}", standing.name), cost, standing, overview, columns));
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let names = Column::words("", rows.iter().map(|row| row.name.clone()));
+    let cell = |row: &Row, at: usize| row.cells.get(at).cloned().unwrap_or_default();
+    let of_column = |(at, name): (usize, &String)| {
+        Column::figures(&text::clean(name), rows.iter().map(|row| cell(row, at)))
+    };
+    let systems: Vec<Column> = columns.iter().enumerate().map(of_column).collect();
+    let tables = side_by_side(&names, systems, page);
+    let mut text: String = sentences(overview, columns)
+        .iter()
+        .map(|line| page.hanging("- ", &page.signs(line)))
+        .collect();
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&tables);
+    let standings = overview.designs.iter().chain(primitives);
+    let cells: Vec<Option<&ColumnStanding>> =
+        standings.flat_map(|standing| standing.columns.iter().map(Some)).collect();
+    text.push_str(&left_out_text(&cells, page));
+    text.push_str(&page.prose(Ink::Faint, &page.signs(&legend(columns))));
+    text
+}
+
+/// One table, or several below each other, each with the base, where the page is too narrow for all systems.
+fn side_by_side(names: &Column, mut systems: Vec<Column>, page: &Page) -> String {
+    let base = systems.remove(0);
+    let first = [names.clone(), base];
+    let mut tables = Vec::new();
+    let mut columns = first.to_vec();
+    for system in systems {
+        let mut more = columns.clone();
+        more.push(system.clone());
+        if grid::total_width(&more) > page.table_width() && columns.len() > first.len() {
+            tables.push(grid::table(std::mem::replace(&mut columns, first.to_vec()), page));
+        }
+        columns.push(system);
+    }
+    tables.push(grid::table(columns, page));
+    tables.join("\n")
+}
+
+/// Sentences on whether designs or systems matter more, on each system, and on the design that is the fastest everywhere.
+pub(crate) fn sentences(overview: &Overview, columns: &[String]) -> Vec<String> {
+    let mut sentences: Vec<String> = matters(overview).into_iter().collect();
+    let standings: Vec<&Standing> = overview
+        .applications
+        .iter()
+        .filter(|standing| standing.metric == COST)
+        .chain(primitives(overview))
+        .collect();
+    if let Some((base, others)) = columns.split_first() {
+        for (at, name) in others.iter().enumerate() {
+            let of_column: Vec<_> =
+                standings.iter().map(|standing| (*standing, &standing.columns[at])).collect();
+            let says = sentence(&of_column, base);
+            sentences.push(format!("{}: {says}.", text::clean(name)));
+        }
+    }
+    sentences.extend(fastest_everywhere(overview, columns));
+    sentences
+}
+
+/// Whether the design of an application matters more than the system, by the factors between the best and the worst.
+fn matters(overview: &Overview) -> Option<String> {
+    let spreads: Vec<&Spread> = overview.spreads.iter().filter(|s| s.metric == COST).collect();
+    let of = |is: &dyn Fn(&Spread) -> bool| -> Vec<String> {
+        let chosen = spreads.iter().filter(|spread| is(spread));
+        let words = |s: &&Spread| {
+            let [designs, systems] = [s.of_designs, s.of_columns].map(|ratio| factor(ratio, false));
+            format!("{} (designs differ {designs}, systems {systems})", s.application)
+        };
+        chosen.map(words).collect()
+    };
+    let design = of(&|spread| spread.of_designs.low > spread.of_columns.high);
+    let system = of(&|spread| spread.of_columns.low > spread.of_designs.high);
+    let mut parts = Vec::new();
+    if !design.is_empty() {
+        parts.push(format!(
+            "the design matters more than the system for {}",
+            text::listed(design, usize::MAX)
+        ));
+    }
+    if !system.is_empty() {
+        parts.push(format!(
+            "the system matters more than the design for {}",
+            text::listed(system, usize::MAX)
+        ));
+    }
+    (!parts.is_empty()).then(|| format!("{}.", capital(&parts.join("; "))))
+}
+
+/// The designs that are certainly the fastest in all columns.
+fn fastest_everywhere(overview: &Overview, columns: &[String]) -> Option<String> {
+    let best = |application: &str| -> Option<&'static str> {
+        let is_of = |order: &&analysis::DesignOrder| {
+            order.application == application && order.metric == COST
+        };
+        let orders: Vec<_> = overview.orders.iter().filter(is_of).collect();
+        let firsts: BTreeSet<&'static str> =
+            orders.iter().filter(|order| order.certain[0]).map(|order| order.designs[0]).collect();
+        let all = orders.len() == columns.len() && orders.iter().all(|order| order.certain[0]);
+        firsts
+            .into_iter()
+            .next()
+            .filter(|first| all && orders.iter().all(|o| o.designs[0] == *first))
+    };
+    let of_time = overview.designs.iter().filter(|standing| standing.metric == COST);
+    let names = applications(&of_time.collect::<Vec<_>>());
+    let words = |name: &&str| best(name).map(|design| format!("{design} ({name})"));
+    let best: Vec<String> = names.iter().filter_map(words).collect();
+    (!best.is_empty())
+        .then(|| format!("Fastest on each of them: {}.", text::listed(best, usize::MAX)))
+}
+
+/// A design or an area: its cost in the first column, and its ratio in the others.
+fn row(
+    name: String,
+    cost: Option<(f64, f64, String)>,
+    standing: &Standing,
+    overview: &Overview,
+    columns: &[String],
+) -> Row {
+    let marks = |column: usize| {
+        let is_best_design = overview.orders.iter().any(|order| {
+            Some(order.application) == standing.application
+                && order.metric == standing.metric
+                && order.column == columns[column]
+                && order.designs[0] == standing.name
+                && order.certain[0]
+        });
+        let is_best_system = standing.ranks[column] == Some([1, 1]);
+        [(is_best_design, BEST_DESIGN), (is_best_system, BEST_SYSTEM)]
+            .map(|(is, mark)| if is { mark } else { "" })
+            .concat()
+    };
+    let base = match cost {
+        Some((value, half, unit)) => {
+            let mut cost = figure(value, half, &unit);
+            cost.unit = format!("{} {}", cost.unit, marks(0));
+            Cell::figure(cost)
+        }
+        None => Cell::text(format!("x1 {}", marks(0))),
+    };
+    let of_column = |(at, column): (usize, &ColumnStanding)| match column.mean {
+        None => Cell::unknown(),
+        Some(mean) => {
+            let about = if mean.verdict == Verdict::CannotTell { "~" } else { "" };
+            let ratio = figure(mean.ratio.mid, (mean.ratio.high - mean.ratio.low) / 2.0, "x");
+            let number = format!("{about}x{}", ratio.number);
+            let ink = match mean.verdict {
+                Verdict::CannotTell => Ink::Doubt,
+                verdict if verdict.is_loss() => Ink::Bad,
+                verdict if verdict.is_difference() => Ink::Good,
+                _ => Ink::Plain,
+            };
+            Cell::figure(Figure { number, unit: marks(at + 1) }).in_ink(ink)
+        }
+    };
+    let others = standing.columns.iter().enumerate().map(of_column);
+    Row { name, cells: std::iter::once(base).chain(others).collect() }
+}
+
+/// Names of the applications, in the order of their standings.
+fn applications(standings: &[&Standing]) -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = Vec::new();
+    for name in standings.iter().filter_map(|standing| standing.application) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The areas compared by time that have no application in the comparison.
+fn primitives(overview: &Overview) -> Vec<&Standing> {
+    let has_application = |area: &Area| {
+        area.applications.iter().any(|application| {
+            overview.applications.iter().any(|s| s.application == Some(application.name))
+        })
+    };
+    let is_primitive = |standing: &&Standing| {
+        let area = catalog::area(&standing.name);
+        standing.metric == COST
+            && area.is_some_and(|area| !has_application(area))
+            && standing.columns.iter().any(|column| column.mean.is_some())
+    };
+    overview.areas.iter().filter(is_primitive).collect()
+}
+
+/// The cost of a design in the first situation that has it: the figure, the half-width of its interval, and the unit.
+fn cost_of(answers: &[Answer], standing: &Standing) -> Option<(f64, f64, String)> {
+    let is_of = |answer: &&Answer| {
+        Some(answer.application) == standing.application && answer.metric == standing.metric
+    };
+    answers.iter().filter(is_of).find_map(|answer| {
+        let found = answer.designs.iter().find(|found| found.name == standing.name)?;
+        Some((found.figure.median, half_width(&found.figure), answer.unit.clone()))
+    })
+}
+
+/// The first cost of an area that the summary of a run shows.
+fn cost_of_area(base: &Document, area: &str) -> Option<(f64, f64, String)> {
+    let rows = catalog::area(area)?.summary.iter();
+    let measured = |result: &&CaseResult| result.outcome == Outcome::Measured;
+    rows.filter_map(|row| {
+        let is_it =
+            |r: &&CaseResult| r.metric == row.metric.name && row.point.matches(&r.case, &r.params);
+        let result = base.results.iter().filter(measured).find(is_it)?;
+        let estimate = result.estimate?;
+        Some((estimate.median, half_width(&estimate), result.unit.clone()))
+    })
+    .next()
+}
+
+fn half_width(estimate: &Estimate) -> f64 {
+    match estimate.has_interval() {
+        true => measured_half_width(estimate.median, estimate.low, estimate.high),
+        // Two digits are shown of a figure without an interval.
+        false => estimate.median / 10.0,
+    }
+}
+
+fn legend(columns: &[String]) -> String {
+    let base = columns.first().map_or("", String::as_str);
+    format!(
+        "{base}: the cost of one, such as a connection, a job or a lock; other columns: the mean ratio to {base} over all points of \
+         the row (~: cannot tell). {BEST_DESIGN}: certainly the fastest design on this system. {BEST_SYSTEM}: certainly the fastest \
+         system with this design. All of these hold together at 95 %."
+    )
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
