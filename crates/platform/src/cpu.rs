@@ -49,7 +49,7 @@ pub fn pin_thread(cpu: usize) -> Result<(), CaseError> {
 
 /// Pins the thread of this process that has the id `thread`.
 #[cfg(target_os = "linux")]
-pub(crate) fn pin_other(thread: libc::pid_t, cpu: usize) -> Result<(), CaseError> {
+pub fn pin_other(thread: libc::pid_t, cpu: usize) -> Result<(), CaseError> {
     os::pin(thread, &[cpu])
 }
 

@@ -21,60 +21,41 @@ pub mod cleanup;
 pub mod client_socket;
 pub mod clock;
 pub mod command;
-pub mod context;
 pub mod control_group;
 pub mod counters;
 pub mod cpu;
-pub mod detached_thread;
 pub mod environment;
 pub mod file_io;
 pub mod file_mapping;
 pub mod filesystem;
-pub mod forbidden_page;
 pub mod hosted;
 pub mod init;
-pub mod jump;
-pub mod kept_awake;
-pub mod library;
 pub mod limits;
 pub mod machine;
-pub mod mapped_file;
 pub mod memory;
-pub mod memory_limit;
-pub mod network_namespace;
 pub mod owned;
 pub mod pages;
-pub mod pointer_chase;
 pub mod process;
 pub mod process_status;
 #[cfg(unix)]
 pub mod program;
 pub mod readiness;
-#[cfg(unix)]
-pub mod resident_memory;
-pub mod seccomp;
 pub mod server_socket;
 pub mod shared;
 #[cfg(unix)]
 pub mod signal;
-#[cfg(unix)]
-pub mod sleeping_children;
 #[cfg(target_os = "linux")]
-mod smaps;
+pub mod smaps;
 pub mod socket_io;
-pub mod stream;
-pub mod suspended_thread;
 pub mod system_calls;
 pub mod system_path;
-pub mod thread_key;
 pub mod timer;
 pub mod topology;
 pub mod tracer;
 pub mod tree;
 pub mod usage;
-pub mod userfault;
 #[cfg(windows)]
-mod windows_process;
+pub mod windows_process;
 
 pub use case_error::CaseError;
 pub use only::only;

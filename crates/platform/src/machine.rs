@@ -39,7 +39,7 @@ pub fn describe() -> Vec<Fact> {
 
 /// Whether Windows is Wine.
 #[cfg(windows)]
-pub(crate) fn is_wine() -> bool {
+pub fn is_wine() -> bool {
     windows::wine_version().is_some()
 }
 

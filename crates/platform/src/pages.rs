@@ -19,7 +19,7 @@ unsafe impl Sync for Pages {}
 
 /// The permitted access to a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     /// No access.
     Forbidden,
     /// Read access.
@@ -28,7 +28,11 @@ pub(crate) enum Access {
     Write,
 }
 
-pub(crate) use os::protect;
+/// Changes the access to whole pages; returns whether that succeeded.
+#[inline(always)]
+pub fn protect(first: *mut u8, bytes: usize, access: Access) -> bool {
+    os::protect(first, bytes, access)
+}
 
 impl Pages {
     /// Maps `bytes` of new memory, all of it zero; `None` if the system refuses.
@@ -50,7 +54,7 @@ impl Pages {
 
     /// Address of the first byte.
     #[inline(always)]
-    pub(crate) fn first(&self) -> *mut u8 {
+    pub fn first(&self) -> *mut u8 {
         self.first
     }
 

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use measure::survey::ClockFacts;
 use measure::watch::{Watch, Watcher};
 use platform::cpu::pin_thread;
-use platform::kept_awake::KeptAwake;
 use platform::topology::CpuLocation;
+
+use crate::kept_awake::KeptAwake;
 
 /// Maximum number of CPUs kept awake: those of single measurements and pairs, and all CPUs of small machines. More would
 /// slow down a large machine, since its cores share their power budget.

@@ -8,12 +8,12 @@ use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
 use platform::cleanup::temp_path;
 use platform::limits::waiting_connections;
-use platform::network_namespace::NamespacePair;
 use servers::hosted::Hosted;
 use servers::work::{NoSuchWork, WorkResources};
 use servers::{Architecture, NameServer, Protocol, Task, Work};
 
 use super::USUAL;
+use super::network_namespace::NamespacePair;
 use crate::order::{ServeOrder, WorkerOrder, worker};
 use crate::syscall::named_files::TemporaryPath;
 use crate::{Param, Takes, count_of, size_of, value_of};

@@ -17,9 +17,6 @@ pub struct SuspendedThread {
 
 impl SuspendedThread {
     /// Creates the thread, with a stack of `stack` bytes or of the usual size. `work` must not panic.
-    ///
-    /// # Errors
-    /// If the system refuses another thread.
     pub fn new(
         stack_size: Option<usize>,
         work: impl FnOnce() + Send + 'static,

@@ -1,39 +1,6 @@
 //! Two network namespaces joined by a pair of veth devices.
 
-use std::net::Ipv4Addr;
-use std::process::Command;
-
-use crate::CaseError;
-
-/// A pair of network namespaces: the near one for the calling thread, the far one for processes started there. The kernel
-/// removes each with the last process in it, also after a kill.
-#[derive(Debug)]
-pub struct NamespacePair {
-    #[cfg(target_os = "linux")]
-    far: std::fs::File,
-}
-
-impl NamespacePair {
-    /// Creates both namespaces and moves the calling thread into the near one. Threads and processes that it starts later
-    /// inherit it.
-    ///
-    /// # Errors
-    /// `Unsupported` on other systems than Linux, without permission, and without the `ip` command (iproute2).
-    pub fn enter() -> Result<Self, CaseError> {
-        os::enter()
-    }
-
-    /// Makes `command` run in the far namespace; returns the namespace's address.
-    pub fn run_far(&self, command: &mut Command) -> Ipv4Addr {
-        os::run_far(self, command)
-    }
-}
-
-/// Number of connections dropped because an accept queue was full, in the network namespace of process `pid` since its
-/// creation; `None` where the system does not report it.
-pub fn listen_overflows(pid: u32) -> Option<u64> {
-    os::listen_overflows(pid)
-}
+pub use os::{NamespacePair, listen_overflows};
 
 #[cfg(target_os = "linux")]
 mod os {
@@ -44,28 +11,52 @@ mod os {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
-    use super::NamespacePair;
-    use crate::CaseError;
+    use measure::CaseError;
 
     /// The near address, from a block reserved for documentation (RFC 5737), which no host uses.
     const NEAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
     const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
-    pub fn enter() -> Result<NamespacePair, CaseError> {
-        unshare()?;
-        let own = "/proc/thread-self/ns/net";
-        let far = File::open(own).map_err(|e| CaseError::from_io(own, &e))?;
-        unshare()?;
-        let path = format!("/proc/{}/fd/{}", std::process::id(), far.as_raw_fd());
-        let pair = NamespacePair { far };
-        ip(None, &["link", "add", "near", "type", "veth", "peer", "name", "far"])?;
-        ip(None, &["link", "set", "far", "netns", &path])?;
-        for (side, device, address) in [(None, "near", NEAR), (Some(&pair), "far", FAR)] {
-            ip(side, &["address", "add", &format!("{address}/24"), "dev", device])?;
-            ip(side, &["link", "set", device, "up"])?;
-            ip(side, &["link", "set", "lo", "up"])?;
+    /// A pair of network namespaces: the near one for the calling thread, the far one for processes started there. The kernel
+    /// removes each with the last process in it, also after a kill.
+    #[derive(Debug)]
+    pub struct NamespacePair {
+        far: File,
+    }
+
+    impl NamespacePair {
+        /// Creates both namespaces and moves the calling thread into the near one. Threads and processes that it starts later
+        /// inherit it. It is `Unsupported` without permission, and without the `ip` command (iproute2).
+        pub fn enter() -> Result<Self, CaseError> {
+            unshare()?;
+            let own = "/proc/thread-self/ns/net";
+            let far = File::open(own).map_err(|e| CaseError::from_io(own, &e))?;
+            unshare()?;
+            let path = format!("/proc/{}/fd/{}", std::process::id(), far.as_raw_fd());
+            let pair = Self { far };
+            ip(None, &["link", "add", "near", "type", "veth", "peer", "name", "far"])?;
+            ip(None, &["link", "set", "far", "netns", &path])?;
+            for (side, device, address) in [(None, "near", NEAR), (Some(&pair), "far", FAR)] {
+                ip(side, &["address", "add", &format!("{address}/24"), "dev", device])?;
+                ip(side, &["link", "set", device, "up"])?;
+                ip(side, &["link", "set", "lo", "up"])?;
+            }
+            Ok(pair)
         }
-        Ok(pair)
+
+        /// Makes `command` run in the far namespace; returns the namespace's address.
+        pub fn run_far(&self, command: &mut Command) -> Ipv4Addr {
+            let namespace: RawFd = self.far.as_raw_fd();
+            // SAFETY: setns(2) is async-signal-safe; the descriptor is open as long as the pair exists, and a command
+            // started later fails.
+            unsafe {
+                command.pre_exec(move || match libc::setns(namespace, libc::CLONE_NEWNET) {
+                    0 => Ok(()),
+                    _ => Err(io::Error::last_os_error()),
+                });
+            }
+            FAR
+        }
     }
 
     fn unshare() -> Result<(), CaseError> {
@@ -80,7 +71,7 @@ mod os {
         let mut command = Command::new("ip");
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
         if let Some(pair) = side {
-            run_far(pair, &mut command);
+            pair.run_far(&mut command);
         }
         let missing = |e: io::Error| {
             CaseError::Unsupported(format!("network namespaces need the command `ip`: {e}"))
@@ -93,20 +84,8 @@ mod os {
         Err(CaseError::Unsupported(format!("ip {}: {}", arguments.join(" "), errors.trim())))
     }
 
-    pub fn run_far(pair: &NamespacePair, command: &mut Command) -> Ipv4Addr {
-        let namespace: RawFd = pair.far.as_raw_fd();
-        // SAFETY: setns(2) is async-signal-safe; the descriptor is open as long as the pair exists, and a command
-        // started later fails.
-        unsafe {
-            command.pre_exec(move || match libc::setns(namespace, libc::CLONE_NEWNET) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            });
-        }
-        FAR
-    }
-
-    /// Parses /proc/PID/net/netstat, where two lines for each group of counters have their names and values
+    /// Number of connections dropped because an accept queue was full, in the network namespace of process `pid` since its
+    /// creation. Parses /proc/PID/net/netstat, where two lines for each group of counters have their names and values
     /// (proc_pid_net(5)).
     pub fn listen_overflows(pid: u32) -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/net/netstat")).ok()?;
@@ -122,15 +101,18 @@ mod os {
     use std::net::Ipv4Addr;
     use std::process::Command;
 
-    use super::NamespacePair;
-    use crate::CaseError;
+    use measure::CaseError;
 
-    pub fn enter() -> Result<NamespacePair, CaseError> {
-        Err(CaseError::Unsupported("network namespaces exist only on Linux".into()))
-    }
+    pub enum NamespacePair {}
 
-    pub fn run_far(_pair: &NamespacePair, _command: &mut Command) -> Ipv4Addr {
-        Ipv4Addr::LOCALHOST
+    impl NamespacePair {
+        pub fn enter() -> Result<Self, CaseError> {
+            Err(CaseError::Unsupported("network namespaces exist only on Linux".into()))
+        }
+
+        pub fn run_far(&self, _command: &mut Command) -> Ipv4Addr {
+            match *self {}
+        }
     }
 
     pub fn listen_overflows(_pid: u32) -> Option<u64> {
@@ -140,6 +122,10 @@ mod os {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::process::Command;
+
+    use measure::CaseError;
+
     use super::*;
 
     #[test]

@@ -1,27 +1,20 @@
 //! A limit on the memory of this process.
 
-use crate::CaseError;
-
-/// Limits this process to `bytes` more memory than it uses now; on Unix the limit is on address space. Allocations beyond
-/// it fail. A process that crashes then first prints a line that names the limit to standard error.
-///
-/// # Errors
-/// If the system refuses the limit.
-pub fn limit_growth(bytes: u64) -> Result<(), CaseError> {
-    os::limit_growth(bytes)
-}
+pub(crate) use os::limit_growth;
 
 #[cfg(unix)]
 mod os {
     use std::sync::OnceLock;
 
-    use crate::CaseError;
+    use measure::CaseError;
 
     /// Signals that end a process out of memory: of a null pointer, and of abort(3).
     const CRASHES: [libc::c_int; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT];
     /// The assumed address space of this process where it is unknown, in bytes.
     const USUAL_SIZE: u64 = 1 << 30;
 
+    /// Limits this process to `bytes` more memory than it uses now, on Unix of address space. Allocations beyond it fail. A process
+    /// that crashes then first prints a line that names the limit to standard error.
     pub fn limit_growth(bytes: u64) -> Result<(), CaseError> {
         let most = size().unwrap_or(USUAL_SIZE).saturating_add(bytes);
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -47,7 +40,7 @@ mod os {
     fn size() -> Option<u64> {
         let text = std::fs::read_to_string("/proc/self/statm").ok()?;
         let pages: u64 = text.split_whitespace().next()?.parse().ok()?;
-        pages.checked_mul(crate::memory::page_size() as u64)
+        pages.checked_mul(platform::memory::page_size() as u64)
     }
 
     /// The signals' earlier actions.
@@ -64,7 +57,7 @@ mod os {
                 return;
             }
             let handler = on_crash as *const () as libc::sighandler_t;
-            let report = crate::signal::action(handler, libc::SA_ONSTACK);
+            let report = platform::signal::action(handler, libc::SA_ONSTACK);
             for signal in CRASHES {
                 libc::sigaction(signal, &report, std::ptr::null_mut());
             }
@@ -99,9 +92,10 @@ mod os {
     };
     use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
-    use crate::CaseError;
-    use crate::windows_process::{join_job, memory};
+    use measure::CaseError;
+    use platform::windows_process::{join_job, memory};
 
+    /// Limits this process to `bytes` more memory than it uses now.
     pub fn limit_growth(bytes: u64) -> Result<(), CaseError> {
         // SAFETY: the pseudo handle needs no closing.
         let used = memory(unsafe { GetCurrentProcess() }).map_or(0, |now| now.PagefileUsage);

@@ -1,8 +1,7 @@
 //! Child processes that only sleep.
 
 use libc::pid_t;
-
-use crate::CaseError;
+use measure::CaseError;
 
 /// Forked children that sleep until this is dropped, which kills and reaps them. Where the system supports it, they are
 /// also killed when the thread that started them ends.
@@ -12,9 +11,6 @@ pub struct SleepingChildren {
 
 impl SleepingChildren {
     /// Starts `count` children.
-    ///
-    /// # Errors
-    /// `Unsupported` if this process may not have that many, or the system has no memory for them.
     pub fn start(count: usize) -> Result<Self, CaseError> {
         let mut children = Self { pids: Vec::with_capacity(count) };
         let parent = std::process::id();
@@ -72,7 +68,7 @@ fn refused(number: usize, count: usize) -> CaseError {
 /// The child's main function. SIGTERM gets its default action: the files that the parent removes at SIGTERM are not the
 /// child's.
 fn sleep(parent: u32) -> ! {
-    crate::children::end_with(parent);
+    platform::children::end_with(parent);
     // SAFETY: plain calls that are async-signal-safe.
     unsafe {
         libc::signal(libc::SIGTERM, libc::SIG_DFL);
@@ -84,8 +80,9 @@ fn sleep(parent: u32) -> ! {
 
 #[cfg(test)]
 mod tests {
+    use platform::process_status::is_alive;
+
     use super::*;
-    use crate::process_status::is_alive;
 
     #[test]
     fn children_live_until_they_are_ended() {
@@ -112,7 +109,7 @@ mod tests {
     fn children_end_with_their_parent() {
         let pid_file =
             std::env::temp_dir().join(format!("oscost-test-children-{}", std::process::id()));
-        let mut parent = crate::process::fork(|| {
+        let mut parent = platform::process::fork(|| {
             let children = SleepingChildren::start(2).unwrap();
             let text = children.pids.iter().map(|pid| format!("{pid}\n")).collect::<String>();
             std::fs::write(&pid_file, text).unwrap();

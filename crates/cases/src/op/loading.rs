@@ -1,31 +1,6 @@
 //! Shared libraries that are loaded while the program runs.
 
-use std::path::Path;
-
-use crate::CaseError;
-
 pub use os::Library;
-
-/// Why this build of the program cannot load libraries; `None` if it can.
-pub fn unsupported() -> Option<&'static str> {
-    let is_static = cfg!(all(unix, target_feature = "crt-static"));
-    is_static.then_some("this is a static build, which cannot load shared libraries (dlopen(3))")
-}
-
-/// Loads the library at `path` and runs its constructors. It stays loaded until the process ends.
-///
-/// # Safety
-/// The library's constructors and destructors must be safe to run.
-///
-/// # Errors
-/// `Unsupported` in a static build; else if the library cannot be loaded, with the system's reason.
-pub unsafe fn load(path: &Path) -> Result<Library, CaseError> {
-    match unsupported() {
-        Some(reason) => Err(CaseError::Unsupported(reason.to_owned())),
-        // SAFETY: as the caller promises.
-        None => unsafe { Library::load(path) },
-    }
-}
 
 #[cfg(not(all(unix, target_feature = "crt-static")))]
 mod os {
@@ -36,21 +11,19 @@ mod os {
     use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
     #[cfg(windows)]
     use libloading::os::windows::Library as Loaded;
-
-    use crate::CaseError;
+    use measure::CaseError;
 
     /// A loaded library, which is never unloaded: its threads may still run.
     pub struct Library(ManuallyDrop<Loaded>);
 
     impl Library {
-        /// See [`super::load`].
-        pub(super) unsafe fn load(path: &Path) -> Result<Self, CaseError> {
-            // All symbols are resolved now, so that a missing one is an error, not a crash. SAFETY: as the caller promises.
-            #[cfg(unix)]
-            let loaded = unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        /// Loads the library at `path` and runs its constructors. An error has the system's reason.
+        ///
+        /// # Safety
+        /// The library's constructors and destructors must be safe to run.
+        pub unsafe fn load(path: &Path) -> Result<Self, CaseError> {
             // SAFETY: as the caller promises.
-            #[cfg(windows)]
-            let loaded = unsafe { Loaded::new(path) };
+            let loaded = unsafe { load(path) };
             let failed = |e: libloading::Error| CaseError::Failed(reason(&e));
             loaded.map(|library| Self(ManuallyDrop::new(library))).map_err(failed)
         }
@@ -63,6 +36,19 @@ mod os {
             // SAFETY: as the caller promises.
             unsafe { self.0.get::<F>(name.as_bytes()) }.ok().map(|symbol| *symbol)
         }
+    }
+
+    /// Resolves all symbols now, so that a missing one is an error, not a crash.
+    #[cfg(unix)]
+    unsafe fn load(path: &Path) -> Result<Loaded, libloading::Error> {
+        // SAFETY: as the caller promises.
+        unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
+    }
+
+    #[cfg(windows)]
+    unsafe fn load(path: &Path) -> Result<Loaded, libloading::Error> {
+        // SAFETY: as the caller promises.
+        unsafe { Loaded::new(path) }
     }
 
     /// The system's reason, which names the file.
@@ -78,18 +64,21 @@ mod os {
 mod os {
     use std::path::Path;
 
-    use crate::CaseError;
+    use measure::CaseError;
 
-    /// A loaded library: there are none in a static build.
     pub enum Library {}
 
     impl Library {
-        /// See [`super::load`].
-        pub(super) unsafe fn load(_path: &Path) -> Result<Self, CaseError> {
-            Err(CaseError::Unsupported("static".to_owned()))
+        /// Fails.
+        ///
+        /// # Safety
+        /// None is needed.
+        pub unsafe fn load(_path: &Path) -> Result<Self, CaseError> {
+            let why = "this is a static build, which cannot load shared libraries (dlopen(3))";
+            Err(CaseError::Unsupported(why.into()))
         }
 
-        /// Never called: a static build has no library.
+        /// Never called.
         ///
         /// # Safety
         /// None is needed.
@@ -108,7 +97,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("oscost-no-library-{}", std::process::id()));
         std::fs::write(&path, "text").unwrap();
         // SAFETY: a text file has no constructors.
-        let error = unsafe { load(&path) }.err().unwrap().to_string();
+        let error = unsafe { Library::load(&path) }.err().unwrap().to_string();
         std::fs::remove_file(&path).unwrap();
         assert!(error.contains("oscost-no-library") || cfg!(windows), "{error}");
     }

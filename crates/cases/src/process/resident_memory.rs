@@ -1,7 +1,7 @@
 //! Resident memory: each of its pages was written.
 
-use crate::CaseError;
-use crate::memory::{Pages, Region};
+use measure::CaseError;
+use platform::memory::{Pages, Region};
 
 /// Memory that a measurement must leave free, in bytes.
 const MARGIN: u64 = 256 << 20;
@@ -11,10 +11,9 @@ const LEAST_PAGE: usize = 4096;
 /// Maps and writes `bytes` of memory in the given kind of pages, and verifies their residency and kind where the system
 /// reports it.
 ///
-/// # Errors
 /// `Unsupported` if the memory is not free, not resident, or not in the requested kind of pages.
 pub fn allocate(bytes: usize, pages: Pages) -> Result<Region, CaseError> {
-    require_free(bytes as u64, crate::memory::available())?;
+    require_free(bytes as u64, platform::memory::available())?;
     let memory = Region::new(bytes, pages)?;
     for at in (0..bytes).step_by(LEAST_PAGE) {
         // SAFETY: within the region, which has that many bytes.
@@ -42,9 +41,10 @@ fn require_free(bytes: u64, free: Option<u64>) -> Result<(), CaseError> {
 
 #[cfg(target_os = "linux")]
 mod os {
+    use measure::CaseError;
+    use platform::smaps::Resident;
+
     use super::Pages;
-    use crate::CaseError;
-    pub use crate::smaps::Resident;
 
     /// Has the kernel move base pages into huge pages and make room for them, where a page fault may give up sooner. Linux
     /// before 6.1 cannot.
@@ -64,34 +64,33 @@ mod os {
                 Pages::Huge => Err(CaseError::Unsupported(reason.into())),
             };
         };
-        resident.verify(bytes as u64, pages)
+        verify_resident(resident, bytes as u64, pages)
     }
 
-    impl Resident {
-        pub fn verify(self, bytes: u64, pages: Pages) -> Result<(), CaseError> {
-            let [wanted, all, huge] = [bytes, self.all, self.huge].map(|bytes| bytes >> 20);
-            if self.all < bytes {
-                let reason = format!("{all} of {wanted} MiB are resident");
-                return Err(CaseError::Unsupported(reason));
-            }
-            // The kernel may lack a few huge pages at the edges, so a few base pages are accepted.
-            match pages {
-                Pages::Huge if self.huge < bytes - bytes / 16 => Err(CaseError::Unsupported(
-                    format!("{huge} of {wanted} MiB are in huge pages: the kernel gave no more"),
-                )),
-                Pages::Base if self.huge > 0 => Err(CaseError::Unsupported(format!(
-                    "{huge} of {wanted} MiB are in huge pages although none were wanted"
-                ))),
-                _ => Ok(()),
-            }
+    pub fn verify_resident(resident: Resident, bytes: u64, pages: Pages) -> Result<(), CaseError> {
+        let [wanted, all, huge] = [bytes, resident.all, resident.huge].map(|bytes| bytes >> 20);
+        if resident.all < bytes {
+            let reason = format!("{all} of {wanted} MiB are resident");
+            return Err(CaseError::Unsupported(reason));
+        }
+        // The kernel may lack a few huge pages at the edges, so a few base pages are accepted.
+        match pages {
+            Pages::Huge if resident.huge < bytes - bytes / 16 => Err(CaseError::Unsupported(
+                format!("{huge} of {wanted} MiB are in huge pages: the kernel gave no more"),
+            )),
+            Pages::Base if resident.huge > 0 => Err(CaseError::Unsupported(format!(
+                "{huge} of {wanted} MiB are in huge pages although none were wanted"
+            ))),
+            _ => Ok(()),
         }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod os {
+    use measure::CaseError;
+
     use super::Pages;
-    use crate::CaseError;
 
     pub fn collapse(_start: *mut u8, _bytes: usize, _pages: Pages) {}
 
@@ -131,7 +130,7 @@ mod tests {
                 Err(case_error) => panic!("{case_error}"),
             };
             let middle = memory.start().wrapping_add(BYTES / 2);
-            let resident = os::Resident::at(middle).unwrap();
+            let resident = platform::smaps::Resident::at(middle).unwrap();
             assert!(resident.all >= BYTES as u64, "{resident:?}");
             assert_eq!(resident.huge > 0, pages == Pages::Huge, "{resident:?}");
         }
@@ -139,19 +138,15 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn what_the_kernel_reports_is_read() {
-        const SMAPS: &str = "7f0000000000-7f0000200000 rw-p 00000000 00:00 0 \nSize:  2048 kB\nRss:  2048 kB\nAnonHugePages:  0 kB\n7f0000200000-7f0000600000 rw-p 00000000 00:00 0\nRss:   4096 kB\nAnonHugePages:   2048 kB\nVmFlags: rd wr\n7f0000700000-7f0000800000 rw-p 00000000 00:00 0\nRss: 4 kB\n";
-        let at = |address| os::Resident::read(SMAPS, address);
-        let resident = os::Resident { all: 4 << 20, huge: 2 << 20 };
-        assert_eq!(at(0x7f00_0020_0000), Some(resident));
-        assert_eq!(at(0x7f00_005f_ffff), Some(resident));
-        assert_eq!(at(0x7f00_0000_0010), Some(os::Resident { all: 2 << 20, huge: 0 }));
-        assert_eq!((at(0x7f00_0060_0000), at(0x7f00_0070_0000)), (None, None));
-        // Memory half in huge pages is of neither kind; base pages only would be accepted.
-        let verify = |resident: os::Resident, pages| resident.verify(4 << 20, pages).is_ok();
+    fn memory_half_in_huge_pages_is_of_neither_kind() {
+        use platform::smaps::Resident;
+
+        let resident = Resident { all: 4 << 20, huge: 2 << 20 };
+        let verify = |resident, pages| os::verify_resident(resident, 4 << 20, pages).is_ok();
         assert!(!verify(resident, Pages::Huge) && !verify(resident, Pages::Base));
-        assert!(verify(os::Resident { huge: 0, ..resident }, Pages::Base));
-        assert!(verify(os::Resident { huge: 4 << 20, ..resident }, Pages::Huge));
-        assert!(!verify(os::Resident { all: 3 << 20, huge: 0 }, Pages::Base));
+        // Base pages only are accepted.
+        assert!(verify(Resident { huge: 0, ..resident }, Pages::Base));
+        assert!(verify(Resident { huge: 4 << 20, ..resident }, Pages::Huge));
+        assert!(!verify(Resident { all: 3 << 20, huge: 0 }, Pages::Base));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::Thread;
 
-use crate::cpu::pin_thread;
+use platform::cpu::pin_thread;
 
 const RESTS: u8 = 0;
 const BUSY: u8 = 1;
@@ -64,6 +64,7 @@ impl KeptAwake {
     }
 
     /// Whether the thread has finished its last call of `work` since it was to leave the CPU alone.
+    #[cfg(test)]
     pub fn is_resting(&self) -> bool {
         self.wanted.load(Ordering::Acquire) == RESTS
     }
@@ -112,7 +113,7 @@ mod os {
     /// Pins another thread, whether it runs or not.
     pub fn pin(thread: &ThreadId, cpu: usize) {
         // A thread that cannot be moved rests where it is.
-        let _ = crate::cpu::pin_other(*thread, cpu);
+        let _ = platform::cpu::pin_other(*thread, cpu);
     }
 }
 
@@ -133,7 +134,7 @@ mod os {
     pub fn take_idle_priority() -> bool {
         // SAFETY: the pseudo handle is that of the calling thread and needs no closing.
         let taken = unsafe { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE) != 0 };
-        taken && !crate::machine::is_wine()
+        taken && !platform::machine::is_wine()
     }
 
     /// Does nothing: Windows reports no run queue in which the thread would be found waiting.
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     #[cfg(any(target_os = "linux", windows))]
     fn its_thread_works_when_wanted_only() {
-        let cpus = crate::cpu::allowed();
+        let cpus = platform::cpu::allowed();
         let (first, last) = (cpus[0], *cpus.last().unwrap());
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
@@ -183,7 +184,7 @@ mod tests {
         };
         let awake = KeptAwake::new(last, first, work);
         #[cfg(windows)]
-        if crate::machine::is_wine() {
+        if platform::machine::is_wine() {
             assert!(awake.is_none(), "Wine has no priorities");
             return testing::not_applicable("Wine has no priorities");
         }
@@ -212,14 +213,14 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn it_returns_to_its_cpu_even_if_it_has_not_rested() {
-        let cpus = crate::cpu::allowed();
+        let cpus = platform::cpu::allowed();
         let (first, last) = (cpus[0], *cpus.last().unwrap());
         let elsewhere = Arc::new(AtomicUsize::new(0));
         let calls = Arc::new(AtomicUsize::new(0));
         let (counted, strayed) = (Arc::clone(&calls), Arc::clone(&elsewhere));
         let work = move || {
             counted.fetch_add(1, Ordering::Relaxed);
-            let is_away = crate::cpu::current().is_some_and(|cpu| cpu != last);
+            let is_away = platform::cpu::current().is_some_and(|cpu| cpu != last);
             strayed.store(usize::from(is_away), Ordering::Relaxed);
         };
         let awake = KeptAwake::new(last, first, work).expect("a thread of idle priority");
@@ -237,11 +238,11 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn it_leaves_the_cpu_to_others() {
-        let cpus = crate::cpu::allowed();
+        let cpus = platform::cpu::allowed();
         let last = *cpus.last().unwrap();
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
-        let turn = || std::hint::black_box(crate::chain::multiply(3, 1_000));
+        let turn = || std::hint::black_box(platform::chain::multiply(3, 1_000));
         let work = move || {
             turn();
             counted.fetch_add(1, Ordering::Relaxed);
