@@ -1,5 +1,8 @@
 //! The CPUs that this process may use, and pinning threads to them.
 
+pub mod chain;
+pub mod topology;
+
 use crate::CaseError;
 
 /// The CPUs that the calling thread may use; `None` where they cannot differ from the process's, or the system does not

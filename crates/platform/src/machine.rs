@@ -4,6 +4,7 @@
 //! never a guess: a wrong fact misleads more than a missing one.
 
 mod cpuid;
+pub mod environment;
 mod facts;
 mod format;
 

@@ -1,5 +1,22 @@
 //! Child processes that end with their parent.
 
+#[cfg(unix)]
+pub mod children;
+pub mod command;
+pub mod control_group;
+pub mod hosted;
+pub mod init;
+pub mod limits;
+#[cfg(unix)]
+pub mod program;
+#[cfg(unix)]
+pub mod signal;
+pub mod status;
+pub mod tree;
+pub mod usage;
+#[cfg(windows)]
+pub mod windows;
+
 use std::fs::File;
 use std::io::PipeReader;
 use std::process::Command;
@@ -127,9 +144,9 @@ mod os {
     use std::process::Command;
 
     use crate::CaseError;
-    use crate::readiness::Interest;
-    use crate::readiness::os::{entry, poll, readiness};
-    use crate::signal;
+    use crate::process::signal;
+    use crate::socket::readiness::Interest;
+    use crate::socket::readiness::os::{entry, poll, readiness};
 
     #[cfg(target_os = "linux")]
     pub fn end_with_parent(parent: Option<u32>) {
@@ -338,7 +355,7 @@ mod os {
     use windows_sys::Win32::System::Threading::CREATE_NEW_PROCESS_GROUP;
 
     use crate::CaseError;
-    use crate::windows_process::join_job;
+    use crate::process::windows::join_job;
 
     pub fn keep_own_descriptors() {}
 

@@ -242,7 +242,7 @@ mod tests {
         let last = *cpus.last().unwrap();
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
-        let turn = || std::hint::black_box(platform::chain::multiply(3, 1_000));
+        let turn = || std::hint::black_box(platform::cpu::chain::multiply(3, 1_000));
         let work = move || {
             turn();
             counted.fetch_add(1, Ordering::Relaxed);

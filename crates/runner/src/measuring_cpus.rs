@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use measure::survey::ClockFacts;
 use measure::watch::{Watch, Watcher};
 use platform::cpu::pin_thread;
-use platform::topology::CpuLocation;
+use platform::cpu::topology::CpuLocation;
 
 use crate::kept_awake::KeptAwake;
 
@@ -44,9 +44,9 @@ impl MeasuringCpus {
     /// CPU time. Pins the calling thread to the first.
     pub(crate) fn of(cpus: &[usize], clock: &ClockFacts) -> Self {
         let own = cpus.first().copied().unwrap_or(0);
-        let kept = match platform::environment::has_cpu_quota() {
+        let kept = match platform::machine::environment::has_cpu_quota() {
             true => Vec::new(),
-            false => on_cores_of_their_own(platform::topology::here(cpus).cpus()),
+            false => on_cores_of_their_own(platform::cpu::topology::here(cpus).cpus()),
         };
         let watched = kept.into_iter().filter_map(|cpu| {
             let mut watcher = Watcher::new(clock)?;

@@ -57,7 +57,7 @@ mod os {
                 return;
             }
             let handler = on_crash as *const () as libc::sighandler_t;
-            let report = platform::signal::action(handler, libc::SA_ONSTACK);
+            let report = platform::process::signal::action(handler, libc::SA_ONSTACK);
             for signal in CRASHES {
                 libc::sigaction(signal, &report, std::ptr::null_mut());
             }
@@ -93,7 +93,7 @@ mod os {
     use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
     use measure::CaseError;
-    use platform::windows_process::{join_job, memory};
+    use platform::process::windows::{join_job, memory};
 
     /// Limits this process to `bytes` more memory than it uses now.
     pub fn limit_growth(bytes: u64) -> Result<(), CaseError> {

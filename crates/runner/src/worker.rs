@@ -9,7 +9,7 @@ use cases::order::{NameOrder, PROBED, ServeOrder, SinkOrder, StdioOrder, WorkerO
 use mailsink::{Sink, SinkOptions};
 use measure::user_code::UserCode;
 use measure::{CaseError, Round, RoundOrder};
-use platform::limits::raise_descriptors;
+use platform::process::limits::raise_descriptors;
 use servers::{Architecture, ServerOptions};
 
 /// The reason why an order is not executed.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use platform::CaseError;
-use platform::server_socket::{Listening, listen};
-use platform::shared::Shared;
+use platform::memory::shared::Shared;
+use platform::socket::server::{Listening, listen};
 use serving::{AcceptContext, BlockingAcceptor, Protocol, Shortages, Stop};
 
 use crate::work::Task;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use measure::trial::Timed;
 use measure::{CaseError, Params};
-use platform::aligned::AlignedBuffer;
-use platform::file_io::{copy_file_ex, copy_range, reflink, send_file};
+use platform::file::aligned::AlignedBuffer;
+use platform::file::io::{copy_file_ex, copy_range, reflink, send_file};
 
 use super::directory::{COPIED_FILES, Home};
 use super::figures::{stage_of, times_for};

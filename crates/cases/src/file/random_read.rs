@@ -3,7 +3,7 @@ use std::time::Duration;
 use measure::stats::quantile;
 use measure::trial::{Timed, TrialContext};
 use measure::{CaseError, Params, Round};
-use platform::filesystem::drop_contents;
+use platform::file::filesystem::drop_contents;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;

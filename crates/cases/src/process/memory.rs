@@ -40,7 +40,7 @@ fn run(params: &Params, round: &mut measure::Round) -> Result<(), CaseError> {
     use measure::stats::median;
     use measure::trial::{Timed, TrialContext};
     use platform::memory::Pages;
-    use platform::program::{Program, reap};
+    use platform::process::program::{Program, reap};
 
     use super::common::{EXIT_CODE, verify};
 

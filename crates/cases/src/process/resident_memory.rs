@@ -42,7 +42,7 @@ fn require_free(bytes: u64, free: Option<u64>) -> Result<(), CaseError> {
 #[cfg(target_os = "linux")]
 mod os {
     use measure::CaseError;
-    use platform::smaps::Resident;
+    use platform::memory::smaps::Resident;
 
     use super::Pages;
 
@@ -130,7 +130,7 @@ mod tests {
                 Err(case_error) => panic!("{case_error}"),
             };
             let middle = memory.start().wrapping_add(BYTES / 2);
-            let resident = platform::smaps::Resident::at(middle).unwrap();
+            let resident = platform::memory::smaps::Resident::at(middle).unwrap();
             assert!(resident.all >= BYTES as u64, "{resident:?}");
             assert_eq!(resident.huge > 0, pages == Pages::Huge, "{resident:?}");
         }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn memory_half_in_huge_pages_is_of_neither_kind() {
-        use platform::smaps::Resident;
+        use platform::memory::smaps::Resident;
 
         let resident = Resident { all: 4 << 20, huge: 2 << 20 };
         let verify = |resident, pages| os::verify_resident(resident, 4 << 20, pages).is_ok();

@@ -68,7 +68,7 @@ fn refused(number: usize, count: usize) -> CaseError {
 /// The child's main function. SIGTERM gets its default action: the files that the parent removes at SIGTERM are not the
 /// child's.
 fn sleep(parent: u32) -> ! {
-    platform::children::end_with(parent);
+    platform::process::children::end_with(parent);
     // SAFETY: plain calls that are async-signal-safe.
     unsafe {
         libc::signal(libc::SIGTERM, libc::SIG_DFL);
@@ -80,7 +80,7 @@ fn sleep(parent: u32) -> ! {
 
 #[cfg(test)]
 mod tests {
-    use platform::process_status::is_alive;
+    use platform::process::status::is_alive;
 
     use super::*;
 

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use measure::CaseError;
-use platform::pages::{self, Access, Pages};
+use platform::memory::pages::{self, Access, Pages};
 
 use crate::{Case, Param, value_of};
 

@@ -26,7 +26,7 @@ pub(super) fn reported_cache_bytes(_cpu: usize, name: &str) -> Option<u64> {
 pub(super) fn find() -> Findings {
     let mut findings = Findings::default();
     find_system(&mut findings);
-    findings.set("allocator", crate::allocator::name());
+    findings.set("allocator", crate::memory::allocator::name());
     find_cpu(&mut findings);
     find_clock(&mut findings);
     find_memory(&mut findings);

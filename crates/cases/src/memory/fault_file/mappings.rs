@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use measure::CaseError;
 use platform::memory::page_size;
-use platform::pages::Pages;
+use platform::memory::pages::Pages;
 
 /// Size of the file's mapped part in bytes, and number of its mappings: together they have pages for most of a round.
 const PART: usize = 4 << 20;

@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_void};
 
 use measure::CaseError;
 pub use platform::memory::page_size;
-use platform::pages::Access;
-use platform::signal;
+use platform::memory::pages::Access;
+use platform::process::signal;
 
 use super::{Remedy, protect, remedy_for};
 

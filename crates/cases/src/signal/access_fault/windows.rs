@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use measure::CaseError;
-use platform::pages::Access;
+use platform::memory::pages::Access;
 use windows_sys::Win32::Foundation::EXCEPTION_ACCESS_VIOLATION;
 use windows_sys::Win32::System::Diagnostics::Debug::{
     AddVectoredExceptionHandler, CONTEXT, EXCEPTION_CONTINUE_EXECUTION, EXCEPTION_CONTINUE_SEARCH,

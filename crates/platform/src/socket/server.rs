@@ -1,4 +1,4 @@
-//! Listening sockets: options that the standard library does not offer, accepting, and stopping. [`crate::client_socket`]
+//! Listening sockets: options that the standard library does not offer, accepting, and stopping. [`crate::socket::client`]
 //! is for the clients.
 
 use std::io;
@@ -61,7 +61,7 @@ pub fn has_deferred(listener: &TcpListener) -> bool {
 
 /// Whether a connection can be accepted, or `listener` has an error.
 pub fn has_pending(listener: &TcpListener) -> bool {
-    crate::readiness::is_readable(listener)
+    crate::socket::readiness::is_readable(listener)
 }
 
 /// Shuts `listener` down for all processes that share it: new connections are refused. Where the system refuses them only

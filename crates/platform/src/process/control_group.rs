@@ -258,7 +258,7 @@ mod os {
             let mut command = Command::new("sh");
             command.args(["-c", script]).stdin(Stdio::piped());
             command.stdout(Stdio::null()).stderr(Stdio::null());
-            crate::hosted::spawn(command, &crate::cpu::allowed(), Some(group)).unwrap()
+            crate::process::hosted::spawn(command, &crate::cpu::allowed(), Some(group)).unwrap()
         }
 
         /// Waits until the counts satisfy `enough`.

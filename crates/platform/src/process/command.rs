@@ -60,7 +60,7 @@ mod os {
     use crate::CaseError;
     use crate::counters::usage::COUNTED;
     use crate::counters::{ProcessCounter, SyscallCounting};
-    use crate::usage::os::of_timeval;
+    use crate::process::usage::os::of_timeval;
 
     pub fn add_arguments(command: &mut Command, arguments: &[String]) {
         command.args(arguments);
@@ -148,7 +148,7 @@ mod os {
     use super::{Finished, shell};
     use crate::CaseError;
     use crate::counters::SyscallCounting;
-    use crate::windows_process::{cpu_times, memory};
+    use crate::process::windows::{cpu_times, memory};
 
     /// Appends arguments without quotes for cmd.exe, which does not unquote as other programs do.
     pub fn add_arguments(command: &mut Command, arguments: &[String]) {

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use crate::control_group::ControlGroup;
+use crate::process::control_group::ControlGroup;
 
 /// Starts `command` in a process group of its own. It and the processes it starts run on `cpus` only (all systems but
 /// macOS), and it is killed when this process ends (Linux). It joins `group` first, if given; if the kernel refuses, it
@@ -87,7 +87,7 @@ mod os {
     pub use super::linux::{identity, in_group, mentioning, unmount_below};
     #[cfg(not(target_os = "linux"))]
     pub use super::without_proc::{identity, in_group, mentioning, unmount_below};
-    use crate::control_group::ControlGroup;
+    use crate::process::control_group::ControlGroup;
 
     /// More CPUs than the CPU set of some systems has.
     const MOST_CPUS: usize = 8_192;
@@ -373,7 +373,7 @@ mod os {
     use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, SetProcessAffinityMask};
 
     pub use super::without_proc::{identity, in_group, mentioning, unmount_below};
-    use crate::control_group::ControlGroup;
+    use crate::process::control_group::ControlGroup;
 
     pub fn spawn(
         mut command: Command,

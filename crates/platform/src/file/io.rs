@@ -27,7 +27,7 @@ impl Access {
 }
 
 /// Opens a file past the system's cache: O_DIRECT, F_NOCACHE on macOS, FILE_FLAG_NO_BUFFERING on Windows. Buffers,
-/// lengths and offsets must be multiples of [`crate::aligned::ALIGNMENT`].
+/// lengths and offsets must be multiples of [`crate::file::aligned::ALIGNMENT`].
 ///
 /// # Errors
 /// `Unsupported` where the system or the file system cannot do that.
@@ -318,7 +318,7 @@ mod tests {
     use std::io::{Read, Write};
 
     use super::*;
-    use crate::aligned::AlignedBuffer;
+    use crate::file::aligned::AlignedBuffer;
 
     fn path(name: &str) -> std::path::PathBuf {
         std::env::temp_dir().join(format!("oscost-test-io-{name}-{}", std::process::id()))

@@ -4,7 +4,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::system_calls::CallCounts;
+use crate::counters::system_calls::CallCounts;
 
 /// Pages of records, a power of two: about 800 calls.
 const PAGES: usize = 16;

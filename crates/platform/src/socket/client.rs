@@ -1,4 +1,4 @@
-//! TCP sockets of clients that make many connections, and precise waiting for them. [`crate::server_socket`] is for
+//! TCP sockets of clients that make many connections, and precise waiting for them. [`crate::socket::server`] is for
 //! servers.
 
 use std::io;
@@ -21,7 +21,7 @@ pub const WHOLE_LOOPBACK: bool = cfg!(any(target_os = "linux", windows));
 /// A non-blocking TCP socket, for IPv6 or IPv4.
 ///
 /// # Errors
-/// Errors of socket(2), such as a shortage of descriptors: see [`crate::socket_io::is_shortage`].
+/// Errors of socket(2), such as a shortage of descriptors: see [`crate::socket::transfer::is_shortage`].
 pub fn stream_socket(ipv6: bool) -> io::Result<Socket> {
     let domain = if ipv6 { Domain::IPV6 } else { Domain::IPV4 };
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]

@@ -14,7 +14,7 @@ pub fn request_least_slack() {
     os::request_least_slack();
 }
 
-/// Sleeps until the system's monotonic clock, the first of [`crate::clock::os_clocks`], reads `clock_ns`. Returns at once
+/// Sleeps until the system's monotonic clock, the first of [`crate::time::clock::os_clocks`], reads `clock_ns`. Returns at once
 /// if that time has passed.
 pub fn sleep_until(clock_ns: u64) {
     os::sleep_until(clock_ns);
@@ -24,7 +24,7 @@ pub fn sleep_until(clock_ns: u64) {
 #[cfg(not(target_os = "linux"))]
 fn sleep_the_rest(clock_ns: u64) {
     loop {
-        let now_ns = (crate::clock::os_clocks()[0].read)();
+        let now_ns = (crate::time::clock::os_clocks()[0].read)();
         if now_ns >= clock_ns {
             return;
         }
@@ -103,7 +103,7 @@ mod os {
 mod tests {
     #[test]
     fn no_sleep_ends_before_its_time() {
-        let clock = crate::clock::os_clocks()[0];
+        let clock = crate::time::clock::os_clocks()[0];
         for later_ns in [0, 50_000, 3_000_000] {
             let end_ns = (clock.read)() + later_ns;
             super::sleep_until(end_ns);

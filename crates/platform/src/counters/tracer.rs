@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::CaseError;
-use crate::system_calls::CallCounts;
+use crate::counters::system_calls::CallCounts;
 
 /// The output and the system calls of a traced command.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Traced {
 
 /// Runs `command`, which must begin a process group, to its end under a tracer. Counts the system calls, in all and by
 /// name, that its threads and children make between their marks (see [`crate::counters::ThreadCounters`]), and those of a
-/// command that it runs (see [`crate::command`]). The group is killed after `limit`, or `last_chance` after `stop` is set.
+/// command that it runs (see [`crate::process::command`]). The group is killed after `limit`, or `last_chance` after `stop` is set.
 pub fn count_system_calls(
     command: &mut Command,
     limit: Duration,
@@ -43,8 +43,8 @@ mod os {
 
     use super::Traced;
     use crate::CaseError;
+    use crate::counters::system_calls::CallCounts;
     use crate::counters::{MARK, MARK_COMMAND, MARK_START, MARK_STOP};
-    use crate::system_calls::CallCounts;
 
     /// Interval of checks for requests to stop.
     const LOOK_EVERY: Duration = Duration::from_millis(50);
