@@ -1,7 +1,7 @@
-//! The code of oscost that differs between operating systems.
+//! What several cases or crates need of the operating system, in modules by subject.
 //!
-//! This is the only crate with `cfg(target_os)`. Every function exists on every system; if a system cannot do something,
-//! the function returns a [`CaseError`] with the reason.
+//! Every function exists on every system; if a system cannot do something, the function returns a [`CaseError`] with the
+//! reason. A module for one system only, such as `process::signal`, exists where it is needed.
 //!
 //! A function of a case that exists on one system only has the attribute [`only`], and returns that error elsewhere.
 
@@ -19,6 +19,17 @@ pub mod owned;
 pub mod process;
 pub mod socket;
 pub mod time;
+
+/// Whether this system is Linux.
+pub const IS_LINUX: bool = cfg!(target_os = "linux");
+/// Whether this system is FreeBSD.
+pub const IS_FREEBSD: bool = cfg!(target_os = "freebsd");
+/// Whether this system is macOS.
+pub const IS_MACOS: bool = cfg!(target_os = "macos");
+/// Whether this system is Unix-like.
+pub const IS_UNIX: bool = cfg!(unix);
+/// Whether this system is Windows.
+pub const IS_WINDOWS: bool = cfg!(windows);
 
 pub use case_error::CaseError;
 pub use only::only;

@@ -85,17 +85,12 @@ mod os {
         }
     }
 
-    unsafe fn errno() -> *mut libc::c_int {
-        #[cfg(any(target_os = "linux", target_os = "dragonfly"))]
-        // SAFETY: returns the calling thread's errno.
-        return unsafe { libc::__errno_location() };
-        #[cfg(any(target_os = "freebsd", target_os = "macos"))]
-        // SAFETY: as above.
-        return unsafe { libc::__error() };
-        #[cfg(any(target_os = "netbsd", target_os = "openbsd"))]
-        // SAFETY: as above.
-        return unsafe { libc::__errno() };
-    }
+    #[cfg(any(target_os = "netbsd", target_os = "openbsd"))]
+    use libc::__errno as errno;
+    #[cfg(any(target_os = "linux", target_os = "dragonfly"))]
+    use libc::__errno_location as errno;
+    #[cfg(any(target_os = "freebsd", target_os = "macos"))]
+    use libc::__error as errno;
 
     pub fn fork() -> io::Result<Fork> {
         let parent = std::process::id();

@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::CaseError;
 use crate::counters::SyscallCounting;
+use crate::{CaseError, IS_WINDOWS};
 
 /// The exit of a command and the resources that it and the children it waited for used. `None`: not reported by this
 /// system.
@@ -40,7 +40,7 @@ pub fn run(command: &mut Command, counting: SyscallCounting) -> Result<Finished,
 
 /// The command interpreter, sh(1) or cmd.exe on Windows, with the option that makes it run the text that follows.
 pub fn shell() -> [&'static str; 2] {
-    if cfg!(windows) { ["cmd.exe", "/C"] } else { ["/bin/sh", "-c"] }
+    if IS_WINDOWS { ["cmd.exe", "/C"] } else { ["/bin/sh", "-c"] }
 }
 
 /// The command for a program and its arguments; `None` if `words` is empty. The text that follows [`shell`]'s words is
@@ -85,7 +85,7 @@ mod os {
             false => libc::WEXITSTATUS(status),
         };
         // macOS reports bytes, other systems KiB.
-        let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+        let unit = if crate::IS_MACOS { 1 } else { 1024 };
         Ok(Finished {
             code,
             user: Some(of_timeval(usage.ru_utime)),
@@ -100,27 +100,29 @@ mod os {
 
     /// Resets the maximum resident set size of this process (proc_pid_clear_refs(5)), from which its children's begins.
     /// Where this is denied, the children's is at least this process's.
+    #[cfg(target_os = "linux")]
     fn forget_peak() {
-        #[cfg(target_os = "linux")]
         let _ = std::fs::write("/proc/self/clear_refs", "5");
     }
 
+    #[cfg(not(target_os = "linux"))]
+    fn forget_peak() {}
+
     /// Makes the tracer count all calls of the child from its execve(2) on, and of the processes that it starts.
+    #[cfg(target_os = "linux")]
     fn mark_children(command: &mut Command) {
-        #[cfg(target_os = "linux")]
-        {
-            use std::os::unix::process::CommandExt;
-            // SAFETY: between fork and exec the child makes one plain system call.
-            unsafe {
-                command.pre_exec(|| {
-                    crate::counters::mark_command();
-                    Ok(())
-                });
-            }
+        use std::os::unix::process::CommandExt;
+        // SAFETY: between fork and exec the child makes one plain system call.
+        unsafe {
+            command.pre_exec(|| {
+                crate::counters::mark_command();
+                Ok(())
+            });
         }
-        #[cfg(not(target_os = "linux"))]
-        let _ = command;
     }
+
+    #[cfg(not(target_os = "linux"))]
+    fn mark_children(_command: &mut Command) {}
 
     fn wait(pid: libc::pid_t) -> Result<(libc::c_int, libc::rusage), CaseError> {
         let mut status = 0;

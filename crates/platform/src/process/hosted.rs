@@ -101,24 +101,35 @@ mod os {
         if cpus.is_empty() || most >= MOST_CPUS {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("no CPUs {cpus:?}")));
         }
-        #[cfg(target_os = "linux")]
-        return super::linux::spawn(command, cpus.to_vec(), group.and_then(ControlGroup::members));
-        #[cfg(not(target_os = "linux"))]
-        {
-            use std::os::unix::process::CommandExt;
-            let _ = group;
-            let mut command = command;
-            let cpus = cpus.to_vec();
-            command.process_group(0);
-            // SAFETY: between fork and exec the child makes one plain system call, where there is one.
-            unsafe {
-                command.pre_exec(move || {
-                    let _ = crate::cpu::pin_thread_to_any(&cpus);
-                    Ok(())
-                });
-            }
-            command.spawn()
+        start(command, cpus.to_vec(), group)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn start(
+        command: Command,
+        cpus: Vec<usize>,
+        group: Option<&ControlGroup>,
+    ) -> io::Result<Child> {
+        super::linux::spawn(command, cpus, group.and_then(ControlGroup::members))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn start(
+        mut command: Command,
+        cpus: Vec<usize>,
+        _group: Option<&ControlGroup>,
+    ) -> io::Result<Child> {
+        use std::os::unix::process::CommandExt;
+
+        command.process_group(0);
+        // SAFETY: between fork and exec the child makes one plain system call, where there is one.
+        unsafe {
+            command.pre_exec(move || {
+                let _ = crate::cpu::pin_thread_to_any(&cpus);
+                Ok(())
+            });
         }
+        command.spawn()
     }
 
     pub fn ask_group_to_end(leader: u32) {

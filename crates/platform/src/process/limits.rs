@@ -33,15 +33,11 @@ pub fn waiting_connections() -> Option<u64> {
 
 /// All known limits on connections; none on systems other than Linux.
 pub fn of_connections() -> Vec<Limit> {
-    #[cfg(target_os = "linux")]
-    return os::of_connections();
-    #[cfg(not(target_os = "linux"))]
-    Vec::new()
+    os::of_connections()
 }
 
 #[cfg(unix)]
 mod os {
-    #[cfg(target_os = "linux")]
     use super::Limit;
 
     /// The numbers in a file below /proc/sys.
@@ -122,6 +118,11 @@ mod os {
         known.collect()
     }
 
+    #[cfg(not(target_os = "linux"))]
+    pub fn of_connections() -> Vec<Limit> {
+        Vec::new()
+    }
+
     /// The minimum of pids.max over this process's control groups, version 2; `None` if none has a limit (cgroups(7)).
     #[cfg(target_os = "linux")]
     fn pids_max() -> Option<u64> {
@@ -138,7 +139,7 @@ mod os {
         let before = get()?;
         let mut wanted = before.rlim_max;
         // macOS reports "unlimited" but allows no more than this.
-        if cfg!(target_os = "macos") {
+        if crate::IS_MACOS {
             wanted = wanted.min(10_240);
         }
         if before.rlim_cur < wanted {
@@ -167,6 +168,12 @@ mod os {
 
 #[cfg(windows)]
 mod os {
+    use super::Limit;
+
+    pub fn of_connections() -> Vec<Limit> {
+        Vec::new()
+    }
+
     pub fn waiting_connections() -> Option<u64> {
         None
     }

@@ -5,18 +5,18 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use socket2::{Domain, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Socket, TcpKeepalive};
 
 /// Whether a read that returns less than its buffer holds has read everything, so that an edge-triggered wait reports what
 /// arrives later. On Windows only a read that would block rearms the wait.
-pub const SHORT_READ_IS_ALL: bool = cfg!(unix);
+pub const SHORT_READ_IS_ALL: bool = crate::IS_UNIX;
 
 /// Time of silence on a connection before [`keep_alive`] has the system probe it, and between two probes.
 const PROBE_AFTER: Duration = Duration::from_secs(15);
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Whether all addresses of 127.0.0.0/8 are local without configuration.
-pub const WHOLE_LOOPBACK: bool = cfg!(any(target_os = "linux", windows));
+pub const WHOLE_LOOPBACK: bool = crate::IS_LINUX || crate::IS_WINDOWS;
 
 /// A non-blocking TCP socket, for IPv6 or IPv4.
 ///
@@ -24,15 +24,7 @@ pub const WHOLE_LOOPBACK: bool = cfg!(any(target_os = "linux", windows));
 /// Errors of socket(2), such as a shortage of descriptors: see [`crate::socket::transfer::is_shortage`].
 pub fn stream_socket(ipv6: bool) -> io::Result<Socket> {
     let domain = if ipv6 { Domain::IPV6 } else { Domain::IPV4 };
-    #[cfg(any(target_os = "linux", target_os = "freebsd"))]
-    let socket = Socket::new(domain, Type::STREAM.nonblocking(), None)?;
-    #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
-    let socket = {
-        let socket = Socket::new(domain, Type::STREAM, None)?;
-        socket.set_nonblocking(true)?;
-        socket
-    };
-    Ok(socket)
+    os::stream_socket(domain)
 }
 
 /// Binds a socket to a source address. On Linux connect(2) chooses the port, so that one port serves several destinations
@@ -41,23 +33,7 @@ pub fn stream_socket(ipv6: bool) -> io::Result<Socket> {
 /// # Errors
 /// Errors of bind(2), such as an address that is not local.
 pub fn bind_address(socket: &Socket, from: IpAddr) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use std::os::fd::AsRawFd;
-        let (yes, size) = (1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: the socket is open, and pointer and size describe `yes`. A kernel without the option
-        // chooses the port now, which is harmless.
-        unsafe {
-            let option = libc::IP_BIND_ADDRESS_NO_PORT;
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::IPPROTO_IP,
-                option,
-                (&raw const yes).cast(),
-                size,
-            );
-        }
-    }
+    os::choose_port_late(socket);
     socket.bind(&std::net::SocketAddr::new(from, 0).into())
 }
 
@@ -71,11 +47,7 @@ pub fn keep_alive(socket: &Socket) {
 
 /// Whether a non-blocking connect(2) is in progress.
 pub fn is_in_progress(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    let in_progress = error.raw_os_error() == Some(libc::EINPROGRESS);
-    #[cfg(windows)]
-    let in_progress = error.kind() == io::ErrorKind::WouldBlock;
-    in_progress
+    os::is_in_progress(error)
 }
 
 /// Whether all local ports towards a destination are in use.
@@ -98,8 +70,62 @@ impl<T> Waitable for T {}
 /// Waits until `poll` has events or `time` has passed, with a resolution of microseconds on Linux and FreeBSD; other
 /// systems only yield the CPU. May return early.
 pub fn wait_finely(poll: &impl Waitable, time: Duration) {
-    #[cfg(any(target_os = "linux", target_os = "freebsd"))]
-    {
+    os::wait_finely(poll, time);
+}
+
+/// Sets the calling thread's timer slack to the minimum, where the system has one (Linux, 50 us by default).
+pub fn minimize_timer_slack() {
+    os::minimize_timer_slack();
+}
+
+#[cfg(target_os = "linux")]
+mod os {
+    use std::os::fd::AsRawFd;
+
+    use socket2::Socket;
+
+    pub use super::unix::{is_in_progress, stream_socket, wait_finely};
+
+    pub fn choose_port_late(socket: &Socket) {
+        let (yes, size) = (1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: the socket is open, and pointer and size describe `yes`. A kernel without the option chooses the port now,
+        // which is harmless.
+        unsafe {
+            let option = libc::IP_BIND_ADDRESS_NO_PORT;
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_IP,
+                option,
+                (&raw const yes).cast(),
+                size,
+            );
+        }
+    }
+
+    pub fn minimize_timer_slack() {
+        // SAFETY: the call has no pointers; 1 ns is the smallest slack.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
+mod unix {
+    use std::io;
+    use std::time::Duration;
+
+    use socket2::{Domain, Socket, Type};
+
+    use super::Waitable;
+
+    pub fn stream_socket(domain: Domain) -> io::Result<Socket> {
+        Socket::new(domain, Type::STREAM.nonblocking(), None)
+    }
+
+    pub fn is_in_progress(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(libc::EINPROGRESS)
+    }
+
+    pub fn wait_finely(poll: &impl Waitable, time: Duration) {
         let mut entry = libc::pollfd { fd: poll.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let time = libc::timespec {
             tv_sec: time.as_secs() as libc::time_t,
@@ -108,20 +134,51 @@ pub fn wait_finely(poll: &impl Waitable, time: Duration) {
         // SAFETY: one valid pollfd and a valid time; no mask.
         unsafe { libc::ppoll(&mut entry, 1, &time, std::ptr::null()) };
     }
-    #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
-    {
-        let _ = (poll, time);
-        std::thread::yield_now();
-    }
 }
 
-/// Sets the calling thread's timer slack to the minimum, where the system has one (Linux, 50 us by default).
-pub fn minimize_timer_slack() {
-    #[cfg(target_os = "linux")]
-    // SAFETY: the call has no pointers; 1 ns is the smallest slack.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
+#[cfg(target_os = "freebsd")]
+mod os {
+    use socket2::Socket;
+
+    pub use super::unix::{is_in_progress, stream_socket, wait_finely};
+
+    pub fn choose_port_late(_socket: &Socket) {}
+
+    pub fn minimize_timer_slack() {}
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+mod os {
+    use std::io;
+    use std::time::Duration;
+
+    use socket2::{Domain, Socket, Type};
+
+    use super::Waitable;
+
+    pub fn stream_socket(domain: Domain) -> io::Result<Socket> {
+        let socket = Socket::new(domain, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
     }
+
+    #[cfg(unix)]
+    pub fn is_in_progress(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(libc::EINPROGRESS)
+    }
+
+    #[cfg(windows)]
+    pub fn is_in_progress(error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::WouldBlock
+    }
+
+    pub fn wait_finely(_poll: &impl Waitable, _time: Duration) {
+        std::thread::yield_now();
+    }
+
+    pub fn choose_port_late(_socket: &Socket) {}
+
+    pub fn minimize_timer_slack() {}
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub enum PollBackend {
 
 impl PollBackend {
     /// The best call of this system for many sockets.
-    pub const BEST: Self = if cfg!(target_os = "linux") { Self::Epoll } else { Self::Poll };
+    pub const BEST: Self = if crate::IS_LINUX { Self::Epoll } else { Self::Poll };
 }
 
 /// The sockets of one event loop, each with its own number. Numbers should be small, as they index a table.
@@ -71,7 +71,6 @@ pub struct Readiness {
 
 #[derive(Debug)]
 enum Watched {
-    #[cfg(target_os = "linux")]
     Epoll(epoll::Queue),
     Poll(poll::Table),
 }
@@ -94,10 +93,7 @@ impl Readiness {
     /// `Unsupported` if the system does not have the call.
     pub fn by(backend: PollBackend) -> io::Result<Self> {
         let mut watched = match backend {
-            #[cfg(target_os = "linux")]
             PollBackend::Epoll => Watched::Epoll(epoll::Queue::new()?),
-            #[cfg(not(target_os = "linux"))]
-            PollBackend::Epoll => return Err(io::ErrorKind::Unsupported.into()),
             PollBackend::Poll => Watched::Poll(poll::Table::default()),
         };
         let wake_pipe = WakePipe::new()?;
@@ -130,7 +126,6 @@ impl Readiness {
         interest: Interest,
     ) -> io::Result<()> {
         match &mut self.watched {
-            #[cfg(target_os = "linux")]
             Watched::Epoll(queue) => queue.change(socket, number, interest),
             Watched::Poll(table) => table.change(socket, number, interest),
         }
@@ -139,7 +134,6 @@ impl Readiness {
     /// Stops watching a socket.
     pub fn forget(&mut self, socket: &impl Socket, number: usize) {
         match &mut self.watched {
-            #[cfg(target_os = "linux")]
             Watched::Epoll(queue) => queue.forget(socket, number),
             Watched::Poll(table) => table.forget(socket, number),
         }
@@ -149,7 +143,6 @@ impl Readiness {
     /// enough.
     pub fn forget_closed(&mut self, number: usize) {
         match &mut self.watched {
-            #[cfg(target_os = "linux")]
             Watched::Epoll(_) => {}
             Watched::Poll(table) => table.forget_closed(number),
         }
@@ -163,7 +156,6 @@ impl Readiness {
     pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();
         let waited = match &mut self.watched {
-            #[cfg(target_os = "linux")]
             Watched::Epoll(queue) => queue.wait(timeout, ready),
             Watched::Poll(table) => table.wait(timeout, ready),
         };
@@ -191,7 +183,6 @@ impl Readiness {
 impl Watched {
     fn watch(&mut self, socket: &impl Socket, number: usize, interest: Interest) -> io::Result<()> {
         match self {
-            #[cfg(target_os = "linux")]
             Self::Epoll(queue) => queue.watch(socket, number, interest),
             Self::Poll(table) => {
                 table.watch(socket, number, interest);
@@ -352,6 +343,39 @@ mod epoll {
     fn in_whole_ms(timeout: Duration) -> Timespec {
         let ms = i64::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX);
         Timespec { tv_sec: ms / 1_000, tv_nsec: ms % 1_000 * 1_000_000 }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod epoll {
+    use std::io;
+    use std::time::Duration;
+
+    use super::{Interest, Ready, Socket};
+
+    #[derive(Debug)]
+    pub enum Queue {}
+
+    impl Queue {
+        pub fn new() -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub fn watch(&mut self, _: &impl Socket, _: usize, _: Interest) -> io::Result<()> {
+            match *self {}
+        }
+
+        pub fn change(&mut self, _: &impl Socket, _: usize, _: Interest) -> io::Result<()> {
+            match *self {}
+        }
+
+        pub fn forget(&mut self, _: &impl Socket, _: usize) {
+            match *self {}
+        }
+
+        pub fn wait(&mut self, _: Option<Duration>, _: &mut Vec<Ready>) -> io::Result<()> {
+            match *self {}
+        }
     }
 }
 

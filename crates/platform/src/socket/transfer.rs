@@ -36,18 +36,19 @@ mod os {
     use std::io;
     use std::net::TcpStream;
 
+    #[cfg(not(target_vendor = "apple"))]
+    const NO_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::NOSIGNAL;
+    /// The standard library has set SO_NOSIGPIPE on Apple's systems.
+    #[cfg(target_vendor = "apple")]
+    const NO_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::empty();
+
     pub fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
         let (bytes, _) = rustix::net::recv(stream, buffer, rustix::net::RecvFlags::empty())?;
         Ok(bytes)
     }
 
     pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-        #[cfg(not(target_vendor = "apple"))]
-        let no_signal = rustix::net::SendFlags::NOSIGNAL;
-        #[cfg(target_vendor = "apple")]
-        // the standard library has set SO_NOSIGPIPE on Apple's systems
-        let no_signal = rustix::net::SendFlags::empty();
-        Ok(rustix::net::send(stream, bytes, no_signal)?)
+        Ok(rustix::net::send(stream, bytes, NO_SIGNAL)?)
     }
 
     pub fn is_message_too_long(error: &io::Error) -> bool {

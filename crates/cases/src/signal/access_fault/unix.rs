@@ -6,14 +6,13 @@ use measure::CaseError;
 pub use platform::memory::page_size;
 use platform::memory::pages::Access;
 use platform::process::signal;
+use platform::{IS_FREEBSD, IS_LINUX};
 
 use super::{Remedy, protect, remedy_for};
 
 /// Whether [`skip`] is implemented.
-pub const CAN_SKIP: bool = cfg!(any(
-    all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")),
-    all(target_os = "freebsd", target_arch = "x86_64"),
-));
+pub const CAN_SKIP: bool = cfg!(target_arch = "x86_64") && (IS_LINUX || IS_FREEBSD)
+    || cfg!(target_arch = "aarch64") && IS_LINUX;
 
 pub type Installed = [signal::Installed; 2];
 
