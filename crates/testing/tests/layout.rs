@@ -92,13 +92,9 @@ fn code_of(text: &str) -> String {
             .strip_prefix('r')
             .map_or(0, |rest| rest.len() - rest.trim_start_matches('#').len());
         let raw_end = format!("\"{}", "#".repeat(hashes));
-        let after_word = code.ends_with(|c: char| c.is_alphanumeric() || c == '_');
         let length = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
-        } else if first == 'r'
-            && !(after_word && !code.ends_with('b'))
-            && rest[1 + hashes..].starts_with('"')
-        {
+        } else if first == 'r' && rest[1 + hashes..].starts_with('"') {
             let start = 2 + hashes;
             rest[start..].find(&raw_end).map_or(rest.len(), |end| start + end + raw_end.len())
         } else if first == '"' {
