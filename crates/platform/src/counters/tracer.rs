@@ -417,7 +417,7 @@ mod tests {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args([
             "--exact",
-            "tracer::tests::a_call_that_is_interrupted_and_repeated_counts_once",
+            "counters::tracer::tests::a_call_that_is_interrupted_and_repeated_counts_once",
         ]);
         command.args(["--test-threads", "1"]).env(TRACED, "1").process_group(0);
         let limit = Duration::from_secs(30);
