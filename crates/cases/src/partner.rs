@@ -8,10 +8,10 @@
 use std::time::{Duration, Instant};
 
 use measure::{CaseError, Params, Round, RoundOrder};
-use platform::address_wait::Sharing;
+use platform::cpu::topology::Distance;
 use platform::cpu::{pin_thread, pin_thread_to_any};
+use platform::memory::address_wait::Sharing;
 use platform::process::{CAN_FORK, Child, EndWithChildren, fork};
-use platform::topology::Distance;
 
 use crate::place::{self, APART};
 use crate::{Param, Takes, value_of};

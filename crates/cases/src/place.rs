@@ -2,7 +2,7 @@
 
 use measure::worker_group::WorkerPlace;
 use measure::{CaseError, Params};
-use platform::topology::Distance;
+use platform::cpu::topology::Distance;
 
 use crate::{Param, Takes, value_of};
 

@@ -19,7 +19,7 @@ use measure::record::{Line, OperationCounts, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
-use platform::tree::ProcessTree;
+use platform::process::tree::ProcessTree;
 
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
@@ -492,7 +492,7 @@ mod linux {
     use cases::switch::{TokenEnd, measure_ring};
     use measure::round::Mode;
     use measure::{CaseError, Params};
-    use platform::process_status::is_alive;
+    use platform::process::status::is_alive;
 
     use super::{order, params, round_of, tasks};
 

@@ -174,7 +174,7 @@ fn a_quick_run_has_a_point_of_each_case() {
 mod unix {
     use std::cell::Cell;
 
-    use platform::program::reap;
+    use platform::process::program::reap;
 
     use super::*;
 

@@ -15,7 +15,7 @@ use measure::record::{Line, OperationCounts, Series, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
-use platform::shared::Shared;
+use platform::memory::shared::Shared;
 
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
@@ -250,15 +250,15 @@ fn cpus_too_far_apart_are_unsupported() {
     let case = catalog::find("scale/malloc").expect("it is listed everywhere");
     let allowed = platform::cpu::allowed();
     for (place, distance) in [
-        ("smt", platform::topology::Distance::Thread),
-        ("core", platform::topology::Distance::Core),
-        ("cache", platform::topology::Distance::Cache),
-        ("socket", platform::topology::Distance::Socket),
+        ("smt", platform::cpu::topology::Distance::Thread),
+        ("core", platform::cpu::topology::Distance::Core),
+        ("cache", platform::cpu::topology::Distance::Cache),
+        ("socket", platform::cpu::topology::Distance::Socket),
     ] {
         let mut params = params("2", "threads", "own");
         params.insert("place".into(), place.into());
         let (lines, result) = round(&params, Mode::Sample, case.run);
-        match platform::topology::here(&allowed).cpus_apart(distance) {
+        match platform::cpu::topology::here(&allowed).cpus_apart(distance) {
             Err(reason) => assert_eq!(result, Err(reason)),
             Ok(cpus) => {
                 assert_eq!(result, Ok(()));

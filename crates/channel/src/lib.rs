@@ -8,8 +8,8 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-use platform::readiness::Interest;
-use platform::socket_io::{receive, send};
+use platform::socket::readiness::Interest;
+use platform::socket::transfer::{receive, send};
 use rustls::Connection;
 
 /// A connection. Without TLS each call is one system call.
@@ -263,7 +263,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use platform::readiness::Readiness;
+    use platform::socket::readiness::Readiness;
     use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
     use rustls::pki_types::PrivatePkcs8KeyDer;
     use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};

@@ -131,7 +131,7 @@ pub enum Command {
 /// The exit code after a usage error or a request for help, which has been printed.
 pub fn parse() -> Result<Command, Ending> {
     let mut arguments = std::env::args_os().skip(1);
-    if platform::init::is_init_of_kernel() {
+    if platform::process::init::is_init_of_kernel() {
         return Ok(Command::Agent(Agent { init: true, ..Agent::default() }));
     }
     if arguments.next().is_some_and(|first| first == WORKER) {

@@ -75,7 +75,7 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
         assert!(began.elapsed() < Duration::from_secs(20), "{}", architecture.name);
         for one in below {
             assert!(
-                !platform::process_status::is_alive(one),
+                !platform::process::status::is_alive(one),
                 "{}: {one} goes on",
                 architecture.name
             );

@@ -143,7 +143,7 @@ mod killed {
 
     /// The names of the control groups of systems that a coordinator started.
     fn control_groups(coordinator: u32) -> Vec<String> {
-        let path = platform::control_group::ControlGroup::path_of("x").ok();
+        let path = platform::process::control_group::ControlGroup::path_of("x").ok();
         let entries = path.and_then(|path| std::fs::read_dir(path.parent()?).ok());
         let names = entries.into_iter().flatten().flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());

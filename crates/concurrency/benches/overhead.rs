@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant, SystemTime};
 
 use concurrency::{ConcurrentExecution, Execution, Failure, Pool, Rayon, Threads, Tokio};
-use platform::usage::ProcessUsage;
+use platform::process::usage::ProcessUsage;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;

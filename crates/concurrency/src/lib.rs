@@ -93,6 +93,7 @@ mod processes;
 mod rayon_pool;
 mod schedule;
 mod slots;
+mod suspended_thread;
 mod team;
 mod threads;
 mod tokio_tasks;

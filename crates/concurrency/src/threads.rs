@@ -4,12 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 use std::thread::{self, Builder, Scope, ScopedJoinHandle};
 
-use platform::suspended_thread::SuspendedThread;
-
 use crate::failure::caught;
 use crate::lend::lending;
 use crate::schedule::Schedule;
 use crate::slots::Slots;
+use crate::suspended_thread::SuspendedThread;
 use crate::team::Team;
 use crate::{Execution, Failure};
 

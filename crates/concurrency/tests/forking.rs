@@ -69,7 +69,7 @@ mod unix {
     use std::time::Duration;
 
     use concurrency::{Dependencies, by_kind};
-    use platform::shared::Shared;
+    use platform::memory::shared::Shared;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use mio::net::TcpStream;
-use platform::client_socket;
+use platform::socket::client;
 use socket2::SockRef;
 
 use crate::verdict::Progress;
@@ -84,15 +84,15 @@ impl Connection {
 
 /// Starts to connect, from the source address `from` if given.
 pub(crate) fn open(to: SocketAddr, from: Option<IpAddr>, request: usize) -> io::Result<TcpStream> {
-    let socket = client_socket::stream_socket(to.is_ipv6())?;
+    let socket = client::stream_socket(to.is_ipv6())?;
     if let Some(from) = from {
-        client_socket::bind_address(&socket, from)?;
+        client::bind_address(&socket, from)?;
     }
     if request > ONE_SEGMENT {
         socket.set_tcp_nodelay(true)?;
     }
     match socket.connect(&to.into()) {
-        Err(error) if !client_socket::is_in_progress(&error) => Err(error),
+        Err(error) if !client::is_in_progress(&error) => Err(error),
         _ => Ok(TcpStream::from_std(socket.into())),
     }
 }
@@ -102,7 +102,7 @@ pub(crate) fn source_of(nth: usize, to: SocketAddr, sources: &[IpAddr]) -> Optio
     if !sources.is_empty() {
         return Some(sources[nth % sources.len()]);
     }
-    let whole = client_socket::WHOLE_LOOPBACK && to.is_ipv4() && to.ip().is_loopback();
+    let whole = client::WHOLE_LOOPBACK && to.is_ipv4() && to.ip().is_loopback();
     match nth / PORTS_OF_AN_ADDRESS {
         0 => None,
         _ if !whole => None,
@@ -121,7 +121,7 @@ mod tests {
     fn more_connections_than_ports_come_from_more_addresses() {
         let to: SocketAddr = "127.0.0.1:25".parse().unwrap();
         assert_eq!(source_of(11_999, to, &[]), None);
-        let more = client_socket::WHOLE_LOOPBACK.then(|| "127.0.0.3".parse().unwrap());
+        let more = client::WHOLE_LOOPBACK.then(|| "127.0.0.3".parse().unwrap());
         assert_eq!(source_of(24_000, to, &[]), more);
         assert_eq!(source_of(40_000, "192.0.2.1:25".parse().unwrap(), &[]), None);
         let asked = ["127.0.0.7".parse().unwrap(), "127.0.0.8".parse().unwrap()];

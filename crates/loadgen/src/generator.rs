@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mio::Events;
-use platform::tree::ProcessTree;
-use platform::usage::{ProcessUsage, thread_cpu_time};
-use platform::{CaseError, client_socket};
+use platform::process::tree::ProcessTree;
+use platform::process::usage::{ProcessUsage, thread_cpu_time};
+use platform::{CaseError, socket::client};
 
 pub use state::Generator;
 
@@ -349,7 +349,7 @@ impl Generator {
         let time = match fine && due <= until {
             true if time > FINE => Duration::from_nanos(time - FINE / 2),
             true => {
-                client_socket::wait_finely(&self.poll, Duration::from_nanos(time));
+                client::wait_finely(&self.poll, Duration::from_nanos(time));
                 Duration::ZERO
             }
             false => Duration::from_nanos(time),

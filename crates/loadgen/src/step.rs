@@ -99,8 +99,8 @@ impl ErrorKind {
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe => Self::Reset,
             io::ErrorKind::TimedOut => Self::TimedOut,
-            _ if platform::client_socket::is_port_shortage(error) => Self::NoPort,
-            _ if platform::socket_io::is_shortage(error) => Self::NoDescriptor,
+            _ if platform::socket::client::is_port_shortage(error) => Self::NoPort,
+            _ if platform::socket::transfer::is_shortage(error) => Self::NoDescriptor,
             _ => Self::Other,
         }
     }

@@ -86,7 +86,7 @@ mod tests {
 
     fn ten_thousand_connections() {
         const MANY: usize = 10_000;
-        let limit = platform::limits::raise_descriptors().expect("a limit of descriptors");
+        let limit = platform::process::limits::raise_descriptors().expect("a limit of descriptors");
         let is_enough = limit >= MANY as u64 + 100;
         if testing::skip_unless(is_enough, &format!("only {limit} descriptors are allowed")) {
             return;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use platform::readiness::Waker;
+use platform::socket::readiness::Waker;
 
 use crate::dispatcher::{Assignment, Dispatcher, Request, Response, Signals};
 use crate::error::SendError;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use platform::readiness::PollBackend;
+use platform::socket::readiness::PollBackend;
 use smtp::address::Address;
 use smtp::session::SessionOptions;
 

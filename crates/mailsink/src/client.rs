@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use platform::readiness::Interest;
+use platform::socket::readiness::Interest;
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::session::{Next, Outcome, ServerSession};

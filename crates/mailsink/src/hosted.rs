@@ -6,7 +6,7 @@ use std::process::Command;
 
 use platform::CaseError;
 use platform::counters::ProcessCounter;
-use platform::usage::{ProcessUsage, thread_cpu_time};
+use platform::process::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
 use serving::hosted::{self, start_reporting};
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use platform::readiness::{Interest, Readiness, Ready};
-use platform::server_socket::{Listening, listen};
+use platform::socket::readiness::{Interest, Readiness, Ready};
+use platform::socket::server::{Listening, listen};
 use serving::{AcceptContext, Acceptor, Deadlines, Slots, TimerQueue};
 
 use crate::client::{Client, Shared, Verdict};

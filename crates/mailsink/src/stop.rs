@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use platform::readiness::Waker;
+use platform::socket::readiness::Waker;
 
 /// Stops a sink from any thread: the sink accepts no more connections, and ends after the messages in progress.
 #[derive(Debug, Clone)]

@@ -312,7 +312,7 @@ fn what_cannot_be_written_is_refused() {
 
 #[test]
 fn a_thousand_concurrent_clients_are_served() {
-    platform::limits::raise_descriptors();
+    platform::process::limits::raise_descriptors();
     let served = Served::start(&SinkOptions::default());
     let mut clients: Vec<Client> = (0..1_000).map(|_| Client::new(served.address)).collect();
     let steps =

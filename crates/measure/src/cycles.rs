@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use platform::chain::{IS_EXACT, TURN, multiply, rotate_xor, xor_add};
+use platform::cpu::chain::{IS_EXACT, TURN, multiply, rotate_xor, xor_add};
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{median, quantile};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use platform::CaseError;
-use platform::control_group::HostCounts;
+use platform::process::control_group::HostCounts;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use strum::IntoStaticStr;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use platform::CaseError;
 use platform::counters::ThreadCounters;
 use platform::cpu::{pin_thread, pin_thread_to_any};
-use platform::environment::Environment;
+use platform::machine::environment::Environment;
 
 use crate::doubt::Doubt;
 use crate::metric::Metric;

@@ -10,7 +10,7 @@
 
 use std::hint::black_box;
 
-use platform::chain::eight_streams;
+use platform::cpu::chain::eight_streams;
 use serde::{Deserialize, Serialize};
 
 use crate::cycles::Chain;

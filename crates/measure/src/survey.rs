@@ -1,6 +1,6 @@
 //! Chooses the clock to time with, and determines its cost and the length of a batch.
 
-use platform::clock::{os_clocks, tsc_is_invariant};
+use platform::time::clock::{os_clocks, tsc_is_invariant};
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Clock, Nanoseconds, Stopwatch};
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(greatest_common_divisor(0, 100), 100);
         assert_eq!(greatest_common_divisor(300, 200), 100);
         assert_eq!(greatest_common_divisor(17, 0), 17);
-        let coarse = platform::clock::OsClock {
+        let coarse = platform::time::clock::OsClock {
             name: "coarse",
             read: || (Clock::monotonic().now().0 / 700) * 700,
         };

@@ -2,7 +2,7 @@
 
 use std::ops::Sub;
 
-use platform::clock::{OsClock, os_clocks, tsc};
+use platform::time::clock::{OsClock, os_clocks, tsc};
 use serde::{Deserialize, Serialize};
 
 /// A reading of a [`Clock`], in that clock's own unit: meaningful only relative to another reading of the same clock.

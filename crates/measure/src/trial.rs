@@ -6,7 +6,7 @@ use std::time::Duration;
 use platform::CaseError;
 use platform::counters::{Counts, ThreadCounters};
 use platform::cpu::{keep_process_to, pin_thread, pin_thread_to_any};
-use platform::usage::{ProcessUsage, busy_time};
+use platform::process::usage::{ProcessUsage, busy_time};
 
 use crate::oversubscription::{OtherPrograms, is_oversubscribed, taken_by_others};
 use crate::record::{Line, OperationCounts, Repeated, Series};

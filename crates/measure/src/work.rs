@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use platform::CaseError;
-use platform::chain::eight_streams;
+use platform::cpu::chain::eight_streams;
 
 use crate::stats::quantile;
 use crate::time::Clock;
@@ -192,9 +192,9 @@ mod tests {
         let clock = Clock::monotonic();
         for instructions in [Instructions::Dependent, Instructions::Independent] {
             let work = Work::calibrate(clock).unwrap().of(instructions, clock).unwrap();
-            let before = platform::usage::thread_cpu_time().unwrap();
+            let before = platform::process::usage::thread_cpu_time().unwrap();
             work.run(Duration::from_millis(50));
-            let spent = platform::usage::thread_cpu_time().unwrap() - before;
+            let spent = platform::process::usage::thread_cpu_time().unwrap() - before;
             // A busy machine prolongs the work, and never shortens it by much.
             assert!(spent > Duration::from_millis(30), "{instructions:?}: {spent:?}");
         }

@@ -18,8 +18,8 @@ use std::sync::atomic::Ordering;
 
 use platform::CaseError;
 use platform::counters::ThreadCounters;
+use platform::memory::shared::Shared;
 use platform::process::fork;
-use platform::shared::Shared;
 
 pub use placement::{WORKERS_AT_MOST, WorkerGroup, WorkerPlace};
 pub use worker::{Operations, Task};
@@ -74,7 +74,7 @@ impl Round<'_> {
         use_all_cpus(&order);
         order.cpus = worker_group.place.cpus(&order.cpus)?;
         // Some locks have a descriptor for each worker.
-        platform::limits::raise_descriptors();
+        platform::process::limits::raise_descriptors();
         // Linux takes 50 ms to close the last counter of a tracepoint, which must not be a worker's.
         let _kept_open = ThreadCounters::open(order.mode.counting());
         let state = Shared::new(SharedState::of(worker_group.workers)?)?;

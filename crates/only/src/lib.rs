@@ -27,8 +27,9 @@ pub fn only(place: TokenStream, function: TokenStream) -> TokenStream {
     let body = Group::new(Delimiter::Brace, parse(&body));
     let mut output = parse(&format!("#[cfg({condition})]"));
     output.extend(function);
-    output
-        .extend(parse(&format!("#[cfg(not({condition}))] #[allow(unused_variables, unused_mut)]")));
+    output.extend(parse(&format!(
+        "#[cfg(not({condition}))] #[allow(dead_code, unused_variables, unused_mut)]"
+    )));
     output.extend(signature);
     output.extend([TokenTree::Group(body)]);
     output

@@ -1,10 +1,15 @@
 //! Counters of the calling thread: system calls, context switches, page faults, instructions, cycles.
 //!
 //! System calls are counted with the tracepoint `raw_syscalls:sys_enter` where this is permitted
-//! (root), else by an external tracer (see [`crate::tracer`]), for which [`ThreadCounters`] leaves
+//! (root), else by an external tracer (see [`crate::counters::tracer`]), for which [`ThreadCounters`] leaves
 //! marks. Switches and faults come from `getrusage`, instructions and cycles from the PMU.
 
-use crate::system_calls::CallCounts;
+#[cfg(target_os = "linux")]
+mod call_log;
+pub mod system_calls;
+pub mod tracer;
+
+use crate::counters::system_calls::CallCounts;
 
 /// The counts between [`ThreadCounters::start`] and [`ThreadCounters::stop`]; `None` where this
 /// system cannot count them.
@@ -211,7 +216,7 @@ mod os {
     use super::{
         CallCounts, Counts, GroupEvent, MARK, MARK_START, MARK_STOP, SyscallCounting, usage,
     };
-    use crate::call_log::CallLog;
+    use crate::counters::call_log::CallLog;
 
     /// Counters of the thread that opened them.
     pub struct ThreadCounters {

@@ -1,11 +1,14 @@
 //! The CPUs that this process may use, and pinning threads to them.
 
-use crate::CaseError;
+pub mod chain;
+pub mod topology;
+
+use crate::{CaseError, IS_LINUX};
 
 /// The CPUs that the calling thread may use; `None` where they cannot differ from the process's, or the system does not
 /// report them.
 pub fn allowed_to_thread() -> Option<Vec<usize>> {
-    cfg!(target_os = "linux").then(allowed)
+    IS_LINUX.then(allowed)
 }
 
 /// The CPUs this process may run on, ascending. Never empty: where the system does not report them, CPUs 0 to the reported
@@ -36,10 +39,7 @@ pub(crate) fn affinity() -> Vec<usize> {
 
 /// The machine's current run queue; `None` where the system does not report both values.
 pub fn run_queue() -> Option<RunQueue> {
-    #[cfg(target_os = "linux")]
-    return os::run_queue();
-    #[cfg(not(target_os = "linux"))]
-    None
+    os::run_queue()
 }
 
 /// Pins the calling thread to `cpu`; on Linux also threads that it starts later.
@@ -49,7 +49,7 @@ pub fn pin_thread(cpu: usize) -> Result<(), CaseError> {
 
 /// Pins the thread of this process that has the id `thread`.
 #[cfg(target_os = "linux")]
-pub(crate) fn pin_other(thread: libc::pid_t, cpu: usize) -> Result<(), CaseError> {
+pub fn pin_other(thread: libc::pid_t, cpu: usize) -> Result<(), CaseError> {
     os::pin(thread, &[cpu])
 }
 
@@ -60,10 +60,7 @@ pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), CaseError> {
 
 /// Restricts this process to `cpus`: the calling thread and all that it starts from now on.
 pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
-    // Threads inherit the CPUs of the thread that starts them; on Windows all have the process's.
-    #[cfg(windows)]
-    os::keep_process(cpus)?;
-    os::pin_to(cpus)
+    os::keep_process_to(cpus)
 }
 
 /// The program that emulates the CPU by binary translation, such as `QEMU (TCG)` or `Rosetta 2`: the cost of instructions
@@ -86,7 +83,7 @@ pub fn current_is_system_call() -> bool {
     let ask = || {
         std::hint::black_box(current());
     };
-    cfg!(target_os = "linux") && takes_as_long(ask, null_call)
+    IS_LINUX && takes_as_long(ask, null_call)
 }
 
 /// Whether `one` takes at least about as long as `other`, not a small part of that time. The calls alternate, and the
@@ -161,6 +158,11 @@ mod os {
         if done == 0 { Ok(()) } else { Err(CaseError::last_os_error("sched_setaffinity")) }
     }
 
+    /// Threads inherit the CPUs of the thread that starts them.
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
+        pin_to(cpus)
+    }
+
     #[inline(always)]
     pub fn current() -> Option<usize> {
         // SAFETY: takes nothing.
@@ -176,6 +178,18 @@ mod os {
 
 #[cfg(all(unix, not(target_os = "linux")))]
 mod other_unix {
+    use crate::CaseError;
+    use crate::cpu::RunQueue;
+
+    /// Threads inherit the CPUs of the thread that starts them.
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
+        super::os::pin_to(cpus)
+    }
+
+    pub fn run_queue() -> Option<RunQueue> {
+        None
+    }
+
     #[inline(always)]
     pub fn current() -> Option<usize> {
         None
@@ -190,7 +204,7 @@ mod other_unix {
 
 #[cfg(target_os = "freebsd")]
 mod os {
-    pub use super::other_unix::{current, null_call};
+    pub use super::other_unix::{current, keep_process_to, null_call, run_queue};
     use crate::CaseError;
 
     pub fn allowed() -> Vec<usize> {
@@ -232,7 +246,7 @@ mod os {
 
 #[cfg(target_os = "macos")]
 mod os {
-    pub use super::other_unix::{current, null_call};
+    pub use super::other_unix::{current, keep_process_to, null_call, run_queue};
     use crate::CaseError;
 
     pub fn allowed() -> Vec<usize> {
@@ -251,6 +265,7 @@ mod os {
         SetProcessAffinityMask, SetThreadAffinityMask,
     };
 
+    use super::RunQueue;
     use crate::CaseError;
 
     pub fn allowed() -> Vec<usize> {
@@ -269,12 +284,17 @@ mod os {
         usable.fold(0usize, |mask, cpu| mask | 1 << cpu)
     }
 
-    pub fn keep_process(cpus: &[usize]) -> Result<(), CaseError> {
+    /// All threads have the process's CPUs.
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
         // SAFETY: the pseudo handle needs no closing; a wrong mask is an error, not harm.
         match unsafe { SetProcessAffinityMask(GetCurrentProcess(), mask_of(cpus)) } {
             0 => Err(CaseError::last_os_error("SetProcessAffinityMask")),
-            _ => Ok(()),
+            _ => pin_to(cpus),
         }
+    }
+
+    pub fn run_queue() -> Option<RunQueue> {
+        None
     }
 
     pub fn pin_to(cpus: &[usize]) -> Result<(), CaseError> {

@@ -1,80 +1,35 @@
-//! The code of oscost that differs between operating systems.
+//! What several cases or crates need of the operating system, in modules by subject.
 //!
-//! This is the only crate with `cfg(target_os)`. Every function exists on every system; if a system cannot do something,
-//! the function returns a [`CaseError`] with the reason.
+//! Every function exists on every system; if a system cannot do something, the function returns a [`CaseError`] with the
+//! reason. A module for one system only, such as `process::signal`, exists where it is needed.
 //!
 //! A function of a case that exists on one system only has the attribute [`only`], and returns that error elsewhere.
 
 // The attribute `only` names this crate in what it makes.
 extern crate self as platform;
 
-pub mod address_wait;
-pub mod aligned;
-pub mod allocator;
-#[cfg(target_os = "linux")]
-mod call_log;
 mod case_error;
-pub mod chain;
-#[cfg(unix)]
-pub mod children;
 pub mod cleanup;
-pub mod client_socket;
-pub mod clock;
-pub mod command;
-pub mod context;
-pub mod control_group;
 pub mod counters;
 pub mod cpu;
-pub mod detached_thread;
-pub mod environment;
-pub mod file_io;
-pub mod file_mapping;
-pub mod filesystem;
-pub mod forbidden_page;
-pub mod hosted;
-pub mod init;
-pub mod jump;
-pub mod kept_awake;
-pub mod library;
-pub mod limits;
+pub mod file;
 pub mod machine;
-pub mod mapped_file;
 pub mod memory;
-pub mod memory_limit;
-pub mod network_namespace;
 pub mod owned;
-pub mod pages;
-pub mod pointer_chase;
 pub mod process;
-pub mod process_status;
-#[cfg(unix)]
-pub mod program;
-pub mod readiness;
-#[cfg(unix)]
-pub mod resident_memory;
-pub mod seccomp;
-pub mod server_socket;
-pub mod shared;
-#[cfg(unix)]
-pub mod signal;
-#[cfg(unix)]
-pub mod sleeping_children;
-#[cfg(target_os = "linux")]
-mod smaps;
-pub mod socket_io;
-pub mod stream;
-pub mod suspended_thread;
-pub mod system_calls;
-pub mod system_path;
-pub mod thread_key;
-pub mod timer;
-pub mod topology;
-pub mod tracer;
-pub mod tree;
-pub mod usage;
-pub mod userfault;
-#[cfg(windows)]
-mod windows_process;
+pub mod socket;
+pub mod time;
+
+/// Whether this system is Linux.
+pub const IS_LINUX: bool = cfg!(target_os = "linux");
+/// Whether this system is FreeBSD.
+pub const IS_FREEBSD: bool = cfg!(target_os = "freebsd");
+/// Whether this system is macOS.
+pub const IS_MACOS: bool = cfg!(target_os = "macos");
+/// Whether this system is Unix-like.
+pub const IS_UNIX: bool = cfg!(unix);
+/// Whether this system is Windows.
+pub const IS_WINDOWS: bool = cfg!(windows);
 
 pub use case_error::CaseError;
 pub use only::only;

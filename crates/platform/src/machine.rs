@@ -4,6 +4,7 @@
 //! never a guess: a wrong fact misleads more than a missing one.
 
 mod cpuid;
+pub mod environment;
 mod facts;
 mod format;
 
@@ -39,7 +40,7 @@ pub fn describe() -> Vec<Fact> {
 
 /// Whether Windows is Wine.
 #[cfg(windows)]
-pub(crate) fn is_wine() -> bool {
+pub fn is_wine() -> bool {
     windows::wine_version().is_some()
 }
 

@@ -1,5 +1,12 @@
 //! Memory from the system: regions of whole pages, what backs them, and how much is available.
 
+pub mod address_wait;
+pub mod allocator;
+pub mod pages;
+pub mod shared;
+#[cfg(target_os = "linux")]
+pub mod smaps;
+
 use std::ptr::NonNull;
 
 use crate::CaseError;
@@ -239,7 +246,7 @@ mod linux {
     use crate::CaseError;
     use crate::machine::linux::cgroup;
     use crate::machine::linux::tree::{Tree, field};
-    use crate::smaps::Resident;
+    use crate::memory::smaps::Resident;
 
     /// The kernel's size of huge pages: not 2 MiB where base pages have 16 or 64 KiB.
     pub fn huge_page() -> usize {

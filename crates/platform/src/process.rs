@@ -1,10 +1,27 @@
 //! Child processes that end with their parent.
 
+#[cfg(unix)]
+pub mod children;
+pub mod command;
+pub mod control_group;
+pub mod hosted;
+pub mod init;
+pub mod limits;
+#[cfg(unix)]
+pub mod program;
+#[cfg(unix)]
+pub mod signal;
+pub mod status;
+pub mod tree;
+pub mod usage;
+#[cfg(windows)]
+pub mod windows;
+
 use std::fs::File;
 use std::io::PipeReader;
 use std::process::Command;
 
-use crate::CaseError;
+use crate::{CaseError, IS_LINUX, IS_UNIX, IS_WINDOWS};
 
 /// Makes the system end this worker when the coordinator that started it dies; the worker first removes its files and
 /// objects. `parent` is the coordinator's pid, if it is known to be the direct parent. Does nothing on the BSDs and macOS,
@@ -15,7 +32,7 @@ pub fn end_with_parent(parent: Option<u32>) {
 
 /// Whether the system ends forked children when their parent ends, or has no forked children.
 pub fn children_end_with_parent() -> bool {
-    cfg!(any(target_os = "linux", windows))
+    IS_LINUX || IS_WINDOWS
 }
 
 /// Gives the calling thread its own table of descriptors, a copy of the present one, where the system supports that
@@ -57,7 +74,7 @@ pub fn keep_interrupts_from(command: &mut Command) {
 }
 
 /// Whether the system can fork a process.
-pub const CAN_FORK: bool = cfg!(unix);
+pub const CAN_FORK: bool = IS_UNIX;
 
 /// Makes all children end with this process, which must lead a process group (see [`keep_interrupts_from`]): on Linux when
 /// its coordinator dies, on Windows in any case.
@@ -127,9 +144,9 @@ mod os {
     use std::process::Command;
 
     use crate::CaseError;
-    use crate::readiness::Interest;
-    use crate::readiness::os::{entry, poll, readiness};
-    use crate::signal;
+    use crate::process::signal;
+    use crate::socket::readiness::Interest;
+    use crate::socket::readiness::os::{entry, poll, readiness};
 
     #[cfg(target_os = "linux")]
     pub fn end_with_parent(parent: Option<u32>) {
@@ -172,10 +189,11 @@ mod os {
     #[cfg(not(target_os = "linux"))]
     pub fn end_with_children(_begin: bool) {}
 
-    pub fn end_children_with_me() {
-        #[cfg(target_os = "linux")]
-        crate::cleanup::end_group_on_termination();
-    }
+    #[cfg(target_os = "linux")]
+    pub(super) use crate::cleanup::end_group_on_termination as end_children_with_me;
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn end_children_with_me() {}
 
     pub fn end_group(leader: u32) {
         let Some(leader) = libc::pid_t::try_from(leader).ok().filter(|&pid| pid > 1) else {
@@ -195,13 +213,14 @@ mod os {
         }
     }
 
+    #[cfg(target_os = "linux")]
     pub fn keep_own_descriptors() {
-        #[cfg(target_os = "linux")]
         // SAFETY: the call has no pointers; the table is copied, that of other threads does not change.
-        unsafe {
-            libc::unshare(libc::CLONE_FILES);
-        }
+        unsafe { libc::unshare(libc::CLONE_FILES) };
     }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn keep_own_descriptors() {}
 
     pub fn on_termination(mut act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
         let signals = signal::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
@@ -299,6 +318,15 @@ mod os {
         Ok(polled.iter().map(|pipe| readiness(pipe).0).collect())
     }
 
+    #[cfg(target_os = "linux")]
+    fn be_killed_with_parent() {
+        // SAFETY: the call has no pointers.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn be_killed_with_parent() {}
+
     pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
         // SAFETY: the caller has one thread, so the child may go on as an ordinary process; it
         // leaves by _exit, so that nothing of the parent's is run or flushed twice.
@@ -307,8 +335,7 @@ mod os {
             match libc::fork() {
                 -1 => Err(CaseError::last_os_error("fork")),
                 0 => {
-                    #[cfg(target_os = "linux")]
-                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                    be_killed_with_parent();
                     if libc::getppid() != parent {
                         libc::_exit(1);
                     }
@@ -338,7 +365,7 @@ mod os {
     use windows_sys::Win32::System::Threading::CREATE_NEW_PROCESS_GROUP;
 
     use crate::CaseError;
-    use crate::windows_process::join_job;
+    use crate::process::windows::join_job;
 
     pub fn keep_own_descriptors() {}
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cases::file::{TEMP, obstacle};
-use platform::filesystem;
+use platform::file::filesystem;
 
 use crate::error::RunError;
 use crate::machine::directories;

@@ -4,7 +4,7 @@
 
 use measure::record::{Line, Repeated, parse_lines};
 use measure::round::Mode;
-use platform::control_group::HostCounts;
+use platform::process::control_group::HostCounts;
 
 use crate::launch::RoundEnd;
 

@@ -14,7 +14,7 @@ use measure::record::{Line, OperationCounts, parse_lines};
 use measure::round::Mode;
 use measure::user_code::UserCode;
 use platform::CaseError;
-use platform::tracer::Traced;
+use platform::counters::tracer::Traced;
 use serde::{Deserialize, Serialize};
 
 /// The output of a worker, and how its round ended.
@@ -342,7 +342,7 @@ fn launch_traced(
 ) -> Result<Report, CaseError> {
     let began = Instant::now();
     let Traced { output, calls } =
-        platform::tracer::count_system_calls(command, limit, stop, LAST_CHANCE)?;
+        platform::counters::tracer::count_system_calls(command, limit, stop, LAST_CHANCE)?;
     let hung = !output.status.success() && began.elapsed() >= limit;
     if !output.status.success() {
         platform::cleanup::sweep_dead();

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use cases::file::path_of;
 use measure::cycles::Latency;
 use measure::survey::ClockFacts;
-use platform::filesystem;
+use platform::file::filesystem;
 use platform::machine::{Fact, Value};
 use serde_json::Value as Json;
 

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use measure::survey::ClockFacts;
 use measure::watch::{Watch, Watcher};
 use platform::cpu::pin_thread;
-use platform::kept_awake::KeptAwake;
-use platform::topology::CpuLocation;
+use platform::cpu::topology::CpuLocation;
+
+use crate::kept_awake::KeptAwake;
 
 /// Maximum number of CPUs kept awake: those of single measurements and pairs, and all CPUs of small machines. More would
 /// slow down a large machine, since its cores share their power budget.
@@ -43,9 +44,9 @@ impl MeasuringCpus {
     /// CPU time. Pins the calling thread to the first.
     pub(crate) fn of(cpus: &[usize], clock: &ClockFacts) -> Self {
         let own = cpus.first().copied().unwrap_or(0);
-        let kept = match platform::environment::has_cpu_quota() {
+        let kept = match platform::machine::environment::has_cpu_quota() {
             true => Vec::new(),
-            false => on_cores_of_their_own(platform::topology::here(cpus).cpus()),
+            false => on_cores_of_their_own(platform::cpu::topology::here(cpus).cpus()),
         };
         let watched = kept.into_iter().filter_map(|cpu| {
             let mut watcher = Watcher::new(clock)?;

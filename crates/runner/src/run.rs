@@ -176,7 +176,8 @@ fn described_for(
 /// Reports, before measuring, why no figure of this machine can be trusted now.
 pub(crate) fn note_if_unfit(watch: &mut dyn FnMut(Event)) {
     const OBSERVED: Duration = Duration::from_millis(300);
-    if let Some(reason) = platform::environment::unfit(&platform::cpu::allowed(), OBSERVED) {
+    if let Some(reason) = platform::machine::environment::unfit(&platform::cpu::allowed(), OBSERVED)
+    {
         watch(Event::Note(reason));
     }
 }
@@ -202,7 +203,7 @@ pub(crate) fn note_if_another_runs(
 /// The other process that is measuring a run of this plan now.
 fn measured_by(plan: &Plan) -> Option<u32> {
     let pid = plan.coordinator;
-    (pid != std::process::id() && platform::process_status::is_alive_and_ours(pid)).then_some(pid)
+    (pid != std::process::id() && platform::process::status::is_alive_and_ours(pid)).then_some(pid)
 }
 
 fn plan_of_run(id: &str, store: &Store) -> Result<Plan, RunError> {

@@ -9,7 +9,7 @@ use cases::order::{NameOrder, PROBED, ServeOrder, SinkOrder, StdioOrder, WorkerO
 use mailsink::{Sink, SinkOptions};
 use measure::user_code::UserCode;
 use measure::{CaseError, Round, RoundOrder};
-use platform::limits::raise_descriptors;
+use platform::process::limits::raise_descriptors;
 use servers::{Architecture, ServerOptions};
 
 /// The reason why an order is not executed.
@@ -85,7 +85,7 @@ fn print_round(order: &RoundOrder, out: &mut dyn Write, ready: Result<(), CaseEr
 /// Limits the memory of the user's code, and keeps its output out of the worker's records. Returns the output for records,
 /// and whether this succeeded.
 fn contain(memory: u64) -> (Box<dyn Write>, Result<(), CaseError>) {
-    let limited = platform::memory_limit::limit_growth(memory);
+    let limited = crate::memory_limit::limit_growth(memory);
     match platform::process::divert_standard_output() {
         Ok(output) => (Box::new(BufWriter::new(output)), limited),
         Err(e) => {

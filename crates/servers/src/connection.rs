@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Instant;
 
-use platform::socket_io;
+use platform::socket::transfer;
 
 use crate::exchange::{Exchange, Wants};
 use crate::server::Terms;
@@ -69,14 +69,14 @@ impl Connection {
         loop {
             match (self.exchange.wants(), self.reading) {
                 (Wants::Write, _) if may_send => {
-                    match socket_io::send(&self.stream, self.exchange.to_send()) {
+                    match transfer::send(&self.stream, self.exchange.to_send()) {
                         Ok(bytes) => self.exchange.was_sent(bytes),
                         Err(e) if e.kind() == ErrorKind::Interrupted => {}
                         Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Write,
                         Err(_) => return Wants::Close, // the client has closed the connection
                     }
                 }
-                (Wants::Read, Some(reading)) => match socket_io::receive(&self.stream, buffer) {
+                (Wants::Read, Some(reading)) => match transfer::receive(&self.stream, buffer) {
                     Ok(0) => self.exchange.ended(),
                     Ok(bytes) => {
                         self.exchange.received(&buffer[..bytes], &|| terms.work());

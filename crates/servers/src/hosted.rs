@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use platform::CaseError;
 use platform::counters::ProcessCounter;
-use platform::usage::{ProcessUsage, thread_cpu_time};
+use platform::process::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
 use serving::hosted::{self, start_reporting};
 

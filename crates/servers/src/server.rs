@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use platform::CaseError;
-use platform::server_socket::{Listening, listen};
-use platform::shared::Shared;
+use platform::memory::shared::Shared;
+use platform::socket::server::{Listening, listen};
 use serving::{AcceptContext, BlockingAcceptor, Protocol, Shortages, Stop};
 
 use crate::work::Task;
@@ -44,7 +44,7 @@ pub struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) workers: usize,
     pub(crate) cpus: Vec<usize>,
-    #[cfg(unix)]
+    #[allow(dead_code, reason = "read on Unix only")]
     pub(crate) stdio_arguments: Vec<String>,
     pub(crate) terms: Terms,
     /// The additional memory.
@@ -120,7 +120,6 @@ impl Server {
             address: bound,
             workers: options.workers.max(1),
             cpus: options.cpus.clone(),
-            #[cfg(unix)]
             stdio_arguments: options.stdio_arguments.clone(),
             terms: Terms::new(options.protocol, options.timeout, options.task.clone())?,
             // The memory is written to, so that the system provides it.

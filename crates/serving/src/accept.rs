@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use platform::server_socket::{has_deferred, ignore_new};
+use platform::socket::server::{has_deferred, ignore_new};
 
 use crate::stop::Stop;
 

@@ -4,8 +4,8 @@ use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
-use platform::server_socket::{accept, has_pending, stop_listening};
-use platform::socket_io::is_shortage;
+use platform::socket::server::{accept, has_pending, stop_listening};
+use platform::socket::transfer::is_shortage;
 
 use crate::accept::{ARRIVE_WITHIN, AcceptContext, Drain, PAUSE, is_of_one_connection};
 
@@ -193,7 +193,7 @@ mod tests {
     use std::sync::atomic::Ordering;
     use std::time::Duration;
 
-    use platform::server_socket::{Listening, listen};
+    use platform::socket::server::{Listening, listen};
 
     use super::*;
     use crate::accept::Shortages;

@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use platform::server_socket::stop_listening;
-use platform::socket_io::is_shortage;
+use platform::socket::server::stop_listening;
+use platform::socket::transfer::is_shortage;
 
 use crate::accept::{AcceptContext, Drain, PAUSE, is_of_one_connection};
 

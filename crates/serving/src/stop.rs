@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use platform::CaseError;
-use platform::shared::Shared;
+use platform::memory::shared::Shared;
 
 /// Time limit for threads and processes to notice the request; any that have not by then were killed.
 const NOTICED_WITHIN: Duration = Duration::from_secs(5);

@@ -93,7 +93,7 @@ impl SystemsFile {
 fn in_configuration() -> Option<PathBuf> {
     let variable =
         |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let directory = match cfg!(windows) {
+    let directory = match platform::IS_WINDOWS {
         true => variable("APPDATA"),
         false => variable("XDG_CONFIG_HOME")
             .or_else(|| variable("HOME").map(|home| home.join(".config"))),

@@ -6,8 +6,8 @@ use std::process::{Child, ChildStderr, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use platform::control_group::{ControlGroup, GroupCounters, HostCounts};
-use platform::{CaseError, hosted};
+use platform::process::control_group::{ControlGroup, GroupCounters, HostCounts};
+use platform::{CaseError, process::hosted};
 
 use crate::error::SystemError;
 use crate::launcher::Launch;

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use platform::{control_group, hosted};
+use platform::{process::control_group, process::hosted};
 use serde::{Deserialize, Serialize};
 
 const PREFIX: &str = "oscost-system-";
@@ -227,7 +227,7 @@ fn end_all(find: impl Fn() -> Vec<u32>) {
 
 /// Runs a command to its end, without its output; kills it after [`REMOVAL`].
 fn run(words: &[String]) {
-    let Some(mut command) = platform::command::of_words(words) else { return };
+    let Some(mut command) = platform::process::command::of_words(words) else { return };
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let _ = code_within(&mut command, REMOVAL);
 }
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_control_group_is_removed_with_its_processes() {
-        use platform::control_group::ControlGroup;
+        use platform::process::control_group::ControlGroup;
         let mut state = StateDirectory::new().unwrap();
         let group = ControlGroup::path_of(&state.unique_name()).and_then(|path| {
             state.record(Created::ControlGroup(path.clone()))?;

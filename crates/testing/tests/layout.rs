@@ -1,4 +1,5 @@
-//! Checks the layout of this workspace: the size of files, import cycles, and the diagram and the questions in ARCHITECTURE.md.
+//! Checks the layout of this workspace: the size of files, import cycles, conditions on systems, and the diagram and the
+//! questions in ARCHITECTURE.md.
 
 // The source tree is the same on every system, and programs for Windows are tested without it.
 #![cfg(unix)]
@@ -62,6 +63,128 @@ fn files_do_not_import_each_other_in_a_cycle() {
         let cycle = cyclic(imports(package, &files));
         assert!(cycle.is_empty(), "{package}: import cycle among {cycle:?}");
     }
+}
+
+/// Conditions that depend on the operating system.
+const SYSTEMS: [&str; 4] = ["target_os", "target_vendor", "unix", "windows"];
+
+#[test]
+fn no_function_differs_inside_between_systems() {
+    for (path, text) in rust_files("crates") {
+        let is_test = ["tests", "benches"].iter().any(|of| path.split('/').any(|part| part == *of));
+        if is_test || path.ends_with("/tests.rs") {
+            continue;
+        }
+        let text = code_of(&before_tests(&text).join("\n"));
+        let conditions = conditions_in_functions(&text);
+        assert!(conditions.is_empty(), "{path}: make a function for each system: {conditions:?}");
+        let values = if path.starts_with("crates/platform/") { Vec::new() } else { values(&text) };
+        assert!(values.is_empty(), "{path}: use the constants of platform: {values:?}");
+    }
+}
+
+/// The text without comments, and without braces and semicolons in literals.
+fn code_of(text: &str) -> String {
+    let mut code = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let hashes = rest
+            .strip_prefix('r')
+            .map_or(0, |rest| rest.len() - rest.trim_start_matches('#').len());
+        let raw_end = format!("\"{}", "#".repeat(hashes));
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if first == 'r' && rest[1 + hashes..].starts_with('"') {
+            let start = 2 + hashes;
+            rest[start..].find(&raw_end).map_or(rest.len(), |end| start + end + raw_end.len())
+        } else if first == '"' {
+            let mut escaped = false;
+            let end = rest[1..].find(|c| {
+                let ends = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                ends
+            });
+            end.map_or(rest.len(), |end| end + 2)
+        } else if first == '\'' {
+            // A lifetime has no second quote.
+            let letters: Vec<(usize, char)> = rest.char_indices().take(4).collect();
+            match letters[..] {
+                [_, (_, '\\'), (_, _), ..] => rest[3..].find('\'').map_or(1, |end| end + 4),
+                [_, _, (at, '\''), ..] => at + 1,
+                _ => 1,
+            }
+        } else {
+            code.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        };
+        code.push_str(if length > 1 { "_" } else { "'" });
+        rest = &rest[length..];
+    }
+    code
+}
+
+/// The conditions on operating systems, `#[cfg(..)]`, within the bodies of functions.
+fn conditions_in_functions(code: &str) -> Vec<String> {
+    let (mut conditions, mut blocks, mut start) = (Vec::new(), Vec::new(), 0);
+    for (at, letter) in code.char_indices() {
+        match letter {
+            '{' => {
+                let words: Vec<&str> =
+                    code[start..at].split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+                let has = |word: &str| words.contains(&word);
+                let is_item = ["impl", "mod", "trait"].iter().any(|word| has(word));
+                // What is nested in a function, such as a loop, is part of it; an item begins anew.
+                let in_function = has("fn") || !is_item && blocks.last() == Some(&true);
+                blocks.push(in_function);
+            }
+            '}' => _ = blocks.pop(),
+            '#' if blocks.last() == Some(&true) && code[at..].starts_with("#[cfg(") => {
+                let condition = code[at..].split(']').next().unwrap_or_default();
+                if SYSTEMS.iter().any(|system| condition.contains(system)) {
+                    conditions.push(format!("{condition}]"));
+                }
+                continue;
+            }
+            ';' => {}
+            _ => continue,
+        }
+        start = at + 1;
+    }
+    conditions
+}
+
+/// The uses of `cfg!` for an operating system.
+fn values(code: &str) -> Vec<&str> {
+    let uses = code
+        .split("cfg!(")
+        .skip(1)
+        .map(|rest| rest.split(['\n', ';', '{']).next().unwrap_or_default());
+    uses.filter(|condition| SYSTEMS.iter().any(|system| condition.contains(system))).collect()
+}
+
+#[test]
+fn a_condition_in_a_function_is_found() {
+    let text = r##"
+        #[cfg(unix)]
+        fn of_one_system(c: char) {
+            let brace = ['{', '\'', '\u{7b}'];
+            let text = (r#"" {"#, "\"{", b"{"); // {
+        }
+        #[cfg(windows)]
+        mod os { impl<'a> X<'a> { #[cfg(target_os = "linux")] fn f(&'a self) { loop {} } } }
+        fn with_an_item() { #[cfg(debug_assertions)] check(); impl X { #[cfg(unix)] const A: u8 = 1; } }
+    "##;
+    assert!(conditions_in_functions(&code_of(text)).is_empty());
+    let text = "fn f() -> u8 { loop { #[cfg(not(windows))] return 1; } }\n\
+                fn g() { match x { #[cfg(target_os = \"macos\")] X::Y => {} } }\n\
+                fn h() { #[cfg(unix)] fn inner() {} }";
+    assert_eq!(
+        conditions_in_functions(&code_of(text)),
+        ["#[cfg(not(windows))]", "#[cfg(target_os = _)]", "#[cfg(unix)]"]
+    );
+    let text = "const A: bool = cfg!(target_arch = \"x86_64\"); const B: bool = cfg!(unix);";
+    assert_eq!(values(&code_of(text)), ["unix)"]);
 }
 
 /// The imports of a crate's modules, such as `clock/tsc`: the modules that paths from `crate::` on name.

@@ -101,7 +101,7 @@ impl Executor {
                 Tokio::multi_thread(degree, at_least_one(cpus)).map_err(|e| failed(&e))?,
             ),
             "tokio-current" => Self::Tokio(Tokio::current_thread(degree).map_err(|e| failed(&e))?),
-            "processes" if cfg!(not(unix)) => {
+            "processes" if !platform::process::CAN_FORK => {
                 return Err(CaseError::Unsupported("there is no fork on Windows".into()));
             }
             "processes" => Self::Processes(Processes::new(degree)),

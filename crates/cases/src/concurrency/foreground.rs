@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use measure::stats::quantile;
 use measure::{CaseError, Metric, Params, Round};
-use platform::clock::os_clocks;
-use platform::timer::{request_least_slack, sleep_until};
+use platform::time::clock::os_clocks;
+use platform::time::timer::{request_least_slack, sleep_until};
 
 use super::metrics::{
     FOREGROUND_DELAY, FOREGROUND_DELAY_MAX, FOREGROUND_DELAY_P90, FOREGROUND_DELAY_P99,

@@ -121,9 +121,9 @@ impl Job {
 pub(super) fn timed(work: &Work, length: Duration) -> Option<Duration> {
     #[cfg(test)]
     tests::TIMED.set(tests::TIMED.get() + 1);
-    let before = platform::usage::thread_cpu_time();
+    let before = platform::process::usage::thread_cpu_time();
     work.run(length);
-    let after = platform::usage::thread_cpu_time();
+    let after = platform::process::usage::thread_cpu_time();
     after.zip(before).map(|(after, before)| after.saturating_sub(before))
 }
 

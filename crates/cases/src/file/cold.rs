@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use measure::CaseError;
 use measure::trial::Timed;
-use platform::filesystem::{drop_contents, drop_everything};
+use platform::file::filesystem::{drop_contents, drop_everything};
 
 use super::directory::Fresh;
 use super::figures::{Took, report_cpu, stage_of, times_for};

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use measure::trial::Timed;
 use measure::{CaseError, Params};
-use platform::aligned::AlignedBuffer;
-use platform::file_io::{copy_file_ex, copy_range, reflink, send_file};
+use platform::file::aligned::AlignedBuffer;
+use platform::file::io::{copy_file_ex, copy_range, reflink, send_file};
+use platform::{IS_UNIX, IS_WINDOWS};
 
 use super::directory::{COPIED_FILES, Home};
 use super::figures::{stage_of, times_for};
@@ -127,7 +128,7 @@ impl<'a> Copy<'a> {
 
 /// Whether a run measures the point: a quick run copies only in the usual way of the system.
 fn includes(params: &Params, extent: Extent) -> bool {
-    let usual = if cfg!(windows) { "CopyFileEx" } else { "copy_file_range" };
+    let usual = if IS_WINDOWS { "CopyFileEx" } else { "copy_file_range" };
     extent != Extent::Quick || value_of(params, "how") == Ok(usual)
 }
 
@@ -136,8 +137,8 @@ fn takes(params: &Params) -> Duration {
     const MIB: Duration = Duration::from_micros(1_500);
     match value_of(params, "how") {
         // A call that this system lacks takes no time.
-        Ok("CopyFileEx") if cfg!(unix) => Duration::ZERO,
-        Ok("copy_file_range" | "sendfile" | "reflink") if cfg!(windows) => Duration::ZERO,
+        Ok("CopyFileEx") if IS_UNIX => Duration::ZERO,
+        Ok("copy_file_range" | "sendfile" | "reflink") if IS_WINDOWS => Duration::ZERO,
         _ => MIB * size_of(params, "size").unwrap_or_default().div_ceil(PIECE) as u32,
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use measure::{CaseError, Params, Round};
 use platform::cleanup::Directory;
-use platform::filesystem::{self, Room};
+use platform::file::filesystem::{self, Room};
 
 use super::contents::Contents;
 use crate::{count_of, size_of, value_of};

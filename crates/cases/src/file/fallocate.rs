@@ -1,7 +1,7 @@
 use std::fs::File;
 
 use measure::CaseError;
-use platform::file_io::{allocate, allocated, free_all};
+use platform::file::io::{allocate, allocated, free_all};
 
 use super::directory::Home;
 use super::{DIR, WHOLE_AT_MOST};

@@ -126,7 +126,7 @@ pub fn measure(
 pub fn expect_calls(round: &mut Round, fresh: &Fresh, more: f64) {
     let writes = if fresh.contents.size() > 0 { 1.0 } else { 0.0 };
     // The standard library built with debug assertions checks each descriptor by an extra call before it closes it.
-    let checks = if cfg!(all(unix, debug_assertions)) { 2.0 } else { 0.0 };
+    let checks = if platform::IS_UNIX && cfg!(debug_assertions) { 2.0 } else { 0.0 };
     round.expect_syscalls(8.0 + writes + checks + more);
 }
 

@@ -1,5 +1,5 @@
 use platform::cleanup::Directory;
-use platform::system_path::SystemPath;
+use platform::file::system_path::SystemPath;
 
 use super::DIR;
 use super::directory::Home;

@@ -1,7 +1,7 @@
 use std::hint::black_box;
 
 use measure::CaseError;
-use platform::file_mapping::FileMapping;
+use platform::file::mapping::FileMapping;
 
 use super::directory::Home;
 use super::pattern::{Pattern, is_block, whole_blocks};

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use measure::{CaseError, Params};
-use platform::aligned::AlignedBuffer;
+use platform::file::aligned::AlignedBuffer;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use measure::CaseError;
 use measure::time::{Clock, Stopwatch};
 use platform::cleanup::Directory;
-use platform::filesystem::count_entries;
+use platform::file::filesystem::count_entries;
 
 use super::contents::Contents;
 use super::directory::Fresh;

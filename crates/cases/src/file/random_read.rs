@@ -3,7 +3,7 @@ use std::time::Duration;
 use measure::stats::quantile;
 use measure::trial::{Timed, TrialContext};
 use measure::{CaseError, Params, Round};
-use platform::filesystem::drop_contents;
+use platform::file::filesystem::drop_contents;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -176,7 +176,7 @@ fn includes(params: &Params, extent: Extent) -> bool {
     let blocking = matches!(engine, "pread" | "mmap");
     let is_possible = (is_single || !blocking) && !(is_direct && engine == "mmap");
     let is_queue = matches!(engine, "io_uring" | "overlapped");
-    let is_here = cfg!(windows) == (engine == "overlapped");
+    let is_here = platform::IS_WINDOWS == (engine == "overlapped");
     let is_telling = match extent {
         Extent::Full => true,
         Extent::Ordinary => blocking || is_queue || !is_single,
@@ -188,9 +188,9 @@ fn includes(params: &Params, extent: Extent) -> bool {
 /// Approximate duration of a trial, including writing the file first, and syncing it unless it is cached.
 fn takes(params: &Params) -> Duration {
     let is_elsewhere = match value_of(params, "engine") {
-        Ok("overlapped") => cfg!(unix),
-        Ok("posix-aio") => cfg!(windows),
-        Ok("io_uring") => std::env::consts::OS != "linux",
+        Ok("overlapped") => platform::IS_UNIX,
+        Ok("posix-aio") => platform::IS_WINDOWS,
+        Ok("io_uring") => !platform::IS_LINUX,
         _ => false,
     };
     if is_elsewhere {

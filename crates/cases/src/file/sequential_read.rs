@@ -3,9 +3,9 @@ use std::io::Read;
 
 use measure::trial::Timed;
 use measure::{CaseError, Params, Round};
-use platform::aligned::AlignedBuffer;
-use platform::file_io::{Access, open_direct};
-use platform::filesystem::drop_contents;
+use platform::file::aligned::AlignedBuffer;
+use platform::file::filesystem::drop_contents;
+use platform::file::io::{Access, open_direct};
 
 use super::directory::Home;
 use super::figures::{stage_of, times_for};

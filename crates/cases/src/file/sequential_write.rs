@@ -2,7 +2,7 @@ use std::io::Write;
 
 use measure::trial::Timed;
 use measure::{CaseError, Params, Round};
-use platform::file_io::{Access, open_direct};
+use platform::file::io::{Access, open_direct};
 
 use super::directory::Home;
 use super::figures::{stage_of, times_for};

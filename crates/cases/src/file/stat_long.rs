@@ -2,7 +2,7 @@ use std::path::Path;
 
 use measure::{CaseError, Round};
 use platform::cleanup::{Directory, LONGEST_NAME};
-use platform::system_path::SystemPath;
+use platform::file::system_path::SystemPath;
 
 use super::DIR;
 use super::directory::Home;

@@ -1,5 +1,5 @@
 use measure::CaseError;
-use platform::system_path::SystemPath;
+use platform::file::system_path::SystemPath;
 
 use super::DIR;
 use super::directory::Home;

@@ -3,8 +3,8 @@ use std::sync::{Arc, OnceLock};
 
 use measure::stats::median;
 use measure::{CaseError, Doubt, Round};
-use platform::filesystem;
-use platform::usage::thread_cpu_time;
+use platform::file::filesystem;
+use platform::process::usage::thread_cpu_time;
 
 use super::directory::Fresh;
 use super::figures::{expect_calls, measure};

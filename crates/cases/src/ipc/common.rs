@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use measure::{CaseError, Metric, Params, Role, Round, TIME};
 
-use platform::socket_io::is_message_too_long;
+use platform::socket::transfer::is_message_too_long;
 
 use crate::partner::{
     AS_PROCESSES, AS_PROCESSES_WHERE_POSSIBLE, AS_THREADS, PLACE_OTHER, PLACE_SAME, Tasks,

@@ -3,8 +3,8 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU32};
 
 use measure::{CaseError, Params};
-use platform::address_wait::{Sharing, wait_while, wake_one};
-use platform::shared::Shared;
+use platform::memory::address_wait::{Sharing, wait_while, wake_one};
+use platform::memory::shared::Shared;
 
 use super::{
     BANDWIDTH, Calls, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer,

@@ -8,7 +8,7 @@ use measure::worker_group::{
     WorkerGroup,
 };
 use measure::{CaseError, Metric, Params, Round, metrics};
-use platform::shared::Shared;
+use platform::memory::shared::Shared;
 use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;

@@ -2,8 +2,8 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use measure::{CaseError, Params, Round};
-use platform::address_wait::{Sharing, wait_while, wake_one};
-use platform::shared::Shared;
+use platform::memory::address_wait::{Sharing, wait_while, wake_one};
+use platform::memory::shared::Shared;
 
 use super::{THREADS_OR_PROCESSES, expect_no_calls_alone, lock, measure, of_processes};
 use crate::{Case, Only};

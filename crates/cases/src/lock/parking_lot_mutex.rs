@@ -1,5 +1,5 @@
 use parking_lot::Mutex;
-use platform::shared::Shared;
+use platform::memory::shared::Shared;
 
 use super::{ByGuard, expect_no_calls_alone, lock, measure};
 use crate::Case;

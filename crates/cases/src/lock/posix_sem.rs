@@ -105,6 +105,7 @@ fn run(params: &Params, round: &mut Round, kind: SemaphoreKind) -> Result<(), Ca
 }
 
 /// A semaphore in memory of this process, shared with its children or not.
+#[cfg(unix)]
 #[only(linux)]
 fn unnamed(shared: bool) -> Result<*mut libc::sem_t, CaseError> {
     let semaphore = super::InPlace::<libc::sem_t>::new()?.get();

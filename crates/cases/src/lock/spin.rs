@@ -2,7 +2,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
-use platform::shared::Shared;
+use platform::memory::shared::Shared;
 
 use super::{THREADS_OR_PROCESSES, expect_no_calls_alone, lock, measure};
 use crate::Case;

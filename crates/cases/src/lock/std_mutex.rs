@@ -1,6 +1,6 @@
 use std::sync::Mutex;
 
-use platform::shared::Shared;
+use platform::memory::shared::Shared;
 
 use super::{ByGuard, THREADS_AND_WORK, expect_no_calls_alone, lock, measure};
 use crate::Case;

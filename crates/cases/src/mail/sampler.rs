@@ -8,8 +8,8 @@ use mailsend::Delivery;
 use mailsink::hosted::{Hosted, SinkReport};
 use measure::CaseError;
 use platform::counters::ProcessCounter;
-use platform::tree::ProcessTree;
-use platform::usage::{ProcessUsage, thread_cpu_time};
+use platform::process::tree::ProcessTree;
+use platform::process::usage::{ProcessUsage, thread_cpu_time};
 
 /// Interval at which the sampler checks whether the delivery has begun.
 const LOOK_EVERY: Duration = Duration::from_millis(1);

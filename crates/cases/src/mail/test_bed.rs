@@ -13,8 +13,8 @@ use mailsink::Latency;
 use mailsink::hosted::Hosted;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
-use platform::client_socket::WHOLE_LOOPBACK;
-use platform::readiness::PollBackend;
+use platform::socket::client::WHOLE_LOOPBACK;
+use platform::socket::readiness::PollBackend;
 use smtp::address::Address;
 use smtp::security::Security;
 use smtp::session::SessionOptions;
@@ -67,7 +67,7 @@ impl TestBed {
     /// # Errors
     /// `Unsupported` if this system cannot pin processes to them.
     pub fn new(round: &Round) -> Result<Self, CaseError> {
-        platform::limits::raise_descriptors();
+        platform::process::limits::raise_descriptors();
         let cpus = &round.order().cpus;
         let (&sender, others) =
             cpus.split_last().ok_or_else(|| CaseError::Failed("no CPU".into()))?;

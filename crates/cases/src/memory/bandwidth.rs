@@ -4,9 +4,9 @@ use measure::time::Nanoseconds;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
 use platform::memory::{Pages, Region, require};
-use platform::stream;
 
 use super::metrics::BANDWIDTH;
+use super::stream;
 use super::{FOUR_LLCS, SIZE_AT_MOST, bytes_of};
 use crate::together::{Work, cpus_of, in_sum, together};
 use crate::{Case, Extent, Param, Takes, Trials, count_of, size_of, value_of};

@@ -2,9 +2,9 @@
 
 use measure::CaseError;
 use platform::memory::Region;
-use platform::pointer_chase;
 
 use super::permutation::Permutation;
+use super::pointer_chase;
 
 /// Cache line size in bytes of all supported processors, or a divisor of it.
 pub const LINE: usize = 64;

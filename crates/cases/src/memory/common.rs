@@ -63,7 +63,7 @@ pub fn populated(bytes: usize) -> Result<Region, CaseError> {
 
 /// Declares the number of page faults per operation, except on Windows, which does not count those of a thread.
 pub fn expect_faults(round: &mut Round, per_operation: f64) {
-    if cfg!(unix) {
+    if platform::IS_UNIX {
         round.expect_faults(per_operation);
     }
 }

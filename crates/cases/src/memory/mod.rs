@@ -20,6 +20,8 @@ mod mmap_munmap;
 mod mprotect;
 mod mremap;
 mod permutation;
+mod pointer_chase;
+mod stream;
 mod virtual_alloc;
 mod virtual_lock;
 mod virtual_protect;

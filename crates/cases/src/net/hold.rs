@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use measure::trial::Timed;
 use measure::{CaseError, Params, Round};
-use platform::tree::ProcessTree;
+use platform::process::tree::ProcessTree;
 use servers::Protocol;
 
 use super::metrics;

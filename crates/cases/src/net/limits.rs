@@ -1,7 +1,7 @@
 //! Limits of this system that would end a sweep of connections early, and the commands that raise them.
 
 use measure::{CaseError, Params};
-use platform::limits::{Limit, descriptors, of_connections};
+use platform::process::limits::{Limit, descriptors, of_connections};
 
 /// Number of descriptors that server and generator need besides those of their connections.
 const BESIDE: u64 = 64;

@@ -11,6 +11,7 @@ mod growth;
 mod hold;
 pub mod limits;
 pub mod metrics;
+mod network_namespace;
 mod overload;
 mod overtaking;
 mod requests;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use loadgen::{ErrorKind, Generators, Load, Offer, Step, Window};
 use measure::trial::Timed;
 use measure::{CaseError, Doubt, Params, Round};
-use platform::limits::descriptors;
+use platform::process::limits::descriptors;
 use servers::Protocol;
 use servers::hosted::{Hosted, ServerReport};
 

@@ -7,13 +7,13 @@ use measure::round::Mode;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
 use platform::cleanup::temp_path;
-use platform::limits::waiting_connections;
-use platform::network_namespace::NamespacePair;
+use platform::process::limits::waiting_connections;
 use servers::hosted::Hosted;
 use servers::work::{NoSuchWork, WorkResources};
 use servers::{Architecture, NameServer, Protocol, Task, Work};
 
 use super::USUAL;
+use super::network_namespace::NamespacePair;
 use crate::order::{ServeOrder, WorkerOrder, worker};
 use crate::syscall::named_files::TemporaryPath;
 use crate::{Param, Takes, count_of, size_of, value_of};
@@ -90,7 +90,7 @@ impl TestBed {
     /// `Unsupported` if this system cannot pin processes to these CPUs, has too few, or does not permit namespaces; an error if
     /// the work cannot be prepared.
     pub fn new(params: &Params, round: &Round) -> Result<Self, CaseError> {
-        platform::limits::raise_descriptors();
+        platform::process::limits::raise_descriptors();
         let cpus = &round.order().cpus;
         let wanted = count_of(&with_usual(params), "cpus")?;
         let first = cpus.len().checked_sub(wanted).ok_or_else(|| {

@@ -7,7 +7,6 @@ use loadgen::{ErrorKind, Generators, SlowClients, Step, Window};
 use measure::trial::Timed;
 use measure::{CaseError, Doubt, Params, Round};
 use platform::counters::Counts;
-use platform::network_namespace::listen_overflows;
 use servers::hosted::ServerReport;
 use servers::{Protocol, Work};
 
@@ -16,6 +15,7 @@ use super::metrics::{
     REPLY_P50, REPLY_P90, REPLY_P99, REPLY_WORST, SERVER_BUSY, SERVER_CPU, SLOW_SERVED, UNANSWERED,
     VOLUNTARY_SWITCHES,
 };
+use super::network_namespace::listen_overflows;
 use super::test_bed::TestBed;
 use crate::{count_of, size_of, value_of};
 

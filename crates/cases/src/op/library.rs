@@ -5,7 +5,8 @@ use std::path::Path;
 
 use measure::CaseError;
 use measure::user_code::LibraryFile;
-use platform::library::load;
+
+use super::loading::Library;
 
 /// The version of `include/oscost.h` that this program reads: its `OSCOST_VERSION`.
 pub const VERSION: u32 = 1;
@@ -39,16 +40,14 @@ impl OpLibrary {
     pub fn load(file: &LibraryFile) -> Result<Self, CaseError> {
         let path = file.path.as_str();
         let failed = |problem: &str| CaseError::Failed(format!("{path}: {problem}"));
-        if let Some(reason) = platform::library::unsupported() {
-            return Err(CaseError::Unsupported(format!("{path}: {reason}")));
-        }
         let now = checksum(Path::new(path)).map_err(|e| failed(&e.to_string()))?;
         if now != file.checksum {
             return Err(failed("it was changed while it was measured"));
         }
         // SAFETY: the user asks for this library to be run.
-        let library = unsafe { load(Path::new(path)) }.map_err(|error| match error {
+        let library = unsafe { Library::load(Path::new(path)) }.map_err(|error| match error {
             CaseError::Failed(reason) if !reason.contains(path) => failed(&reason),
+            CaseError::Unsupported(reason) => CaseError::Unsupported(format!("{path}: {reason}")),
             other => other,
         })?;
         let lacks = |name: &str| {

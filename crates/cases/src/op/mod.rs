@@ -2,6 +2,7 @@
 
 mod function;
 pub mod library;
+mod loading;
 
 pub use function::{CASE_NAME, NAME};
 

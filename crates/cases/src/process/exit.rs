@@ -28,8 +28,8 @@ fn run(_: &Params, round: &mut measure::Round) -> Result<(), measure::CaseError>
     use measure::stats::median;
     use measure::time::Ticks;
     use measure::trial::{Timed, TrialContext};
-    use platform::program::reap;
-    use platform::shared::Shared;
+    use platform::memory::shared::Shared;
+    use platform::process::program::reap;
 
     use super::common::{EXIT_CODE, verify};
 
@@ -51,7 +51,7 @@ fn run(_: &Params, round: &mut measure::Round) -> Result<(), measure::CaseError>
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
-                platform::children::end_with(parent);
+                platform::process::children::end_with(parent);
                 // The parent runs at least once more after it has set `waiting`.
                 while !marks.waiting.load(Ordering::SeqCst) {
                     std::thread::yield_now();

@@ -15,7 +15,7 @@ pub const CASE: Case = Case {
 
 #[only(unix)]
 fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
-    use platform::program::reap;
+    use platform::process::program::reap;
 
     use super::common::EXIT_CODE;
 

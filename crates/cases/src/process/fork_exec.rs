@@ -16,7 +16,7 @@ pub const CASE: Case = Case {
 
 #[only(unix)]
 fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
-    use platform::program::{Program, reap};
+    use platform::process::program::{Program, reap};
 
     let program = match crate::value_of(params, "program")? {
         "static" => Program::tiny()?,

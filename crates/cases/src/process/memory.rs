@@ -40,7 +40,7 @@ fn run(params: &Params, round: &mut measure::Round) -> Result<(), CaseError> {
     use measure::stats::median;
     use measure::trial::{Timed, TrialContext};
     use platform::memory::Pages;
-    use platform::program::{Program, reap};
+    use platform::process::program::{Program, reap};
 
     use super::common::{EXIT_CODE, verify};
 
@@ -51,7 +51,7 @@ fn run(params: &Params, round: &mut measure::Round) -> Result<(), CaseError> {
     let pages = if value_of(params, "pages")? == "huge" { Pages::Huge } else { Pages::Base };
     let bytes = usize::try_from(bytes_of(params)?)
         .map_err(|_| CaseError::Unsupported("more than this processor addresses".into()))?;
-    let _memory = platform::resident_memory::allocate(bytes, pages)?;
+    let _memory = super::resident_memory::allocate(bytes, pages)?;
     let fork = || {
         // SAFETY: the child ends at once, by an async-signal-safe call.
         match unsafe { libc::fork() } {

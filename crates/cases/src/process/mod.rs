@@ -13,7 +13,11 @@ mod fork_exec;
 mod memory;
 pub mod metrics;
 mod posix_spawn;
+#[cfg(unix)]
+mod resident_memory;
 mod sh;
+#[cfg(unix)]
+mod sleeping_children;
 mod spawning;
 mod vfork_exec;
 mod wait;

@@ -14,7 +14,7 @@ pub const CASE: Case = Case {
 
 #[only(unix)]
 fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
-    use platform::program::{Program, reap};
+    use platform::process::program::{Program, reap};
 
     let shell = Program::installed(&[c"/bin/sh"], &[c"-c", c"true"])?;
     super::time(round, "posix_spawn of /bin/sh", 0, || shell.spawn().and_then(reap))

@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
 
 #[only(linux)]
 fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
-    use platform::program::{ChildStack, Program, reap};
+    use platform::process::program::{ChildStack, Program, reap};
 
     let program = match crate::value_of(params, "program")? {
         "static" => Program::tiny()?,

@@ -23,7 +23,8 @@ pub const CASE: Case = Case {
 #[only(unix)]
 fn run(params: &Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
     use measure::CaseError;
-    use platform::sleeping_children::SleepingChildren;
+
+    use super::sleeping_children::SleepingChildren;
 
     let count = count_of(params, "children")?;
     let children = SleepingChildren::start(count)?;

@@ -9,7 +9,7 @@ use measure::worker_group::{
     WorkerGroup,
 };
 use measure::{CaseError, Metric, Params, Role, Round};
-use platform::shared::Shared;
+use platform::memory::shared::Shared;
 
 use crate::place::{SPREAD, place_of};
 use crate::{Case, Extent, Param, Takes, count_of, value_of};

@@ -16,7 +16,7 @@ fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measu
     use super::scale;
     use std::sync::atomic::AtomicU32;
 
-    use platform::shared::Shared;
+    use platform::memory::shared::Shared;
 
     let processes = crate::value_of(params, "as")? == "processes";
     let call = libc::FUTEX_WAKE | if processes { 0 } else { libc::FUTEX_PRIVATE_FLAG };

@@ -1,4 +1,4 @@
-use platform::pages::Pages;
+use platform::memory::pages::Pages;
 
 use super::{nothing, on_nothing, scale};
 use crate::Case;

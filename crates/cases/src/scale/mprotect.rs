@@ -2,7 +2,7 @@ use std::sync::Mutex;
 
 use measure::CaseError;
 use platform::memory::page_size;
-use platform::pages::Pages;
+use platform::memory::pages::Pages;
 
 use super::{PAGES, on_nothing, scale};
 use crate::Case;

@@ -1,5 +1,5 @@
 use platform::memory::page_size;
-use platform::pages::Pages;
+use platform::memory::pages::Pages;
 
 use super::{PAGES, nothing, on_nothing, scale};
 use crate::Case;

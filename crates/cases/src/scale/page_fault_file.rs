@@ -14,7 +14,7 @@ pub const CASE: Case = Case {
 fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
     use super::scale;
     use platform::memory::page_size;
-    use platform::pages::Pages;
+    use platform::memory::pages::Pages;
 
     use crate::syscall::unnamed_file;
 

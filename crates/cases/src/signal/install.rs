@@ -14,7 +14,7 @@ pub const CASE: Case = Case {
 #[only(unix)]
 fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
     use measure::CaseError;
-    use platform::signal::{Installed, action, count};
+    use platform::process::signal::{Installed, action, count};
 
     extern "C" fn other(_signal: libc::c_int) {}
 

@@ -20,7 +20,7 @@ fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measu
     use measure::CaseError;
     use platform::cpu::pin_thread;
     use platform::process::fork;
-    use platform::signal::{Blocked, Installed, count, handled};
+    use platform::process::signal::{Blocked, Installed, count, handled};
 
     /// Time limit of the child in seconds, longer than any round.
     const LONGEST_S: libc::c_uint = 60;

@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
 #[only(unix)]
 fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
     use measure::CaseError;
-    use platform::signal::{Installed, OwnThread, count, handled};
+    use platform::process::signal::{Installed, OwnThread, count, handled};
 
     let _installed = Installed::handler(libc::SIGUSR1, count)
         .map_err(|e| CaseError::from_io("sigaction", &e))?;

@@ -19,7 +19,7 @@ fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measu
     use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
     use measure::CaseError;
-    use platform::signal::{Blocked, Installed};
+    use platform::process::signal::{Blocked, Installed};
 
     /// Pid of the child to be reaped; 0 if there is none.
     static CHILD: AtomicI32 = AtomicI32::new(0);

@@ -17,7 +17,7 @@ fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::C
     use std::cell::Cell;
     use std::os::fd::AsRawFd;
 
-    use platform::signal::{Blocked, OwnThread, set_of};
+    use platform::process::signal::{Blocked, OwnThread, set_of};
 
     const SIGNAL: libc::c_int = libc::SIGUSR1;
     let _blocked = Blocked::new(&[SIGNAL]);

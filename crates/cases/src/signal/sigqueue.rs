@@ -16,7 +16,7 @@ pub const CASE: Case = Case {
 fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
     use std::cell::Cell;
 
-    use platform::signal::{Blocked, set_of};
+    use platform::process::signal::{Blocked, set_of};
 
     let signal = libc::SIGRTMIN();
     let _blocked = Blocked::new(&[signal]);

@@ -18,7 +18,7 @@ fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measu
 
     use platform::cpu::pin_thread;
     use platform::process::fork;
-    use platform::signal::{Blocked, set_of};
+    use platform::process::signal::{Blocked, set_of};
 
     /// Sends `value` to the process. Returns whether that succeeded.
     fn send(process: libc::pid_t, value: usize) -> bool {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use measure::time::Stopwatch;
 use measure::{CaseError, Metric, Params, Round};
-use platform::shared::Shared;
+use platform::memory::shared::Shared;
 
 use crate::partner::{AS, AS_PROCESSES, AS_THREADS, PLACE, TaskPlace, Tasks};
 use crate::{Extent, Param, Takes, value_of};

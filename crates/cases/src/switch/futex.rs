@@ -1,8 +1,8 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use platform::address_wait::{Sharing, wait_while, wake_one};
-use platform::shared::Shared;
+use platform::memory::address_wait::{Sharing, wait_while, wake_one};
+use platform::memory::shared::Shared;
 
 use super::{EITHER, METRICS, THREADS, TokenEnd, measure_pair};
 use crate::{Case, Only, value_of};

@@ -41,7 +41,7 @@ pub const CASE: Case = Case {
         if tasks < 2 {
             return Err(CaseError::Unsupported("a ring has at least two tasks".into()));
         }
-        platform::limits::raise_descriptors();
+        platform::process::limits::raise_descriptors();
         let placed = Tasks::of(params, round)?;
         if platform::process::CAN_FORK {
             round.expect_syscalls(2.0 / tasks as f64);

@@ -1,8 +1,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use measure::{CaseError, Metric, Params, Round};
-use platform::address_wait::{Sharing, wait_while, wake_one};
-use platform::shared::Shared;
+use platform::memory::address_wait::{Sharing, wait_while, wake_one};
+use platform::memory::shared::Shared;
 
 use super::{AS_THREADS, ONE_CPU, SAME};
 use crate::partner::Tasks;

@@ -50,7 +50,7 @@ pub fn path_of_own_program() -> Result<CString, CaseError> {
 
 /// Declares the number of system calls of an operation, except on Windows, where it makes other calls.
 pub fn expect_unix_calls(round: &mut Round, per_operation: f64) {
-    if cfg!(unix) {
+    if platform::IS_UNIX {
         round.expect_syscalls(per_operation);
     }
 }

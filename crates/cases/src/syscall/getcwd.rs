@@ -12,7 +12,7 @@ pub const CASE: Case = Case {
 #[only(unix)]
 fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
     let mut path = [0u8; 4096];
-    if cfg!(target_os = "linux") {
+    if platform::IS_LINUX {
         round.expect_syscalls(1.0);
     }
     super::time(round, "getcwd", || {

@@ -4,8 +4,8 @@ use std::time::Duration;
 use measure::trial::TrialContext;
 use measure::user_code::{CommandLine, UserCode};
 use measure::{CaseError, Doubt, Metric, Params, Round};
-use platform::command::{Finished, run as run_command};
 use platform::counters::{Counts, SyscallCounting};
+use platform::process::command::{Finished, run as run_command};
 
 use super::metrics;
 use crate::{Case, Param, Trials};
@@ -83,7 +83,7 @@ fn prepare(line: &CommandLine) -> Result<(), CaseError> {
 }
 
 fn command_of(words: &[String], show_output: bool) -> Result<Command, CaseError> {
-    let command = platform::command::of_words(words);
+    let command = platform::process::command::of_words(words);
     let mut command =
         command.ok_or_else(|| CaseError::Failed("the command is empty".to_owned()))?;
     let output = || if show_output { Stdio::from(std::io::stderr()) } else { Stdio::null() };
@@ -131,7 +131,7 @@ mod tests {
     use measure::record::{Line, parse_lines};
 
     fn line(script: &str) -> CommandLine {
-        let shell = platform::command::shell().map(str::to_owned);
+        let shell = platform::process::command::shell().map(str::to_owned);
         CommandLine {
             words: shell.into_iter().chain([script.to_owned()]).collect(),
             prepare: Vec::new(),

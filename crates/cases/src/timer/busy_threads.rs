@@ -84,7 +84,7 @@ mod tests {
     }
 
     fn measure_cpu() -> Duration {
-        platform::usage::ProcessUsage::now().cpu
+        platform::process::usage::ProcessUsage::now().cpu
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measu
 
 #[only(linux)]
 #[inline(always)]
-fn ppoll(length: std::time::Duration) -> Result<libc::c_int, measure::CaseError> {
+fn ppoll(length: std::time::Duration) -> Result<std::ffi::c_int, measure::CaseError> {
     let time = libc::timespec {
         tv_sec: length.as_secs() as libc::time_t,
         tv_nsec: length.subsec_nanos().into(),

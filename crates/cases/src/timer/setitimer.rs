@@ -14,7 +14,7 @@ pub const CASE: Case = Case {
 #[only(unix)]
 fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
     use measure::CaseError;
-    use platform::signal::{Blocked, Installed, count, handled};
+    use platform::process::signal::{Blocked, Installed, count, handled};
 
     let _installed = Installed::handler(libc::SIGALRM, count)
         .map_err(|e| CaseError::from_io("sigaction", &e))?;

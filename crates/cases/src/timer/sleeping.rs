@@ -7,8 +7,8 @@ use measure::count::format_duration;
 use measure::stats::median;
 use measure::trial::{Timed, TrialContext};
 use measure::{CaseError, Metric, Params, Round};
-use platform::clock::os_clocks;
 use platform::cpu::pin_thread;
+use platform::time::clock::os_clocks;
 
 use super::busy_threads::BusyThreads;
 use super::metrics;
@@ -234,7 +234,10 @@ fn report(round: &mut Round, overshoots: &Overshoots, may_end_early: bool) {
     for (metric, value) in figures {
         round.metric(metric, value);
     }
-    round.metric(&metrics::SLACK, platform::timer::slack().map(|slack| slack.as_nanos() as f64));
+    round.metric(
+        &metrics::SLACK,
+        platform::time::timer::slack().map(|slack| slack.as_nanos() as f64),
+    );
     if may_end_early {
         let share = overshoots.early as f64 / overshoots.ns.len().max(1) as f64;
         round.metric(&metrics::EARLY, share);

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
-use platform::init;
+use platform::process::init;
 use runner::agent::{AgentOptions, serve};
 
 use crate::args::Agent;

@@ -114,7 +114,7 @@ fn words(line: &str, no_shell: bool) -> Result<Vec<String>, Usage> {
         return Err(Usage("a command line is empty".to_owned()));
     }
     if !no_shell {
-        let shell = platform::command::shell().map(str::to_owned);
+        let shell = platform::process::command::shell().map(str::to_owned);
         return Ok(shell.into_iter().chain([line.to_owned()]).collect());
     }
     let words = shlex::split(line).filter(|words| !words.is_empty());
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn command_lines_go_to_the_shell_and_what_follows_the_dashes_does_not() {
-        let [shell, option] = platform::command::shell();
+        let [shell, option] = platform::process::command::shell();
         assert_eq!(words_of(&["a -x | b"]), [[shell, option, "a -x | b"]]);
         assert_eq!(words_of(&["-N", "a 'b c'"]), [["a", "b c"]]);
         let both = words_of(&["a", "--", "b", "-x", "c d"]);

@@ -4,7 +4,7 @@ use std::io::{ErrorKind as Io, Read, Write};
 
 use mio::event::Event;
 use mio::{Interest, Token};
-use platform::client_socket;
+use platform::socket::client;
 
 use super::state::Generator;
 use crate::connection::{ConnectionState, ONE_SEGMENT};
@@ -108,7 +108,7 @@ impl Generator {
     /// would end at once. Connections whose requests may need several writes keep it.
     fn wait_for_replies_only(&mut self, slot: usize) {
         let small = self.exchange.largest_request() <= ONE_SEGMENT;
-        if client_socket::SHORT_READ_IS_ALL || !small {
+        if client::SHORT_READ_IS_ALL || !small {
             return;
         }
         let connection = &mut self.slots[slot];
@@ -128,7 +128,7 @@ impl Generator {
                 Ok(0) => return self.ended(slot),
                 Ok(count) => {
                     self.judge(slot, count);
-                    if count < self.buffer.len() && client_socket::SHORT_READ_IS_ALL {
+                    if count < self.buffer.len() && client::SHORT_READ_IS_ALL {
                         return if ended {
                             self.ended(slot)
                         };
@@ -170,7 +170,7 @@ impl Generator {
 
     /// The arrival time of received data: the end of the last wait, or now where reads continue until they would block.
     fn received_at(&self) -> u64 {
-        if client_socket::SHORT_READ_IS_ALL { self.woke_at } else { self.clock.now() }
+        if client::SHORT_READ_IS_ALL { self.woke_at } else { self.clock.now() }
     }
 
     /// Handles a complete reply.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use mio::{Interest, Token};
-use platform::client_socket;
+use platform::socket::client;
 
 use super::state::{Generator, MS, RETRY_AFTER};
 use crate::connection::{Connection, ConnectionState, open, source_of};
@@ -100,9 +100,7 @@ impl Generator {
         // A connection on loopback is often established by now, and can send at once.
         if self.exchange.client_sends_first() {
             self.send(slot);
-            if self.slots[slot].state == ConnectionState::Receiving
-                && client_socket::SHORT_READ_IS_ALL
-            {
+            if self.slots[slot].state == ConnectionState::Receiving && client::SHORT_READ_IS_ALL {
                 interest = Interest::READABLE;
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mio::{Events, Poll};
-use platform::{CaseError, client_socket};
+use platform::{CaseError, socket::client};
 
 use crate::connection::{Connection, ConnectionState};
 use crate::load::Load;
@@ -97,7 +97,7 @@ impl Generator {
         if let Some(cpu) = load.cpu {
             platform::cpu::pin_thread(cpu)?;
         }
-        client_socket::minimize_timer_slack();
+        client::minimize_timer_slack();
         let poll = Poll::new().map_err(|e| CaseError::from_io("waiting for sockets", &e))?;
         let exchange = Exchange::new(load.protocol, load.status, &load.to.to_string());
         let now = Instant::now();

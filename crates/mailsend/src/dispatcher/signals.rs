@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use platform::readiness::Waker;
+use platform::socket::readiness::Waker;
 
 /// Signals to stop a delivery, and that routes have become known.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
 use memchr::memchr2;
-use platform::filesystem::read_at;
+use platform::file::filesystem::read_at;
 
 use super::List;
 use super::error::ListError;

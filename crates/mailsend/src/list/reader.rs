@@ -4,7 +4,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use csv::{Position, ReaderBuilder, StringRecord};
-use platform::filesystem::read_at;
+use platform::file::filesystem::read_at;
 
 use super::source::{RECORD_OCTETS, Source, check, line_ends_before};
 use smtp::address::Address;

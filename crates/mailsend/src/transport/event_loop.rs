@@ -5,9 +5,9 @@ use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use platform::client_socket::{is_in_progress, stream_socket};
-use platform::readiness::{Interest, PollBackend, Readiness, Ready};
-use platform::socket_io::is_shortage;
+use platform::socket::client::{is_in_progress, stream_socket};
+use platform::socket::readiness::{Interest, PollBackend, Readiness, Ready};
+use platform::socket::transfer::is_shortage;
 
 use channel::Channel;
 use smtp::session::{Event, Session, SessionFailure};

@@ -21,10 +21,18 @@ pub fn deliver(delivery: &Delivery) -> Result<Summary, SendError> {
     let stats = match delivery.options().transport {
         Transport::Loops(loops, backend) => event_loop::run(delivery, loops, backend),
         Transport::Threads => threads::run(delivery),
-        #[cfg(unix)]
         Transport::Processes => processes::run(delivery),
-        #[cfg(not(unix))]
-        Transport::Processes => Err(SendError::Unsupported("there is no fork")),
     };
     delivery.summary(stats?)
+}
+
+#[cfg(not(unix))]
+mod processes {
+    use crate::delivery::Delivery;
+    use crate::error::SendError;
+    use crate::stats::TransportStats;
+
+    pub fn run(_: &Delivery) -> Result<TransportStats, SendError> {
+        Err(SendError::Unsupported("there is no fork"))
+    }
 }

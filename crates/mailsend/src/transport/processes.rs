@@ -5,8 +5,8 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use platform::children::{self, Fork};
-use platform::readiness::{Interest, Readiness, Ready};
+use platform::process::children::{self, Fork};
+use platform::socket::readiness::{Interest, Readiness, Ready};
 use serde::{Deserialize, Serialize};
 use smtp::session::{DeliveryStatus, Outcome, SessionFailure, SmtpPhase};
 

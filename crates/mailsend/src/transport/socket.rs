@@ -3,7 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 
-use platform::client_socket::{bind_address, keep_alive};
+use platform::socket::client::{bind_address, keep_alive};
 use socket2::Socket;
 
 /// Prepares a socket of any transport, before it connects.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use platform::CaseError;
-use platform::topology::{self, Distance};
+use platform::cpu::topology::{self, Distance};
 
 /// Maximum number of workers of a group: two per CPU of the largest machines.
 pub const WORKERS_AT_MOST: usize = 1024;

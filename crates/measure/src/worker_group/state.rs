@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use platform::CaseError;
 use platform::counters::Counts;
-use platform::shared::Shared;
-use platform::system_calls::CallCounts;
+use platform::counters::system_calls::CallCounts;
+use platform::memory::shared::Shared;
 
 use super::hand_over::HandOvers;
 use super::placement::WorkerGroup;

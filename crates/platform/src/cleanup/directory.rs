@@ -14,7 +14,7 @@ const DEEPEST: usize = 40;
 /// A worker's directory. Dropping it removes it with all its files; after a kill, a sweep does.
 ///
 /// Some file systems spread directories over their parts by the number of directories in each, and put a new one where one
-/// was just removed, beside the remains of its files; see [`crate::filesystem::spread_directories_of`].
+/// was just removed, beside the remains of its files; see [`crate::file::filesystem::spread_directories_of`].
 ///
 /// Only files named by [`Directory::file`] and directories named by [`Directory::branch`] are removed; other entries stay,
 /// and no link is followed.
@@ -38,7 +38,7 @@ impl Directory {
         let _ = remove(&path, Held::Perhaps);
         os::make(&path)?;
         let hold = os::hold(&path);
-        crate::filesystem::spread_directories_of(&path);
+        crate::file::filesystem::spread_directories_of(&path);
         Ok(Self { path, _hold: hold, home_stays: false })
     }
 

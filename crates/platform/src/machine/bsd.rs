@@ -26,7 +26,7 @@ pub(super) fn reported_cache_bytes(_cpu: usize, name: &str) -> Option<u64> {
 pub(super) fn find() -> Findings {
     let mut findings = Findings::default();
     find_system(&mut findings);
-    findings.set("allocator", crate::allocator::name());
+    findings.set("allocator", crate::memory::allocator::name());
     find_cpu(&mut findings);
     find_clock(&mut findings);
     find_memory(&mut findings);
@@ -82,39 +82,40 @@ fn find_system(findings: &mut Findings) {
     findings.set("release", text("kern.osrelease"));
     findings.set("build", text("kern.version"));
     findings.set("arch", text("hw.machine"));
-    #[cfg(target_os = "freebsd")]
-    findings.set("tick_hz", number("kern.hz"));
     findings.set("congestion_control", text("net.inet.tcp.cc.algorithm"));
     // SAFETY: geteuid takes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };
     findings.set("privileges", if user == 0 { "root" } else { "user" });
-    let hypervisor = cpuid::here().hypervisor();
-    #[cfg(target_os = "freebsd")]
-    {
-        let release = text("kern.osrelease").map(|release| format!("FreeBSD {release}"));
-        findings.set("distribution", release);
-        findings.set("libc", "FreeBSD libc");
-        findings.set("hypervisor", hypervisor.or_else(|| text("kern.vm_guest")));
-        findings.set("compat", "none");
-        findings.set("host_kernel", "none");
-        let jailed = number("security.jail.jailed");
-        findings.set("container", jailed.map(|jailed| if jailed == 0 { "none" } else { "jail" }));
-    }
-    #[cfg(target_os = "macos")]
-    {
-        let version = text("kern.osproductversion").map(|version| format!("macOS {version}"));
-        findings.set("distribution", version);
-        findings.set("libc", "libSystem");
-        findings.set("hardware", text("hw.model"));
-        let present = number("kern.hv_vmm_present");
-        let reported = present.map(|present| if present == 0 { "none" } else { "present" });
-        findings.set("hypervisor", hypervisor.or_else(|| reported.map(str::to_owned)));
-        // The name does not exist on machines that never translate.
-        let translated = number("sysctl.proc_translated") == Some(1);
-        findings.set("compat", if translated { "Rosetta" } else { "none" });
-        findings.set("host_kernel", "none");
-        findings.set("container", "none");
-    }
+    find_particulars(findings, cpuid::here().hypervisor());
+}
+
+#[cfg(target_os = "freebsd")]
+fn find_particulars(findings: &mut Findings, hypervisor: Option<String>) {
+    findings.set("tick_hz", number("kern.hz"));
+    let release = text("kern.osrelease").map(|release| format!("FreeBSD {release}"));
+    findings.set("distribution", release);
+    findings.set("libc", "FreeBSD libc");
+    findings.set("hypervisor", hypervisor.or_else(|| text("kern.vm_guest")));
+    findings.set("compat", "none");
+    findings.set("host_kernel", "none");
+    let jailed = number("security.jail.jailed");
+    findings.set("container", jailed.map(|jailed| if jailed == 0 { "none" } else { "jail" }));
+}
+
+#[cfg(target_os = "macos")]
+fn find_particulars(findings: &mut Findings, hypervisor: Option<String>) {
+    let version = text("kern.osproductversion").map(|version| format!("macOS {version}"));
+    findings.set("distribution", version);
+    findings.set("libc", "libSystem");
+    findings.set("hardware", text("hw.model"));
+    let present = number("kern.hv_vmm_present");
+    let reported = present.map(|present| if present == 0 { "none" } else { "present" });
+    findings.set("hypervisor", hypervisor.or_else(|| reported.map(str::to_owned)));
+    // The name does not exist on machines that never translate.
+    let translated = number("sysctl.proc_translated") == Some(1);
+    findings.set("compat", if translated { "Rosetta" } else { "none" });
+    findings.set("host_kernel", "none");
+    findings.set("container", "none");
 }
 
 fn find_cpu(findings: &mut Findings) {
@@ -143,7 +144,7 @@ fn find_cpu(findings: &mut Findings) {
 fn find_clock(findings: &mut Findings) {
     let source = text("kern.timecounter.hardware");
     // macOS has no choice: its clocks count mach_absolute_time.
-    let only = cfg!(target_os = "macos").then(|| "mach".to_owned());
+    let only = crate::IS_MACOS.then(|| "mach".to_owned());
     findings.set("clock_source", source.or_else(|| only.clone()));
     findings.set("clock_sources", text("kern.timecounter.choice").or(only));
     if cfg!(target_arch = "x86_64") {

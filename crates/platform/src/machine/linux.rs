@@ -81,7 +81,7 @@ fn find_system(findings: &mut Findings, tree: &Tree, uname: &Uname, compat: Opti
     findings.set("congestion_control", congestion_control);
     findings.set("distribution", distribution(tree));
     findings.set("libc", c_library());
-    findings.set("allocator", crate::allocator::name());
+    findings.set("allocator", crate::memory::allocator::name());
     findings.set("hardware", host::hardware(tree));
     findings.set("hypervisor", host::hypervisor(tree));
     let gvisor = compat.as_deref() == Some("gVisor");

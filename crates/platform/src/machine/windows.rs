@@ -48,7 +48,7 @@ pub(super) fn find() -> Findings {
     let mut findings = Findings::default();
     let wine = wine_version();
     find_system(&mut findings, wine.as_deref());
-    findings.set("allocator", crate::allocator::name());
+    findings.set("allocator", crate::memory::allocator::name());
     find_cpu(&mut findings);
     find_clock(&mut findings);
     find_memory(&mut findings);

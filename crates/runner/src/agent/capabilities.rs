@@ -110,8 +110,12 @@ fn probe_tracer() -> Result<(), CaseError> {
     let never = AtomicBool::new(false);
     let mut command = WorkerOrder::Probe.command();
     command.stdin(std::process::Stdio::null());
-    let traced =
-        platform::tracer::count_system_calls(&mut command, PROBE_LIMIT, &never, PROBE_LIMIT)?;
+    let traced = platform::counters::tracer::count_system_calls(
+        &mut command,
+        PROBE_LIMIT,
+        &never,
+        PROBE_LIMIT,
+    )?;
     let ended = traced.output.status.success();
     ended.then_some(()).ok_or_else(|| CaseError::Failed("a traced process failed".to_owned()))
 }

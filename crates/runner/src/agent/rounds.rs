@@ -43,7 +43,7 @@ impl Rounds for FreshProcesses {
         let order = RoundOrder { parent: Some(std::process::id()), ..order };
         let report = launch(&order, stop, &Phases::NONE);
         // The only children between rounds are orphans, which a system's first process inherits.
-        platform::init::reap();
+        platform::process::init::reap();
         report
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use platform::control_group::HostCounts;
+use platform::process::control_group::HostCounts;
 
 /// A system in which agents are started.
 pub trait Starts {

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use platform::control_group::HostCounts;
+use platform::process::control_group::HostCounts;
 use systems::{Running, System};
 
 use super::host::{Started, Starts};

@@ -8,7 +8,7 @@ use measure::RoundOrder;
 use measure::record::Line;
 use measure::survey::ClockFacts;
 use platform::CaseError;
-use platform::control_group::HostCounts;
+use platform::process::control_group::HostCounts;
 
 use super::exchange::{Exchange, Link};
 use super::host::{Starts, Timeouts};

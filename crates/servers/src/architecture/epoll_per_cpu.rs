@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 
 use platform::cpu::pin_thread;
-use platform::server_socket::stop_listening;
+use platform::socket::server::stop_listening;
 
 use super::epoll;
 use crate::connection::Reading;

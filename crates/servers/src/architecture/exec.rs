@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use platform::CaseError;
-use platform::children;
+use platform::process::children;
 use serving::{PAUSE, Protocol};
 
 use crate::conversation::converse;

@@ -4,7 +4,7 @@ use std::io;
 use std::net::TcpStream;
 use std::thread::sleep;
 
-use platform::children::{self, Fork};
+use platform::process::children::{self, Fork};
 use serving::PAUSE;
 
 use crate::conversation::converse;

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use io_uring::types::{BufRingEntry, DestinationSlot, Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
-use platform::limits::{descriptors, waiting_connections};
+use platform::process::limits::{descriptors, waiting_connections};
 use serving::{Acceptor, BURST_AT_MOST, Deadlines};
 
 use crate::exchange::{Exchange, Wants};

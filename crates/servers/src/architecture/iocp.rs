@@ -8,7 +8,7 @@ use std::os::windows::io::{AsRawHandle, AsRawSocket, FromRawHandle, OwnedHandle}
 use std::ptr::{NonNull, null, null_mut};
 use std::time::{Duration, Instant};
 
-use platform::socket_io::is_shortage;
+use platform::socket::transfer::is_shortage;
 use serving::{Acceptor, Deadlines, Slots, is_of_one_connection};
 use socket2::{Domain, Protocol, Socket, Type};
 use windows_sys::Win32::Foundation::{HANDLE, INVALID_HANDLE_VALUE, WAIT_TIMEOUT};

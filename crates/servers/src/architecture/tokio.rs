@@ -3,8 +3,8 @@
 use std::io;
 use std::net::TcpListener as StdListener;
 
-use platform::server_socket::stop_listening;
-use platform::socket_io::is_shortage;
+use platform::socket::server::stop_listening;
+use platform::socket::transfer::is_shortage;
 use serving::{Drain, PAUSE, is_of_one_connection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

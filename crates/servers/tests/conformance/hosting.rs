@@ -121,7 +121,7 @@ fn serve(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     };
     match descriptors.parse() {
         Ok(descriptors) => os::limit(libc::RLIMIT_NOFILE, descriptors)?,
-        Err(_) => drop(platform::limits::raise_descriptors()),
+        Err(_) => drop(platform::process::limits::raise_descriptors()),
     }
     if let Ok(processes) = processes.parse() {
         os::become_user_with(processes)?;

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     if let Some(code) = hosting::serve_if_requested() {
         return if code == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
-    platform::limits::raise_descriptors();
+    platform::process::limits::raise_descriptors();
     let mut arguments = Arguments::from_args();
     // Waiting scenarios need little CPU time.
     arguments.test_threads.get_or_insert(AT_ONCE);

@@ -159,7 +159,7 @@ impl Turn {
     fn take() -> Self {
         const AT_ONCE: u64 = 3;
         const DESCRIPTORS: u64 = 3_500;
-        let descriptors = platform::limits::descriptors().unwrap_or(DESCRIPTORS);
+        let descriptors = platform::process::limits::descriptors().unwrap_or(DESCRIPTORS);
         let at_once = (descriptors / DESCRIPTORS).clamp(1, AT_ONCE);
         let (taken, changes) = (TURNS.0.lock().unwrap_or_else(PoisonError::into_inner), &TURNS.1);
         let waited = changes.wait_while(taken, |taken| *taken >= at_once);
@@ -284,11 +284,12 @@ fn a_table_that_fills(architecture: &Architecture) {
     if architecture.name != "io_uring" {
         return;
     }
-    let Some(waiting) = platform::limits::waiting_connections() else {
+    let Some(waiting) = platform::process::limits::waiting_connections() else {
         return testing::skip("net.core.somaxconn cannot be read");
     };
     let descriptors = 2 * waiting + 400; // room for some hundreds more than a multishot operation requires
-    let has_them = platform::limits::raise_descriptors().is_some_and(|most| most > descriptors);
+    let has_them =
+        platform::process::limits::raise_descriptors().is_some_and(|most| most > descriptors);
     if testing::skip_unless(has_them, &format!("needs {descriptors} descriptors")) {
         return;
     }

@@ -55,7 +55,7 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     let absolute = std::path::absolute(&copy).map_err(failed)?;
     start.state.record(Created::File(absolute)).map_err(failed)?;
     fs::copy(binary, &copy).map_err(failed)?;
-    platform::hosted::make_executable(&copy).map_err(failed)?;
+    platform::process::hosted::make_executable(&copy).map_err(failed)?;
     let mut command = Command::new(program::need("chroot", "unshare", "util-linux")?);
     command.args(["--mount", "--propagation", "private", "--", "/bin/sh", "-c", SCRIPT, "sh"]);
     let inside = std::path::Path::new("/").join(name);

@@ -9,8 +9,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use platform::control_group::ControlGroup;
-use platform::hosted;
+use platform::process::control_group::ControlGroup;
+use platform::process::hosted;
 use systems::{Running, System, SystemError, SystemsFile};
 
 use crate::docker;

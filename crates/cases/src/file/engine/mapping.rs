@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use measure::CaseError;
-use platform::file_mapping::FileMapping;
+use platform::file::mapping::FileMapping;
 
 use super::reader::{BlockReader, Mode};
 use crate::file::BLOCK;

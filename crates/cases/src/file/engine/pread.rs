@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io;
 
-use platform::aligned::AlignedBuffer;
-use platform::filesystem::read_at;
+use platform::file::aligned::AlignedBuffer;
+use platform::file::filesystem::read_at;
 
 use super::reader::BlockReader;
 use crate::file::BLOCK;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use measure::CaseError;
-use platform::file_io::{Access, expect_random_reads, open_direct};
+use platform::file::io::{Access, expect_random_reads, open_direct};
 
 /// Reads one block at a time.
 pub trait BlockReader: Send {

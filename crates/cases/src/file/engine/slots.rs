@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 
-use platform::aligned::AlignedBuffer;
+use platform::file::aligned::AlignedBuffer;
 
 use crate::file::BLOCK;
 

@@ -90,7 +90,7 @@ fn no_descriptor_stays_open() {
 
 #[test]
 fn a_directory_that_is_there_already_is_no_figure() {
-    use platform::system_path::SystemPath;
+    use platform::file::system_path::SystemPath;
 
     let folder = Folder::new("there");
     let path = folder.0.join("d001");

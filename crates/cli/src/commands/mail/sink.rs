@@ -6,7 +6,7 @@ use anyhow::Context;
 use mailsink::hosted::host;
 use mailsink::identity::{CertificateError, Identity};
 use mailsink::{Counts, Sink, SinkOptions};
-use platform::limits::raise_descriptors;
+use platform::process::limits::raise_descriptors;
 use report::counter_table;
 
 use crate::args::MailSink;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use loadgen::{ErrorKind, Errors, Held};
-use platform::tree::ProcessTree;
+use platform::process::tree::ProcessTree;
 use serde_json::{Value, json};
 use strum::VariantArray;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use loadgen::{ErrorKind, Errors, Generator, Generators, Held, Load, Offer, Step, Window};
 use measure::count::format_duration;
 use platform::CaseError;
-use platform::tree::ProcessTree;
+use platform::process::tree::ProcessTree;
 use report::{LoadLine, load_table};
 use servers::remote::RemoteReports;
 
@@ -145,7 +145,7 @@ fn steps(args: &NetLoad) -> Result<Vec<usize>, Usage> {
 /// The steps that the limit of descriptors permits, after raising it, and the limit. Prints the steps that are left out, and the
 /// remedy.
 fn within_limit(asked: &[usize]) -> (Vec<usize>, Option<u64>) {
-    let limit = platform::limits::raise_descriptors();
+    let limit = platform::process::limits::raise_descriptors();
     let most = limit.map_or(usize::MAX, |limit| limit.saturating_sub(SPARE_DESCRIPTORS) as usize);
     let wanted = asked.iter().copied().max().unwrap_or(0);
     if wanted <= most {

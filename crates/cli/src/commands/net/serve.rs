@@ -6,7 +6,7 @@ use anyhow::Context;
 use cases::order::{StdioOrder, WorkerOrder};
 use platform::CaseError;
 use platform::cleanup::temp_path;
-use platform::limits::raise_descriptors;
+use platform::process::limits::raise_descriptors;
 use report::definition_list;
 use servers::hosted::host;
 use servers::remote::report_at;

@@ -1,7 +1,7 @@
 //! A step of the load, with the state of the server after it.
 
 use loadgen::Step;
-use platform::tree::ProcessTree;
+use platform::process::tree::ProcessTree;
 
 /// One step, and the state of the server's processes after it.
 pub struct Taken {

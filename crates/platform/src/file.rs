@@ -1,0 +1,7 @@
+//! Files and file systems: what differs between operating systems.
+
+pub mod aligned;
+pub mod filesystem;
+pub mod io;
+pub mod mapping;
+pub mod system_path;

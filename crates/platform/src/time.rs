@@ -1,0 +1,4 @@
+//! Clocks, and the precision of sleeps.
+
+pub mod clock;
+pub mod timer;
