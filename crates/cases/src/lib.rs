@@ -12,7 +12,6 @@ pub mod mail;
 pub mod memory;
 pub mod net;
 pub mod op;
-pub mod order;
 pub mod partner;
 pub mod place;
 pub mod process;

@@ -1,6 +1,7 @@
-use measure::{Metric, Params, TIME};
+use measure::{CaseError, Metric, Params, TIME};
 use results::CaseResult;
 
+use crate::worker::Task;
 use crate::{Case, Extent};
 
 /// A family of cases, with their rows and findings in the summary of a run.
@@ -36,6 +37,13 @@ pub struct Area {
     /// What follows from several of its points: laws fitted over a parameter, and the values of a parameter from which one
     /// alternative is better than another.
     pub derived: &'static [Derive],
+    /// What its cases and commands have worker processes do, besides rounds.
+    pub tasks: &'static [&'static Task],
+    /// The reason why a point of the area cannot be measured here, such as a full disk, found before anything is written.
+    pub obstacle: fn(case: &str, params: &Params) -> Option<CaseError>,
+    /// A line for each limit of this machine that would affect the measurements of some points: for all of them, not for those of
+    /// this area alone, because a limit may concern several areas.
+    pub limits: fn(&[(&str, &Params)]) -> Vec<String>,
 }
 
 /// Computes results of an area's cases, by derived metrics, from the results of a run; the number is the seed of the bootstrap. A
@@ -198,6 +206,9 @@ impl Area {
             applications: &[],
             counterparts: &[],
             derived: &[],
+            tasks: &[],
+            obstacle: |_, _| None,
+            limits: |_| Vec::new(),
         }
     }
 }

@@ -18,7 +18,7 @@ mod values;
 
 use std::path::PathBuf;
 
-use cases::order::WORKER;
+use catalog::worker::WORKER;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
@@ -120,7 +120,9 @@ pub enum Command {
     /// One task in a fresh process. This program starts it; it appears in no help and no completion.
     #[command(skip)]
     Worker {
-        /// A [`cases::order::WorkerOrder`] as JSON.
+        /// Name of the task.
+        task: String,
+        /// The order, which is JSON.
         order: String,
     },
 }
@@ -135,8 +137,8 @@ pub fn parse() -> Result<Command, Ending> {
         return Ok(Command::Agent(Agent { init: true, ..Agent::default() }));
     }
     if arguments.next().is_some_and(|first| first == WORKER) {
-        let order = arguments.next().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok(Command::Worker { order });
+        let mut next = || arguments.next().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok(Command::Worker { task: next(), order: next() });
     }
     match Cli::try_parse() {
         Ok(cli) => Ok(cli.command),

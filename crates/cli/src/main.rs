@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     cases::install();
     let outcome = match args::parse() {
         Err(ending) => return ending.into(),
-        Ok(Command::Worker { order }) => commands::worker(&order),
+        Ok(Command::Worker { task, order }) => commands::worker(&task, &order),
         Ok(Command::Agent(agent)) => commands::agent(&agent),
         Ok(Command::Run(run)) => commands::run(&run),
         Ok(Command::List(list)) => commands::list(&list),

@@ -15,6 +15,7 @@ mod send;
 mod tables;
 mod test_bed;
 mod trial;
+mod worker;
 
 pub use tables::LAYOUT;
 
@@ -23,6 +24,7 @@ use crate::{Area, Case, Finding, Need, Select, SummaryRow};
 /// The area.
 pub const AREA: Area = Area {
     experiments: &["message"],
+    tasks: &[&worker::SINK],
     needs: &[Need {
         cases: &[],
         what: "descriptors for both sides of all connections (ulimit -n); for process architectures as many processes (ulimit -u)",

@@ -23,8 +23,9 @@ pub fn check(connections: usize) -> Result<(), CaseError> {
 
 /// A line for each limit that would affect the measurements of these points, each given by its case's name and its
 /// parameters.
-pub fn notes<'a>(points: impl Iterator<Item = (&'a str, &'a Params)>) -> Vec<String> {
+pub fn notes(points: &[(&str, &Params)]) -> Vec<String> {
     let connections = points
+        .iter()
         .filter(|(case, _)| case.starts_with("net/") || case.starts_with("mail/"))
         .filter_map(|(_, params)| params.get("connections")?.parse::<u64>().ok());
     let Some(most) = connections.max() else { return Vec::new() };

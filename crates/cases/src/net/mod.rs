@@ -9,7 +9,7 @@ mod common;
 mod designs;
 mod growth;
 mod hold;
-pub mod limits;
+pub(crate) mod limits;
 pub mod metrics;
 mod overload;
 mod overtaking;
@@ -18,6 +18,7 @@ mod slow;
 mod tables;
 mod test_bed;
 mod trial;
+pub mod worker;
 
 pub(crate) use common::*;
 pub use overtaking::overtakings;
@@ -31,6 +32,8 @@ pub const AREA: Area = Area {
     extended: &["net/overload", "net/slow"],
     beyond_quick: &["net/hold"],
     experiments: &["work", "parent"],
+    tasks: &[&worker::SERVE, &worker::STDIO],
+    limits: limits::notes,
     needs: &[
         Need {
             cases: &[],

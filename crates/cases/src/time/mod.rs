@@ -5,7 +5,7 @@ pub mod metrics;
 mod ranking;
 mod ranking_text;
 
-pub use command::{CASE_NAME, COMMAND, PREPARE, SHELL};
+pub use command::{COMMAND, PREPARE, SHELL, points};
 pub use ranking::{Ranked, Ranking, rank_commands};
 pub use ranking_text::ranking_text;
 

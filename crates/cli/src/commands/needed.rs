@@ -94,6 +94,7 @@ impl Needed<'_> {
         let longest = format_duration(self.options.budget.unwrap_or_else(of_all));
         note(&format!("{}: {points}{several}, up to {longest}", self.by));
         let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
-        cases::net::limits::notes(points).iter().for_each(|line| note(line));
+        let points: Vec<_> = points.collect();
+        catalog::limits(&points).iter().for_each(|line| note(line));
     }
 }

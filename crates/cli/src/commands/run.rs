@@ -88,5 +88,6 @@ fn announce(plan: &Plan) {
         ));
     }
     let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
-    cases::net::limits::notes(points).iter().for_each(|line| note(line));
+    let points: Vec<_> = points.collect();
+    catalog::limits(&points).iter().for_each(|line| note(line));
 }

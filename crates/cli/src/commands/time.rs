@@ -29,7 +29,7 @@ pub fn time(args: &Time) -> anyhow::Result<Ending> {
     let shown: Vec<&str> = commands.iter().map(|(params, _)| params[COMMAND].as_str()).collect();
     let asked = asked(args, &shown.join("; "));
     let options = Options {
-        user: runner::commands(commands),
+        user: cases::time::points(commands),
         trials: Some(args.runs.unwrap_or(RUNS)),
         trials_at_most: Some(args.runs.unwrap_or(RUNS_AT_MOST)),
         precision: args.runs.is_none().then_some(PRECISION),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use cases::order::{StdioOrder, WorkerOrder};
+use cases::net::worker::StdioOrder;
 use platform::CaseError;
 use platform::cleanup::temp_path;
 use platform::limits::raise_descriptors;
@@ -41,18 +41,18 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         return Err(Usage("--work dns asks a name server: --nameserver ADDRESS".into()).into());
     }
     let task = Task::prepare(args.work, &resources)?;
-    let stdio = WorkerOrder::Stdio(StdioOrder {
+    let stdio = StdioOrder {
         protocol: args.protocol,
         timeout_ms: args.timeout.as_millis() as u64,
         task: task.clone(),
         server: std::process::id(),
-    });
+    };
     let options = ServerOptions {
         protocol: args.protocol,
         timeout: args.timeout,
         workers: args.workers,
         cpus: platform::cpu::allowed(),
-        stdio_arguments: stdio.arguments().into(),
+        stdio_arguments: stdio.arguments(),
         task,
         memory: args.memory,
         backlog: args.backlog,

@@ -1,22 +1,33 @@
-//! Makes points of the user's own functions and commands.
+//! Makes points of the user's functions, which workers name.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use cases::op;
-use cases::op::library::{checksum, file_name};
-use cases::order::{NameOrder, WorkerOrder};
-use cases::time;
-use measure::Params;
-use measure::user_code::{CommandLine, LibraryFile, UserCode};
+use measure::user_code::{LibraryFile, UserCode};
+use measure::{CaseError, Params};
+use runner::{PlanError, Point};
+use serde::{Deserialize, Serialize};
 
-use crate::launch::output_of;
-use crate::plan::{PlanError, Point};
+use super::function::{CASE, NAME};
+use super::library::{OpLibrary, checksum, file_name};
+use crate::worker::{Task, read_order, worker};
 
 /// Time limit for loading a library and asking it for its name.
 const NAMING_LIMIT: Duration = Duration::from_secs(5);
+
+/// Loads a library of the user and prints the name of the library's function.
+pub const NAME_LIBRARY: Task = Task { name: "name", run: |order| name(&read_order(order)?) };
+
+/// The library to name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct NameOrder {
+    library: LibraryFile,
+    /// Process id of the process that gave the order: the worker ends with it.
+    parent: u32,
+}
 
 /// A point for the function in each of these libraries, which may use `memory` bytes. A worker asks each library for the
 /// function's name. A function without a name is named after its file; its rounds will show the reason.
@@ -33,9 +44,8 @@ pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserCode)
         if let Some(first) = paths_by_name.insert(name.clone(), shown.clone()) {
             return Err(PlanError::SameName { name, first, second: shown });
         }
-        let params = Params::from([(op::NAME.to_owned(), name)]);
-        let point = Point { case: op::CASE_NAME.to_owned(), params };
-        points.push((point, UserCode::Library(library)));
+        let params = Params::from([(NAME.to_owned(), name)]);
+        points.push((Point { case: CASE.label(), params }, UserCode::Library(library)));
     }
     Ok(points)
 }
@@ -52,14 +62,18 @@ fn library_at(path: &Path, memory: u64) -> Result<LibraryFile, PlanError> {
 fn name_of(library: &LibraryFile) -> Option<String> {
     let order = NameOrder { library: library.clone(), parent: std::process::id() };
     let never = AtomicBool::new(false);
-    let output = output_of(&mut WorkerOrder::Name(order).command(), NAMING_LIMIT, &never)?;
+    let mut command = worker(NAME_LIBRARY.name, &order);
+    let output = runner::output_of(&mut command, NAMING_LIMIT, &never)?;
     output.lines().next().map(str::to_owned)
 }
 
-/// A point for each of these commands, with the parameters that distinguish them.
-pub fn commands(commands: Vec<(Params, CommandLine)>) -> Vec<(Point, UserCode)> {
-    let point = |params| Point { case: time::CASE_NAME.to_owned(), params };
-    let points =
-        commands.into_iter().map(|(params, command)| (point(params), UserCode::Command(command)));
-    points.collect()
+/// Prints the name of the user's function.
+fn name(order: &NameOrder) -> Result<(), CaseError> {
+    platform::process::end_with_parent(Some(order.parent));
+    platform::process::end_children_with_me();
+    let (mut out, contained) = runner::worker::contain(order.library.memory);
+    contained?;
+    let library = OpLibrary::load(&order.library)?;
+    writeln!(out, "{}", library.name())?;
+    Ok(out.flush()?)
 }
