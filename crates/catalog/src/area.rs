@@ -2,7 +2,7 @@ use measure::{CaseError, Metric, Params, TIME};
 use results::CaseResult;
 
 use crate::worker::Task;
-use crate::{Case, Extent};
+use crate::{Case, Command, Extent};
 
 /// A family of cases, with their rows and findings in the summary of a run.
 pub struct Area {
@@ -37,7 +37,9 @@ pub struct Area {
     /// What follows from several of its points: laws fitted over a parameter, and the values of a parameter from which one
     /// alternative is better than another.
     pub derived: &'static [Derive],
-    /// What its cases and commands have worker processes do, besides rounds.
+    /// The command of the program that the area adds.
+    pub command: Option<Command>,
+    /// What its cases and its command have worker processes do, besides rounds.
     pub tasks: &'static [&'static Task],
     /// The reason why a point of the area cannot be measured here, such as a full disk, found before anything is written.
     pub obstacle: fn(case: &str, params: &Params) -> Option<CaseError>,
@@ -206,6 +208,7 @@ impl Area {
             applications: &[],
             counterparts: &[],
             derived: &[],
+            command: None,
             tasks: &[],
             obstacle: |_, _| None,
             limits: |_| Vec::new(),

@@ -6,7 +6,7 @@ use measure::{CaseError, Metric, Params, TIME};
 use results::CaseResult;
 
 use crate::worker::Task;
-use crate::{Area, Case, Counterpart, Extent, Need, Trials};
+use crate::{Area, Case, Command, Counterpart, Extent, Need, Trials};
 
 static AREAS: OnceLock<&'static [&'static Area]> = OnceLock::new();
 
@@ -41,6 +41,11 @@ pub fn obstacle(case: &str, params: &Params) -> Option<CaseError> {
 /// its parameters.
 pub fn limits(points: &[(&str, &Params)]) -> Vec<String> {
     areas().iter().flat_map(|area| (area.limits)(points)).collect()
+}
+
+/// The commands of all areas, in the order in which they are listed.
+pub fn commands() -> impl Iterator<Item = &'static Command> {
+    areas().iter().filter_map(|area| area.command.as_ref())
 }
 
 /// The task with this name that an area gives to worker processes.

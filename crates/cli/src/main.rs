@@ -5,16 +5,12 @@
 
 mod args;
 mod commands;
-mod ending;
-mod interrupt;
-mod output;
-mod progress;
-mod store;
 
 use std::process::ExitCode;
 
+use command::ending::of_error;
+
 use args::Command;
-use ending::Ending;
 
 fn main() -> ExitCode {
     cases::install();
@@ -27,10 +23,7 @@ fn main() -> ExitCode {
         Ok(Command::Env(env)) => commands::env(&env),
         Ok(Command::Show(show)) => commands::show(&show),
         Ok(Command::Runs(runs)) => commands::runs(&runs),
-        Ok(Command::Concurrency(concurrency)) => commands::concurrency(&concurrency),
-        Ok(Command::Net(net)) => commands::net(&net),
-        Ok(Command::Mail(mail)) => commands::mail(&mail),
-        Ok(Command::Time(time)) => commands::time(&time),
+        Ok(Command::OfArea(command)) => command.run(),
         Ok(Command::Compare(compare)) => commands::compare(&compare),
         Ok(Command::Check(check)) => commands::check(&check),
         Ok(Command::Study(study)) => commands::study(&study),
@@ -41,7 +34,7 @@ fn main() -> ExitCode {
         Ok(Command::Completions { shell }) => commands::completions(shell),
         Ok(Command::Man { dir }) => commands::man(&dir),
     };
-    outcome.unwrap_or_else(|error| Ending::of_error(&error)).into()
+    outcome.unwrap_or_else(|error| of_error(&error)).into()
 }
 
 /// Installs the areas of the program before the tests run.

@@ -123,4 +123,4 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use tables::{LAYOUT, file_systems};
+pub use tables::LAYOUT;

@@ -6,6 +6,7 @@
 //! chooses their CPUs, [`list`] writes the list of recipients, and [`sampler`] reads the counters at the beginning and
 //! the end of the counted time. Each round is one trial: a delivery in test mode, stopped after the counted time.
 
+mod command;
 mod designs;
 pub mod knee;
 mod list;
@@ -24,6 +25,7 @@ use crate::{Area, Case, Finding, Need, Select, SummaryRow};
 /// The area.
 pub const AREA: Area = Area {
     experiments: &["message"],
+    command: Some(command::COMMAND),
     tasks: &[&worker::SINK],
     needs: &[Need {
         cases: &[],

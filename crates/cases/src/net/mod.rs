@@ -5,6 +5,7 @@
 //! is one trial with a newly started server.
 
 mod answer;
+mod command;
 mod common;
 mod designs;
 mod growth;
@@ -18,7 +19,7 @@ mod slow;
 mod tables;
 mod test_bed;
 mod trial;
-pub mod worker;
+mod worker;
 
 pub(crate) use common::*;
 pub use overtaking::overtakings;
@@ -32,6 +33,7 @@ pub const AREA: Area = Area {
     extended: &["net/overload", "net/slow"],
     beyond_quick: &["net/hold"],
     experiments: &["work", "parent"],
+    command: Some(command::COMMAND),
     tasks: &[&worker::SERVE, &worker::STDIO],
     limits: limits::notes,
     needs: &[

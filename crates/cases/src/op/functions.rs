@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use command::ending::Usage;
 use measure::user_code::{LibraryFile, UserCode};
 use measure::{CaseError, Params};
-use runner::{PlanError, Point};
+use runner::Point;
 use serde::{Deserialize, Serialize};
 
 use super::function::{CASE, NAME};
@@ -34,7 +35,7 @@ struct NameOrder {
 ///
 /// # Errors
 /// If a file cannot be read, or two functions have the same name.
-pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserCode)>, PlanError> {
+pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserCode)>, Usage> {
     let mut paths_by_name: BTreeMap<String, String> = BTreeMap::new();
     let mut points = Vec::new();
     for path in paths {
@@ -42,7 +43,9 @@ pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserCode)
         let name = name_of(&library).unwrap_or_else(|| file_name(&library.path));
         let shown = path.display().to_string();
         if let Some(first) = paths_by_name.insert(name.clone(), shown.clone()) {
-            return Err(PlanError::SameName { name, first, second: shown });
+            return Err(Usage(format!(
+                "{first} and {shown} are both named {name:?}: measure them in two runs, and compare these with `oscost compare`"
+            )));
         }
         let params = Params::from([(NAME.to_owned(), name)]);
         points.push((Point { case: CASE.label(), params }, UserCode::Library(library)));
@@ -50,8 +53,8 @@ pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserCode)
     Ok(points)
 }
 
-fn library_at(path: &Path, memory: u64) -> Result<LibraryFile, PlanError> {
-    let bad = |problem: String| PlanError::Library { path: path.display().to_string(), problem };
+fn library_at(path: &Path, memory: u64) -> Result<LibraryFile, Usage> {
+    let bad = |problem: String| Usage(format!("--op {}: {problem}", path.display()));
     let full = std::path::absolute(path).map_err(|e| bad(e.to_string()))?;
     let checksum = checksum(&full).map_err(|e| bad(e.to_string()))?;
     let path = full.to_str().ok_or_else(|| bad("its name is not UTF-8".to_owned()))?.to_owned();

@@ -1,8 +1,7 @@
 //! `oscost worker`, which oscost itself starts.
 
+use command::ending::{Ending, Usage};
 use runner::worker::{WorkerError, work};
-
-use crate::ending::{Ending, Usage};
 
 /// Executes one order.
 pub fn worker(task: &str, order: &str) -> anyhow::Result<Ending> {

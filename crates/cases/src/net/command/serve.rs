@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use crate::net::worker::StdioOrder;
 use anyhow::Context;
-use cases::net::worker::StdioOrder;
+use command::ending::{Ending, Usage};
+use command::interrupt::on_request_to_stop;
+use command::output::{note, page, print};
 use platform::CaseError;
 use platform::cleanup::temp_path;
 use platform::limits::raise_descriptors;
@@ -13,10 +16,7 @@ use servers::remote::report_at;
 use servers::work::{Task, Work, WorkResources};
 use servers::{ARCHITECTURES, Architecture, Server, ServerOptions};
 
-use crate::args::Serve;
-use crate::ending::{Ending, Usage};
-use crate::interrupt::on_request_to_stop;
-use crate::output::{note, page, print};
+use super::args::Serve;
 
 /// Serves until Ctrl-C or SIGTERM, then until all connected clients are served.
 ///
