@@ -12,7 +12,6 @@ pub mod mail;
 pub mod memory;
 pub mod net;
 pub mod op;
-pub mod order;
 pub mod partner;
 pub mod place;
 pub mod process;
@@ -51,7 +50,8 @@ pub const AREAS: &[&Area] = &[
 ];
 
 /// The layouts of areas whose tables have not just a row for each point, in the order in which they are shown.
-const LAYOUTS: &[report::Layout] = &[concurrency::LAYOUT, file::LAYOUT, net::LAYOUT, mail::LAYOUT];
+const LAYOUTS: &[report::Layout] =
+    &[concurrency::LAYOUT, file::LAYOUT, net::LAYOUT, mail::LAYOUT, time::LAYOUT];
 
 /// Makes these the areas of this process.
 pub fn install() {

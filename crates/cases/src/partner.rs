@@ -54,13 +54,6 @@ pub const PLACE_SAME: Param = Param { default: &["same"], ..PLACE };
 /// Like [`PLACE`], but on two CPUs only by default.
 pub const PLACE_OTHER: Param = Param { default: &["other"], ..PLACE };
 
-/// Whether the tasks of a point with these parameters run on several CPUs, or may do so. False for groups of workers, which have
-/// no partner tasks.
-pub fn spans_cpus(params: &Params) -> bool {
-    let is_apart = params.get("place").is_some_and(|place| place != "same");
-    is_apart && !params.contains_key("workers")
-}
-
 /// CPUs on which the tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskPlace {

@@ -1,7 +1,8 @@
-use measure::{Metric, Params, TIME};
+use measure::{CaseError, Metric, Params, TIME};
 use results::CaseResult;
 
-use crate::{Case, Extent};
+use crate::worker::Task;
+use crate::{Case, Command, Extent};
 
 /// A family of cases, with their rows and findings in the summary of a run.
 pub struct Area {
@@ -36,6 +37,15 @@ pub struct Area {
     /// What follows from several of its points: laws fitted over a parameter, and the values of a parameter from which one
     /// alternative is better than another.
     pub derived: &'static [Derive],
+    /// The command of the program that the area adds.
+    pub command: Option<Command>,
+    /// What its cases and its command have worker processes do, besides rounds.
+    pub tasks: &'static [&'static Task],
+    /// The reason why a point of the area cannot be measured here, such as a full disk, found before anything is written.
+    pub obstacle: fn(case: &str, params: &Params) -> Option<CaseError>,
+    /// A line for each limit of this machine that would affect the measurements of some points: for all of them, not for those of
+    /// this area alone, because a limit may concern several areas.
+    pub limits: fn(&[(&str, &Params)]) -> Vec<String>,
 }
 
 /// Computes results of an area's cases, by derived metrics, from the results of a run; the number is the seed of the bootstrap. A
@@ -208,6 +218,10 @@ impl Area {
             applications: &[],
             counterparts: &[],
             derived: &[],
+            command: None,
+            tasks: &[],
+            obstacle: |_, _| None,
+            limits: |_| Vec::new(),
         }
     }
 }

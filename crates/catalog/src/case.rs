@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::time::Duration;
 
 use measure::{CaseError, Metric, Params, Round};
@@ -24,6 +25,8 @@ pub struct Case {
     pub params: &'static [Param],
     /// Metrics besides the time of one operation.
     pub metrics: &'static [Metric],
+    /// Whether each of its points runs other code, which the user gave: nothing learned of one point holds for another.
+    pub runs_user_code: bool,
     /// Runs one round: set-up, the operation, tear-down.
     pub run: Run,
 }
@@ -80,7 +83,7 @@ pub enum Takes {
     Footprint(u64),
     /// Two CPUs, such as 0-3, or `first-last`: the first and the last that the process may use.
     CpuPair,
-    /// A directory by its absolute path, or a word that names one, such as `temp`.
+    /// A directory by its absolute path, or [`TEMP`].
     Directory,
 }
 
@@ -91,6 +94,21 @@ pub const APART: &[&str] = &["smt", "core", "cache", "socket"];
 /// Whether the CPUs of a point were chosen by what they have in common.
 pub fn are_chosen_apart(params: &Params) -> bool {
     params.get("place").is_some_and(|place| APART.contains(&place.as_str()))
+}
+
+/// Whether the tasks of a point with these parameters run on several CPUs, or may do so. False for groups of workers, which have
+/// no partner tasks.
+pub fn spans_cpus(params: &Params) -> bool {
+    let is_apart = params.get("place").is_some_and(|place| place != "same");
+    is_apart && !params.contains_key("workers")
+}
+
+/// The value of a parameter [`Takes::Directory`] that stands for the system's directory for temporary files.
+pub const TEMP: &str = "temp";
+
+/// The directory that a value of a parameter [`Takes::Directory`] names.
+pub fn directory_of(value: &str) -> PathBuf {
+    if value == TEMP { std::env::temp_dir() } else { PathBuf::from(value) }
 }
 
 /// How a case is measured if its rounds are trials.
@@ -180,6 +198,7 @@ impl Case {
             trials: None,
             params: &[],
             metrics: &[],
+            runs_user_code: false,
             run: has_no_run,
         }
     }

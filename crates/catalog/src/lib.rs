@@ -4,16 +4,20 @@
 
 mod area;
 mod case;
+mod command;
 mod registry;
+pub mod worker;
 
 pub use area::{
     Application, Area, Counterpart, Derive, Design, Finding, Need, Select, Situation, SummaryRow,
 };
 pub use case::{
-    APART, Case, Extent, Only, Param, Run, Takes, Trials, are_chosen_apart, count_of, has_no_run,
-    length_of, size_of, value_of,
+    APART, Case, Extent, Only, Param, Run, TEMP, Takes, Trials, are_chosen_apart, count_of,
+    directory_of, has_no_run, length_of, size_of, spans_cpus, value_of,
 };
+pub use command::{Arguments, Command, Ending};
 pub use registry::{
-    all, area, areas, counterparts, derived, find, includes, install, is_beyond, is_experiment,
-    is_in_summary, matches_filter, metric, needs_of, only_by, trials_of,
+    all, area, areas, commands, counterparts, derived, find, includes, install, is_beyond,
+    is_experiment, is_in_summary, limits, matches_filter, metric, needs_of, obstacle, only_by,
+    task, trials_of,
 };

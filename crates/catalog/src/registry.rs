@@ -2,10 +2,11 @@
 
 use std::sync::OnceLock;
 
-use measure::{Metric, Params, TIME};
+use measure::{CaseError, Metric, Params, TIME};
 use results::CaseResult;
 
-use crate::{Area, Case, Counterpart, Extent, Need, Trials};
+use crate::worker::Task;
+use crate::{Area, Case, Command, Counterpart, Extent, Need, Trials};
 
 static AREAS: OnceLock<&'static [&'static Area]> = OnceLock::new();
 
@@ -28,6 +29,28 @@ pub fn counterparts() -> impl Iterator<Item = &'static Counterpart> {
 pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let all = areas().iter().flat_map(|area| area.derived);
     all.flat_map(|derive| derive(results, seed)).collect()
+}
+
+/// The reason why a point cannot be measured here, found before anything is written; `None` if it can.
+pub fn obstacle(case: &str, params: &Params) -> Option<CaseError> {
+    let (of_area, _) = case.split_once('/')?;
+    area(of_area).and_then(|area| (area.obstacle)(case, params))
+}
+
+/// A line for each limit of this machine that would affect the measurements of these points, each given by its case's name and
+/// its parameters.
+pub fn limits(points: &[(&str, &Params)]) -> Vec<String> {
+    areas().iter().flat_map(|area| (area.limits)(points)).collect()
+}
+
+/// The commands of all areas, in the order in which they are listed.
+pub fn commands() -> impl Iterator<Item = &'static Command> {
+    areas().iter().filter_map(|area| area.command.as_ref())
+}
+
+/// The task with this name that an area gives to worker processes.
+pub fn task(name: &str) -> Option<&'static Task> {
+    areas().iter().flat_map(|area| area.tasks).copied().find(|task| task.name == name)
 }
 
 /// All cases, in the order they are listed.

@@ -2,43 +2,33 @@
 
 mod agent;
 mod check;
-mod concurrency;
 mod list;
-mod mail;
-mod mail_sink;
-mod net;
 mod noise;
+mod of_area;
 mod on;
 mod report;
 mod run;
 mod store;
 mod study;
-mod time;
-mod values;
 
 use std::path::PathBuf;
 
-use cases::order::WORKER;
+use catalog::worker::WORKER;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use command::ending::Ending;
+use command::output::note;
 
 pub use agent::Agent;
 pub use check::Check;
-pub use concurrency::{Concurrency, Goal, Instructions};
 pub use list::{Env, List};
-pub use mail::{Mail, MailArch, MailSend, TlsMode};
-pub use mail_sink::MailSink;
-pub use net::{Connections, Net, NetLoad, Serve};
 pub use noise::Noise;
+pub use of_area::OfArea;
 pub use on::OnSystems;
 pub use report::Report;
-pub use run::{FILTERS, OP, Output, Run};
-pub use store::{Compare, Export, Files, Format, Import, Runs, Show, ShownColumn, StoreArg};
+pub use run::Run;
+pub use store::{Compare, Export, Format, Import, Runs, Show, ShownColumn};
 pub use study::Study;
-pub use time::{COMMANDS, Time};
-pub use values::ramp;
-
-use crate::ending::Ending;
 
 /// Measure the costs of an operating system: clocks, system calls, locks, files, servers and mail.
 #[derive(Debug, Parser)]
@@ -71,22 +61,8 @@ pub enum Command {
     Show(Show),
     /// List the runs in the store, or delete one.
     Runs(Runs),
-    /// Find the fastest way to execute your jobs: serial, threads, a pool or async.
-    Concurrency(Concurrency),
-    /// Run a server of any architecture, or the load generator, by hand.
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  oscost net serve --arch epoll --protocol 450 --listen 127.0.0.1:2525\n  oscost net load --to 127.0.0.1:2525 --protocol 450 --concurrency 1..10000 --ramp"
-    )]
-    Net(Net),
-    /// Deliver a message to a long list, or run an SMTP server that discards mail.
-    #[command(
-        subcommand,
-        after_help = "Examples:\n  oscost mail send --list recipients.csv --message message.eml --from bounce@example.org --connections 1500\n  oscost mail sink --listen 127.0.0.1:2525"
-    )]
-    Mail(Mail),
-    /// Measure whole commands: time, memory, switches, faults, system calls; and compare them.
-    Time(Time),
+    #[command(flatten)]
+    OfArea(OfArea),
     /// Compare runs: ratios with confidence intervals, and a verdict for each case.
     Compare(Compare),
     /// Judge claims about costs: each holds, fails or is undecided here.
@@ -120,7 +96,9 @@ pub enum Command {
     /// One task in a fresh process. This program starts it; it appears in no help and no completion.
     #[command(skip)]
     Worker {
-        /// A [`cases::order::WorkerOrder`] as JSON.
+        /// Name of the task.
+        task: String,
+        /// The order, which is JSON.
         order: String,
     },
 }
@@ -135,8 +113,8 @@ pub fn parse() -> Result<Command, Ending> {
         return Ok(Command::Agent(Agent { init: true, ..Agent::default() }));
     }
     if arguments.next().is_some_and(|first| first == WORKER) {
-        let order = arguments.next().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok(Command::Worker { order });
+        let mut next = || arguments.next().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok(Command::Worker { task: next(), order: next() });
     }
     match Cli::try_parse() {
         Ok(cli) => Ok(cli.command),
@@ -149,7 +127,7 @@ pub fn parse() -> Result<Command, Ending> {
                     return Err(Ending::Done);
                 }
                 ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => print(),
-                _ => crate::output::note(&in_one_line(&error.render().to_string())),
+                _ => note(&in_one_line(&error.render().to_string())),
             }
             Err(Ending::WrongUsage)
         }

@@ -1,43 +1,30 @@
 //! The commands, one file each.
 
 mod agent;
-mod answer;
 mod check;
-mod command_line;
 mod compare;
-mod concurrency;
 mod describe;
 mod dry_run;
 mod exchange;
-mod files;
-mod mail;
-mod measure;
 mod needed;
-mod net;
 mod noise;
 mod on;
-mod ranking;
 mod report;
 mod run;
 mod shell;
 mod show;
 mod study;
-mod time;
 mod worker;
 
 pub use agent::agent;
 pub use check::check;
 pub use compare::compare;
-pub use concurrency::concurrency;
 pub use describe::{env, list};
 pub use exchange::{export, import};
-pub use mail::mail;
-pub use net::net;
 pub use noise::noise;
 pub use report::report;
 pub use run::run;
 pub use shell::{completions, man};
 pub use show::{runs, show};
 pub use study::study;
-pub use time::time;
 pub use worker::worker;

@@ -5,32 +5,25 @@
 
 mod args;
 mod commands;
-mod ending;
-mod interrupt;
-mod output;
-mod progress;
-mod store;
 
 use std::process::ExitCode;
 
+use command::ending::of_error;
+
 use args::Command;
-use ending::Ending;
 
 fn main() -> ExitCode {
     cases::install();
     let outcome = match args::parse() {
         Err(ending) => return ending.into(),
-        Ok(Command::Worker { order }) => commands::worker(&order),
+        Ok(Command::Worker { task, order }) => commands::worker(&task, &order),
         Ok(Command::Agent(agent)) => commands::agent(&agent),
         Ok(Command::Run(run)) => commands::run(&run),
         Ok(Command::List(list)) => commands::list(&list),
         Ok(Command::Env(env)) => commands::env(&env),
         Ok(Command::Show(show)) => commands::show(&show),
         Ok(Command::Runs(runs)) => commands::runs(&runs),
-        Ok(Command::Concurrency(concurrency)) => commands::concurrency(&concurrency),
-        Ok(Command::Net(net)) => commands::net(&net),
-        Ok(Command::Mail(mail)) => commands::mail(&mail),
-        Ok(Command::Time(time)) => commands::time(&time),
+        Ok(Command::OfArea(command)) => command.run(),
         Ok(Command::Compare(compare)) => commands::compare(&compare),
         Ok(Command::Check(check)) => commands::check(&check),
         Ok(Command::Study(study)) => commands::study(&study),
@@ -41,7 +34,7 @@ fn main() -> ExitCode {
         Ok(Command::Completions { shell }) => commands::completions(shell),
         Ok(Command::Man { dir }) => commands::man(&dir),
     };
-    outcome.unwrap_or_else(|error| Ending::of_error(&error)).into()
+    outcome.unwrap_or_else(|error| of_error(&error)).into()
 }
 
 /// Installs the areas of the program before the tests run.

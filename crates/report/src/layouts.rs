@@ -1,8 +1,9 @@
-//! Layouts of areas: tables other than those of points, and charts of the workbook.
+//! Layouts of areas: tables other than those of points, charts of the workbook, and answers.
 
 use std::sync::OnceLock;
 
-use results::CaseResult;
+use results::{CaseResult, Document};
+use serde_json::{Map, Value};
 
 use crate::page::Page;
 use crate::workbook::Plot;
@@ -19,6 +20,36 @@ pub struct Layout {
     pub tables: fn(&[&CaseResult], &Page) -> String,
     /// Charts of the workbook.
     pub plots: fn(&[CaseResult]) -> Vec<Plot>,
+    /// What the area says of a run that was made for a question.
+    pub answer: fn(&Document, &Page) -> Option<Answer>,
+    /// Lines below all tables of results, such as facts of the machine that made them.
+    pub below: fn(&[CaseResult], &Map<String, Value>, &Page) -> String,
+}
+
+/// What an area says of a run that was made for a question, such as which of several commands is the fastest.
+pub struct Answer {
+    /// The answer as text.
+    pub text: String,
+    /// Whether the text stands for the tables of the run; otherwise it precedes them.
+    pub replaces_tables: bool,
+    /// The key of the answer in the run as a JSON document.
+    pub key: &'static str,
+    /// The answer in the JSON document.
+    pub json: Value,
+}
+
+impl Layout {
+    /// A layout that shows nothing.
+    pub const fn new(area: &'static str) -> Self {
+        Self {
+            area,
+            is_known: |_| false,
+            tables: |_, _| String::new(),
+            plots: |_| Vec::new(),
+            answer: |_, _| None,
+            below: |_, _, _| String::new(),
+        }
+    }
 }
 
 /// Installs the layouts of this process, unless it has some.
@@ -31,7 +62,12 @@ pub(crate) fn layouts() -> &'static [Layout] {
     LAYOUTS.get().copied().unwrap_or_default()
 }
 
-/// Returns no charts.
-pub fn no_plots(_: &[CaseResult]) -> Vec<Plot> {
-    Vec::new()
+/// What the areas say of a run that was made for a question.
+pub fn answers(document: &Document, page: &Page) -> Vec<Answer> {
+    layouts().iter().filter_map(|layout| (layout.answer)(document, page)).collect()
+}
+
+/// The lines of all areas below the tables of results.
+pub fn below_tables(results: &[CaseResult], machine: &Map<String, Value>, page: &Page) -> String {
+    layouts().iter().map(|layout| (layout.below)(results, machine, page)).collect()
 }

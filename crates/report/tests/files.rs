@@ -5,11 +5,10 @@ mod widths;
 
 use std::collections::BTreeMap;
 
-use cases::file::file_systems;
 use insta::assert_snapshot;
 use measure::Doubt;
 use proptest::prelude::*;
-use report::{Page, results_tables};
+use report::{Page, below_tables, results_tables};
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 use serde_json::{Map, Value, json};
 
@@ -195,9 +194,9 @@ fn file_systems_of_the_directories() {
         .map(|(fact, value)| (format!("filesystem.temp.{fact}"), value.clone()))
         .collect();
     machine.insert("os".into(), json!("Linux"));
-    assert_snapshot!("file_systems_80", file_systems(&run(), &machine, &NARROW));
-    assert_eq!(file_systems(&odd(), &Map::new(), &NARROW), "", "a run may know nothing of it");
-    assert_eq!(file_systems(&[], &machine, &NARROW), "");
+    assert_snapshot!("file_systems_80", below_tables(&run(), &machine, &NARROW));
+    assert_eq!(below_tables(&odd(), &Map::new(), &NARROW), "", "a run may know nothing of it");
+    assert_eq!(below_tables(&[], &machine, &NARROW), "");
 }
 
 #[test]

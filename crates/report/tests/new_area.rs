@@ -7,7 +7,7 @@ use catalog::{Area, Case, Finding, Param, Select, SummaryRow, Takes};
 use measure::stats::{Interval, LEVEL};
 use measure::{Metric, Role, TIME, metrics};
 use report::swept::{self, Axes};
-use report::{Layout, Page, Report, ReportRun, no_plots};
+use report::{Layout, Page, Report, ReportRun};
 use results::{CaseResult, Document, Estimate, Outcome, RunInfo};
 
 metrics! {
@@ -46,7 +46,7 @@ const AREA: Area = Area {
 
 const AXES: Axes = Axes { rows: "bread", columns: "slots" };
 
-const LAYOUT: Layout = Layout { area: "kitchen", is_known, tables, plots: no_plots };
+const LAYOUT: Layout = Layout { is_known, tables, ..Layout::new("kitchen") };
 
 fn is_known(result: &CaseResult) -> bool {
     swept::is_known(result, AXES)

@@ -449,7 +449,7 @@ fn allowed<'a>(plans: impl Iterator<Item = &'a Plan> + Clone) -> Allowed {
 /// Registers the directories of a plan's points with the cleanup registry, which removes killed workers' files there.
 pub(crate) fn register_directories_of(plan: &Plan) {
     for dir in directories(plan) {
-        platform::cleanup::look_also_in(&cases::file::path_of(dir));
+        platform::cleanup::look_also_in(&catalog::directory_of(dir));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cases::file::{TEMP, obstacle};
+use catalog::{TEMP, obstacle};
 use platform::file::filesystem;
 
 use crate::error::RunError;

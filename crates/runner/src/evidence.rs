@@ -349,7 +349,7 @@ impl Evidence {
     /// Whether rounds differ much from process to process, as trials and tasks on several CPUs do. The latter are sampled
     /// as often as others, since a few rounds do not show the difference.
     pub(crate) fn scatters(&self) -> bool {
-        self.of_trials || self.is_contended() || cases::partner::spans_cpus(&self.point.params)
+        self.of_trials || self.is_contended() || catalog::spans_cpus(&self.point.params)
     }
 
     /// The wanted half-width of the interval, as a share.

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cases::order::WorkerOrder;
+use crate::worker::ROUND;
+use catalog::worker::worker;
 use measure::RoundOrder;
 use measure::count::format_duration;
 use measure::record::{Line, OperationCounts, parse_lines};
@@ -88,7 +89,7 @@ pub fn launch(order: &RoundOrder, stop: &AtomicBool, phases: &Phases) -> Result<
 }
 
 fn command_of(order: &RoundOrder) -> Command {
-    let mut command = WorkerOrder::Round(Box::new(order.clone())).command();
+    let mut command = worker(ROUND, order);
     command.stdin(Stdio::null());
     command
 }

@@ -35,7 +35,6 @@ mod run_state;
 pub mod schedule;
 mod stored_round;
 mod timebase;
-mod user;
 mod wire;
 pub mod worker;
 
@@ -43,6 +42,7 @@ pub use directories::check_directories;
 pub use error::RunError;
 pub use event::Event;
 pub use id::{new_id, random_seed};
+pub use launch::output_of;
 pub use link::{Started, Starts, Timeouts};
 pub use machine_changes::also_differs;
 pub use next_run::earlier_runs;
@@ -54,7 +54,6 @@ pub use questions::Questions;
 pub use recorded::recorded;
 pub use run::{Ended, Ending, Request, begin, machine_differences, resume, to_resume};
 pub use timebase::{best_clock, timebase_on};
-pub use user::{commands, functions};
 
 /// Tests have the areas of the program.
 #[cfg(test)]

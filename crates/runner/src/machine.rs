@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
 
-use cases::file::path_of;
+use catalog::directory_of;
 use measure::cycles::Latency;
 use measure::survey::ClockFacts;
 use platform::file::filesystem;
@@ -105,7 +105,7 @@ pub(crate) fn add_file_systems<'a>(
     dirs: impl IntoIterator<Item = &'a str>,
 ) {
     for dir in dirs {
-        let Ok(facts) = filesystem::of(&path_of(dir)) else { continue };
+        let Ok(facts) = filesystem::of(&directory_of(dir)) else { continue };
         let mut keep = |fact: &str, value: Json| {
             machine.insert(format!("{FILE_SYSTEM}{dir}.{fact}"), value);
         };

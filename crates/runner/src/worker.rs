@@ -1,20 +1,31 @@
-//! The worker process, which executes one order: a round, a server, a sink, or one connection of a server. A round needs
-//! only the system calls of the case, a clock, write and exit.
+//! The worker process, which executes one order: a round, or a task of an area, such as to run a server. A round needs only the
+//! system calls of the case, a clock, write and exit.
 
 use std::io::{BufWriter, Write};
-use std::time::Duration;
+use std::process::Command;
 
-use cases::op::library::OpLibrary;
-use cases::order::{NameOrder, PROBED, ServeOrder, SinkOrder, StdioOrder, WorkerOrder};
-use mailsink::{Sink, SinkOptions};
+use catalog::worker::worker;
 use measure::user_code::UserCode;
 use measure::{CaseError, Round, RoundOrder};
-use platform::process::limits::raise_descriptors;
-use servers::{Architecture, ServerOptions};
+
+/// The task of a worker that runs one round of one case, and prints its records as JSON Lines.
+pub(crate) const ROUND: &str = "round";
+/// The task of a worker that was started only to check that workers can be started.
+const PROBE: &str = "probe";
+/// Output of such a worker.
+pub(crate) const PROBED: &str = "started";
+
+/// The command that starts a worker which prints [`PROBED`].
+pub(crate) fn probe_worker() -> Command {
+    worker(PROBE, &())
+}
 
 /// The reason why an order is not executed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
+    /// No area has the task.
+    #[error("this is not a worker's order: there is no task {0:?}")]
+    Task(String),
     /// The order cannot be understood.
     #[error("this is not a worker's order: {0}")]
     Order(#[from] serde_json::Error),
@@ -23,18 +34,18 @@ pub enum WorkerError {
     Failed(#[from] CaseError),
 }
 
-/// Executes `order`, which is JSON. Output goes to standard output.
+/// Executes `order`, which is JSON, for the task. Output goes to standard output.
 ///
 /// # Errors
-/// If the order cannot be understood, or a server, sink or connection fails. A failed round is no error.
-pub fn work(order: &str) -> Result<(), WorkerError> {
-    match serde_json::from_str(order)? {
-        WorkerOrder::Stdio(order) => serve_stdio(&order)?,
-        WorkerOrder::Round(order) => make_round(&order),
-        WorkerOrder::Serve(order) => serve(&order)?,
-        WorkerOrder::Sink(order) => sink(&order)?,
-        WorkerOrder::Name(order) => name(&order)?,
-        WorkerOrder::Probe => writeln!(std::io::stdout(), "{PROBED}").map_err(CaseError::from)?,
+/// If the order cannot be understood, or the task of an area fails. A failed round is no error.
+pub fn work(task: &str, order: &str) -> Result<(), WorkerError> {
+    match task {
+        ROUND => make_round(&serde_json::from_str(order)?),
+        PROBE => writeln!(std::io::stdout(), "{PROBED}").map_err(CaseError::from)?,
+        _ => {
+            let unknown = || WorkerError::Task(task.to_owned());
+            (catalog::task(task).ok_or_else(unknown)?.run)(order)?;
+        }
     }
     Ok(())
 }
@@ -84,7 +95,10 @@ fn print_round(order: &RoundOrder, out: &mut dyn Write, ready: Result<(), CaseEr
 
 /// Limits the memory of the user's code, and keeps its output out of the worker's records. Returns the output for records,
 /// and whether this succeeded.
-fn contain(memory: u64) -> (Box<dyn Write>, Result<(), CaseError>) {
+///
+/// # Errors
+/// In the second value: limiting or diverting failed.
+pub fn contain(memory: u64) -> (Box<dyn Write>, Result<(), CaseError>) {
     let limited = crate::memory_limit::limit_growth(memory);
     match platform::process::divert_standard_output() {
         Ok(output) => (Box::new(BufWriter::new(output)), limited),
@@ -93,69 +107,4 @@ fn contain(memory: u64) -> (Box<dyn Write>, Result<(), CaseError>) {
             (Box::new(std::io::stdout()), limited.and(diverted))
         }
     }
-}
-
-/// Prints the name of the user's function.
-fn name(order: &NameOrder) -> Result<(), CaseError> {
-    platform::process::end_with_parent(Some(order.parent));
-    platform::process::end_children_with_me();
-    let (mut out, contained) = contain(order.library.memory);
-    contained?;
-    let library = OpLibrary::load(&order.library)?;
-    writeln!(out, "{}", library.name())?;
-    Ok(out.flush()?)
-}
-
-fn serve(order: &ServeOrder) -> Result<(), CaseError> {
-    let ServeOrder { protocol, timeout_ms, .. } = *order;
-    let unknown = || CaseError::Failed(format!("no architecture {}", order.architecture));
-    let architecture = Architecture::find(&order.architecture).ok_or_else(unknown)?;
-    raise_descriptors();
-    keep_to(&order.cpus)?;
-    let task = order.task.clone();
-    let stdio = StdioOrder { protocol, timeout_ms, task, server: std::process::id() };
-    let options = ServerOptions {
-        protocol,
-        timeout: Duration::from_millis(timeout_ms),
-        workers: order.workers,
-        cpus: platform::cpu::allowed(),
-        stdio_arguments: WorkerOrder::Stdio(stdio).arguments().into(),
-        task: order.task.clone(),
-        memory: order.memory,
-        backlog: order.backlog,
-    };
-    let server = architecture.bind(order.listen, &options)?;
-    servers::hosted::host(&server, order.tracepoint)
-        .map_err(|e| CaseError::from_io("the server failed", &e))
-}
-
-fn sink(order: &SinkOrder) -> Result<(), CaseError> {
-    raise_descriptors();
-    keep_to(&order.cpus)?;
-    let options = SinkOptions {
-        listen: order.listen.clone(),
-        latencies: order.latencies.clone(),
-        ..SinkOptions::default()
-    };
-    let sink = Sink::bind(&options).map_err(|e| CaseError::Failed(e.to_string()))?;
-    mailsink::hosted::host(sink, order.tracepoint)
-        .map(drop)
-        .map_err(|e| CaseError::from_io("the sink failed", &e))
-}
-
-/// Restricts this process to these CPUs, if there are any.
-fn keep_to(cpus: &[usize]) -> Result<(), CaseError> {
-    if cpus.is_empty() { Ok(()) } else { platform::cpu::keep_process_to(cpus) }
-}
-
-#[cfg(unix)]
-fn serve_stdio(order: &StdioOrder) -> Result<(), CaseError> {
-    let timeout = Duration::from_millis(order.timeout_ms);
-    let task = order.task.clone();
-    servers::architecture::exec::serve_stdio(order.protocol, timeout, task, order.server)
-}
-
-#[cfg(not(unix))]
-fn serve_stdio(_: &StdioOrder) -> Result<(), CaseError> {
-    Err(CaseError::Unsupported("no program serves a connection on stdio on this system".to_owned()))
 }

@@ -5,8 +5,10 @@
 //! one trial. [`job`], [`list`] and [`job_file`] define the jobs, and [`executor`] carries them out.
 
 mod answer;
+mod answer_of_run;
 mod answer_text;
 pub mod choice;
+mod command;
 mod crossover;
 mod curves;
 mod degree;
@@ -30,10 +32,8 @@ mod trial;
 mod worth;
 
 pub use answer_text::{answer_text, within_text};
-pub use limits_text::limits_text;
 pub use tables::LAYOUT;
 
-pub use answer::{LIST, LOCKED, candidates, list_of};
 pub use job_list::JobList;
 
 use crate::{Area, Case, Finding, Select};
@@ -54,6 +54,7 @@ pub const AREA: Area = Area {
         },
     ],
     applications: designs::APPLICATIONS,
+    command: Some(command::COMMAND),
     derived: &[scaling::scaling_laws, crossover::crossovers],
     ..Area::new("concurrency", CASES)
 };

@@ -1,7 +1,6 @@
 //! Shared by the cases of files: parameters, and the duration of a trial.
 
-use super::directory::TEMP;
-use crate::{Extent, Param, Takes, Trials, count_of, size_of, value_of};
+use crate::{Extent, Param, TEMP, Takes, Trials, count_of, size_of, value_of};
 use measure::Params;
 use std::time::Duration;
 

@@ -7,10 +7,7 @@ use platform::cleanup::Directory;
 use platform::file::filesystem::{self, Room};
 
 use super::contents::Contents;
-use crate::{count_of, size_of, value_of};
-
-/// Value of `dir` that stands for the system's directory for temporary files.
-pub const TEMP: &str = "temp";
+use crate::{count_of, directory_of, size_of, value_of};
 
 /// The case with two files of its `size`: the original and the copy.
 pub const COPY: &str = "file/copy";
@@ -27,15 +24,10 @@ const BYTES_BESIDES: u64 = 512;
 const SPARE_FILES: u64 = 300;
 const SPARE_BYTES: u64 = 4 << 20;
 
-/// The directory that the parameter `dir` names.
-pub fn path_of(value: &str) -> PathBuf {
-    if value == TEMP { std::env::temp_dir() } else { PathBuf::from(value) }
-}
-
 /// The reason why a point of this area cannot be measured, checked before anything is written; `None` if it can.
 pub fn obstacle(case: &str, params: &Params) -> Option<CaseError> {
     let asked = || -> Result<Option<CaseError>, CaseError> {
-        let parent = path_of(value_of(params, "dir")?);
+        let parent = directory_of(value_of(params, "dir")?);
         let size = if params.contains_key("size") { size_of(params, "size")? } else { 0 };
         let files = match params.contains_key("files") {
             true => count_of(params, "files")? * AT_ONCE,
@@ -83,7 +75,7 @@ impl Home {
     /// # Errors
     /// A parent that does not exist, is not writable, or has too little free space.
     pub fn with_room(params: &Params, files: usize, size: usize) -> Result<Self, CaseError> {
-        let parent = path_of(value_of(params, "dir")?);
+        let parent = directory_of(value_of(params, "dir")?);
         shortage(&parent, files, size)?;
         let directory = Directory::new_in(&parent).map_err(|e| {
             CaseError::Failed(format!("creating a directory in {}: {e}", parent.display()))

@@ -34,13 +34,13 @@ mod sync;
 mod truncate;
 mod workers;
 
-pub use directory::{TEMP, obstacle, path_of};
+use directory::obstacle;
 
 pub(crate) use common::*;
 
 use measure::Params;
 
-use crate::{Area, Case, Extent, Finding, Need, Select, SummaryRow};
+use crate::{Area, Case, Extent, Finding, Need, Select, SummaryRow, TEMP};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -54,6 +54,7 @@ pub const AREA: Area = Area {
     ],
     beyond_quick: &["file/layout", "file/workers"],
     includes: thinned,
+    obstacle,
     summary: &[
         SummaryRow::new(
             "file created and written",
@@ -122,4 +123,4 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use tables::{LAYOUT, file_systems};
+pub use tables::LAYOUT;

@@ -15,10 +15,11 @@ use report::groups::{Group, Order, grouped, param};
 use report::page::Ink;
 use report::quantity::{figure, format_per_op_briefly, half_width, with_thousands};
 use report::rows::{Row, areas, measured, word};
-use report::{Layout, Page, no_plots};
+use report::{Layout, Page};
 
 /// The layout of the area.
-pub const LAYOUT: Layout = Layout { area: super::AREA.name, is_known, tables, plots: no_plots };
+pub const LAYOUT: Layout =
+    Layout { is_known, tables, below: file_systems, ..Layout::new(super::AREA.name) };
 
 /// Cases of the area, each with the parameters by which its rows differ.
 const CASES: [(&str, &[&str]); 6] = [
@@ -72,8 +73,8 @@ pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     text + &legend(page)
 }
 
-/// File systems of the directories of `results`, as recorded with the machine of the run, one line each.
-pub fn file_systems(results: &[CaseResult], machine: &Map<String, Value>, page: &Page) -> String {
+/// File systems of the directories of the results, as recorded with the machine of the run, one line each.
+fn file_systems(results: &[CaseResult], machine: &Map<String, Value>, page: &Page) -> String {
     let dirs: BTreeSet<&str> =
         results.iter().filter_map(|result| result.params.get("dir")).map(String::as_str).collect();
     let line = |dir: &&str| {

@@ -6,6 +6,7 @@
 //! chooses their CPUs, [`list`] writes the list of recipients, and [`sampler`] reads the counters at the beginning and
 //! the end of the counted time. Each round is one trial: a delivery in test mode, stopped after the counted time.
 
+mod command;
 mod designs;
 pub mod knee;
 mod list;
@@ -15,6 +16,7 @@ mod send;
 mod tables;
 mod test_bed;
 mod trial;
+mod worker;
 
 pub use tables::LAYOUT;
 
@@ -23,6 +25,8 @@ use crate::{Area, Case, Finding, Need, Select, SummaryRow};
 /// The area.
 pub const AREA: Area = Area {
     experiments: &["message"],
+    command: Some(command::COMMAND),
+    tasks: &[&worker::SINK],
     needs: &[Need {
         cases: &[],
         what: "descriptors for both sides of all connections (ulimit -n); for process architectures as many processes (ulimit -u)",

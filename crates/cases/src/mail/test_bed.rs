@@ -20,7 +20,8 @@ use smtp::security::Security;
 use smtp::session::SessionOptions;
 
 use super::list::Post;
-use crate::order::{SinkOrder, WorkerOrder};
+use super::worker::{SINK, SinkOrder};
+use crate::worker::worker;
 use crate::{count_of, size_of, value_of};
 
 /// Number of addresses at which the sink listens: mail to a list goes to many servers.
@@ -90,13 +91,13 @@ impl TestBed {
         let phases: &[&str] = if delay == "0" { &[] } else { &["connect", "ehlo", "mail"] };
         let latencies = phases.iter().map(|phase| format!("{phase}={delay}").parse());
         let latencies: Result<Vec<Latency>, _> = latencies.collect();
-        let order = WorkerOrder::Sink(SinkOrder {
+        let order = SinkOrder {
             listen: (1..=SINKS).map(|nth| SocketAddr::from((nth_address(nth), 0))).collect(),
             latencies: latencies.map_err(|e| CaseError::Failed(e.to_string()))?,
             cpus: vec![self.sink],
             tracepoint: None,
-        });
-        Hosted::start(&mut order.command())
+        };
+        Hosted::start(&mut worker(SINK.name, &order))
     }
 }
 

@@ -5,11 +5,12 @@
 //! is one trial with a newly started server.
 
 mod answer;
+mod command;
 mod common;
 mod designs;
 mod growth;
 mod hold;
-pub mod limits;
+pub(crate) mod limits;
 pub mod metrics;
 mod network_namespace;
 mod overload;
@@ -19,6 +20,7 @@ mod slow;
 mod tables;
 mod test_bed;
 mod trial;
+mod worker;
 
 pub(crate) use common::*;
 pub use overtaking::overtakings;
@@ -32,6 +34,9 @@ pub const AREA: Area = Area {
     extended: &["net/overload", "net/slow"],
     beyond_quick: &["net/hold"],
     experiments: &["work", "parent"],
+    command: Some(command::COMMAND),
+    tasks: &[&worker::SERVE, &worker::STDIO],
+    limits: limits::notes,
     needs: &[
         Need {
             cases: &[],

@@ -14,8 +14,9 @@ use servers::{Architecture, NameServer, Protocol, Task, Work};
 
 use super::USUAL;
 use super::network_namespace::NamespacePair;
-use crate::order::{ServeOrder, WorkerOrder, worker};
+use super::worker::{SERVE, ServeOrder};
 use crate::syscall::named_files::TemporaryPath;
+use crate::worker::{worker_arguments, worker_without_arguments};
 use crate::{Param, Takes, count_of, size_of, value_of};
 
 /// The parameter `place`: CPUs of server and clients.
@@ -167,12 +168,12 @@ impl TestBed {
         if let Some(why) = Architecture::find(arch).and_then(|a| a.missing_here()) {
             return Err(CaseError::Unsupported(why.to_owned()));
         }
-        let mut command = worker();
+        let mut command = worker_without_arguments();
         let address = match &self.network {
             Some(network) => network.run_far(&mut command),
             None => Ipv4Addr::LOCALHOST,
         };
-        let order = WorkerOrder::Serve(ServeOrder {
+        let order = ServeOrder {
             architecture: arch.to_owned(),
             protocol,
             listen: SocketAddr::from((address, 0)),
@@ -186,8 +187,8 @@ impl TestBed {
                 Mode::Count(tracepoint) => Some(tracepoint),
                 _ => None,
             },
-        });
-        Hosted::start(command.args(order.arguments()))
+        };
+        Hosted::start(command.args(worker_arguments(SERVE.name, &order)))
     }
 
     /// The load on a server.

@@ -4,8 +4,6 @@ use measure::user_code::UserCode;
 use super::library::OpLibrary;
 use crate::{Case, Param, value_of};
 
-/// Full name of the case.
-pub const CASE_NAME: &str = "op/function";
 /// The parameter `name`: name of the user's function. Builds with the same name are compared with each other.
 pub const NAME: &str = "name";
 
@@ -13,6 +11,7 @@ pub const CASE: Case = Case {
     operation: "One of the n operations that the user's oscost_operation(n) carries out.",
     comparable_to: "What the library's author defines; sampled as all cases are, with one call for each batch.",
     params: &[Param::new(NAME, &["oscost_name()"]).meaning("what the library calls its function")],
+    runs_user_code: true,
     run: |params, round| {
         let Some(UserCode::Library(file)) = round.order().user.clone() else {
             return Err(CaseError::Failed("no library was given: oscost run --op FILE".to_owned()));

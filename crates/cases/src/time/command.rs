@@ -7,6 +7,8 @@ use measure::{CaseError, Doubt, Metric, Params, Round};
 use platform::counters::{Counts, SyscallCounting};
 use platform::process::command::{Finished, run as run_command};
 
+use runner::Point;
+
 use super::metrics;
 use crate::{Case, Param, Trials};
 
@@ -32,9 +34,18 @@ pub const CASE: Case = Case {
             .full(&["sh", "none"]),
     ],
     metrics: metrics::COMMAND,
+    runs_user_code: true,
     run,
     ..Case::new("time", "command")
 };
+
+/// A point for each of these commands, with the parameters that distinguish them.
+pub fn points(commands: Vec<(Params, CommandLine)>) -> Vec<(Point, UserCode)> {
+    let point = |params| Point { case: CASE_NAME.to_owned(), params };
+    let points =
+        commands.into_iter().map(|(params, command)| (point(params), UserCode::Command(command)));
+    points.collect()
+}
 
 /// The duration of the user's command is unknown: `oscost time` plans its runs by their number.
 fn takes(_params: &Params) -> Duration {

@@ -1,18 +1,25 @@
 //! A whole command of the user: `oscost time`.
 
+mod answer;
 mod command;
 pub mod metrics;
 mod ranking;
 mod ranking_text;
+mod subcommand;
 
-pub use command::{CASE_NAME, COMMAND, PREPARE, SHELL};
-pub use ranking::{Ranked, Ranking, rank_commands};
-pub use ranking_text::ranking_text;
+use report::Layout;
 
 use crate::{Area, Case};
 
 /// The area.
-pub const AREA: Area = Area { only_by: Some("oscost time"), ..Area::new("time", CASES) };
+pub const AREA: Area = Area {
+    only_by: Some("oscost time"),
+    command: Some(subcommand::COMMAND),
+    ..Area::new("time", CASES)
+};
+
+/// The layout: the tables have a row for each point.
+pub const LAYOUT: Layout = Layout { answer: answer::answer, ..Layout::new(AREA.name) };
 
 /// Cases of the area.
 const CASES: &[&Case] = &[&command::CASE];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CASE_NAME, COMMAND};
+use super::command::{CASE_NAME, COMMAND};
 use measure::TIME;
 use results::{CaseResult, Document, GROUP, Outcome};
 

@@ -1,6 +1,6 @@
 //! Commands compared with the fastest one, in words.
 
-use crate::time::{Ranked, Ranking};
+use super::ranking::{Ranked, Ranking};
 use analysis::Verdict;
 
 use report::page::Page;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use command::options::StoreArg;
+use command::values::{budget, share};
 
 use super::on::OnSystems;
-use super::store::StoreArg;
-use super::values::{budget, share};
 
 /// `oscost check`.
 #[derive(Debug, Args)]

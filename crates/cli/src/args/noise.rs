@@ -1,10 +1,10 @@
 //! `oscost noise`.
 
 use clap::Args;
+use command::options::StoreArg;
+use command::values::from_to;
 
 use super::run::Measuring;
-use super::store::StoreArg;
-use super::values::from_to;
 
 /// `oscost noise`.
 #[derive(Debug, Args)]

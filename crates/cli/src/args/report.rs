@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use analysis::{Condition, Dimension};
 use clap::Args;
-
-use super::store::StoreArg;
+use command::options::StoreArg;
 
 /// `oscost report`.
 #[derive(Debug, Args)]

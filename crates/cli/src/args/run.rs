@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use command::ending::Usage;
+use command::measure::{FILTERS, OP};
+use command::options::{Output, StoreArg};
+use command::values::{budget, count, cpu, share};
 use measure::count::parse_count;
 use runner::Options;
 
 use super::on::OnSystems;
-use super::store::{Files, StoreArg};
-use super::values::{budget, count, cpu, share};
-use crate::ending::Usage;
 
 /// What is measured, and how precisely.
 #[derive(Debug, Clone, Args)]
@@ -64,7 +65,7 @@ impl Run {
     /// # Errors
     /// If a directory cannot be named as text, or a library cannot be used.
     pub fn options(&self) -> anyhow::Result<Options> {
-        let user = runner::functions(&self.ops, self.op_memory)?;
+        let user = cases::op::functions(&self.ops, self.op_memory)?;
         let (boots, fresh) = (self.boots, self.fresh);
         Ok(Options { user, boots, fresh, ..self.measuring.options()? })
     }
@@ -152,11 +153,6 @@ fn full_path(dir: &Path) -> Result<String, Usage> {
     named.ok_or_else(|| Usage(format!("--dir {}: its name is not UTF-8", path.display())))
 }
 
-/// The key under which the requested areas and cases are stored with a run.
-pub const FILTERS: &str = "filters";
-/// The same for the user's own functions.
-pub const OP: &str = "op";
-
 /// `oscost run`.
 #[derive(Debug, Args)]
 #[command(mut_arg("on", |on| on.conflicts_with_all(["ops", "slow_down"])))]
@@ -204,19 +200,6 @@ pub struct Run {
     pub store: StoreArg,
 }
 
-/// Labels, and formats of output.
-#[derive(Debug, Clone, Args)]
-pub struct Output {
-    /// Label the run, as in kernel=patched; commands accept the label as the run's name (may be repeated)
-    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = tag)]
-    pub tags: Vec<(String, String)>,
-    /// Print the run as a JSON document instead of tables
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub files: Files,
-}
-
 fn scale(text: &str) -> Result<f64, String> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match text.parse::<f64>() {
@@ -236,15 +219,6 @@ fn op_memory(text: &str) -> Result<u64, String> {
     match count(text)? {
         bytes if bytes < 1 << 20 => Err("it must be at least 1m".into()),
         bytes => Ok(bytes),
-    }
-}
-
-fn tag(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() && !value.is_empty() => {
-            Ok((key.to_owned(), value.to_owned()))
-        }
-        _ => Err("it is not KEY=VALUE, as in kernel=patched".into()),
     }
 }
 

@@ -1,32 +1,13 @@
-//! Commands that read saved runs, and the options for the place where runs are saved.
+//! Commands that read saved runs.
 
 use std::path::PathBuf;
 
 use analysis::{Condition, Dimension, Renaming};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use command::options::{Files, StoreArg};
+use command::values::share;
 use results::{TEXT_FORMATS, TextFormat};
-
-use super::values::share;
-
-/// The store of the runs.
-#[derive(Debug, Clone, Args)]
-pub struct StoreArg {
-    /// File that holds the saved runs [default: $OSCOST_STORE, or a file in your data directory]
-    #[arg(long, value_name = "PATH", global = true)]
-    pub store: Option<PathBuf>,
-}
-
-/// Files that a run is also written to.
-#[derive(Debug, Clone, Args)]
-pub struct Files {
-    /// Also write the results as CSV, one row per metric; `-` prints them instead of the tables
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-    /// Also write an Excel workbook with summary, raw values and charts
-    #[arg(long, value_name = "FILE")]
-    pub xlsx: Option<PathBuf>,
-}
 
 /// `oscost show`.
 #[derive(Debug, Args)]

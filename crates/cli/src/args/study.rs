@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use command::options::StoreArg;
 
 use super::on::OnSystems;
-use super::store::StoreArg;
 
 /// `oscost study`.
 #[derive(Debug, Args)]

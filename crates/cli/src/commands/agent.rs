@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
+use command::ending::Ending;
+use command::output::note;
 use platform::process::init;
 use runner::agent::{AgentOptions, serve};
 
 use crate::args::Agent;
-use crate::ending::Ending;
-use crate::output::note;
 
 /// Name of the variable by which the environment of a kernel's first process gives the device to the coordinator.
 const CHANNEL: &str = "OSCOST_CHANNEL";

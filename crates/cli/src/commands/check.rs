@@ -10,6 +10,12 @@ use std::path::Path;
 use analysis::claim::{
     Claim, ClaimFile, ClaimVerdict, JudgedClaim, absent_systems, check_names, judge,
 };
+use command::ending::{Ending, Usage};
+use command::measure::FILTERS;
+use command::options::StoreArg;
+use command::options::write;
+use command::output::{note, page, print, print_json};
+use command::store::store_to_read;
 use report::{claims_junit, claims_markdown, claims_text};
 use results::Document;
 use runner::{Options, Questions};
@@ -18,12 +24,8 @@ use self::missing::Missing;
 use self::request::{again, in_file, options_of};
 use super::compare::is_document;
 use super::exchange::{read_document, read_text};
-use super::files::write;
 use super::needed::Needed;
-use crate::args::{Check, FILTERS, StoreArg};
-use crate::ending::{Ending, Usage};
-use crate::output::{note, page, print, print_json};
-use crate::store::store_to_read;
+use crate::args::Check;
 
 /// Key under which a run stores the name of its claim file.
 const CLAIMS: &str = "claims";

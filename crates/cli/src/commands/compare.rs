@@ -4,6 +4,8 @@ pub mod columns;
 mod shared;
 
 use analysis::{Compared, Frequencies, Settings, cpu_differences};
+use command::ending::Ending;
+use command::output::{page, print, print_json};
 use report::{CompareCell, CompareRow, Comparison, compare_table};
 use results::{Document, Interval};
 use runner::also_differs;
@@ -12,8 +14,6 @@ use shared::{cell, compared_cell, ending, floor_lines, words};
 pub use shared::{find, is_document};
 
 use crate::args::Compare;
-use crate::ending::Ending;
-use crate::output::{page, print, print_json};
 
 /// Compares runs.
 pub fn compare(args: &Compare) -> anyhow::Result<Ending> {

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use catalog::{Case, Extent};
+use command::ending::Ending;
+use command::measure::best_clock;
+use command::output::{page, print, print_json};
 use measure::Metric;
 use measure::cycles::{Latency, Timebase};
 use platform::machine::{Group, describe, line};
@@ -11,10 +14,7 @@ use results::{Direction, Interval};
 use runner::machine::{add_cycle_counting, cycle_counting, description, tsc_measured_khz};
 use strum::VariantArray;
 
-use super::measure::best_clock;
 use crate::args::{Env, List};
-use crate::ending::Ending;
-use crate::output::{page, print, print_json};
 
 /// Lists the cases.
 pub fn list(args: &List) -> anyhow::Result<Ending> {

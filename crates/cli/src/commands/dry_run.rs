@@ -1,9 +1,8 @@
 //! `oscost run --dry-run`: the measurements that a run would make.
 
+use command::output::{print, print_json};
 use runner::Plan;
 use serde_json::json;
-
-use crate::output::{print, print_json};
 
 /// Maximum time in ms that a system takes to start.
 const START_MS: u64 = 10_000;

@@ -3,13 +3,13 @@
 use std::io::Read;
 use std::path::Path;
 
+use command::ending::{Ending, Usage};
+use command::options::write;
+use command::output::{note, print};
+use command::store::{store_to_read, store_to_write};
 use results::{Document, Imported, parse_document};
 
-use super::files::write;
 use crate::args::{Export, Format, Import};
-use crate::ending::{Ending, Usage};
-use crate::output::{note, print};
-use crate::store::{store_to_read, store_to_write};
 
 /// Maximum size of a document in bytes.
 const BYTES_AT_MOST: u64 = 65 << 20;

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use command::interrupt::stop_on_interrupt;
+use command::measure::{best_clock, how_to_resume, plan_of, watched};
+use command::options::StoreArg;
+use command::output::note;
+use command::store::store_to_write;
 use report::quantity::format_duration;
 use results::Document;
 use runner::{On, Options, Plan, Questions, Request};
 
-use super::measure::{best_clock, how_to_resume, plan_of, watched};
 use super::on::{measure_on, note_if_stopped, systems_of};
-use crate::args::{OnSystems, StoreArg};
-use crate::interrupt::stop_on_interrupt;
-use crate::output::note;
-use crate::store::store_to_write;
+use crate::args::OnSystems;
 
 /// Points that claims or a study need.
 pub struct Needed<'a> {
@@ -94,6 +95,7 @@ impl Needed<'_> {
         let longest = format_duration(self.options.budget.unwrap_or_else(of_all));
         note(&format!("{}: {points}{several}, up to {longest}", self.by));
         let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
-        cases::net::limits::notes(points).iter().for_each(|line| note(line));
+        let points: Vec<_> = points.collect();
+        catalog::limits(&points).iter().for_each(|line| note(line));
     }
 }

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use analysis::{Detectable, Scores, detectable};
 use anyhow::Context;
+use command::ending::Ending;
+use command::interrupt::stop_on_interrupt;
+use command::measure::{best_clock, plan_of, watched};
+use command::output::{note, page, print, print_json};
+use command::store::{store_to_read, store_to_write};
 use report::{detectable_text, scores_text};
 use results::{Document, Store};
 use runner::{Request, earlier_runs, new_id};
 use serde_json::json;
 
-use super::measure::{best_clock, plan_of, watched};
 use crate::args::Noise;
-use crate::ending::Ending;
-use crate::interrupt::stop_on_interrupt;
-use crate::output::{note, page, print, print_json};
-use crate::store::{store_to_read, store_to_write};
 
 /// Tag that all runs of one invocation have with the same value.
 const TAG: &str = "noise";

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use command::ending::{Ending, Usage};
+use command::measure::{Form, in_progress, show_results};
+use command::output::{note, page, print};
+use command::store::store_to_write;
 use report::systems_summary;
 use results::{Document, Store};
 use runner::{Ended, OnRequest, Options, Questions, RunError, Starts, Timeouts};
 use systems::{System, SystemsFile};
 
-use super::measure::{Form, in_progress, show_results};
 use crate::args::{OnSystems, Run};
-use crate::ending::{Ending, Usage};
-use crate::output::{note, page, print};
-use crate::store::store_to_write;
 
 /// The systems that the user named, if any.
 pub fn systems_of(args: &OnSystems) -> anyhow::Result<Vec<System>> {

@@ -3,6 +3,10 @@
 use analysis::claim::judge;
 use analysis::study::{MeasuredTable, name_systems};
 use analysis::{Dimension, Question, Recorded, Selection, Settings};
+use command::ending::{Ending, Usage};
+use command::options::write;
+use command::output::note;
+use command::store::store_to_read;
 use report::{Comparison, ReportRun, Standings, StudyPage, report_html};
 use results::{Document, Store, StoreError};
 use runner::recorded;
@@ -10,12 +14,8 @@ use runner::recorded;
 use super::check::existing;
 use super::compare::columns::{runs, side_by_side};
 use super::compare::{compare_runs, comparison, find, is_document};
-use super::files::write;
 use super::study::study_of_runs;
 use crate::args::Report;
-use crate::ending::{Ending, Usage};
-use crate::output::note;
-use crate::store::store_to_read;
 
 /// Writes runs as one page.
 pub fn report(args: &Report) -> anyhow::Result<Ending> {

@@ -4,20 +4,20 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use analysis::claim::Claim;
+use command::ending::Ending;
+use command::interrupt::stop_on_interrupt;
+use command::measure::{Form, measure, plan_of, show_ended, watched};
+use command::output::note;
+use command::store::store_to_write;
 use results::Document;
 use runner::{Options, Plan, Questions, to_resume};
 use systems::System;
 
 use super::check;
 use super::dry_run::show;
-use super::measure::{Form, measure, plan_of, show_ended, watched};
 use super::on::{run_on, systems_of};
 use super::study;
 use crate::args::Run;
-use crate::ending::Ending;
-use crate::interrupt::stop_on_interrupt;
-use crate::output::note;
-use crate::store::store_to_write;
 
 /// Measures, stores the run and shows its results.
 pub fn run(args: &Run) -> anyhow::Result<Ending> {
@@ -88,5 +88,6 @@ fn announce(plan: &Plan) {
         ));
     }
     let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
-    cases::net::limits::notes(points).iter().for_each(|line| note(line));
+    let points: Vec<_> = points.collect();
+    catalog::limits(&points).iter().for_each(|line| note(line));
 }

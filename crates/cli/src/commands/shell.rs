@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Context;
+use command::ending::{Ending, Usage};
+use command::output::{note, print};
 
 use crate::args::definition;
-use crate::ending::{Ending, Usage};
-use crate::output::{note, print};
 
 /// Prints a completion script.
 pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<Ending> {

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use command::ending::{Ending, Usage};
+use command::measure::{Form, how_to_resume, is_summarised, show_results};
+use command::output::{note, page, print, print_json};
+use command::store::{store_to_read, store_to_write};
 use report::{Page, ReportRun, RunLine, chart_svg, is_marked, plots, runs_table};
 use results::{Document, RunSummary, Store, StoreError};
 use runner::{PlanError, recorded};
 use serde_json::{Value, json};
 
-use super::measure::{Form, how_to_resume, is_summarised, show_results};
 use crate::args::{Runs, Show, ShownColumn};
-use crate::ending::{Ending, Usage};
-use crate::output::{note, page, print, print_json};
-use crate::store::{store_to_read, store_to_write};
 
 /// Shows one run again.
 pub fn show(args: &Show) -> anyhow::Result<Ending> {

@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use analysis::claim::{Claim, judge};
 use analysis::study::{MeasuredTable, NAMES, Size, Study, TEMPLATE, included, name_systems};
+use command::command_line::{in_one_line, store_option};
+use command::ending::{Ending, Usage};
+use command::measure::FILTERS;
+use command::measure::plan_of;
+use command::output::{note, page, print, print_json};
 use report::{StudyLine, StudyPage, studies_table, study_text};
 use results::Document;
 use runner::{Options, Questions, Selection};
 
 use super::check::{ending, existing};
-use super::command_line::{in_one_line, store_option};
 use super::exchange::read_text;
-use super::measure::plan_of;
 use super::needed::Needed;
-use crate::args::{FILTERS, Study as Args};
-use crate::ending::{Ending, Usage};
-use crate::output::{note, page, print, print_json};
+use crate::args::Study as Args;
 
 /// Option under which a run stores the name of its study.
 const STUDY: &str = "study";

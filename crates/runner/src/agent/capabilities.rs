@@ -7,7 +7,6 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use cases::order::WorkerOrder;
 use platform::CaseError;
 use platform::counters::syscall_tracepoint;
 
@@ -15,6 +14,7 @@ use crate::id::unix_ms;
 use crate::launch::output_of;
 use crate::machine::{VERSION, build};
 use crate::wire::{Capability, Hello, PROTOCOL};
+use crate::worker::{PROBED, probe_worker};
 
 /// Name of the capability to start worker processes.
 pub(crate) const WORKERS: &str = "processes";
@@ -101,14 +101,14 @@ fn probe_threads() -> Result<(), CaseError> {
 
 fn probe_workers() -> Result<(), CaseError> {
     let never = AtomicBool::new(false);
-    let output = output_of(&mut WorkerOrder::Probe.command(), PROBE_LIMIT, &never);
-    let answered = output.is_some_and(|text| text.trim() == cases::order::PROBED);
+    let output = output_of(&mut probe_worker(), PROBE_LIMIT, &never);
+    let answered = output.is_some_and(|text| text.trim() == PROBED);
     answered.then_some(()).ok_or_else(|| CaseError::Failed("no process was started".to_owned()))
 }
 
 fn probe_tracer() -> Result<(), CaseError> {
     let never = AtomicBool::new(false);
-    let mut command = WorkerOrder::Probe.command();
+    let mut command = probe_worker();
     command.stdin(std::process::Stdio::null());
     let traced = platform::counters::tracer::count_system_calls(
         &mut command,

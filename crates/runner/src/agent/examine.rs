@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use cases::order::WorkerOrder;
 use measure::survey::{ClockFacts, survey};
 use measure::time::Nanoseconds;
 use platform::counters::syscall_tracepoint;
@@ -13,6 +12,7 @@ use crate::launch::output_of;
 use crate::machine::{add_core_type, add_cycle_counting, add_file_systems, description};
 use crate::timebase::timebase_on;
 use crate::wire::{ExamineOrder, Machine};
+use crate::worker::probe_worker;
 
 /// Examines this machine. Takes about 0.1 s, up to a second beside neighbours.
 pub(crate) fn examine(what: &ExamineOrder) -> Machine {
@@ -47,7 +47,7 @@ fn worker_start_ms() -> f64 {
     let never = AtomicBool::new(false);
     let start = |_| {
         let began = Instant::now();
-        let output = output_of(&mut WorkerOrder::Probe.command(), LIMIT, &never);
+        let output = output_of(&mut probe_worker(), LIMIT, &never);
         output.map(|_| began.elapsed().as_secs_f64() * 1e3)
     };
     // An attempt that fails ends the measurement: the others would fail too.

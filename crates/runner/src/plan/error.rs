@@ -50,24 +50,4 @@ pub enum PlanError {
         /// The CPUs that this process may use.
         allowed: String,
     },
-    /// A library of the user cannot be read.
-    #[error("--op {path}: {problem}")]
-    Library {
-        /// Path of the library.
-        path: String,
-        /// The problem.
-        problem: String,
-    },
-    /// The functions of two libraries have the same name.
-    #[error(
-        "{first} and {second} are both named {name:?}: measure them in two runs, and compare these with `oscost compare`"
-    )]
-    SameName {
-        /// The name.
-        name: String,
-        /// The first library.
-        first: String,
-        /// The second library.
-        second: String,
-    },
 }

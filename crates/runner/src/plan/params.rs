@@ -151,7 +151,7 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
             Some([Ok(one), Ok(other)]) if one != other => Ok(format!("{one}-{other}")),
             _ => Err(bad("two CPUs, such as 0-1, or first-last".into())),
         },
-        Takes::Directory => match cases::file::path_of(value) {
+        Takes::Directory => match catalog::directory_of(value) {
             path if !path.is_absolute() => Err(bad("it is not a full path".into())),
             path => match path.metadata() {
                 Err(error) => Err(bad(error.to_string())),

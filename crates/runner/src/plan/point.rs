@@ -26,10 +26,11 @@ impl Point {
         self.case.split('/').next().unwrap_or(&self.case)
     }
 
-    /// The key of points whose time depends on the core's frequency in the same way: the case, or the point for the user's
-    /// functions.
+    /// The key of points whose time depends on the core's frequency in the same way: the case, or the point where each has
+    /// its own code.
     pub(crate) fn kind(&self) -> String {
-        if self.case == cases::op::CASE_NAME { self.label() } else { self.case.clone() }
+        let runs_user_code = catalog::find(&self.case).is_some_and(|case| case.runs_user_code);
+        if runs_user_code { self.label() } else { self.case.clone() }
     }
 
     /// Whether the case is core-bound.

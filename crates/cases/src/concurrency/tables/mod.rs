@@ -22,8 +22,13 @@ use report::{Layout, Page};
 use shape::{ANSWER, DEGREE, JOBS, ORDER, SERIAL, WORTH};
 
 /// The layout of the area.
-pub const LAYOUT: Layout =
-    Layout { area: AREA.name, is_known: shape::is_known, tables, plots: curves::plots };
+pub const LAYOUT: Layout = Layout {
+    is_known: shape::is_known,
+    tables,
+    plots: curves::plots,
+    answer: super::answer_of_run::answer,
+    ..Layout::new(AREA.name)
+};
 
 /// Tables of `results`, which all have known shapes, and explanations of their columns.
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {

@@ -10,13 +10,13 @@ mod rates;
 use report::footnotes::Footnotes;
 use report::swept::wording::{missing, what_digits_mean};
 use report::swept::{self, Axes, Sweep, failures, sweeps};
-use report::{Layout, Page, no_plots};
+use report::{Layout, Page};
 use results::CaseResult;
 
 use super::{AREA, SERVERS, SLOW};
 
 /// The layout of the area.
-pub const LAYOUT: Layout = Layout { area: AREA.name, is_known, tables, plots: no_plots };
+pub const LAYOUT: Layout = Layout { is_known, tables, ..Layout::new(AREA.name) };
 
 /// The axes: a row per architecture, and columns per number of connections.
 const AXES: Axes = Axes { rows: "arch", columns: "connections" };

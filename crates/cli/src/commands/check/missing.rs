@@ -1,15 +1,16 @@
 //! Points of claims that existing runs lack, and the commands that measure them.
 
 use analysis::claim::{Claim, NATIVE, absent_systems, lacking_points};
+use command::command_line::{in_one_line, store_option};
+use command::ending::Usage;
+use command::measure::{best_clock, plan_of};
+use command::options::StoreArg;
+use command::output::note;
 use results::Document;
 use runner::{Options, Plan, Point, Selection, machine_differences};
 
 use super::request::{again, in_file, options_of};
-use crate::args::{Check, StoreArg};
-use crate::commands::command_line::{in_one_line, store_option};
-use crate::commands::measure::{best_clock, plan_of};
-use crate::ending::Usage;
-use crate::output::note;
+use crate::args::Check;
 
 /// Maximum number of points that are named.
 const NAMED: usize = 5;

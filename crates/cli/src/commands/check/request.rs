@@ -1,12 +1,12 @@
 //! The request of the command line.
 
+use command::command_line::{in_one_line, store_option};
+use command::ending::Usage;
+use command::store::store_to_read;
 use runner::{Options, PlanError, RunError};
 
 use crate::args::Check;
-use crate::commands::command_line::{in_one_line, store_option};
 use crate::commands::compare::is_document;
-use crate::ending::Usage;
-use crate::store::store_to_read;
 
 /// The command that judges the given runs, with names that remain valid after later runs.
 pub fn again(args: &Check) -> anyhow::Result<String> {

@@ -4,6 +4,10 @@ use analysis::{
     Compared, ComparedTable, Condition, CountRow, Dimension, Ladder, Overview, Question, Renaming,
     Selection, Settings, Table, compare_columns, differing_counts, ladders, overview, tabulate,
 };
+use command::ending::{Ending, Usage};
+use command::options::StoreArg;
+use command::output::{page, print, print_json};
+use command::store::store_to_read;
 use measure::TIME;
 use report::{CompareRow, Comparison, compare_table, counts_table, ladder_table, overview_text};
 use results::Document;
@@ -11,10 +15,7 @@ use runner::also_differs;
 use serde_json::{Value, json};
 
 use super::shared::{cell, compared_cell, ending, find, floor_lines, words};
-use crate::args::{Compare, StoreArg};
-use crate::ending::{Ending, Usage};
-use crate::output::{page, print, print_json};
-use crate::store::store_to_read;
+use crate::args::Compare;
 
 /// Compares the values of `by`.
 pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use analysis::{Compared, Settings, difference};
+use command::ending::Ending;
+use command::options::StoreArg;
+use command::store::store_to_read;
 use report::{Cell, CompareCell};
 use results::{Document, Estimate, NextRun, Source};
 
-use crate::args::StoreArg;
 use crate::commands::exchange::read_document;
-use crate::ending::Ending;
-use crate::store::store_to_read;
 
 /// A failed check if any row is certainly worse by more than the limit.
 pub fn ending<'a>(mut compared: impl Iterator<Item = &'a Compared>, limit: Option<f64>) -> Ending {

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use crate::net::worker::StdioOrder;
 use anyhow::Context;
-use cases::order::{StdioOrder, WorkerOrder};
+use command::ending::{Ending, Usage};
+use command::interrupt::on_request_to_stop;
+use command::output::{note, page, print};
 use platform::CaseError;
 use platform::cleanup::temp_path;
 use platform::process::limits::raise_descriptors;
@@ -13,10 +16,7 @@ use servers::remote::report_at;
 use servers::work::{Task, Work, WorkResources};
 use servers::{ARCHITECTURES, Architecture, Server, ServerOptions};
 
-use crate::args::Serve;
-use crate::ending::{Ending, Usage};
-use crate::interrupt::on_request_to_stop;
-use crate::output::{note, page, print};
+use super::args::Serve;
 
 /// Serves until Ctrl-C or SIGTERM, then until all connected clients are served.
 ///
@@ -41,18 +41,18 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         return Err(Usage("--work dns asks a name server: --nameserver ADDRESS".into()).into());
     }
     let task = Task::prepare(args.work, &resources)?;
-    let stdio = WorkerOrder::Stdio(StdioOrder {
+    let stdio = StdioOrder {
         protocol: args.protocol,
         timeout_ms: args.timeout.as_millis() as u64,
         task: task.clone(),
         server: std::process::id(),
-    });
+    };
     let options = ServerOptions {
         protocol: args.protocol,
         timeout: args.timeout,
         workers: args.workers,
         cpus: platform::cpu::allowed(),
-        stdio_arguments: stdio.arguments().into(),
+        stdio_arguments: stdio.arguments(),
         task,
         memory: args.memory,
         backlog: args.backlog,

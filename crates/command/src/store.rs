@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use results::{Store, StoreError};
 
-use crate::args::StoreArg;
+use crate::options::StoreArg;
 
 fn store_path(arg: &StoreArg) -> Result<PathBuf, StoreError> {
     arg.store.clone().map_or_else(Store::default_path, Ok)

@@ -1,6 +1,6 @@
 //! Commands that are suggested to the user, as a shell reads them.
 
-use crate::args::StoreArg;
+use crate::options::StoreArg;
 
 /// The option that names the store, if the user gave it.
 pub fn store_option(store: &StoreArg) -> Vec<String> {

@@ -5,20 +5,23 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
-use cases::file::file_systems;
 use measure::survey::ClockFacts;
-use report::{Page, closing_lines, results_tables, summary};
+use report::{Page, answers, below_tables, closing_lines, results_tables, summary};
 use results::{Document, Store};
 use runner::{Ended, Event, Options, Plan, Request, RunError};
+use serde_json::Value;
 
-use super::answer::{GOAL, choice_of, in_words, with_answer};
-use super::command_line::{in_one_line, store_option};
-use super::ranking::with_ranking;
-use crate::args::{COMMANDS, FILTERS, OP, Output, StoreArg};
+use crate::command_line::{in_one_line, store_option};
 use crate::ending::Ending;
+use crate::options::{Output, StoreArg};
 use crate::output::{note, page, print, print_json};
 use crate::progress::Progress;
 use crate::store::store_to_write;
+
+/// The key under which the requested areas and cases are stored with a run.
+pub const FILTERS: &str = "filters";
+/// The same for the user's own functions.
+pub const OP: &str = "op";
 
 /// Format in which a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,35 +126,31 @@ pub fn show_results(
     took: Option<Duration>,
     page: &Page,
 ) -> anyhow::Result<()> {
-    let choice = choice_of(document);
-    let ranking = cases::time::rank_commands(document);
+    let answers = answers(document, page);
     if form == Form::Json {
-        return match (choice, ranking) {
-            (None, None) => print(&results::to_json(document)),
-            (None, Some(ranking)) => print_json(&with_ranking(document, &ranking)?),
-            (Some(choice), _) => print_json(&with_answer(document, &choice)?),
-        };
+        let text = results::to_json(document);
+        if answers.is_empty() {
+            return print(&text);
+        }
+        let mut whole: Value = serde_json::from_str(&text)?;
+        answers.into_iter().for_each(|answer| whole[answer.key] = answer.json);
+        return print_json(&whole);
     }
-    if let Some(ranking) = ranking {
-        print(&cases::time::ranking_text(&ranking, page))?;
-    }
-    match choice {
-        Some(choice) => print(&in_words(&choice, document))?,
-        None if is_summarised(document, form) => {
+    answers.iter().try_for_each(|answer| print(&answer.text))?;
+    if !answers.iter().any(|answer| answer.replaces_tables) {
+        if is_summarised(document, form) {
             return print(&summary(document, catalog::areas(), took, page));
         }
-        None => {
-            print(&results_tables(&document.results, page))?;
-            print(&file_systems(&document.results, &document.machine, page))?;
-        }
+        print(&results_tables(&document.results, page))?;
+        print(&below_tables(&document.results, &document.machine, page))?;
     }
     print(&closing_lines(document, took, page))
 }
 
 /// Whether a run is shown as a summary, which includes the machine: a run of all areas that is not an answer.
 pub fn is_summarised(document: &Document, form: Form) -> bool {
-    let asked = &document.run.asked;
-    form == Form::Usual && ![FILTERS, GOAL, OP, COMMANDS].iter().any(|key| asked.contains_key(*key))
+    let mut of_some = catalog::commands().filter_map(|command| command.asked).chain([FILTERS, OP]);
+    form == Form::Usual && !of_some.any(|key| document.run.asked.contains_key(key))
 }
 
 /// The command that resumes an unfinished run.

@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use command::ending::{Ending, Usage};
+use command::interrupt::stop_on_interrupt;
+use command::output::{note, page, print, print_json};
+use command::values::ramp;
 use loadgen::{ErrorKind, Errors, Generator, Generators, Held, Load, Offer, Step, Window};
 use measure::count::format_duration;
 use platform::CaseError;
@@ -11,12 +15,9 @@ use platform::process::tree::ProcessTree;
 use report::{LoadLine, load_table};
 use servers::remote::RemoteReports;
 
+use super::args::{Connections, NetLoad};
 use super::document::{held_json, steps_json};
 use super::taken::{Taken, growth};
-use crate::args::{Connections, NetLoad, ramp};
-use crate::ending::{Ending, Usage};
-use crate::interrupt::stop_on_interrupt;
-use crate::output::{note, page, print, print_json};
 
 /// Number of descriptors for other purposes than connections.
 const SPARE_DESCRIPTORS: u64 = 32;

@@ -4,13 +4,22 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use command::values::{budget, connection_range, connections, count, cpu, from_to, nameserver};
 use servers::{ARCHITECTURES, Architecture, Protocol, Work};
 
-use super::values::{budget, connection_range, connections, count, cpu, from_to, nameserver};
+/// Run a server of any architecture, or the load generator, by hand.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  oscost net serve --arch epoll --protocol 450 --listen 127.0.0.1:2525\n  oscost net load --to 127.0.0.1:2525 --protocol 450 --concurrency 1..10000 --ramp"
+)]
+pub struct Net {
+    #[command(subcommand)]
+    pub command: NetCommand,
+}
 
-/// `oscost net`.
+/// A subcommand.
 #[derive(Debug, Subcommand)]
-pub enum Net {
+pub enum NetCommand {
     /// Run a server of one architecture, until Ctrl-C or SIGTERM.
     Serve(Serve),
     /// Send requests to a server, with more connections at each step or at a fixed rate.

@@ -3,16 +3,16 @@
 use std::net::SocketAddr;
 
 use anyhow::Context;
+use command::ending::{Ending, Usage};
+use command::interrupt::on_request_to_stop;
+use command::output::{note, page, print, print_json};
 use mailsink::hosted::host;
 use mailsink::identity::{CertificateError, Identity};
 use mailsink::{Counts, Sink, SinkOptions};
 use platform::process::limits::raise_descriptors;
 use report::counter_table;
 
-use crate::args::MailSink;
-use crate::ending::{Ending, Usage};
-use crate::interrupt::on_request_to_stop;
-use crate::output::{note, page, print, print_json};
+use super::sink_args::MailSink;
 
 /// Serves until Ctrl-C or SIGTERM, then until the messages in progress are received. Prints the counters.
 ///

@@ -4,17 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use command::ending::Ending;
+use command::interrupt::on_request_to_stop;
+use command::output::{note, page, print, print_json};
 use mailsend::journal::{About, Journal, journal_beside};
 use mailsend::{Delivery, DeliveryOptions, Signals, Summary, deliver};
 
+use super::args::MailSend;
 use super::document::document;
 use super::options::{options, usage};
 use super::progress::watched;
 use super::summary::{self, counted};
-use crate::args::MailSend;
-use crate::ending::Ending;
-use crate::interrupt::on_request_to_stop;
-use crate::output::{note, page, print, print_json};
 
 /// Exit code of [`Ending::NotMeasured`].
 const ENDED_AT_ONCE: i32 = 3;

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use command::ending::Usage;
+use command::output::note;
 use mailsend::credentials;
 use mailsend::list::List;
 use mailsend::message::{self, Heads, Signer, Template};
@@ -17,9 +19,7 @@ use smtp::auth::Credentials;
 use smtp::security::Security;
 use smtp::session::SessionOptions;
 
-use crate::args::{MailArch, MailSend, TlsMode};
-use crate::ending::Usage;
-use crate::output::note;
+use super::args::{MailArch, MailSend, TlsMode};
 
 /// Number of descriptors for other purposes than connections.
 const SPARE_DESCRIPTORS: u64 = 64;

@@ -1,17 +1,23 @@
-//! `oscost time`: whole commands.
+//! `oscost time`: measures whole commands.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cases::time::{COMMAND, PREPARE, SHELL};
+use clap::Args;
+use command::ending::Usage;
+use command::interrupt::stop_on_interrupt;
+use command::measure::{Form, measure, plan_of};
+use command::options::{Output, StoreArg};
+use command::values::{budget, from_to, time};
 use measure::Params;
 use measure::user_code::CommandLine;
 use runner::Options;
 
-use super::measure::{Form, measure, plan_of};
-use crate::args::{COMMANDS, Time};
-use crate::ending::{Ending, Usage};
-use crate::interrupt::stop_on_interrupt;
+use super::command::{COMMAND as LINE, PREPARE, SHELL, points};
+use crate::{Arguments, Command, Ending};
+
+/// The command.
+pub const COMMAND: Command = Command { asked: Some(COMMANDS), ..Command::new::<Time>("time") };
 
 /// Number of timed runs of a command, and maximum number if its runs differ much.
 const RUNS: usize = 10;
@@ -21,24 +27,80 @@ const PRECISION: f64 = 0.02;
 /// Time limit of a plan, which needs one: practically none.
 const NO_LIMIT: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// Measures commands and compares them.
-pub fn time(args: &Time) -> anyhow::Result<Ending> {
-    args.output.files.check()?;
-    let stop = stop_on_interrupt()?;
-    let commands = commands(args)?;
-    let shown: Vec<&str> = commands.iter().map(|(params, _)| params[COMMAND].as_str()).collect();
-    let asked = asked(args, &shown.join("; "));
-    let options = Options {
-        user: runner::commands(commands),
-        trials: Some(args.runs.unwrap_or(RUNS)),
-        trials_at_most: Some(args.runs.unwrap_or(RUNS_AT_MOST)),
-        precision: args.runs.is_none().then_some(PRECISION),
-        budget: Some(args.budget.unwrap_or(NO_LIMIT)),
-        ..Options::default()
-    };
-    let plan = plan_of(&options)?;
-    let form = Form::of(args.output.json, false);
-    measure(&plan, asked, form, &args.output, &args.store, &stop)
+/// The key under which the commands that were measured are kept with a run.
+pub const COMMANDS: &str = "commands";
+/// Most runs that the user may ask for.
+const ASKED_AT_MOST: usize = 100_000;
+
+/// Measure whole commands: time, memory, switches, faults, system calls; and compare them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each COMMAND_LINE is run by the shell, whose start is part of its time; with --no-shell it is split into words, and run \
+directly. What follows `--` is one command with its arguments, which is run directly. Several commands are run in turns, \
+in an order shuffled anew each time, and compared with the fastest.
+
+Examples:
+  oscost time 'grep -r main src' 'rg main src'
+  oscost time -- sleep 0.1
+  oscost time --prepare 'make clean' 'make -j1' 'make -j2'
+  oscost time --no-shell --runs 50 './old input' './new input'")]
+pub struct Time {
+    /// Command lines to measure
+    #[arg(value_name = "COMMAND_LINE", required_unless_present = "command")]
+    pub lines: Vec<String>,
+    /// A command with its arguments
+    #[arg(value_name = "COMMAND", last = true)]
+    pub command: Vec<String>,
+    /// Run this before each run, off the clock; for each command another if given as often as there are commands
+    #[arg(short, long, value_name = "COMMAND_LINE")]
+    pub prepare: Vec<String>,
+    /// Number of timed runs of each command [default: 10; up to 40 if they differ much and are short]
+    #[arg(short, long, value_name = "N", value_parser = from_to::<1, ASKED_AT_MOST>, allow_hyphen_values = true)]
+    pub runs: Option<usize>,
+    /// Run command lines without a shell
+    #[arg(short = 'N', long)]
+    pub no_shell: bool,
+    /// Also measure commands whose exit code is not 0
+    #[arg(short, long)]
+    pub ignore_failure: bool,
+    /// Show what the commands print, on standard error, instead of discarding it
+    #[arg(long)]
+    pub show_output: bool,
+    /// End a command that takes longer
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, default_value = "10m")]
+    pub time_limit: Duration,
+    /// Leave out the untimed run of each command in which its system calls are counted
+    #[arg(long)]
+    pub no_count: bool,
+    /// Time limit for everything, such as 30s or 2m; each command gets one timed run at least [default: none]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
+    pub budget: Option<Duration>,
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+impl Arguments for Time {
+    /// Measures commands and compares them.
+    fn run(&self) -> anyhow::Result<Ending> {
+        self.output.files.check()?;
+        let stop = stop_on_interrupt()?;
+        let commands = commands(self)?;
+        let shown: Vec<&str> = commands.iter().map(|(params, _)| params[LINE].as_str()).collect();
+        let asked = asked(self, &shown.join("; "));
+        let options = Options {
+            user: points(commands),
+            trials: Some(self.runs.unwrap_or(RUNS)),
+            trials_at_most: Some(self.runs.unwrap_or(RUNS_AT_MOST)),
+            precision: self.runs.is_none().then_some(PRECISION),
+            budget: Some(self.budget.unwrap_or(NO_LIMIT)),
+            ..Options::default()
+        };
+        let plan = plan_of(&options)?;
+        let form = Form::of(self.output.json, false);
+        measure(&plan, asked, form, &self.output, &self.store, &stop)
+    }
 }
 
 /// The options that the user gave, by name, to be stored with the run.
@@ -64,7 +126,7 @@ fn commands(args: &Time) -> Result<Vec<(Params, CommandLine)>, Usage> {
     let mut all: Vec<(Params, CommandLine)> = Vec::new();
     for ((shown, words, by_shell), prepare) in commands.into_iter().zip(prepares) {
         let mut params = Params::from([
-            (COMMAND.to_owned(), shown.clone()),
+            (LINE.to_owned(), shown.clone()),
             (SHELL.to_owned(), if by_shell { "sh" } else { "none" }.to_owned()),
         ]);
         if let Some((shown, _)) = &prepare {
@@ -158,7 +220,7 @@ mod tests {
         let both = words_of(&["a", "--", "b", "-x", "c d"]);
         assert_eq!(both, [vec![shell, option, "a"], vec!["b", "-x", "c d"]]);
         let (params, _) = &parsed(&["--", "b", "c d"]).unwrap()[0];
-        assert_eq!((params[COMMAND].as_str(), params[SHELL].as_str()), ("b 'c d'", "none"));
+        assert_eq!((params[LINE].as_str(), params[SHELL].as_str()), ("b 'c d'", "none"));
         assert!(!params.contains_key(PREPARE));
     }
 

@@ -5,13 +5,25 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use command::values::{
+    budget, connection_range, connections, count, cpu, from_to, nameserver, time,
+};
 
-use super::mail_sink::MailSink;
-use super::values::{budget, connection_range, connections, count, cpu, from_to, nameserver, time};
+use super::sink_args::MailSink;
 
-/// `oscost mail`.
+/// Deliver a message to a long list, or run an SMTP server that discards mail.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  oscost mail send --list recipients.csv --message message.eml --from bounce@example.org --connections 1500\n  oscost mail sink --listen 127.0.0.1:2525"
+)]
+pub struct Mail {
+    #[command(subcommand)]
+    pub command: MailCommand,
+}
+
+/// A subcommand.
 #[derive(Debug, Subcommand)]
-pub enum Mail {
+pub enum MailCommand {
     /// Deliver a message to all recipients of a list; in test mode no message is sent.
     Send(Box<MailSend>),
     /// Run an SMTP server that discards mail, until Ctrl-C or SIGTERM; print its counters at the end.

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use command::values::{budget, count, time};
 use mailsink::{Addresses, Extension, Fault, Latency};
-
-use super::values::{budget, count, time};
 
 /// `oscost mail sink`.
 #[derive(Debug, Args)]

@@ -2,34 +2,47 @@
 
 use std::time::Duration;
 
-use cases::concurrency::LIST;
-use cases::concurrency::choice::{Answer, Candidate, Choice, Within};
-use cases::concurrency::limits::Limits;
 use measure::count::parse_duration;
+use report::Page;
 use results::Document;
 use serde_json::{Value, json};
 
-use crate::output::page;
+use super::answer::LIST;
+use super::answer_text::{answer_text, within_text};
+use super::choice::{Answer, Candidate, Choice, Goal, Within, choose};
+use super::limits::Limits;
+use super::limits_text::limits_text;
 
 /// Option under which a run stores its goal.
 pub const GOAL: &str = "goal";
 /// Option under which a run stores the limit of a foreground task's delay.
 pub const WITHIN: &str = "within";
 
+/// The answer of a run of `oscost concurrency`; `None` for other runs.
+pub fn answer(document: &Document, page: &Page) -> Option<report::Answer> {
+    let choice = choice_of(document)?;
+    Some(report::Answer {
+        text: in_words(&choice, document, page),
+        replaces_tables: true,
+        key: "answer",
+        json: answer_json(&choice, document),
+    })
+}
+
 /// The choice among the candidates of a run of `oscost concurrency`; `None` for other runs.
-pub fn choice_of(document: &Document) -> Option<Choice> {
+fn choice_of(document: &Document) -> Option<Choice> {
     let goal = match document.run.asked.get(GOAL)?.as_str() {
-        "elapsed" => cases::concurrency::choice::Goal::Elapsed,
-        "turnaround" => cases::concurrency::choice::Goal::Turnaround,
-        "worst" => cases::concurrency::choice::Goal::WorstTurnaround,
-        "foreground" => cases::concurrency::choice::Goal::ForegroundDelay,
+        "elapsed" => Goal::Elapsed,
+        "turnaround" => Goal::Turnaround,
+        "worst" => Goal::WorstTurnaround,
+        "foreground" => Goal::ForegroundDelay,
         _ => return None,
     };
-    Some(cases::concurrency::choice::choose(&document.results, goal))
+    Some(choose(&document.results, goal))
 }
 
 /// The choice as sentences and a table.
-pub fn in_words(choice: &Choice, document: &Document) -> String {
+fn in_words(choice: &Choice, document: &Document, page: &Page) -> String {
     let asked = |name: &str| document.run.asked.get(name);
     let jobs = match (asked(LIST), asked("jobs")) {
         (Some(file), _) => {
@@ -41,13 +54,10 @@ pub fn in_words(choice: &Choice, document: &Document) -> String {
     let best = choice.candidates.iter().filter_map(|candidate| candidate.elapsed);
     let best = best.map(|elapsed| elapsed.median).min_by(f64::total_cmp);
     let limits = Limits::from_params(&document.run.asked);
-    let limits = limits.map(|limits| cases::concurrency::limits_text(&limits, best, &page()));
-    let answer =
-        cases::concurrency::answer_text(choice, &jobs, &page()) + &limits.unwrap_or_default();
+    let limits = limits.map(|limits| limits_text(&limits, best, page));
+    let answer = answer_text(choice, &jobs, page) + &limits.unwrap_or_default();
     match limit_of(document) {
-        Some((limit, ns)) => {
-            cases::concurrency::within_text(choice, limit, ns, &page()) + "\n" + &answer
-        }
+        Some((limit, ns)) => within_text(choice, limit, ns, page) + "\n" + &answer,
         None => answer,
     }
 }
@@ -56,13 +66,6 @@ pub fn in_words(choice: &Choice, document: &Document) -> String {
 fn limit_of(document: &Document) -> Option<(&str, f64)> {
     let limit = document.run.asked.get(WITHIN)?;
     Some((limit, parse_duration(limit).ok()?.as_nanos() as f64))
-}
-
-/// The run with its answer as a JSON document.
-pub fn with_answer(document: &Document, choice: &Choice) -> anyhow::Result<Value> {
-    let mut whole: Value = serde_json::from_str(&results::to_json(document))?;
-    whole["answer"] = answer_json(choice, document);
-    Ok(whole)
 }
 
 fn answer_json(choice: &Choice, document: &Document) -> Value {

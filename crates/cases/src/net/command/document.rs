@@ -8,8 +8,8 @@ use platform::process::tree::ProcessTree;
 use serde_json::{Value, json};
 use strum::VariantArray;
 
+use super::args::NetLoad;
 use super::taken::{Taken, growth};
-use crate::args::NetLoad;
 
 /// The results of several steps; `before` is the state of the server before them.
 pub fn steps_json(

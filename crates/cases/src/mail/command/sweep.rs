@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cases::mail::knee::{Knee, knee};
+use crate::mail::knee::{Knee, knee};
+use command::ending::{Ending, Usage};
+use command::interrupt::stop_on_interrupt;
+use command::output::{note, page, print, print_json};
+use command::values::ramp;
 use mailsend::{Delivery, DeliveryOptions, Signals, deliver};
 use report::{SweepLine, sweep_table};
 use serde_json::{Value, json};
 
+use super::args::MailSend;
 use super::options::options;
 use super::summary::counted;
-use crate::args::{MailSend, ramp};
-use crate::ending::{Ending, Usage};
-use crate::interrupt::stop_on_interrupt;
-use crate::output::{note, page, print, print_json};
 
 /// Seed of the bootstrap of the knee; it is constant, so that the same rates always give the same interval.
 const SEED: u64 = 1;

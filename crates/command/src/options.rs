@@ -1,12 +1,54 @@
-//! Files to which results are written in addition to the tables.
+//! Options of several commands: the store, labels, and files to which results are written in addition to the tables.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use results::Document;
 
-use crate::args::Files;
 use crate::ending::Usage;
 use crate::output::print;
+
+/// The store of the runs.
+#[derive(Debug, Clone, Args)]
+pub struct StoreArg {
+    /// File that holds the saved runs [default: $OSCOST_STORE, or a file in your data directory]
+    #[arg(long, value_name = "PATH", global = true)]
+    pub store: Option<PathBuf>,
+}
+
+/// Files that a run is also written to.
+#[derive(Debug, Clone, Args)]
+pub struct Files {
+    /// Also write the results as CSV, one row per metric; `-` prints them instead of the tables
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Also write an Excel workbook with summary, raw values and charts
+    #[arg(long, value_name = "FILE")]
+    pub xlsx: Option<PathBuf>,
+}
+
+/// Labels, and formats of output.
+#[derive(Debug, Clone, Args)]
+pub struct Output {
+    /// Label the run, as in kernel=patched; commands accept the label as the run's name (may be repeated)
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = tag)]
+    pub tags: Vec<(String, String)>,
+    /// Print the run as a JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Files that the run is also written to.
+    #[command(flatten)]
+    pub files: Files,
+}
+
+fn tag(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err("it is not KEY=VALUE, as in kernel=patched".into()),
+    }
+}
 
 impl Files {
     /// Checks before a run that the files can be created.

@@ -1,0 +1,54 @@
+//! The ending of a command.
+
+pub use catalog::Ending;
+use results::StoreError;
+use runner::{PlanError, RunError};
+
+/// Wrong usage, with the remedy.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Prints the error in one line on stderr. Returns the corresponding ending.
+pub fn of_error(error: &anyhow::Error) -> Ending {
+    crate::output::note(&one_line(&format!("{error:#}")));
+    let wrong_usage = error.is::<Usage>()
+        || error.is::<PlanError>()
+        || error.is::<results::ImportError>()
+        || error.is::<StoreError>()
+        || error.downcast_ref().is_some_and(is_wrong_run);
+    if wrong_usage { Ending::WrongUsage } else { Ending::NotMeasured }
+}
+
+/// Whether the user named a run that cannot be resumed on this machine or at present.
+fn is_wrong_run(error: &RunError) -> bool {
+    use StoreError::{AmbiguousRun, Damaged, UnknownRun};
+    match error {
+        RunError::Store(UnknownRun { .. } | AmbiguousRun { .. } | Damaged { .. })
+        | RunError::UnderWay { .. }
+        | RunError::TakenOver { .. }
+        | RunError::NothingToResume
+        | RunError::Finished(_)
+        | RunError::OnSystems(_)
+        | RunError::NoPlan(_)
+        | RunError::Plan(_)
+        | RunError::NoSuchClock { .. }
+        | RunError::MachineChanged { .. } => true,
+        RunError::Store(_)
+        | RunError::Worker(_)
+        | RunError::StoppedBeforeStart
+        | RunError::NotWritable { .. }
+        | RunError::NoRoom(_) => false,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
