@@ -3,12 +3,17 @@
 use std::collections::BTreeSet;
 
 use analysis::answer::{Answer, answers};
-use analysis::{ColumnStanding, Overview, Spread, Standing, Verdict};
+use analysis::{
+    ColumnStanding, Dimension, Overview, Question, Settings, Spread, Standing, Verdict, overview,
+    tabulate,
+};
 use catalog::{Area, areas};
 use results::{CaseResult, Document, Estimate, Outcome};
 
 use crate::grid::{self, Cell, Column};
-use crate::overview::{by_application, left_out_text, sentence};
+use crate::overview::{
+    by_application, left_out_text, legend, orders, reversals, sentence, standings,
+};
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, factor, figure, measured_half_width};
 use crate::rows::COST;
@@ -25,8 +30,61 @@ struct Row {
     cells: Vec<Cell>,
 }
 
+/// The verdict on several runs, one on each system, with which the page of a run on several systems begins. An empty text for
+/// fewer than two systems, or if they have no common point.
+pub fn systems_summary(runs: &[Document], page: &Page) -> String {
+    let question = Question::default();
+    let Ok(table) = tabulate(runs, &Dimension::System, &question) else { return String::new() };
+    let overview = overview(&table, &question.at, &Settings::default());
+    let text = matrix(&runs[0], &overview, &table.columns, page);
+    if text.is_empty() {
+        overview_text(runs, &overview, &table.columns, &table.by, page)
+    } else {
+        text
+    }
+}
+
+/// The overview of the columns named `columns`, the base first, which are values of `by` in these runs.
+pub fn overview_text(
+    runs: &[Document],
+    overview: &Overview,
+    columns: &[String],
+    by: &Dimension,
+    page: &Page,
+) -> String {
+    let is_base = |run: &&Document| by.value_of_run(run).as_ref() == columns.first();
+    let matrix = match runs.iter().find(is_base) {
+        Some(base) => matrix(base, overview, columns, page),
+        None => String::new(),
+    };
+    let by = by.to_string();
+    let areas: Vec<&Standing> = overview.areas.iter().collect();
+    let line = |(name, sentence): &(String, String)| page.hanging(&format!("{name}: "), sentence);
+    let sentences: String =
+        crate::overview::sentences(overview, columns).iter().map(line).collect();
+    let sentences = page.paint_lines(Ink::Heading, &sentences);
+    // The matrix has sentences of its own.
+    let first = if matrix.is_empty() { sentences } else { matrix };
+    let mut parts = vec![first, standings("area", &areas, columns, &by, page)];
+    for (title, standings_of) in by_application(&overview.designs) {
+        let mut part = standings(&format!("{title}, by design"), &standings_of, columns, &by, page);
+        let orders = orders(overview, &title, columns);
+        let indented = |line: &String| page.hanging("  ", line);
+        part.extend(orders.iter().map(indented));
+        parts.push(part);
+    }
+    let reversals = reversals(overview, columns);
+    let indent = |(at, line): (usize, &String)| page.hanging(if at == 0 { "" } else { "- " }, line);
+    parts.push(reversals.iter().enumerate().map(indent).collect());
+    if !overview.areas.is_empty() || !overview.designs.is_empty() {
+        parts.push(page.prose(Ink::Faint, &legend(columns)));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
 /// The matrix of the columns named `columns`, the base first, whose run is `base`; empty if there is nothing to compare.
-pub fn matrix(base: &Document, overview: &Overview, columns: &[String], page: &Page) -> String {
+fn matrix(base: &Document, overview: &Overview, columns: &[String], page: &Page) -> String {
     let answers = answers(&base.results, areas());
     let mut rows = Vec::new();
     for (title, standings) in by_application(&overview.designs) {
@@ -66,7 +124,7 @@ pub fn matrix(base: &Document, overview: &Overview, columns: &[String], page: &P
     let cells: Vec<Option<&ColumnStanding>> =
         standings.flat_map(|standing| standing.columns.iter().map(Some)).collect();
     text.push_str(&left_out_text(&cells, page));
-    text.push_str(&page.prose(Ink::Faint, &page.signs(&legend(columns))));
+    text.push_str(&page.prose(Ink::Faint, &page.signs(&matrix_legend(columns))));
     text
 }
 
@@ -89,7 +147,7 @@ fn side_by_side(names: &Column, mut systems: Vec<Column>, page: &Page) -> String
 }
 
 /// Sentences on whether designs or systems matter more, on each system, and on the design that is the fastest everywhere.
-pub(crate) fn sentences(overview: &Overview, columns: &[String]) -> Vec<String> {
+fn sentences(overview: &Overview, columns: &[String]) -> Vec<String> {
     let mut sentences: Vec<String> = matters(overview).into_iter().collect();
     let standings: Vec<&Standing> = overview
         .applications
@@ -269,7 +327,7 @@ fn half_width(estimate: &Estimate) -> f64 {
     }
 }
 
-fn legend(columns: &[String]) -> String {
+fn matrix_legend(columns: &[String]) -> String {
     let base = columns.first().map_or("", String::as_str);
     format!(
         "{base}: the cost of one, such as a connection, a job or a lock; other columns: the mean ratio to {base} over all points of \

@@ -1,16 +1,11 @@
 //! The verdict on systems, or on the columns of another table, as a whole: sentences, a table of areas, and a table for each
 //! application with the order of its designs.
 
-use analysis::{
-    ColumnStanding, DesignOrder, Dimension, Mean, Overview, Question, Ratio, Reversal, Settings,
-    Standing, Verdict, overview, tabulate,
-};
-use results::Document;
+use analysis::{ColumnStanding, DesignOrder, Mean, Overview, Ratio, Reversal, Standing, Verdict};
 
 use crate::compare_table::{ratio_cell, verdict_cell};
 use crate::first_seen::grouped;
 use crate::grid::{self, Cell, Column};
-use crate::matrix::matrix;
 use crate::page::{Ink, Page};
 use crate::quantity::{FEW_PERCENT, factor};
 use crate::rows::COST;
@@ -27,58 +22,6 @@ const GAP: usize = 2;
 
 /// Maximum number of columns with a sentence each.
 const SENTENCES_AT_MOST: usize = 8;
-
-/// The verdict on several runs, one on each system, with which the page of a run on several systems begins. An empty text for
-/// fewer than two systems, or if they have no common point.
-pub fn systems_summary(runs: &[Document], page: &Page) -> String {
-    let question = Question::default();
-    let Ok(table) = tabulate(runs, &Dimension::System, &question) else { return String::new() };
-    let overview = overview(&table, &question.at, &Settings::default());
-    let text = matrix(&runs[0], &overview, &table.columns, page);
-    if text.is_empty() {
-        overview_text(runs, &overview, &table.columns, &table.by, page)
-    } else {
-        text
-    }
-}
-
-/// The overview of the columns named `columns`, the base first, which are values of `by` in these runs.
-pub fn overview_text(
-    runs: &[Document],
-    overview: &Overview,
-    columns: &[String],
-    by: &Dimension,
-    page: &Page,
-) -> String {
-    let is_base = |run: &&Document| by.value_of_run(run).as_ref() == columns.first();
-    let matrix = match runs.iter().find(is_base) {
-        Some(base) => matrix(base, overview, columns, page),
-        None => String::new(),
-    };
-    let by = by.to_string();
-    let areas: Vec<&Standing> = overview.areas.iter().collect();
-    let line = |(name, sentence): &(String, String)| page.hanging(&format!("{name}: "), sentence);
-    let sentences: String = sentences(overview, columns).iter().map(line).collect();
-    let sentences = page.paint_lines(Ink::Heading, &sentences);
-    // The matrix has sentences of its own.
-    let first = if matrix.is_empty() { sentences } else { matrix };
-    let mut parts = vec![first, standings("area", &areas, columns, &by, page)];
-    for (title, standings_of) in by_application(&overview.designs) {
-        let mut part = standings(&format!("{title}, by design"), &standings_of, columns, &by, page);
-        let orders = orders(overview, &title, columns);
-        let indented = |line: &String| page.hanging("  ", line);
-        part.extend(orders.iter().map(indented));
-        parts.push(part);
-    }
-    let reversals = reversals(overview, columns);
-    let indent = |(at, line): (usize, &String)| page.hanging(if at == 0 { "" } else { "- " }, line);
-    parts.push(reversals.iter().enumerate().map(indent).collect());
-    if !overview.areas.is_empty() || !overview.designs.is_empty() {
-        parts.push(page.prose(Ink::Faint, &legend(columns)));
-    }
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
-}
 
 /// Sentences that say in which areas each column is better and worse, one for each column.
 pub(crate) fn sentences(overview: &Overview, columns: &[String]) -> Vec<(String, String)> {
@@ -194,7 +137,7 @@ fn title_of_order(order: &DesignOrder) -> String {
 
 /// A line for each standing with the columns side by side if that fits the page; otherwise a line for each column of each
 /// standing.
-fn standings(
+pub(crate) fn standings(
     title: &str,
     standings: &[&Standing],
     columns: &[String],
