@@ -1,5 +1,6 @@
 //! Compares runs, and derives results from the results of one run: pure functions over results.
 
+pub mod answer;
 mod change;
 pub mod claim;
 mod columns;

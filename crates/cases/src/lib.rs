@@ -111,13 +111,6 @@ mod tests {
                         };
                         assert!([greater, less, equal].into_iter().all(has_figure), "{greater}");
                     }
-                    Finding::Levels { of, to, metric, levels: (param, values), says } => {
-                        check(of, metric);
-                        check(to, metric);
-                        let case = find(of.case).unwrap();
-                        assert!(case.params.iter().any(|known| known.name == *param), "{says}");
-                        assert!(!values.is_empty() && says.matches("{}").count() == 2, "{says}");
-                    }
                     Finding::Crossing { point, metric, param, of, to, says, always, never } => {
                         [metric, of, to].iter().for_each(|metric| check(point, metric));
                         let case = find(point.case).unwrap();
@@ -138,6 +131,21 @@ mod tests {
     fn designs_select_points_that_exist() {
         for application in AREAS.iter().flat_map(|area| area.applications) {
             assert!(application.says.ends_with('.'), "{}", application.name);
+            for situation in application.situations {
+                assert!(application.metrics.contains(&situation.metric), "{}", situation.name);
+                let designs = application.designs.iter().filter(|design| {
+                    let selects = design.points.iter().flat_map(|alternatives| alternatives.iter());
+                    selects.into_iter().any(|select| {
+                        let case = find(select.case).unwrap();
+                        let has = |(name, value): &(&str, &str)| {
+                            let known = case.params.iter().find(|param| param.name == *name);
+                            known.is_none_or(|param| param.default.contains(value))
+                        };
+                        situation.params.iter().all(has)
+                    })
+                });
+                assert!(designs.count() > 1, "{}", situation.name);
+            }
             for design in application.designs {
                 let selects = design.points.iter().flat_map(|alternatives| alternatives.iter());
                 for select in selects {

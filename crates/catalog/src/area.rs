@@ -90,6 +90,30 @@ pub struct Application {
     pub metrics: &'static [&'static Metric],
     /// The designs, the simplest first.
     pub designs: &'static [Design],
+    /// Situations for which the summary of a run says which design is fastest.
+    pub situations: &'static [Situation],
+}
+
+impl Situation {
+    /// The designs compared by the time of one operation.
+    pub const fn by_time(
+        name: &'static str,
+        params: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { name, params, metric: &TIME, than: "as fast as" }
+    }
+}
+
+/// Conditions under which the designs of an application are compared within a run.
+pub struct Situation {
+    /// The application with the conditions, in a few words: `server, 100 connections at a time`.
+    pub name: &'static str,
+    /// Parameters of the compared points, besides those that the designs name, and their values.
+    pub params: &'static [(&'static str, &'static str)],
+    /// The cost by which the designs are compared.
+    pub metric: &'static Metric,
+    /// What follows the factor between a slower design and the best one: `7.3 times as fast as`.
+    pub than: &'static str,
 }
 
 /// One design of an application.
@@ -120,20 +144,6 @@ pub enum Finding {
         less: &'static str,
         /// The sentence if the interval contains 1 and is narrow; the figure is the interval.
         equal: &'static str,
-    },
-    /// Ratios of a metric at two points, for several values of a parameter.
-    Levels {
-        /// The points in the numerator.
-        of: Select,
-        /// The points in the denominator. Parameters not named here have the values of the other point.
-        to: Select,
-        /// The metric at all points.
-        metric: &'static Metric,
-        /// The parameter and its values.
-        levels: (&'static str, &'static [&'static str]),
-        /// The sentence: the first `{}` stands for the ratios with their intervals, the second for the values at which they
-        /// were measured.
-        says: &'static str,
     },
     /// The value of a parameter from which on one metric of a point is less than another metric of that point.
     Crossing {

@@ -6,7 +6,9 @@ mod area;
 mod case;
 mod registry;
 
-pub use area::{Application, Area, Counterpart, Derive, Design, Finding, Need, Select, SummaryRow};
+pub use area::{
+    Application, Area, Counterpart, Derive, Design, Finding, Need, Select, Situation, SummaryRow,
+};
 pub use case::{
     APART, Case, Extent, Only, Param, Run, Takes, Trials, are_chosen_apart, count_of, has_no_run,
     length_of, size_of, value_of,

@@ -4,6 +4,7 @@
 //! newline and no line of it is wider than the page, down to 60 columns. Colour is optional: words and marks carry the same
 //! information.
 
+pub mod answers;
 mod cards;
 mod claims;
 mod compare_table;

@@ -73,6 +73,20 @@ pub fn figure(value: f64, half_width: f64, unit: &str) -> Figure {
     }
 }
 
+/// A ratio above 1 with its interval: `7.3 times (6.9 to 7.7)`. `at least 22 times`, by its lower end, if the interval is wide or
+/// the ratio is a lower bound.
+pub fn factor(ratio: analysis::Ratio, is_bound: bool) -> String {
+    /// Ratio of the ends of an interval from which its middle says nothing.
+    const WIDE: f64 = 4.0;
+    if is_bound || ratio.high > WIDE * ratio.low {
+        return format!("at least {} times", figure(ratio.low, ratio.low / 10.0, "x"));
+    }
+    let shown = |value| figure(value, (ratio.high - ratio.low) / 2.0, "x").to_string();
+    let [mid, low, high] = [ratio.mid, ratio.low, ratio.high].map(shown);
+    // Equal digits already are the interval.
+    if low == high { format!("{mid} times") } else { format!("{mid} times ({low} to {high})") }
+}
+
 /// A number of core cycles, such as `280.1 cyc`.
 pub fn cycles_figure(cycles: f64, half_width: f64) -> Figure {
     scaled(cycles, half_width, &CYCLE_STEPS)

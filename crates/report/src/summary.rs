@@ -5,27 +5,27 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use analysis::{Ratio, ratio};
+use analysis::{Ratio, answer, ratio};
 use catalog::{Area, Finding, Select, SummaryRow};
 use measure::count::parse_count;
-use measure::{Doubt, Metric, Role};
+use measure::{Doubt, Metric};
 use results::{CaseResult, Document, Estimate, Interval, Outcome};
 
+use crate::answers;
 use crate::grid::{self, Cell, Column};
 use crate::interval::{Uncertain, interval_columns, interval_line};
 use crate::marks::{few_rounds_line, in_brackets, marks, marks_line, width_line};
 use crate::measured::value_cell;
 use crate::page::{Ink, Page};
-use crate::quantity::{cycles_figure, figure, half_width, measured_half_width};
+use crate::quantity::{cycles_figure, factor, figure, half_width, measured_half_width};
 use crate::results_table::closing_line;
 use crate::rows::{COST, measured};
-use crate::text;
 
 /// Two figures are reported as equal only if the whole interval of their ratio is within this share of 1.
 const EQUAL_WITHIN: f64 = 0.1;
 
 /// Maximum number of lines of the page.
-const LINES_AT_MOST: usize = 45;
+const LINES_AT_MOST: usize = 55;
 
 /// Seed of the bootstrap; it is constant, so that a document always gives the same page.
 const SEED: u64 = 1;
@@ -39,13 +39,14 @@ pub fn summary(
 ) -> String {
     let results = &document.results;
     let machine = machine(document, page);
+    let answers = answers_block(results, areas, page);
     let costs = costs(results, areas, page);
     let closing = closing(document, took, page);
     // Each part takes one more line, for the empty line before it.
     let taken: usize =
-        [&machine, &costs, &closing].map(|part| part.lines().count() + 1).iter().sum();
+        [&machine, &answers, &costs, &closing].map(|part| part.lines().count() + 1).iter().sum();
     let findings = findings(results, areas, LINES_AT_MOST.saturating_sub(taken), page);
-    let parts = [machine, costs, findings, closing];
+    let parts = [machine, answers, costs, findings, closing];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
@@ -72,6 +73,21 @@ pub(crate) fn machine_line(document: &Document) -> String {
         line.push_str(&format!(", {:.2} GHz ({low:.2} to {high:.2})", clock.median));
     }
     line
+}
+
+/// Which design is the fastest in each situation.
+fn answers_block(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> String {
+    let answers = answer::answers(results, areas);
+    let sentences = answers.iter().filter_map(answers::sentence);
+    let mut block: String =
+        sentences.map(|sentence| page.hanging("- ", &page.signs(&sentence))).collect();
+    if !block.is_empty() {
+        block.insert_str(0, &page.heading("The fastest design here"));
+    }
+    if let Some(line) = answers::undecided_line(&answers) {
+        block.push_str(&page.prose(Ink::Faint, &line));
+    }
+    block
 }
 
 /// A row per cost that was measured or failed.
@@ -158,25 +174,6 @@ pub(crate) fn sentence(results: &[CaseResult], finding: &Finding) -> Option<Stri
             };
             value_sentence(results, crossing, says).or_else(side)
         }
-        Finding::Levels { of, to, metric, levels: (param, values), says } => {
-            let at = |value: &&str| {
-                let at = |result: &&CaseResult| {
-                    result.params.get(*param).is_some_and(|own| own == value)
-                };
-                let matching = |point: &Select| {
-                    results.iter().filter(at).find(|r| r.metric == metric.name && is_at(point, r))
-                };
-                let of = matching(of).filter(|of| of.outcome == Outcome::Measured)?;
-                let to = find_beside(results, to, of)?;
-                ratio_at(results, of, to).map(|figure| (figure, (*value).to_owned()))
-            };
-            let (figures, levels): (Vec<_>, Vec<_>) = values.iter().filter_map(at).unzip();
-            if figures.is_empty() {
-                return None;
-            }
-            let text = says.replacen("{}", &text::listed(figures, usize::MAX), 1);
-            Some(text.replacen("{}", &text::listed(levels, usize::MAX), 1))
-        }
         Finding::Ratio { of, to, metric, greater, less, equal } => {
             let of = find(results, of, metric)?;
             let to = find_beside(results, to, of)?;
@@ -197,12 +194,7 @@ pub(crate) fn sentence(results: &[CaseResult], finding: &Finding) -> Option<Stri
                 }
                 _ => return None,
             };
-            let Ratio { mid, low, high } = ratio;
-            let at_least = if is_bound { "at least " } else { "" };
-            let shown = |value| figure(value, (high - low) / 2.0, "x");
-            let text =
-                format!("{at_least}{} times ({} to {})", shown(mid), shown(low), shown(high));
-            Some(filled(says, &text) + &marks)
+            Some(filled(says, &factor(ratio, is_bound)) + &marks)
         }
     }
 }
@@ -246,23 +238,6 @@ fn side<'r>(
     let [(_, least, is_below), .., (_, greatest, _)] = sides[..] else { return None };
     let same = sides.iter().all(|(.., side)| *side == is_below);
     same.then_some(Side { is_below, least, greatest })
-}
-
-/// The ratio of a metric at two points with its interval and marks; `None` if it is unknown which is greater.
-fn ratio_at(results: &[CaseResult], of: &CaseResult, to: &CaseResult) -> Option<String> {
-    let Ratio { mid, low, high } = ratio(of, to, SEED)?;
-    let [of_bound, to_bound] = [of, to].map(|r| {
-        let role = catalog::metric(&r.case, &r.metric).map(|metric| metric.role);
-        // The measured program's own cost does not depend on saturation of the other side.
-        role != Some(Role::OwnCost) && r.doubts.iter().any(Doubt::is_saturated)
-    });
-    if to_bound {
-        return None;
-    }
-    let shown = |value| figure(value, (high - low) / 2.0, "").to_string().trim_end().to_owned();
-    let at_least = if of_bound { "at least " } else { "" };
-    let marks = in_brackets(results, &[of, to]);
-    Some(format!("{at_least}{} ({} to {}){marks}", shown(mid), shown(low), shown(high)))
 }
 
 fn filled(says: &str, figure: &str) -> String {

@@ -4,6 +4,7 @@
 //! measured in the same way.
 
 mod common;
+mod designs;
 mod get_system_time_as_file_time;
 mod get_system_time_precise;
 mod get_tick_count_64;
@@ -18,21 +19,12 @@ mod time;
 
 pub(crate) use common::*;
 
-use measure::TIME;
-
-use crate::{Area, Case, Counterpart, Finding, Select, SummaryRow};
+use crate::{Area, Case, Counterpart, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
     summary: &[SummaryRow::time("clock read (Instant::now)", Select::case("clock/std-instant"))],
-    findings: &[Finding::Ratio {
-        of: Select::point("clock/gettime", &[("id", "monotonic"), ("via", "syscall")]),
-        to: Select::point("clock/gettime", &[("id", "monotonic"), ("via", "vdso")]),
-        metric: &TIME,
-        greater: "Reading the clock by a system call costs {} as much as through the vDSO.",
-        less: "Reading the clock through the vDSO costs {} as much as by a system call.",
-        equal: "Reading the clock through the vDSO costs as much as by a system call ({}).",
-    }],
+    applications: designs::APPLICATIONS,
     counterparts: &[
         Counterpart {
             unix: Select::point("clock/gettimeofday", &[("via", "vdso")]),

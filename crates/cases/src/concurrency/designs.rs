@@ -2,7 +2,7 @@
 
 use measure::TIME;
 
-use crate::{Application, Design, Select};
+use crate::{Application, Design, Select, Situation};
 
 /// A design whose points are those of one executor.
 macro_rules! design {
@@ -27,4 +27,8 @@ pub const APPLICATIONS: &[Application] = &[Application {
         design!("thread pool": "pool"),
         design!("async tasks": "tokio"),
     ],
+    situations: &[Situation::by_time(
+        "64 CPU-bound jobs of 100 us on all CPUs",
+        &[("length", "100us")],
+    )],
 }];

@@ -6,6 +6,7 @@
 mod common;
 mod connect;
 mod copy_file_range;
+mod designs;
 mod fifo;
 mod getaddrinfo;
 mod named_pipe;
@@ -49,24 +50,15 @@ pub const AREA: Area = Area {
         },
     ],
     includes,
-    findings: &[
-        Finding::Ratio {
-            of: Select::point("ipc/tcp", ONE_BYTE),
-            to: Select::point("ipc/unix-stream", ONE_BYTE),
-            metric: &TIME,
-            greater: "A round trip over TCP on this machine takes {} as long as over a Unix-domain socket.",
-            less: "A round trip over a Unix-domain socket takes {} as long as over TCP on this machine.",
-            equal: "A round trip over TCP on this machine takes as long as over a Unix-domain socket ({}).",
-        },
-        Finding::Ratio {
-            of: Select::point("ipc/pipe-bandwidth", BLOCKS_OF_64K),
-            to: Select::point("ipc/shm-futex-bandwidth", BLOCKS_OF_64K),
-            metric: &TIME,
-            greater: "64 KiB take {} as long through a pipe as through shared memory.",
-            less: "64 KiB take {} as long through shared memory as through a pipe.",
-            equal: "64 KiB take as long through a pipe as through shared memory ({}).",
-        },
-    ],
+    findings: &[Finding::Ratio {
+        of: Select::point("ipc/pipe-bandwidth", BLOCKS_OF_64K),
+        to: Select::point("ipc/shm-futex-bandwidth", BLOCKS_OF_64K),
+        metric: &TIME,
+        greater: "64 KiB take {} as long through a pipe as through shared memory.",
+        less: "64 KiB take {} as long through shared memory as through a pipe.",
+        equal: "64 KiB take as long through a pipe as through shared memory ({}).",
+    }],
+    applications: designs::APPLICATIONS,
     counterparts: &[
         Counterpart::cases("ipc/shm-futex", "ipc/shm-wait-on-address"),
         Counterpart::cases("ipc/shm-futex-bandwidth", "ipc/shm-wait-on-address-bandwidth"),

@@ -2,7 +2,7 @@
 
 use measure::TIME;
 
-use crate::{Application, Design, Select};
+use crate::{Application, Design, Select, Situation};
 
 pub const APPLICATIONS: &[Application] = &[Application {
     name: "lock",
@@ -22,5 +22,9 @@ pub const APPLICATIONS: &[Application] = &[Application {
             name: "futex",
             points: &[&[Select::case("lock/futex"), Select::case("lock/wait-on-address")]],
         },
+    ],
+    situations: &[
+        Situation::by_time("lock, free", super::ALONE),
+        Situation::by_time("lock, contended by 2 threads", super::TWO),
     ],
 }];

@@ -65,23 +65,10 @@ pub const AREA: Area = Area {
             less: "A mutex that two threads contend for is cheaper: alone it costs {} as much.",
             equal: "A second thread that contends for a mutex changes its cost little ({}).",
         },
-        Finding::Ratio {
-            of: Select::point("lock/sysv-sem", ALONE),
-            to: Select::point("lock/futex", ALONE),
-            metric: &TIME,
-            greater: "A free System V semaphore costs {} as much as a free futex-based lock.",
-            less: "A free futex-based lock costs {} as much as a free System V semaphore.",
-            equal: "A free System V semaphore costs as much as a free futex-based lock ({}).",
-        },
         Finding::Value {
             point: Select::point("lock/std-mutex", BY_ONE),
             metric: &WORK_FOR_TENTH,
             says: "A free mutex around less than {} of work costs more than 10 % of the time.",
-        },
-        Finding::Value {
-            point: Select::point("lock/sysv-sem", BY_ONE),
-            metric: &WORK_FOR_TENTH,
-            says: "A free System V semaphore around less than {} of work costs more than 10 % of the time.",
         },
         Finding::Value {
             point: Select::point("lock/std-mutex", TWO),

@@ -3,7 +3,7 @@
 use measure::TIME;
 
 use super::metrics::SENDER_CPU;
-use crate::{Application, Design, Select};
+use crate::{Application, Design, Select, Situation};
 
 const fn send(arch: &'static [(&'static str, &'static str)]) -> Select {
     Select::point("mail/send", arch)
@@ -18,4 +18,5 @@ pub const APPLICATIONS: &[Application] = &[Application {
         Design { name: "thread per connection", points: &[&[send(&[("arch", "threads")])]] },
         Design { name: "event loop", points: &[&[send(&[("arch", "loop")])]] },
     ],
+    situations: &[Situation::by_time("mail to a long list", &[])],
 }];

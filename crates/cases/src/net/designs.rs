@@ -3,7 +3,7 @@
 use measure::TIME;
 
 use super::metrics::SERVER_CPU;
-use crate::{Application, Design, Select};
+use crate::{Application, Design, Select, Situation};
 
 /// A design whose points are those of the first of these architectures that a system has.
 macro_rules! design {
@@ -18,6 +18,8 @@ macro_rules! design {
     };
 }
 
+const AT_100: &[(&str, &str)] = &[("connections", "100"), ("work", "none"), ("parent", "0")];
+
 pub const APPLICATIONS: &[Application] = &[Application {
     name: "server",
     says: "A server of many connections: each is answered and closed, or carries requests.",
@@ -28,5 +30,18 @@ pub const APPLICATIONS: &[Application] = &[Application {
         design!("thread pool": "pool"),
         design!("event loop": "epoll", "kqueue", "iocp", "poll"),
         design!("io_uring": "io_uring"),
+    ],
+    situations: &[
+        Situation::by_time("server, 100 connections at a time", AT_100),
+        Situation {
+            name: "CPU time of such a server",
+            params: AT_100,
+            metric: &SERVER_CPU,
+            than: "less than",
+        },
+        Situation::by_time(
+            "server, 100 connections at a time, each with 20 us of work",
+            &[("connections", "100"), ("work", "cpu:20us")],
+        ),
     ],
 }];

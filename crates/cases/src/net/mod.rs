@@ -45,64 +45,14 @@ pub const AREA: Area = Area {
         SummaryRow::time("connection answered (epoll, 100 at a time)", EPOLL_AT_100),
         SummaryRow::time("connection answered (IOCP, 100 at a time)", IOCP_AT_100),
     ],
-    findings: &[
-        Finding::Levels {
-            of: EPOLL_WORKS,
-            to: FORK_WORKS,
-            metric: &metrics::RATE,
-            levels: LEVELS,
-            says: "With 20 us of work for each connection, an event loop (epoll) answers {} times as many as a process \
-                   per connection, with {} at a time.",
-        },
-        Finding::Levels {
-            of: EPOLL_WORKS,
-            to: THREADS_WORK,
-            metric: &metrics::RATE,
-            levels: LEVELS,
-            says: "With 20 us of work for each connection, an event loop (epoll) answers {} times as many as a thread \
-                   per connection, with {} at a time.",
-        },
-        Finding::Levels {
-            of: FORK,
-            to: EPOLL,
-            metric: &metrics::SERVER_CPU,
-            levels: LEVELS,
-            says: "Without work, a process per connection takes {} times the CPU time of an event loop (epoll), with {} \
-                   at a time.",
-        },
-        Finding::Levels {
-            of: THREADS,
-            to: EPOLL,
-            metric: &metrics::SERVER_CPU,
-            levels: LEVELS,
-            says: "Without work, a thread per connection takes {} times the CPU time of an event loop (epoll), with {} \
-                   at a time.",
-        },
-        Finding::Ratio {
-            of: FORK_OF_256M,
-            to: FORK,
-            metric: &metrics::SERVER_CPU,
-            greater: "A process per connection takes {} the CPU time if the server uses 256 MiB besides.",
-            less: "A process per connection takes {} the CPU time if the server uses no memory besides.",
-            equal: "A process per connection takes as much CPU time if the server uses 256 MiB besides ({}).",
-        },
-        Finding::Ratio {
-            of: EPOLL_AT_100,
-            to: THREADS,
-            metric: &metrics::RATE,
-            greater: "An event loop (epoll) answers {} as many connections as a thread per connection.",
-            less: "A thread per connection answers {} as many connections as an event loop (epoll).",
-            equal: "An event loop (epoll) answers as many connections as a thread per connection ({}).",
-        },
-        Finding::Levels {
-            of: IOCP_WORKS,
-            to: THREADS_WORK,
-            metric: &metrics::RATE,
-            levels: LEVELS,
-            says: "With 20 us of work for each connection, an event loop (IOCP) answers {} times as many as a thread \
-                   per connection, with {} at a time.",
-        },
-    ],
+    findings: &[Finding::Ratio {
+        of: FORK_OF_256M,
+        to: FORK,
+        metric: &metrics::SERVER_CPU,
+        greater: "A process per connection takes {} the CPU time if the server uses 256 MiB besides.",
+        less: "A process per connection takes {} the CPU time if the server uses no memory besides.",
+        equal: "A process per connection takes as much CPU time if the server uses 256 MiB besides ({}).",
+    }],
     applications: designs::APPLICATIONS,
     counterparts: &[
         Counterpart {
@@ -122,8 +72,6 @@ pub const AREA: Area = Area {
     ..Area::new("net", CASES)
 };
 
-/// Numbers of connections that conclusions name.
-const LEVELS: (&str, &[&str]) = ("connections", &["1", "100", "1000"]);
 const ANSWER: &str = "net/answer";
 /// Cases of servers under load whose rates are compared.
 const SERVERS: [&str; 2] = [ANSWER, "net/requests"];
@@ -134,13 +82,7 @@ const EPOLL_AT_100: Select =
     Select::point(ANSWER, &[("arch", "epoll"), ("connections", "100"), ("work", "none")]);
 const IOCP_AT_100: Select =
     Select::point(ANSWER, &[("arch", "iocp"), ("connections", "100"), ("work", "none")]);
-const EPOLL: Select = Select::point(ANSWER, &[("arch", "epoll"), ("work", "none")]);
 const FORK: Select = Select::point(ANSWER, &[("arch", "fork"), ("work", "none"), ("parent", "0")]);
-const THREADS: Select = Select::point(ANSWER, &[("arch", "threads"), ("work", "none")]);
-const EPOLL_WORKS: Select = Select::point(ANSWER, &[("arch", "epoll"), ("work", "cpu:20us")]);
-const FORK_WORKS: Select = Select::point(ANSWER, &[("arch", "fork"), ("work", "cpu:20us")]);
-const THREADS_WORK: Select = Select::point(ANSWER, &[("arch", "threads"), ("work", "cpu:20us")]);
-const IOCP_WORKS: Select = Select::point(ANSWER, &[("arch", "iocp"), ("work", "cpu:20us")]);
 const FORK_OF_256M: Select =
     Select::point(ANSWER, &[("arch", "fork"), ("work", "none"), ("parent", "256m")]);
 

@@ -6,6 +6,7 @@
 mod clone3_pidfd;
 mod common;
 mod create_process;
+mod designs;
 mod exit;
 mod fork;
 mod fork_exec;
@@ -43,26 +44,17 @@ pub const AREA: Area = Area {
         SummaryRow::time("process (fork, exit, wait)", Select::case("process/fork")),
         SummaryRow::time("process (CreateProcess, wait)", Select::case("process/create-process")),
     ],
-    findings: &[
-        Finding::Ratio {
-            of: Select::point("process/fork-exec", &[("program", "static")]),
-            to: Select::point("process/posix-spawn", &[("program", "static")]),
-            metric: &TIME,
-            greater: "Starting a program by fork and exec takes {} as long as by posix_spawn.",
-            less: "Starting a program by posix_spawn takes {} as long as by fork and exec.",
-            equal: "Starting a program by fork and exec takes as long as by posix_spawn ({}).",
-        },
-        Finding::Crossing {
-            point: Select::point("process/memory", &[("pages", "base")]),
-            metric: &SPAWN_FROM,
-            param: "memory",
-            of: &SPAWN,
-            to: &TIME,
-            says: "From a parent of {} of resident memory on, posix_spawn is cheaper than fork.",
-            always: "posix_spawn is cheaper than fork from a parent of any measured size (memory={} and more).",
-            never: "posix_spawn is not cheaper than fork from a parent of any measured size (up to memory={}).",
-        },
-    ],
+    findings: &[Finding::Crossing {
+        point: Select::point("process/memory", &[("pages", "base")]),
+        metric: &SPAWN_FROM,
+        param: "memory",
+        of: &SPAWN,
+        to: &TIME,
+        says: "From a parent of {} of resident memory on, posix_spawn is cheaper than fork.",
+        always: "posix_spawn is cheaper than fork from a parent of any measured size (memory={} and more).",
+        never: "posix_spawn is not cheaper than fork from a parent of any measured size (up to memory={}).",
+    }],
+    applications: designs::APPLICATIONS,
     counterparts: &[Counterpart {
         unix: Select::point("process/posix-spawn", &[("program", "static")]),
         windows: Select::case("process/create-process"),

@@ -31,7 +31,7 @@ mod workers;
 pub(crate) use common::*;
 pub use common::{SCALING, scale};
 
-use crate::{Area, Case, Counterpart, Finding, Select};
+use crate::{Area, Case, Counterpart};
 
 /// The area.
 pub const AREA: Area = Area {
@@ -54,11 +54,6 @@ pub const AREA: Area = Area {
         "scale/unix-stream",
     ],
     repeats: true,
-    findings: &[Finding::Value {
-        point: Select::point("scale/open-close", &[("as", "threads"), ("share", "same")]),
-        metric: &SCALING,
-        says: "One thread on each CPU, all opening the same file, together open it {} times as often as one alone.",
-    }],
     counterparts: &[Counterpart::cases("scale/eventfd", "scale/set-event")],
     derived: &[workers::worker_scaling],
     ..Area::new("scale", CASES)

@@ -37,14 +37,6 @@ pub const AREA: Area = Area {
             equal: "On one CPU, a switch between processes costs as much as between threads ({}).",
         },
         Finding::Ratio {
-            of: Select::point("switch/pipe", AS_THREADS_POINT),
-            to: Select::point("switch/futex", AS_THREADS_POINT),
-            metric: &TIME,
-            greater: "Handing over to a thread on the same CPU by a pipe costs {} as much as by a futex.",
-            less: "Handing over to a thread on the same CPU by a futex costs {} as much as by a pipe.",
-            equal: "Handing over to a thread on the same CPU costs by a pipe as much as by a futex ({}).",
-        },
-        Finding::Ratio {
             of: Select::point("switch/futex", OTHER_CPU),
             to: Select::point("switch/futex", AS_THREADS_POINT),
             metric: &TIME,

@@ -1,0 +1,154 @@
+//! Answers that a run gives: which design of an application is the fastest in a situation, and by how much.
+
+use catalog::{Application, Area, Design, Select, Situation};
+use measure::{Doubt, Params};
+use results::{CaseResult, Estimate, Outcome};
+use serde::Serialize;
+
+use crate::change::Ratio;
+use crate::multiple::ratio;
+
+/// Seed of the bootstrap; it is constant, so that a document always gives the same answers.
+const SEED: u64 = 1;
+
+/// The designs of an application in one situation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    /// Name of the area.
+    pub area: &'static str,
+    /// The application with the conditions: `server, 100 connections at a time`.
+    pub of: &'static str,
+    /// What the application does, as a sentence.
+    pub says: &'static str,
+    /// Metric of the figures, a cost: less is better.
+    pub metric: &'static str,
+    /// What follows the factor between a slower design and the best one: `7.3 times as fast as`.
+    pub than: &'static str,
+    /// Unit of the figures.
+    pub unit: String,
+    /// The measured designs, the best first: at least two.
+    pub designs: Vec<DesignFigure>,
+}
+
+/// A design with its figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DesignFigure {
+    /// Name of the design.
+    pub name: &'static str,
+    /// The measured point: `net/answer{arch=epoll,connections=100}`.
+    pub point: String,
+    /// The figure, in the answer's unit.
+    pub figure: Estimate,
+    /// Number of times that the best design is faster: this figure divided by that of the best one. `None` for the best one, and
+    /// where there are too few rounds for an interval.
+    pub behind: Option<Ratio>,
+    /// Whether the load generator limited the figure, so that the design may be faster.
+    pub is_bound: bool,
+    /// What makes the figure doubtful.
+    pub doubts: Vec<Doubt>,
+}
+
+impl DesignFigure {
+    /// Whether the best design is certainly faster than this one.
+    pub fn is_slower(&self) -> bool {
+        !self.is_bound && self.behind.is_some_and(|ratio| ratio.low > 1.0)
+    }
+}
+
+impl Answer {
+    /// The designs that may be the fastest: the best one, and all that are not certainly slower.
+    pub fn fastest(&self) -> impl Iterator<Item = &DesignFigure> {
+        self.designs.iter().filter(|design| !design.is_slower())
+    }
+
+    /// The designs that are certainly slower than the best one, the slowest first.
+    pub fn slower(&self) -> impl Iterator<Item = &DesignFigure> {
+        self.designs.iter().rev().filter(|design| design.is_slower())
+    }
+}
+
+/// The answers that the results of one run give, those about whole programs first, in reverse order of the areas; only for situations in which at least two designs were
+/// measured.
+pub fn answers(results: &[CaseResult], areas: &[&'static Area]) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for area in areas.iter().rev() {
+        for application in area.applications {
+            let situations = application.situations.iter();
+            answers.extend(situations.filter_map(|s| answer(results, area, application, s)));
+        }
+    }
+    answers
+}
+
+fn answer(
+    results: &[CaseResult],
+    area: &Area,
+    application: &'static Application,
+    situation: &'static Situation,
+) -> Option<Answer> {
+    let metric = situation.metric;
+    let mut found: Vec<(&Design, &CaseResult)> = Vec::new();
+    for design in application.designs {
+        // Designs are compared at points that are equal but for what the designs name.
+        let beside = found.first().map(|(_, first)| *first);
+        let result = point(results, design, situation, metric.name, beside);
+        found.extend(result.map(|result| (design, result)));
+    }
+    let cost = |result: &CaseResult| result.estimate.map_or(f64::INFINITY, |e| e.median);
+    found.sort_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)));
+    let (_, best) = *found.first().filter(|_| found.len() > 1)?;
+    let figure = |(design, result): &(&'static Design, &CaseResult)| {
+        let is_best = std::ptr::eq(*result, best);
+        Some(DesignFigure {
+            name: design.name,
+            point: result.label(),
+            figure: result.estimate?,
+            behind: if is_best { None } else { ratio(result, best, SEED) },
+            is_bound: result.doubts.iter().any(Doubt::is_saturated),
+            doubts: result.doubts.clone(),
+        })
+    };
+    Some(Answer {
+        area: area.name,
+        of: situation.name,
+        says: application.says,
+        metric: metric.name,
+        than: situation.than,
+        unit: best.unit.clone(),
+        designs: found.iter().filter_map(figure).collect(),
+    })
+}
+
+/// The point of a design in a situation; with equal other parameters as the point `beside`, if one is given.
+fn point<'r>(
+    results: &'r [CaseResult],
+    design: &Design,
+    situation: &Situation,
+    metric: &str,
+    beside: Option<&CaseResult>,
+) -> Option<&'r CaseResult> {
+    let in_situation = |params: &Params| {
+        situation
+            .params
+            .iter()
+            .all(|(name, value)| params.get(*name).is_none_or(|own| own == value))
+    };
+    let is_beside = |select: &Select, params: &Params| {
+        let Some(beside) = beside else { return true };
+        let named = |key: &str| select.params.iter().any(|(name, _)| *name == key);
+        params.iter().all(|(key, value)| {
+            // A parameter that the other design names, such as its architecture, may differ.
+            named(key) || beside.params.get(key).is_none_or(|other| other == value)
+        })
+    };
+    let selected = |select: &Select| {
+        results.iter().find(|result| {
+            result.metric == metric
+                && result.outcome == Outcome::Measured
+                && select.matches(&result.case, &result.params)
+                && in_situation(&result.params)
+                && is_beside(select, &result.params)
+        })
+    };
+    design.points.iter().flat_map(|alternatives| alternatives.iter()).find_map(selected)
+}
