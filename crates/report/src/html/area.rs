@@ -1,23 +1,25 @@
 //! The section of one area, which opens with a click: its findings, charts made for its parameters, and definitions.
 
 use analysis::Verdict;
-use catalog::Finding;
+use analysis::answer::answers;
+use catalog::Area;
 use maud::{Markup, html};
 use measure::{Direction, Metric, Role, TIME};
-use results::CaseResult;
+use results::{CaseResult, Estimate};
 
+use crate::answers;
 use crate::comparison::Comparison;
 use crate::first_seen::{distinct, grouped};
 use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing};
 use crate::html::comparing;
 use crate::html::families::{percentiles, phases};
-use crate::html::points::{AreaPoint, AreaPoints, bar, command, described, is_derived};
+use crate::html::points::{AreaPoint, AreaPoints, bar, command, described, estimate, figure_of, is_derived};
 use crate::html::sweeps::{Most, Named, sweeps};
 use crate::html::text::{Ids, Text};
 use crate::html::timeline::timelines;
 use crate::html::view::View;
 use crate::labels::{self, Label, Param};
-use crate::summary::sentence;
+use crate::summary::sentences;
 
 /// Number of bars from which a chart is split by a parameter with few values.
 const ROWS: usize = 20;
@@ -55,7 +57,7 @@ pub(super) fn section(
     let count = distinct(results.iter().map(|(_, result)| (&result.case, &result.params))).len();
     let headline = match comparison {
         Some(comparison) => comparing::counted(comparison, |row| row.point.area() == name),
-        None => findings.first().cloned().unwrap_or_default(),
+        None => findings.first().cloned().or_else(|| range(&areas)).unwrap_or_default(),
     };
     let points = if count == 1 { "point" } else { "points" };
     html! {
@@ -79,12 +81,34 @@ pub(super) fn grid(charts: &[Chart]) -> Markup {
     html! { @if !charts.is_empty() { div.charts { @for chart in charts { (chart.figure()) } } } }
 }
 
-/// The area's findings in the only run; none if there are several.
+/// The least and the greatest time of one operation in the only run.
+fn range(areas: &[InView]) -> Option<String> {
+    let [(_, area)] = areas else { return None };
+    let times = area.points.iter().filter_map(|point| {
+        let time = point.time().filter(|time| !is_derived(time))?;
+        Some((point, time, estimate(time)?))
+    });
+    let mut times: Vec<_> = times.collect();
+    times.sort_by(|(_, _, a), (_, _, b)| a.median.total_cmp(&b.median));
+    let shown = |(point, time, e): &(&AreaPoint, &CaseResult, Estimate)| {
+        format!("{} ({})", figure_of(e, time), point.short)
+    };
+    match &times[..] {
+        [] => None,
+        [only] => Some(shown(only)),
+        [least, .., greatest] => Some(format!("{} to {}", shown(least), shown(greatest))),
+    }
+}
+
+/// The area's answers and findings in the only run; none if there are several.
 fn findings(views: &[View], name: &str) -> Vec<String> {
     let [view] = views else { return Vec::new() };
-    let areas = catalog::areas().iter().filter(|area| area.name == name);
-    let findings: Vec<&Finding> = areas.flat_map(|area| area.findings).collect();
-    findings.iter().filter_map(|finding| sentence(&view.document.results, finding)).collect()
+    let areas = catalog::areas().iter().copied().filter(|area| area.name == name);
+    let areas: Vec<&Area> = areas.collect();
+    let results = &view.document.results;
+    let answers = answers(results, &areas);
+    let answers = answers.iter().filter_map(answers::sentence);
+    answers.chain(sentences(results, &areas)).collect()
 }
 
 /// An area in one run.

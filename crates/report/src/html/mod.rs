@@ -186,7 +186,12 @@ pub fn chart_svg(run: &ReportRun, point: &str) -> Option<String> {
 pub(crate) fn sweep_plots(run: &ReportRun) -> Vec<SweepPlot> {
     let views = [View::of(run)];
     let charts = views[0].areas.iter().flat_map(|area| charts(&views, &area.name));
-    charts.filter_map(|chart| chart.lines()?.as_plot(&chart.title)).collect()
+    // Percentiles are no parameter.
+    let over = |chart: chart::Chart| {
+        let lines = chart.lines().filter(|lines| !lines.is_by_percentile())?;
+        lines.as_plot(&chart.title)
+    };
+    charts.filter_map(over).collect()
 }
 
 fn charts(views: &[View], area: &str) -> Vec<chart::Chart> {

@@ -46,13 +46,8 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
     let mut chart = |(what, unit, of): &Part| {
         let points = moments.iter().filter_map(|moment| {
             let value = of(moment)?;
-            let text = format!(
-                "after {:.0} s: {}",
-                moment.seconds,
-                crate::quantity::figure(value, value.abs() * 0.01, unit)
-            );
             let x = moment.seconds;
-            Some(LinePoint { x, y: value, low: value, high: value, text, point: None })
+            Some(LinePoint { x, y: value, low: value, high: value, ..LinePoint::default() })
         });
         let points: Vec<LinePoint> = points.collect();
         let lines = Lines {

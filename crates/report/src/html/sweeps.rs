@@ -276,7 +276,7 @@ fn marks(
         let run = if run.is_empty() { String::new() } else { format!(", {run}") };
         let (figure, interval) = (figure_of(&e, result), interval_of(&e, &result.unit));
         let text = format!("{} of {name}{run}: {figure} ({interval})", result.metric);
-        Some(Mark { at: e.median, low: e.low, high: e.high, text })
+        Some(Mark { at: e.median, text })
     };
     results.iter().filter(belongs).filter_map(mark).take(MARKS).collect()
 }

@@ -25,7 +25,8 @@ pub(super) fn timelines(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
         let of_case = with_jobs.iter().filter(|(_, result)| result.case == case);
         let groups = groups(largest(of_case.copied().collect(), case), case);
         let count = groups.len();
-        charts.extend(groups.iter().take(CHARTS).map(|group| chart(case, group, ids)));
+        let constant = constant(&groups);
+        charts.extend(groups.iter().take(CHARTS).map(|group| chart(case, group, &constant, ids)));
         if count > CHARTS
             && let Some(last) = charts.last_mut()
         {
@@ -68,8 +69,16 @@ fn groups<'r>(results: Vec<Named<'r>>, case: &str) -> Vec<Group<'r>> {
     grouped(keyed).into_iter().map(|(shared, lines)| Group { shared, lines }).collect()
 }
 
-fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
-    let about = group.shared.iter().map(|(key, value)| format!(", {key}={value}"));
+/// The parameters that all groups share, if there are several.
+fn constant<'r>(groups: &[Group<'r>]) -> Vec<(&'r str, &'r str)> {
+    let Some((first, others @ [_, ..])) = groups.split_first() else { return Vec::new() };
+    let is_constant = |param: &&(&str, &str)| others.iter().all(|group| group.shared.contains(param));
+    first.shared.iter().filter(is_constant).copied().collect()
+}
+
+fn chart(case: &str, group: &Group, constant: &[(&str, &str)], ids: &mut Ids) -> Chart {
+    let about = group.shared.iter().filter(|param| !constant.contains(param));
+    let about = about.map(|(key, value)| format!(", {key}={value}"));
     let lane = |(look, (name, result)): (usize, &(String, &CaseResult))| {
         let spans = result.timeline.iter().map(|ends| ends.map(|ns| ns as f64)).collect();
         Lane { name: name.clone(), look, spans }
@@ -82,6 +91,10 @@ fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
          from top to bottom."
             .to_owned(),
     );
+    if !constant.is_empty() {
+        let constant: Vec<String> = constant.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        chart.notes.push(format!("In all such charts: {}.", constant.join(", ")));
+    }
     chart
 }
 

@@ -1,17 +1,21 @@
 //! What the page of a run begins with: answers as sentences, and a few large charts.
 
+use analysis::answer::{Answer, DesignFigure, answers};
 use catalog::Application;
 use maud::{Markup, html};
+use results::CaseResult;
 
+use crate::answers;
 use crate::html::area::{charts, grid, in_views};
 use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing};
-use crate::html::points::{AreaPoints, bar};
+use crate::html::points::bar;
 use crate::html::sweeps::Most;
 use crate::html::text::{Ids, Text};
 use crate::html::view::View;
 use crate::interval::interval_line;
 use crate::marks::{few_rounds_line, marks_line, width_line};
 use crate::page::Page;
+use crate::quantity::factor;
 use crate::results_table::closing_line;
 use crate::summary::{cost_rows, machine_line, sentences};
 
@@ -20,9 +24,6 @@ const PAGE: Page = Page { width: 100, colour: false, unicode: true, this_run: fa
 
 /// Maximum number of sentences that are shown at once.
 const SENTENCES: usize = 6;
-
-/// Maximum number of charts of lines and time lines.
-const CHARTS: usize = 4;
 
 /// The answers of one run.
 pub(super) fn section(view: &View, only: Option<&str>, ids: &mut Ids) -> Markup {
@@ -43,8 +44,12 @@ pub(super) fn section(view: &View, only: Option<&str>, ids: &mut Ids) -> Markup 
         width_line(results),
         interval_line(results),
     ];
+    let mut answers = answers(results, &areas);
+    answers.sort_by_key(|answer| answers::sentence(answer).is_none());
+    let cards: Vec<Chart> = answers.iter().map(|answer| card(answer, view, ids)).collect();
     html! {
         p.machine { (Text(&machine_line(view.document))) }
+        @if !cards.is_empty() { div.answers { @for card in &cards { (card.figure()) } } }
         div.lead {
             (costs.figure())
             div {
@@ -61,15 +66,43 @@ pub(super) fn section(view: &View, only: Option<&str>, ids: &mut Ids) -> Markup 
     }
 }
 
+/// An answer with the figures of its designs, the best first: those that may be the fastest are coloured.
+fn card(answer: &Answer, view: &View, ids: &mut Ids) -> Chart {
+    let title = answers::sentence(answer).unwrap_or_else(|| format!("{}: not decided", answer.of));
+    let bar = |design: &DesignFigure| {
+        let is_meant = |result: &&CaseResult| result.metric == answer.metric && result.label() == design.point;
+        let bar = view.document.results.iter().find(is_meant).and_then(|result| bar(result, design.name.to_owned()))?;
+        let behind = match design.behind {
+            Some(ratio) if design.is_slower() => {
+                let factor = factor(ratio, false);
+                Some(format!("{} as much", factor.split(" (").next().unwrap_or_default()))
+            }
+            Some(_) => Some("not certainly slower".to_owned()),
+            None => None,
+        };
+        let marks = bar.remark.clone();
+        let remark = behind.into_iter().chain((!marks.is_empty()).then_some(marks)).collect::<Vec<_>>().join(", ");
+        Some(Bar { look: if design.is_slower() { 7 } else { 0 }, row: row_of(view, &bar), remark, ..bar })
+    };
+    let rows = answer.designs.iter().filter_map(bar).collect();
+    let bars = Bars { scale: BarScale::Amount(answer.unit.clone()), rows };
+    Chart::new(ids.chart(), title, Drawing::Bars(bars))
+}
+
+/// Identifier of the row of a bar's point.
+fn row_of(view: &View, bar: &Bar) -> Option<String> {
+    let mut points = view.areas.iter().flat_map(|area| &area.points);
+    let point = points.find(|point| Some(&point.key) == bar.point.as_ref());
+    point.map(|point| point.id.clone())
+}
+
 /// Bars of the costs of common operations, the least first.
 fn costs(view: &View, only: Option<&str>, ids: &mut Ids) -> Chart {
     let rows = cost_rows(&view.document.results, catalog::areas());
     let rows = rows.into_iter().filter(|(_, result)| only.is_none_or(|only| only == result.point().area()));
-    let points = || view.areas.iter().flat_map(|area: &AreaPoints| &area.points);
     let bar = |(row, result): (&catalog::SummaryRow, _)| -> Option<Bar> {
         let bar = bar(result, row.label.to_owned())?;
-        let point = points().find(|point| Some(&point.key) == bar.point.as_ref());
-        Some(Bar { row: point.map(|point| point.id.clone()), ..bar })
+        Some(Bar { row: row_of(view, &bar), ..bar })
     };
     let mut rows: Vec<Bar> = rows.filter_map(bar).collect();
     rows.sort_by(|a, b| a.value.total_cmp(&b.value));
@@ -77,31 +110,26 @@ fn costs(view: &View, only: Option<&str>, ids: &mut Ids) -> Chart {
     Chart::new(ids.chart(), "Time of common operations", Drawing::Bars(bars))
 }
 
-/// Charts of the areas whose applications have several designs: the first of each kind of each area, until there are enough.
+/// Of the areas whose applications have several designs, the last areas first: the first chart over a parameter, the first one by
+/// percentile, and the first time line.
 fn of_applications(view: &View, only: Option<&str>, ids: &mut Ids) -> Vec<Chart> {
     let views = std::slice::from_ref(view);
-    let areas = catalog::areas().iter().filter(|area| !area.applications.is_empty());
+    let areas = catalog::areas().iter().rev().filter(|area| !area.applications.is_empty());
     let areas = areas.filter(|area| only.is_none_or(|only| only == area.name));
-    let mut of_areas: Vec<Vec<Chart>> = areas
-        .map(|area| {
-            let mut charts = charts(&in_views(views, area.name), area.name, Most { metrics: 1, charts: 1 }, ids);
-            charts.retain(|chart| match &chart.drawing {
-                Drawing::Bars(_) => false,
-                Drawing::Spans(_) => true,
-                Drawing::Lines(_) => is_of_designs(chart, area.applications),
-            });
-            charts
-        })
-        .collect();
-    let mut chosen = Vec::new();
-    for nth in 0..CHARTS {
-        for charts in &mut of_areas {
-            if nth < charts.len() && chosen.len() < CHARTS {
-                chosen.push(charts[nth].clone());
-            }
+    let mut chosen: [Option<Chart>; 3] = [None, None, None];
+    for area in areas {
+        let most = Most { metrics: 1, charts: 1 };
+        for chart in charts(&in_views(views, area.name), area.name, most, ids) {
+            let kind = match &chart.drawing {
+                Drawing::Bars(_) => continue,
+                Drawing::Spans(_) => 2,
+                Drawing::Lines(_) if !is_of_designs(&chart, area.applications) => continue,
+                Drawing::Lines(lines) => usize::from(lines.is_by_percentile()),
+            };
+            chosen[kind].get_or_insert(chart);
         }
     }
-    chosen
+    chosen.into_iter().flatten().collect()
 }
 
 /// Whether the chart shows a point of a design of the applications.

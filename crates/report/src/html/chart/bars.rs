@@ -1,11 +1,13 @@
 //! Bars with their figures: a choice, the most favourable first, or ratios around 1.
 
-use maud::{Markup, html};
+use std::fmt::Write;
+
+use maud::{Markup, PreEscaped, Render, html};
 use results::PointKey;
 
 use super::scale::{Extent, Scale, ScaleKind};
 use super::{At, FILE_WIDTH, Values, class, tick};
-use crate::html::text::{Text, visible};
+use crate::html::text::{Text, path, visible};
 
 /// Factor beyond which ratios are drawn at the edge.
 const FARTHEST: f64 = 16.0;
@@ -13,8 +15,8 @@ const FARTHEST: f64 = 16.0;
 /// Factors that an axis of ratios may end at and label.
 const FACTORS: [f64; 12] = [1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 16.0];
 
-/// Height of a row's drawing.
-const HEIGHT: f64 = 18.0;
+/// Coordinates of a row's drawing, which is stretched to the width of the chart and 18 pixels high.
+const BOX: &str = "0 0 100 18";
 
 /// What the length of a bar means.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -103,44 +105,49 @@ impl Bars {
                         @if !bar.interval.is_empty() { " " span.interval { (Text(&bar.interval)) } }
                         @if !bar.remark.is_empty() { " " span.remark { (Text(&bar.remark)) } }
                     }
-                    svg class={ "bar " (class(bar.look)) @if bar.is_open { " open" } } aria-hidden="true"
+                    svg class={ "bar " (class(bar.look)) @if bar.is_open { " open" } } viewBox=(BOX) preserveAspectRatio="none" aria-hidden="true"
                         data-v=(Values(&[bar.value, bar.low, bar.high])) { (self.shape(bar, &scale)) }
                 }
-                (self.axis(&scale))
+                @if self.has_axis(&scale) {
+                    svg.mesh viewBox=(BOX) preserveAspectRatio="none" aria-hidden="true" { (self.mesh(&scale)) }
+                    svg.bar.axis aria-hidden="true" { (self.axis(&scale)) }
+                }
             }
         })
     }
 
-    /// Drawing of a bar, whose positions are in percent of the width.
-    fn shape(&self, bar: &Bar, scale: &Scale) -> Markup {
-        let at = |value: f64| At(100.0 * scale.at(value));
+    /// Drawing of a bar in a box that is stretched to the width of the chart.
+    fn shape(&self, bar: &Bar, scale: &Scale) -> PreEscaped<String> {
+        let at = |value: f64| At(100.0 * scale.at(value)).render().into_string();
         let (from, to) = (100.0 * scale.at(self.origin(scale)), 100.0 * scale.at(bar.value));
-        let (left, width) = (At(from.min(to)), At((to - from).abs().max(0.2)));
-        let middle = HEIGHT / 2.0;
-        html! {
-            @if self.is_ratio() {
-                @if bar.floor > 0.0 {
-                    @let (low, high) = (scale.at(1.0 / (1.0 + bar.floor)), scale.at(1.0 + bar.floor));
-                    rect.floor x={ (At(100.0 * low)) "%" } width={ (At(100.0 * (high - low))) "%" } height=(HEIGHT) {}
-                }
-                line.one x1="50%" x2="50%" y2=(HEIGHT) {}
-            }
-            @if scale.is_logarithmic() && !self.is_ratio() {
-                @for tick in scale.ticks(6) {
-                    line.tick x1={ (at(tick)) "%" } x2={ (at(tick)) "%" } y2=(HEIGHT) {}
-                }
-                rect.stem x={ (left) "%" } y=(middle - 1.0) width={ (width) "%" } height="2" {}
-                circle.dot cx={ (At(to)) "%" } cy=(middle) r="5" {}
-            } @else {
-                rect.fill x={ (left) "%" } y="2" width={ (width) "%" } height=(HEIGHT - 4.0) {}
-            }
-            @if bar.low < bar.high {
-                line.whisker x1={ (at(bar.low)) "%" } x2={ (at(bar.high)) "%" } y1=(middle) y2=(middle) {}
-                @for end in [bar.low, bar.high] {
-                    line.whisker x1={ (at(end)) "%" } x2={ (at(end)) "%" } y1=(middle - 4.0) y2=(middle + 4.0) {}
-                }
-            }
+        let (left, right) = (from.min(to), from.max(to).max(from.min(to) + 0.2));
+        let mut shape = String::new();
+        if self.is_ratio() && bar.floor > 0.0 {
+            let (low, high) = (at(1.0 / (1.0 + bar.floor)), at(1.0 + bar.floor));
+            let _ = write!(shape, "<path class=\"floor\" d=\"M{low} 0H{high}V18H{low}z\"/>");
         }
+        let [left, right, to] = [left, right, to].map(|at| At(at).render().into_string());
+        if scale.is_logarithmic() && !self.is_ratio() {
+            let _ = write!(shape, "<path class=\"stem\" d=\"M{left} 9H{right}\"/><path class=\"dot\" d=\"M{to} 9h0\"/>");
+        } else {
+            let _ = write!(shape, "<path class=\"fill\" d=\"M{left} 2H{right}V16H{left}z\"/>");
+        }
+        if bar.low < bar.high {
+            let (low, high) = (at(bar.low), at(bar.high));
+            let _ = write!(shape, "<path class=\"whisker\" d=\"M{low} 9H{high}M{low} 5v8M{high} 5v8\"/>");
+        }
+        PreEscaped(shape)
+    }
+
+    /// Vertical lines of the axis through all rows.
+    fn mesh(&self, scale: &Scale) -> PreEscaped<String> {
+        let place = |(share, _): &(f64, String)| format!("M{} 0V18", At(100.0 * share).render().into_string());
+        let lines: String = self.ticks(scale).iter().map(place).collect();
+        path("tick", &lines)
+    }
+
+    fn has_axis(&self, scale: &Scale) -> bool {
+        self.is_ratio() || scale.is_logarithmic()
     }
 
     /// Where bars begin.
@@ -161,30 +168,24 @@ impl Bars {
             BarScale::Ratio => {
                 let end = FACTORS.into_iter().rfind(|f| scale.at(*f) < 1.0 || scale.at(*f / 1.001) < 1.0);
                 let end = end.unwrap_or(FARTHEST);
-                let number = |value: f64| figure_of_ratio(value);
-                vec![
-                    (scale.at(1.0 / end), number(1.0 / end)),
+                                vec![
+                    (scale.at(1.0 / end), figure_of_ratio(1.0 / end)),
                     (0.5, "1".to_owned()),
-                    (scale.at(end), number(end)),
+                    (scale.at(end), figure_of_ratio(end)),
                 ]
             }
         }
     }
 
     fn axis(&self, scale: &Scale) -> Markup {
-        if !self.is_ratio() && !scale.is_logarithmic() {
-            return html! {};
-        }
         let anchor = |share: f64| match share {
             share if share < 0.1 => "start",
             share if share > 0.9 => "end",
             _ => "middle",
         };
         html! {
-            svg.bar.axis aria-hidden="true" {
-                @for (share, text) in self.ticks(scale) {
-                    text x={ (At(100.0 * share)) "%" } y="12" text-anchor=(anchor(share)) { (text) }
-                }
+            @for (share, text) in self.ticks(scale) {
+                text x={ (At(100.0 * share)) "%" } y="13" text-anchor=(anchor(share)) { (text) }
             }
         }
     }
@@ -205,11 +206,11 @@ impl Bars {
             @for (at, (bar, label)) in lines.iter().enumerate() {
                 text.name x=(LABELS - 12) y=(ROW * at + 13) { (Text(&visible(label))) }
                 @if let Some(bar) = bar {
-                    svg x=(LABELS) y=(ROW * at) width=(width) height=(HEIGHT) class=(class(bar.look)) { (self.shape(bar, &scale)) }
+                    svg x=(LABELS) y=(ROW * at) width=(width) height="18" class=(class(bar.look)) viewBox=(BOX) preserveAspectRatio="none" { (self.shape(bar, &scale)) }
                     text x=(LABELS + width + 10) y=(ROW * at + 13) { (Text(&format!("{} {}", bar.figure, bar.interval))) }
                 }
             }
-            svg x=(LABELS) y=(ROW * lines.len()) width=(width) height="18" { (self.axis(&scale)) }
+            @if self.has_axis(&scale) { svg.axis x=(LABELS) y=(ROW * lines.len()) width=(width) height="18" { (self.axis(&scale)) } }
         };
         Some((drawn, ROW * (lines.len() + 1), Vec::new()))
     }
@@ -233,7 +234,7 @@ mod tests {
     fn figures_stand_beside_their_bars() {
         let bars = Bars { scale: BarScale::Amount("ns/op".into()), rows: vec![bar("spin", 50.0), bar("futex", 100.0)] };
         let text = bars.draw().unwrap().into_string();
-        for part in ["<b>100 ns</b>", "data-v=\"50 45 55\"", "width=\"89.13%\"", "class=\"whisker\""] {
+        for part in ["<b>100 ns</b>", "data-v=\"50 45 55\"", "M0 2H89.13V16", "class=\"whisker\""] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains("axis"), "lengths are proportional: {text}");
@@ -247,6 +248,6 @@ mod tests {
     fn ratios_begin_in_the_middle() {
         let bars = Bars { scale: BarScale::Ratio, rows: vec![bar("slower", 1.5), bar("far", f64::INFINITY)] };
         let text = bars.draw().unwrap().into_string();
-        assert!(text.contains("<rect class=\"fill\" x=\"50%\"") && text.contains(">16</text>"), "{text}");
+        assert!(text.contains("d=\"M50 2H") && text.contains(">16</text>"), "{text}");
     }
 }

@@ -70,18 +70,16 @@ pub(in crate::html) struct LinePoint {
     pub y: f64,
     pub low: f64,
     pub high: f64,
-    /// The point in words.
+    /// The point in words; a point without words is only part of its line.
     pub text: String,
     /// The measured point, if the figure belongs to one point of a run.
     pub point: Option<PointKey>,
 }
 
-/// A value of x with its interval.
+/// A value of x that stands out.
 #[derive(Debug, Clone)]
 pub(in crate::html) struct Mark {
     pub at: f64,
-    pub low: f64,
-    pub high: f64,
     pub text: String,
 }
 
@@ -94,8 +92,17 @@ struct Plot<'c> {
     room: Option<usize>,
 }
 
+/// Title of the axis of percentiles.
+pub(in crate::html) const PERCENTILE: &str = "percentile";
+
 impl Lines {
-    /// The number of points.
+    /// Whether x has percentiles instead of a parameter.
+    pub(in crate::html) fn is_by_percentile(&self) -> bool {
+        self.x.title == PERCENTILE
+    }
+
+    /// The number of points, for tests.
+    #[cfg(test)]
     pub(in crate::html) fn points(&self) -> usize {
         self.lines.iter().map(|line| line.points.len()).sum()
     }
@@ -137,7 +144,8 @@ impl Lines {
             Some(_) => Vec::new(),
             None => self.lines.iter().map(|line| line.name.clone()).collect(),
         };
-        Some((plot.svg(id), (TOP + HEIGHT + BOTTOM) as usize, names))
+        let drawn = html! { svg x=(LEFT) overflow="visible" { (plot.svg(id)) } };
+        Some((drawn, (TOP + HEIGHT + BOTTOM) as usize, names))
     }
 
     /// The chart as data of a text plot; `None` if no point can be drawn.
@@ -174,9 +182,10 @@ impl Plot<'_> {
         let scale = if self.y.is_logarithmic() { ", logarithmic" } else { "" };
         let unit = if carries_unit(&chart.unit) || chart.unit.is_empty() { String::new() } else { format!(" ({})", chart.unit) };
         html! {
-            svg class={ "plot r" (room) } width=(FILE_WIDTH) height=(TOP + HEIGHT + BOTTOM) role="group" aria-labelledby={ (id) "-t" } {
-                text.axis y="12" { (Text(&format!("{}{unit}{scale}", chart.metric))) }
-                svg.in x=(LEFT) y=(TOP) width=(FILE_WIDTH as f64 - LEFT - ROOMS[room]) height=(HEIGHT) overflow="visible" {
+            svg class={ "plot r" (room) } width=(FILE_WIDTH as f64 - LEFT - ROOMS[room]) height=(TOP + HEIGHT + BOTTOM) overflow="visible"
+                role="group" aria-labelledby={ (id) "-t" } {
+                text.axis x=(-LEFT) y="12" { (Text(&format!("{}{unit}{scale}", chart.metric))) }
+                svg y=(TOP) width="100%" height=(HEIGHT) overflow="visible" {
                     (self.mesh())
                     svg viewBox={ "0 0 100 " (HEIGHT) } preserveAspectRatio="none" width="100%" height=(HEIGHT) overflow="visible" {
                         @for line in &chart.lines { (self.path(line)) }
@@ -262,9 +271,9 @@ impl Plot<'_> {
                     @if line.points.len() == 1 && point.low < point.high {
                         line.whisker x1={ (At(x)) "%" } x2={ (At(x)) "%" } y1=(At(self.py(point.low))) y2=(At(self.py(point.high))) {}
                     }
-                    circle.p cx={ (At(x)) "%" } cy=(At(self.py(point.y))) r="4" data-v=(Values(&[point.x, point.y, point.low, point.high])) {
+                    @if !point.text.is_empty() { circle.p cx={ (At(x)) "%" } cy=(At(self.py(point.y))) r="4" data-v=(Values(&[point.x, point.y, point.low, point.high])) {
                         title { (Text(&point.text)) }
-                    }
+                    } }
                 }
             }
         }

@@ -11,7 +11,7 @@ use results::PointKey;
 
 use crate::html::text::Text;
 pub(super) use bars::{Bar, BarScale, Bars};
-pub(super) use lines::{Line, LinePoint, Lines, Mark, XAxis};
+pub(super) use lines::{Line, LinePoint, Lines, Mark, PERCENTILE, XAxis};
 pub(crate) use lines::{ScaledPoint, SweepPlot};
 pub(super) use scale::ScaleKind;
 pub(super) use spans::{Lane, Spans};
