@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use analysis::{Ratio, Verdict};
 use maud::{Markup, html};
+use results::PointKey;
 
 use crate::compare_table::bound;
 use crate::comparison::{Cell, CompareCell, CompareRow, Comparison};
@@ -19,12 +20,15 @@ use crate::overview::sentences;
 use crate::quantity::{figure, half_width, ratio_words};
 use crate::text;
 
-/// Maximum number of rows of the chart of changes, and of the chart of an area.
-const CHANGES: usize = 16;
+/// Maximum number of bars of the chart of changes, and of the chart of an area.
+const CHANGES: usize = 20;
 const ROWS_OF_AREA: usize = 24;
 
 /// Maximum number of figures or areas that a sentence names; further ones are counted.
 const NAMED: usize = 4;
+
+/// Number of columns besides the base from which their sentences are folded.
+const MANY: usize = 4;
 
 /// Number of decimals of a ratio.
 pub(super) const PLACES: usize = 3;
@@ -39,17 +43,18 @@ pub(super) fn verdict(
     let overview = standings.map(|all| sentences(all.overview, &comparison.columns));
     let changed: Vec<&CompareRow> = changed(comparison);
     let count = changed.len();
-    let common = common(comparison);
+    let common = if others.len() < MANY { common(comparison) } else { Vec::new() };
+    let most = rows_at_most(CHANGES, others);
     let mut charts = Vec::new();
     if !common.is_empty() {
         let rows = common.iter().map(|(label, row)| ((*label).to_owned(), bars_of(row, others)));
         charts.push(chart(comparison, "Common operations", rows, ids));
     }
     if count > 0 {
-        let rows = changed.iter().take(CHANGES).map(|row| (name(row, true), bars_of(row, others)));
+        let rows = changed.iter().take(most).map(|row| (name(row, true), bars_of(row, others)));
         let mut chart = chart(comparison, "Largest differences", rows, ids);
-        if count > CHANGES {
-            chart.notes.push(format!("The largest {CHANGES} of {count}: the table below has all."));
+        if count > most {
+            chart.notes.push(format!("The largest {most} of {count}: the table below has all."));
         }
         charts.push(chart);
     }
@@ -57,11 +62,15 @@ pub(super) fn verdict(
         section id="comparison" aria-labelledby="comparison-h" {
             h2 id="comparison-h" { "Verdict" }
             @for (name, sentence) in overview.iter().flatten() {
-                p.lead { b { (Text(name)) } ": " (Text(sentence)) "." }
+                p.sentence { b { (Text(name)) } ": " (Text(sentence)) "." }
             }
             @for (at, name) in others.iter().enumerate() {
-                @if others.len() > 1 { h3 { (Text(name)) } }
-                (column(comparison, at))
+                @if others.len() >= MANY {
+                    details { summary { b { (Text(name)) } ": " (Verdict::counted(&comparison.verdicts(at))) } (column(comparison, at)) }
+                } @else if overview.is_none() || has_verdict(comparison, at) {
+                    @if others.len() > 1 { h3 { (Text(name)) } }
+                    (column(comparison, at))
+                }
             }
             @if comparison.rows.is_empty() { p { "There is nothing to compare." } }
             dl.facts {
@@ -72,8 +81,9 @@ pub(super) fn verdict(
             @if let Some(all) = standings { (standings::charts(all, &comparison.columns, ids)) }
             (super::area::grid(&charts))
             @if !charts.is_empty() { p.note {
-                "Ratio to " (Text(base(comparison))) " with its interval: bars begin at 1, which means equal. Within the shaded range lie \
-                 differences that this machine cannot resolve."
+                "Ratio to " (Text(base(comparison))) " with its interval: bars begin at 1, which means equal. Orange: slower or worse. \
+                 Blue: faster or better. Grey: no certain difference. Within the shaded range lie differences that this machine \
+                 cannot resolve."
             } }
             (paragraphs(&comparison.facts))
             @if let Some(all) = standings { (standings::tables(all, &comparison.columns)) }
@@ -84,6 +94,11 @@ pub(super) fn verdict(
             }
         }
     }
+}
+
+/// Number of rows with at most about so many bars.
+fn rows_at_most(bars: usize, others: &[String]) -> usize {
+    (bars / others.len().max(1)).max(3)
 }
 
 /// Names of the columns other than the base.
@@ -155,18 +170,33 @@ fn column(comparison: &Comparison, at: usize) -> Markup {
     let is_gain = |verdict| matches!(verdict, Verdict::Faster | Verdict::Better);
     let gains = with(&is_gain);
     let rest = with(&|verdict| !verdict.is_loss() && !is_gain(verdict));
-    let rest = grouped(rest.iter().map(|(row, cell)| (cell.verdict, row.point.area())));
+    let mut rest = grouped(rest.iter().map(|(row, cell)| (cell.verdict, row.point.area())));
+    rest.sort_by_key(|(verdict, _)| *verdict as u8);
     html! {
         ul.findings {
             @if losses.is_empty() && gains.is_empty() { li { b { "No difference is certain" } "." } }
             (list("Slower or worse", "bad", &losses))
             (list("Faster or better", "good", &gains))
             @for (verdict, areas) in &rest { li {
-                b { (capital(verdict.word())) ": " (areas.len()) }
+                b { (capital(words(*verdict))) ": " (areas.len()) }
                 " (" (Text(&by_area(areas))) ")."
             } }
         }
     }
+}
+
+fn words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Same => "no difference",
+        Verdict::CannotTell => "not decided",
+        Verdict::NotComparable => "not comparable",
+        other => other.word(),
+    }
+}
+
+/// Whether a figure of the column could be compared.
+fn has_verdict(comparison: &Comparison, at: usize) -> bool {
+    comparison.verdicts(at).iter().any(|verdict| *verdict != Verdict::NotComparable)
 }
 
 fn capital(word: &str) -> String {
@@ -187,10 +217,13 @@ pub(super) fn counted(comparison: &Comparison, is_meant: impl Fn(&CompareRow) ->
     let rows = comparison.rows.iter().filter(|row| is_meant(row));
     let verdicts: Vec<Verdict> =
         rows.flat_map(|row| &row.news).flatten().map(|cell| cell.verdict).collect();
-    if verdicts.is_empty() { "not compared".to_owned() } else { Verdict::counted(&verdicts) }
+    match verdicts.iter().any(|verdict| *verdict != Verdict::NotComparable) {
+        true => Verdict::counted(&verdicts),
+        false => "not comparable".to_owned(),
+    }
 }
 
-/// Figures without a verdict, with what would decide them, folded.
+/// Figures without a verdict, with what would decide them or why they cannot be compared, folded.
 fn undecided(comparison: &Comparison) -> Markup {
     let cells = comparison.rows.iter().flat_map(|row| {
         others(comparison).iter().zip(&row.news).filter_map(move |(column, cell)| {
@@ -202,7 +235,7 @@ fn undecided(comparison: &Comparison) -> Markup {
     let by_note = grouped(cells);
     let count: usize = by_note.iter().map(|(_, names)| names.len()).sum();
     html! { @if count > 0 {
-        details { summary { "Not decided, and what would decide it: " (count) }
+        details { summary { "Figures without a verdict: why, and what would decide them: " (count) }
             dl { @for (note, names) in &by_note {
                 dt { (Text(note)) }
                 dd { (Text(&names.iter().map(|(name, column)| match several {
@@ -237,14 +270,15 @@ pub(super) fn area(comparison: &Comparison, area: &str, ids: &mut Ids) -> Markup
         row.point.area() == area && row.news.iter().flatten().any(|cell| drawn(cell).is_some())
     };
     let mut rows: Vec<&CompareRow> = comparison.rows.iter().filter(with_ratio).collect();
-    let most = |row: &CompareRow| row.news.iter().flatten().map(distance).fold(0.0, f64::max);
-    rows.sort_by(|a, b| most(b).total_cmp(&most(a)));
+    let farthest = |row: &CompareRow| row.news.iter().flatten().map(distance).fold(0.0, f64::max);
+    rows.sort_by(|a, b| farthest(b).total_cmp(&farthest(a)));
     let count = rows.len();
     let others = others(comparison);
-    let shown = rows.iter().take(ROWS_OF_AREA).map(|row| (name(row, false), bars_of(row, others)));
+    let most = rows_at_most(ROWS_OF_AREA, others);
+    let shown = rows.iter().take(most).map(|row| (name(row, false), bars_of(row, others)));
     let mut chart = chart(comparison, area, shown, ids);
-    if count > ROWS_OF_AREA {
-        chart.notes.push(format!("The largest {ROWS_OF_AREA} of {count}: the table has all."));
+    if count > most {
+        chart.notes.push(format!("The largest {most} of {count}: the table below has all."));
     }
     html! { @if count > 0 { div.charts { (chart.figure()) } } }
 }
@@ -274,7 +308,7 @@ fn table_row(row: &CompareRow) -> Markup {
         figure(*median, half_width(*median, *low, *high), unit).to_string()
     };
     html! { tr {
-        th { (Text(&row.point.to_string())) } td.w { (Text(&row.metric)) }
+        th { (Text(&point_name(&row.point))) } td.w { (Text(&row.metric)) }
         td { (Text(&row.base.as_ref().map(shown).unwrap_or_default())) }
         @for cell in &row.news { @if let Some(cell) = cell {
             td { (Text(&cell.figure.as_ref().map(shown).unwrap_or_default())) }
@@ -292,10 +326,14 @@ pub(super) fn interval(ratio: Ratio) -> String {
 
 /// Name of a row in a chart or sentence: its point, with the area if `full`, and its metric unless that is the time.
 fn name(row: &CompareRow, full: bool) -> String {
-    let label = Label::of(&row.point);
-    let short = if full { format!("{}/{}", label.area, label.short()) } else { label.short() };
+    let short = if full { point_name(&row.point) } else { Label::of(&row.point).short() };
     let short = visible(&short).into_owned();
     if row.metric == measure::TIME.name { short } else { format!("{short}: {}", row.metric) }
+}
+
+fn point_name(point: &PointKey) -> String {
+    let label = Label::of(point);
+    format!("{}/{}", label.area, label.short())
 }
 
 /// A ratio of a column in a row of a chart.

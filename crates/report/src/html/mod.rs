@@ -143,7 +143,6 @@ pub fn report_html(report: &Report) -> String {
                     (figures::section(&views, only))
                     (section("doubts", "Doubtful figures", html! { @for view in &views { (run::doubts(view)) } }))
                     (section("machine", "Machine", html! { @for view in &views {
-                        @if views.len() > 1 { h3 { (Text(&view.name)) } }
                         (run::machine(view))
                         div.disturbance { (run::disturbance(view, &mut ids)) }
                     } }))

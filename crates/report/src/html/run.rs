@@ -80,13 +80,22 @@ pub(super) fn doubts(view: &View) -> Markup {
     let mut by_reason = grouped(all);
     by_reason.iter_mut().for_each(|(_, points)| points.dedup());
     by_reason.sort_by_cached_key(|(reason, points)| (Reverse(points.len()), reason.to_string()));
-    html! {
+    let list = html! {
         @if by_reason.is_empty() { p { "No figure is doubtful, and nothing failed." } }
         @for (reason, points) in &by_reason {
-            details { summary { (points.len()) ": " (Text(&reason.to_string())) (view.about) }
+            details { summary { (points.len()) ": " (Text(&reason.to_string())) }
                 ul.points { @for (id, name) in points { li { a href={ "#" (id) } { (Text(name)) } } } }
             }
         }
+    };
+    folded(view, by_reason.iter().map(|(_, points)| points.len()).sum(), list)
+}
+
+/// What is said of one of several runs, folded.
+fn folded(view: &View, count: usize, content: Markup) -> Markup {
+    match view.about.is_empty() {
+        true => content,
+        false => html! { details { summary { (Text(&view.name)) ": " (count) } div.inside { (content) } } },
     }
 }
 
@@ -109,9 +118,9 @@ pub(super) fn machine(view: &View) -> Markup {
     let known = known.filter(|(_, fact)| !["", "unknown", "none", "null"].contains(&fact.as_str()));
     let head = html! { thead { tr { th scope="col" { "fact" } th scope="col" { "value" } } } };
     let all = view.document.machine.len() + about.len() + run.tags.len() + run.asked.len();
-    html! {
+    let facts = html! {
         dl.facts { @for (name, fact) in known { div { dt { (name) } dd { (Text(&fact)) } } } }
-        details { summary { "All facts about the run and its machine" (view.about) ": " (all) }
+        details { summary { "All facts about the run and its machine: " (all) }
         (scrolled(&format!("The run{}", view.about), html! { (head) tbody {
             @for (key, value) in &about { (row(key, value)) }
             @for (key, value) in &run.tags { (row(&format!("tag {key}"), value)) }
@@ -121,7 +130,8 @@ pub(super) fn machine(view: &View) -> Markup {
             @for (key, value) in &view.document.machine { (row(key, &fact(value))) }
         } }))
         }
-    }
+    };
+    folded(view, all, facts)
 }
 
 /// A paragraph on how figures are measured.

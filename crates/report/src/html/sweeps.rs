@@ -186,7 +186,14 @@ fn chart(
     let unit = places.first().map_or("", |place| place.result.unit.as_str());
     let what = title(&facet, &places, shared);
     let wide = ticks.first().zip(ticks.last()).is_some_and(|(a, b)| a.0 > 0.0 && b.0 / a.0 > 8.0);
-    let marks = marks(results, key, &facet, &places);
+    let common: Vec<Param> = match places.first() {
+        Some(first) => {
+            let is_common = |(k, v): &(&String, &String)| places.iter().all(|place| place.result.params.get(*k) == Some(*v));
+            first.result.params.iter().filter(is_common).map(|(k, v)| (k.clone(), v.clone())).collect()
+        }
+        None => Vec::new(),
+    };
+    let marks = marks(results, key, &facet, &places, &common);
     let line = |(look, (name, mut places)): (usize, (String, Vec<SweptPoint>))| {
         places.sort_by(|a, b| a.x.total_cmp(&b.x));
         let point = |place: &SweptPoint| line_point(place.result, place.run, place.x, shared);
@@ -245,6 +252,7 @@ fn marks(
     key: &str,
     facet: &Facet<SweptPoint>,
     places: &[SweptPoint],
+    common: &[Param],
 ) -> Vec<Mark> {
     let takes = places.first().and_then(|place| {
         let case = catalog::find(&place.result.case)?;
@@ -272,7 +280,7 @@ fn marks(
     };
     let mark = |(run, result): &Named| {
         let e = estimate(result)?;
-        let name = short_name(result, &[]);
+        let name = short_name(result, common);
         let run = if run.is_empty() { String::new() } else { format!(", {run}") };
         let (figure, interval) = (figure_of(&e, result), interval_of(&e, &result.unit));
         let text = format!("{} of {name}{run}: {figure} ({interval})", result.metric);

@@ -6,10 +6,12 @@ use maud::{Markup, html};
 use results::CaseResult;
 
 use crate::answers;
-use crate::html::area::{charts, grid, in_views};
+use crate::html::area::{in_views, named};
 use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing};
 use crate::html::points::bar;
-use crate::html::sweeps::Most;
+use crate::html::families::percentiles;
+use crate::html::sweeps::{Most, Named, sweeps};
+use crate::html::timeline::timelines;
 use crate::html::text::{Ids, Text};
 use crate::html::view::View;
 use crate::interval::interval_line;
@@ -49,20 +51,27 @@ pub(super) fn section(view: &View, only: Option<&str>, ids: &mut Ids) -> Markup 
     let cards: Vec<Chart> = answers.iter().map(|answer| card(answer, view, ids)).collect();
     html! {
         p.machine { (Text(&machine_line(view.document))) }
-        @if !cards.is_empty() { div.answers { @for card in &cards { (card.figure()) } } }
-        div.lead {
+        @if !cards.is_empty() {
+            div.answers { @for card in &cards { (card.figure()) } }
+            p.note { "Coloured: this design may be the fastest. Grey: certainly slower, by so many times. Dashed: too few rounds for an interval." }
+         }
+        div.two {
             (costs.figure())
-            div {
-                @if !first.is_empty() { ul.findings { @for finding in first { li { (Text(finding)) } } } }
+            @if !first.is_empty() { div.block {
+                h3 { "What else was found" }
+                ul.findings { @for finding in first { li { (Text(finding)) } } }
                 @if !further.is_empty() {
                     details { summary { (further.len()) " more findings" }
                         ul.findings { @for finding in further { li { (Text(finding)) } } }
                     }
                 }
+            } }
+            @for chart in of_applications(view, only, ids) { (chart.figure()) }
+            div.block {
+                h3 { "How good the figures are" }
                 @for line in lines.iter().flatten() { p.note { (Text(line.trim())) } }
             }
         }
-        (grid(&of_applications(view, only, ids)))
     }
 }
 
@@ -72,16 +81,11 @@ fn card(answer: &Answer, view: &View, ids: &mut Ids) -> Chart {
     let bar = |design: &DesignFigure| {
         let is_meant = |result: &&CaseResult| result.metric == answer.metric && result.label() == design.point;
         let bar = view.document.results.iter().find(is_meant).and_then(|result| bar(result, design.name.to_owned()))?;
-        let behind = match design.behind {
-            Some(ratio) if design.is_slower() => {
-                let factor = factor(ratio, false);
-                Some(format!("{} as much", factor.split(" (").next().unwrap_or_default()))
-            }
-            Some(_) => Some("not certainly slower".to_owned()),
-            None => None,
-        };
-        let marks = bar.remark.clone();
-        let remark = behind.into_iter().chain((!marks.is_empty()).then_some(marks)).collect::<Vec<_>>().join(", ");
+        let behind = design.behind.filter(|_| design.is_slower()).map(|ratio| {
+            let factor = factor(ratio, false);
+            factor.split(" (").next().unwrap_or_default().replace(" times", "×")
+        });
+        let remark = behind.into_iter().chain([bar.remark.clone()]).collect::<Vec<_>>().join(" ");
         Some(Bar { look: if design.is_slower() { 7 } else { 0 }, row: row_of(view, &bar), remark, ..bar })
     };
     let rows = answer.designs.iter().filter_map(bar).collect();
@@ -110,31 +114,38 @@ fn costs(view: &View, only: Option<&str>, ids: &mut Ids) -> Chart {
     Chart::new(ids.chart(), "Time of common operations", Drawing::Bars(bars))
 }
 
-/// Of the areas whose applications have several designs, the last areas first: the first chart over a parameter, the first one by
-/// percentile, and the first time line.
+/// Charts of the designs of applications in their first situations, the last areas first: the first one over a parameter, the
+/// first one by percentile, and the first time line.
 fn of_applications(view: &View, only: Option<&str>, ids: &mut Ids) -> Vec<Chart> {
-    let views = std::slice::from_ref(view);
     let areas = catalog::areas().iter().rev().filter(|area| !area.applications.is_empty());
     let areas = areas.filter(|area| only.is_none_or(|only| only == area.name));
     let mut chosen: [Option<Chart>; 3] = [None, None, None];
     for area in areas {
-        let most = Most { metrics: 1, charts: 1 };
-        for chart in charts(&in_views(views, area.name), area.name, most, ids) {
-            let kind = match &chart.drawing {
-                Drawing::Bars(_) => continue,
-                Drawing::Spans(_) => 2,
-                Drawing::Lines(_) if !is_of_designs(&chart, area.applications) => continue,
-                Drawing::Lines(lines) => usize::from(lines.is_by_percentile()),
+        let in_view = in_views(std::slice::from_ref(view), area.name);
+        let results = named(&in_view);
+        let shared = in_view.first().map(|(_, area)| area.shared.as_slice()).unwrap_or_default();
+        for application in area.applications {
+            let within = |most: usize| -> Vec<Named> {
+                let differs = |named: &&Named| differing(application, named.1).is_some_and(|n| n <= most);
+                results.iter().filter(differs).copied().collect()
             };
-            chosen[kind].get_or_insert(chart);
+            let over = || sweeps(&within(1), shared, Most { metrics: 1, charts: 1 }, &mut Ids::default());
+            let found = [over(), percentiles(&within(0), shared, &mut Ids::default())];
+            for (place, charts) in chosen.iter_mut().zip(found) {
+                let mut lines = charts.into_iter().filter(|chart| chart.lines().is_some_and(|lines| lines.lines.len() > 1));
+                *place = place.take().or_else(|| lines.next());
+            }
         }
+        chosen[2] = chosen[2].take().or_else(|| timelines(&results, &mut Ids::default()).into_iter().next());
     }
-    chosen.into_iter().flatten().collect()
+    chosen.into_iter().flatten().map(|chart| Chart { id: ids.chart(), ..chart }).collect()
 }
 
-/// Whether the chart shows a point of a design of the applications.
-fn is_of_designs(chart: &Chart, applications: &[Application]) -> bool {
-    let designs = applications.iter().flat_map(|application| application.designs);
-    let selects: Vec<_> = designs.flat_map(|design| design.points).flat_map(|points| *points).collect();
-    chart.shows(&|key| selects.iter().any(|select| select.matches(&key.case, &key.params)))
+/// The number of parameters that differ from the application's first situation; `None` for a point of no design.
+fn differing(application: &Application, result: &CaseResult) -> Option<usize> {
+    let mut designs = application.designs.iter().flat_map(|design| design.points).flat_map(|points| *points);
+    designs.find(|select| select.matches(&result.case, &result.params))?;
+    let situation = application.situations.first()?;
+    let differs = |(key, value): &&(&str, &str)| result.params.get(*key).is_some_and(|own| own != value);
+    Some(situation.params.iter().filter(differs).count())
 }

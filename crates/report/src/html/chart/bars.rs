@@ -71,8 +71,11 @@ impl Bars {
     fn extent(&self) -> Option<Scale> {
         let values = self.rows.iter().flat_map(|bar| [bar.value, bar.low, bar.high]);
         if self.is_ratio() {
-            let far = values.filter(|v| *v > 0.0).map(|v| v.ln().abs()).fold(0.0, f64::max).exp();
-            let far = far.clamp(FACTORS[0], FARTHEST);
+            // Wide intervals are cut at the edge, so that the ratios themselves remain visible.
+            let distance = |value: f64| if value > 0.0 { value.ln().abs() } else { 0.0 };
+            let ends = values.map(distance).fold(0.0, f64::max);
+            let ratios = self.rows.iter().map(|bar| distance(bar.value)).fold(0.0, f64::max);
+            let far = ends.min((1.6 * ratios).max(0.2)).exp().clamp(FACTORS[0], FARTHEST);
             let far = FACTORS.into_iter().find(|factor| *factor >= far * 0.999).unwrap_or(FARTHEST);
             return Some(Scale::between(1.0 / far, far, ScaleKind::Logarithmic));
         }

@@ -86,11 +86,12 @@ impl Scale {
             let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
             let decades = (self.high / self.low).log10();
             let every = (decades / most as f64).ceil().max(1.0) as usize;
-            if decades >= 2.0 {
-                let powers = powers.step_by(every).map(|power| 10f64.powi(power));
-                return powers.filter(inside).collect();
+            let wide: Vec<f64> =
+                powers.clone().step_by(every).map(|power| 10f64.powi(power)).filter(inside).collect();
+            if wide.len() > 1 {
+                return wide;
             }
-            // Within two powers of ten, there are few of them.
+            // Within one power of ten, there are few of them.
             let steps = powers.flat_map(|power| [1.0, 2.0, 5.0].map(|n| n * 10f64.powi(power)));
             let round: Vec<f64> = steps.filter(inside).collect();
             if round.len() > 1 {
