@@ -308,7 +308,7 @@ fn table_row(row: &CompareRow) -> Markup {
         figure(*median, half_width(*median, *low, *high), unit).to_string()
     };
     html! { tr {
-        th { (Text(&point_name(&row.point))) } td.w { (Text(&row.metric)) }
+        th { (Text(&point_name(&row.point))) } td { (Text(&row.metric)) }
         td { (Text(&row.base.as_ref().map(shown).unwrap_or_default())) }
         @for cell in &row.news { @if let Some(cell) = cell {
             td { (Text(&cell.figure.as_ref().map(shown).unwrap_or_default())) }

@@ -73,14 +73,14 @@ fn of_run(view: &View, areas: &[&str]) -> Markup {
         tbody { @for (name, point) in points(view, areas) { @for (nth, result) in point.results.iter().enumerate() {
             tr id=[(nth == 0).then_some(&point.id)] {
                 th { (Text(&name)) }
-                td.w { (Text(&result.metric)) }
+                td { (Text(&result.metric)) }
                 (figure_cell(result))
                 td { (interval_words(result)) }
                 @if has_cycles { td { @if let Some(c) = result.cycles {
                     (cycles_figure(c.median, measured_half_width(c.median, c.low, c.high)).to_string())
                 } } }
                 @if has_calls { td { (calls(result).map(format_per_op).unwrap_or_default()) } }
-                td.w { (distinct(result.doubts.iter().filter_map(Doubt::mark)).join(", ")) }
+                td { (distinct(result.doubts.iter().filter_map(Doubt::mark)).join(", ")) }
             }
         } } }
     }
@@ -108,7 +108,7 @@ fn of_runs(views: &[View], areas: &[&str]) -> Markup {
             @for (nth, metric) in metrics.iter().enumerate() {
                 tr id=[(nth == 0).then_some(&point.id)] {
                     th { (Text(name)) }
-                    td.w { (Text(metric)) }
+                    td { (Text(metric)) }
                     @for point in &found { @match point.and_then(|point| point.result(metric)) {
                         Some(result) => { (figure_cell_with(result, &interval_words(result))) }
                         None => { td {} }
@@ -134,12 +134,12 @@ fn figure_cell_with(result: &CaseResult, interval: &str) -> Markup {
 
 /// The distributions of the samples of each point, folded.
 fn distributions(view: &View, areas: &[&str]) -> Markup {
-    let found: Vec<(String, &AreaPoint, &CaseResult, Option<&Samples>)> = points(view, areas)
+    let found: Vec<(String, &CaseResult, Option<&Samples>)> = points(view, areas)
         .into_iter()
         .filter_map(|(name, point)| {
             let time = point.time()?;
             let samples = view.recorded.and_then(|all| all.samples(&time.case, &time.params));
-            (samples.is_some() || time.seen.is_some()).then_some((name, point, time, samples))
+            (samples.is_some() || time.seen.is_some()).then_some((name, time, samples))
         })
         .collect();
     html! { @if !found.is_empty() {
@@ -149,8 +149,8 @@ fn distributions(view: &View, areas: &[&str]) -> Markup {
                 thead { tr {
                     th { "point" } th { "distribution" } th.n { "p50" } th.n { "p95" } th.n { "p99" } th.n { "longest" } th.n { "quiet" } th { "modes" }
                 } }
-                tbody { @for (name, point, time, samples) in &found { tr {
-                    th { a href={ "#" (point.id) } { (Text(name)) } }
+                tbody { @for (name, time, samples) in &found { tr {
+                    th { (Text(name)) }
                     td { @match (samples, &time.seen) {
                         (Some(samples), _) => (histogram(samples, &time.unit)),
                         (None, Some(seen)) => (quantile_box(seen, &time.unit)),
@@ -186,18 +186,20 @@ fn quantiles(time: &CaseResult, samples: Option<&Samples>) -> [Option<f64>; 4] {
 
 fn histogram(samples: &Samples, unit: &str) -> Markup {
     let words = format!(
-        "{} samples, {} of them quiet, from {} to {}",
+        "{} samples, {} quiet, from {}",
         samples.count,
         samples.quiet,
         about(samples.from, unit),
-        about(samples.quantiles[4], unit),
     );
-    let most = samples.all_steps.iter().copied().max().unwrap_or(1).max(1);
+    // Two steps become one: the picture is small.
+    let halved = |steps: &[u32]| steps.chunks(2).map(|pair| pair.iter().sum()).collect();
+    let [all, quiet]: [Vec<u32>; 2] = [&samples.all_steps, &samples.quiet_steps].map(|steps| halved(steps));
+    let most = all.iter().copied().max().unwrap_or(1).max(1);
     html! {
         svg.spark viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" {
             title { (Text(&words)) }
-            (path("all", &steps(&samples.all_steps, most)))
-            (path("quiet", &steps(&samples.quiet_steps, most)))
+            (path("all", &steps(&all, most)))
+            (path("quiet", &steps(&quiet, most)))
         }
     }
 }

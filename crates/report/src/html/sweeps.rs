@@ -112,7 +112,8 @@ fn items<'r>(results: &[Named<'r>], key: &str, metric: &str) -> Vec<Item<'r, Swe
         let shown = result.params.get(key)?;
         let place = SweptPoint { x: number(result, key, shown)?, shown, run, result };
         let others = result.params.iter().filter(|(other, _)| *other != key);
-        let keys = [("case", result.case.as_str())].into_iter();
+        let name = result.case.rsplit('/').next().unwrap_or(&result.case);
+        let keys = [("case", name)].into_iter();
         let keys = keys.chain(others.map(|(k, v)| (k.as_str(), v.as_str()))).chain([("run", *run)]);
         Some(Item { keys: keys.collect(), value: place })
     };

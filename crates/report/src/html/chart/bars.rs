@@ -243,7 +243,7 @@ mod tests {
         assert!(!text.contains("axis"), "lengths are proportional: {text}");
         let wide = Bars { rows: vec![bar("a", 5.0), bar("b", 5e6)], ..bars };
         let text = wide.draw().unwrap().into_string();
-        assert!(text.contains("class=\"dot\"") && text.contains(">1 us<"), "{text}");
+        assert!(text.contains("class=\"dot\"") && text.contains(">10 us<"), "{text}");
         assert!(Bars { rows: Vec::new(), ..wide }.draw().is_none());
     }
 
