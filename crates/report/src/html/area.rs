@@ -13,7 +13,9 @@ use crate::first_seen::{distinct, grouped};
 use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing};
 use crate::html::comparing;
 use crate::html::families::{percentiles, phases};
-use crate::html::points::{AreaPoint, AreaPoints, bar, command, described, estimate, figure_of, is_derived};
+use crate::html::points::{
+    AreaPoint, AreaPoints, bar, command, described, estimate, figure_of, is_derived,
+};
 use crate::html::sweeps::{Most, Named, sweeps};
 use crate::html::text::{Ids, Text};
 use crate::html::timeline::timelines;
@@ -137,7 +139,8 @@ pub(super) fn charts(areas: &[InView], name: &str, most: Most, ids: &mut Ids) ->
     let shared = areas.first().map(|(_, area)| area.shared.as_slice()).unwrap_or_default();
     let mut charts = sweeps(&results, shared, most, ids);
     if let [(_, area)] = areas {
-        let is_left = |point: &&AreaPoint| !charts.iter().any(|chart| chart.shows(&|key| *key == point.key));
+        let is_left =
+            |point: &&AreaPoint| !charts.iter().any(|chart| chart.shows(&|key| *key == point.key));
         let left: Vec<&AreaPoint> = area.points.iter().filter(is_left).collect();
         charts.extend(costs(&left, name, shared, ids));
         charts.extend(phases(&results, ids));
@@ -163,7 +166,10 @@ fn costs(points: &[&AreaPoint], name: &str, shared: &[Param], ids: &mut Ids) -> 
         let result = lead(point)?;
         let bar = bar(result, String::new())?;
         let bar = Bar { row: Some(point.id.clone()), ..bar };
-        Some((result.metric.as_str(), Cost { label: Label::of(&point.key), better: result.better, unit: &result.unit, bar }))
+        Some((
+            result.metric.as_str(),
+            Cost { label: Label::of(&point.key), better: result.better, unit: &result.unit, bar },
+        ))
     });
     let mut charts = Vec::new();
     for (metric, costs) in grouped(found) {
@@ -195,8 +201,12 @@ fn split(costs: Vec<Cost>) -> Vec<Vec<Cost>> {
     });
     let most = counts.max().filter(|(count, _)| count * 3 > costs.len() * 2);
     let Some((_, key)) = most else { return vec![costs] };
-    let value = |cost: &Cost| cost.label.params.iter().find(|(k, _)| *k == key).map(|(_, v)| v.clone());
-    grouped(costs.into_iter().map(|cost| (value(&cost), cost))).into_iter().map(|(_, part)| part).collect()
+    let value =
+        |cost: &Cost| cost.label.params.iter().find(|(k, _)| *k == key).map(|(_, v)| v.clone());
+    grouped(costs.into_iter().map(|cost| (value(&cost), cost)))
+        .into_iter()
+        .map(|(_, part)| part)
+        .collect()
 }
 
 fn chart_of_costs(
@@ -220,7 +230,8 @@ fn chart_of_costs(
     let title = labels::title(&format!("{name}: {what}"), &[shared, &common].concat());
     let unit = costs.first().map_or(String::new(), |cost| cost.unit.to_owned());
     let count = costs.len();
-    let row = |cost: Cost| Bar { label: cost.label.without(shared).without(&common).short(), ..cost.bar };
+    let row =
+        |cost: Cost| Bar { label: cost.label.without(shared).without(&common).short(), ..cost.bar };
     let rows = costs.into_iter().take(MOST_ROWS).map(row).collect();
     let mut chart =
         Chart::new(ids.chart(), title, Drawing::Bars(Bars { scale: BarScale::Amount(unit), rows }));

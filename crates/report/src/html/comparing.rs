@@ -143,11 +143,8 @@ fn common(comparison: &Comparison) -> Vec<(&'static str, &CompareRow)> {
 
 /// Sentences about one column: what is worse, better, the same and undecided.
 fn column(comparison: &Comparison, at: usize) -> Markup {
-    let cells: Vec<(&CompareRow, &CompareCell)> = comparison
-        .rows
-        .iter()
-        .filter_map(|row| Some((row, row.news.get(at)?.as_ref()?)))
-        .collect();
+    let cells: Vec<(&CompareRow, &CompareCell)> =
+        comparison.rows.iter().filter_map(|row| Some((row, row.news.get(at)?.as_ref()?))).collect();
     let with = |is_meant: &dyn Fn(Verdict) -> bool| -> Vec<(&CompareRow, &CompareCell)> {
         let mut found: Vec<_> =
             cells.iter().filter(|(_, cell)| is_meant(cell.verdict)).copied().collect();
@@ -201,7 +198,9 @@ fn has_verdict(comparison: &Comparison, at: usize) -> bool {
 
 fn capital(word: &str) -> String {
     let mut letters = word.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().to_string() + letters.as_str())
+    letters
+        .next()
+        .map_or(String::new(), |first| first.to_uppercase().to_string() + letters.as_str())
 }
 
 /// The number of figures in each area: `lock 5, net 3`.
@@ -286,7 +285,8 @@ pub(super) fn area(comparison: &Comparison, area: &str, ids: &mut Ids) -> Markup
 /// The table of all compared figures.
 pub(super) fn table(comparison: &Comparison, only: Option<&str>) -> Markup {
     let others = others(comparison);
-    let rows = comparison.rows.iter().filter(|row| only.is_none_or(|only| only == row.point.area()));
+    let rows =
+        comparison.rows.iter().filter(|row| only.is_none_or(|only| only == row.point.area()));
     html! { section id="compared" aria-labelledby="compared-h" {
         h2 id="compared-h" { "All compared figures" }
         (scrolled("Compared figures", html! {
@@ -382,7 +382,9 @@ pub(super) fn ratio_bars<'a>(
         };
         bars.into_iter().enumerate().map(bar).collect::<Vec<Bar>>()
     };
-    rows.flat_map(of_row).filter(|bar| [bar.value, bar.low].iter().all(|v| v.is_finite() && *v > 0.0)).collect()
+    rows.flat_map(of_row)
+        .filter(|bar| [bar.value, bar.low].iter().all(|v| v.is_finite() && *v > 0.0))
+        .collect()
 }
 
 fn chart<'a>(
@@ -398,8 +400,7 @@ fn chart<'a>(
 
 /// The ratio of a cell, if it can be drawn.
 fn drawn(cell: &CompareCell) -> Option<Ratio> {
-    let is_drawn = |r: &Ratio| {
-        [r.mid, r.low].iter().all(|v| v.is_finite() && *v > 0.0) && !r.high.is_nan()
-    };
+    let is_drawn =
+        |r: &Ratio| [r.mid, r.low].iter().all(|v| v.is_finite() && *v > 0.0) && !r.high.is_nan();
     cell.ratio.filter(is_drawn)
 }

@@ -83,7 +83,8 @@ pub(super) fn phases(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
                 let label = if line.is_empty() { *metric } else { line };
                 let member = members.iter().find(|member| member.at == at);
                 let bar = member.and_then(|member| bar(member.result, label.to_owned()));
-                of_phase.extend(bar.map(|bar| crate::html::chart::Bar { look: look % LOOKS, ..bar }));
+                of_phase
+                    .extend(bar.map(|bar| crate::html::chart::Bar { look: look % LOOKS, ..bar }));
             }
             if facet.lines.len() > 1
                 && let Some(first) = of_phase.first_mut()
@@ -101,7 +102,8 @@ pub(super) fn phases(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
 fn lines(facet: Facet<Member>, shared: &[Param]) -> Vec<Line> {
     let line = |(look, (name, mut members)): (usize, (String, Vec<Member>))| {
         members.sort_by_key(|member| member.at);
-        let point = |member: &Member| line_point(member.result, member.run, member.at as f64, shared);
+        let point =
+            |member: &Member| line_point(member.result, member.run, member.at as f64, shared);
         let points = members.iter().filter_map(point).collect();
         Line { name, look, points }
     };

@@ -54,7 +54,9 @@ fn points<'v, 'a>(view: &'v View<'a>, areas: &[&str]) -> Vec<(String, &'v AreaPo
         "" => short.to_owned(),
         area => format!("{area}/{short}"),
     };
-    let of_area = shown.flat_map(|area| area.points.iter().map(move |point| (name(&area.name, &point.short), point)));
+    let of_area = shown.flat_map(|area| {
+        area.points.iter().map(move |point| (name(&area.name, &point.short), point))
+    });
     of_area.filter(|(_, point)| !point.is_unsupported()).collect()
 }
 
@@ -88,7 +90,8 @@ fn of_run(view: &View, areas: &[&str]) -> Markup {
 
 /// A row for each metric of each point, a column for each run.
 fn of_runs(views: &[View], areas: &[&str]) -> Markup {
-    let of_views: Vec<Vec<(String, &AreaPoint)>> = views.iter().map(|view| points(view, areas)).collect();
+    let of_views: Vec<Vec<(String, &AreaPoint)>> =
+        views.iter().map(|view| points(view, areas)).collect();
     let by_id: Vec<HashMap<&str, &AreaPoint>> = of_views
         .iter()
         .map(|points| points.iter().map(|(_, point)| (point.id.as_str(), *point)).collect())
@@ -126,7 +129,9 @@ fn figure_cell(result: &CaseResult) -> Markup {
 /// The figure with its interval, or the outcome.
 fn figure_cell_with(result: &CaseResult, interval: &str) -> Markup {
     match estimate(result) {
-        Some(e) => html! { td { (Text(&figure_of(&e, result))) @if !interval.is_empty() { small { (interval) } } } },
+        Some(e) => {
+            html! { td { (Text(&figure_of(&e, result))) @if !interval.is_empty() { small { (interval) } } } }
+        }
         None if result.outcome == Outcome::Measured => html! { td.bad { "no figure" } },
         None => html! { td.bad { (word(result.outcome)) } },
     }
@@ -193,7 +198,8 @@ fn histogram(samples: &Samples, unit: &str) -> Markup {
     );
     // Two steps become one: the picture is small.
     let halved = |steps: &[u32]| steps.chunks(2).map(|pair| pair.iter().sum()).collect();
-    let [all, quiet]: [Vec<u32>; 2] = [&samples.all_steps, &samples.quiet_steps].map(|steps| halved(steps));
+    let [all, quiet]: [Vec<u32>; 2] =
+        [&samples.all_steps, &samples.quiet_steps].map(|steps| halved(steps));
     let most = all.iter().copied().max().unwrap_or(1).max(1);
     html! {
         svg.spark viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" {

@@ -51,7 +51,11 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
         });
         let points: Vec<LinePoint> = points.collect();
         let lines = Lines {
-            x: XAxis { title: "time since the run began".to_owned(), unit: "s".to_owned(), ..XAxis::default() },
+            x: XAxis {
+                title: "time since the run began".to_owned(),
+                unit: "s".to_owned(),
+                ..XAxis::default()
+            },
             metric: (*what).to_owned(),
             unit: (*unit).to_owned(),
             floats: *unit == "GHz",
@@ -95,7 +99,9 @@ pub(super) fn doubts(view: &View) -> Markup {
 fn folded(view: &View, count: usize, content: Markup) -> Markup {
     match view.about.is_empty() {
         true => content,
-        false => html! { details { summary { (Text(&view.name)) ": " (count) } div.inside { (content) } } },
+        false => {
+            html! { details { summary { (Text(&view.name)) ": " (count) } div.inside { (content) } } }
+        }
     }
 }
 
@@ -114,7 +120,8 @@ pub(super) fn machine(view: &View) -> Markup {
         ("seed", run.seed.to_string()),
     ];
     let row = |key: &str, value: &str| html! { tr { th scope="row" { (Text(key)) } td.text { (Text(value)) } } };
-    let known = FACTS.iter().filter_map(|(key, name)| Some((name, fact(view.document.machine.get(*key)?))));
+    let known =
+        FACTS.iter().filter_map(|(key, name)| Some((name, fact(view.document.machine.get(*key)?))));
     let known = known.filter(|(_, fact)| !["", "unknown", "none", "null"].contains(&fact.as_str()));
     let head = html! { thead { tr { th scope="col" { "fact" } th scope="col" { "value" } } } };
     let all = view.document.machine.len() + about.len() + run.tags.len() + run.asked.len();

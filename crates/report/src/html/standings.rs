@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::compare_table::bound;
 use crate::html::area::verdict_class;
-use crate::html::chart::{Bars, BarScale, Chart, Drawing};
+use crate::html::chart::{BarScale, Bars, Chart, Drawing};
 use crate::html::comparing::{PLACES, RatioBar, ratio_bars};
 use crate::html::figures::scrolled;
 use crate::html::text::{Ids, Text, paragraphs};

@@ -52,8 +52,7 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
     let mut rows = Vec::new();
     for row in &table.rows {
         for (column, cell) in table.columns.iter().zip(&row.cells) {
-            let name =
-                if several { format!("{}, {column}", row.title) } else { row.title.clone() };
+            let name = if several { format!("{}, {column}", row.title) } else { row.title.clone() };
             let published = published(cell).map(|value| Bar {
                 label: "published".to_owned(),
                 look: 7,

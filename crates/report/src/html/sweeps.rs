@@ -46,12 +46,7 @@ struct SweptPoint<'r> {
 }
 
 /// Charts of metrics over all parameters of an area's `results`; names omit the `shared` parameters.
-pub(super) fn sweeps(
-    results: &[Named],
-    shared: &[Param],
-    most: Most,
-    ids: &mut Ids,
-) -> Vec<Chart> {
+pub(super) fn sweeps(results: &[Named], shared: &[Param], most: Most, ids: &mut Ids) -> Vec<Chart> {
     let mut charts = Vec::new();
     for key in swept(results) {
         for metric in metrics(results, key).into_iter().take(most.metrics) {
@@ -189,8 +184,16 @@ fn chart(
     let wide = ticks.first().zip(ticks.last()).is_some_and(|(a, b)| a.0 > 0.0 && b.0 / a.0 > 8.0);
     let common: Vec<Param> = match places.first() {
         Some(first) => {
-            let is_common = |(k, v): &(&String, &String)| places.iter().all(|place| place.result.params.get(*k) == Some(*v));
-            first.result.params.iter().filter(is_common).map(|(k, v)| (k.clone(), v.clone())).collect()
+            let is_common = |(k, v): &(&String, &String)| {
+                places.iter().all(|place| place.result.params.get(*k) == Some(*v))
+            };
+            first
+                .result
+                .params
+                .iter()
+                .filter(is_common)
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect()
         }
         None => Vec::new(),
     };

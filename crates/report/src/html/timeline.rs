@@ -72,7 +72,8 @@ fn groups<'r>(results: Vec<Named<'r>>, case: &str) -> Vec<Group<'r>> {
 /// The parameters that all groups share, if there are several.
 fn constant<'r>(groups: &[Group<'r>]) -> Vec<(&'r str, &'r str)> {
     let Some((first, others @ [_, ..])) = groups.split_first() else { return Vec::new() };
-    let is_constant = |param: &&(&str, &str)| others.iter().all(|group| group.shared.contains(param));
+    let is_constant =
+        |param: &&(&str, &str)| others.iter().all(|group| group.shared.contains(param));
     first.shared.iter().filter(is_constant).copied().collect()
 }
 

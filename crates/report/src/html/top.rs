@@ -8,11 +8,11 @@ use results::CaseResult;
 use crate::answers;
 use crate::html::area::{in_views, named};
 use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing};
-use crate::html::points::bar;
 use crate::html::families::percentiles;
+use crate::html::points::bar;
 use crate::html::sweeps::{Most, Named, sweeps};
-use crate::html::timeline::timelines;
 use crate::html::text::{Ids, Text};
+use crate::html::timeline::timelines;
 use crate::html::view::View;
 use crate::interval::interval_line;
 use crate::marks::{few_rounds_line, marks_line, width_line};
@@ -79,14 +79,25 @@ pub(super) fn section(view: &View, only: Option<&str>, ids: &mut Ids) -> Markup 
 fn card(answer: &Answer, view: &View, ids: &mut Ids) -> Chart {
     let title = answers::sentence(answer).unwrap_or_else(|| format!("{}: not decided", answer.of));
     let bar = |design: &DesignFigure| {
-        let is_meant = |result: &&CaseResult| result.metric == answer.metric && result.label() == design.point;
-        let bar = view.document.results.iter().find(is_meant).and_then(|result| bar(result, design.name.to_owned()))?;
+        let is_meant =
+            |result: &&CaseResult| result.metric == answer.metric && result.label() == design.point;
+        let bar = view
+            .document
+            .results
+            .iter()
+            .find(is_meant)
+            .and_then(|result| bar(result, design.name.to_owned()))?;
         let behind = design.behind.filter(|_| design.is_slower()).map(|ratio| {
             let factor = factor(ratio, false);
             factor.split(" (").next().unwrap_or_default().replace(" times", "×")
         });
         let remark = behind.into_iter().chain([bar.remark.clone()]).collect::<Vec<_>>().join(" ");
-        Some(Bar { look: if design.is_slower() { 7 } else { 0 }, row: row_of(view, &bar), remark, ..bar })
+        Some(Bar {
+            look: if design.is_slower() { 7 } else { 0 },
+            row: row_of(view, &bar),
+            remark,
+            ..bar
+        })
     };
     let rows = answer.designs.iter().filter_map(bar).collect();
     let bars = Bars { scale: BarScale::Amount(answer.unit.clone()), rows };
@@ -103,7 +114,9 @@ fn row_of(view: &View, bar: &Bar) -> Option<String> {
 /// Bars of the costs of common operations, the least first.
 fn costs(view: &View, only: Option<&str>, ids: &mut Ids) -> Chart {
     let rows = cost_rows(&view.document.results, catalog::areas());
-    let rows = rows.into_iter().filter(|(_, result)| only.is_none_or(|only| only == result.point().area()));
+    let rows = rows
+        .into_iter()
+        .filter(|(_, result)| only.is_none_or(|only| only == result.point().area()));
     let bar = |(row, result): (&catalog::SummaryRow, _)| -> Option<Bar> {
         let bar = bar(result, row.label.to_owned())?;
         Some(Bar { row: row_of(view, &bar), ..bar })
@@ -125,27 +138,46 @@ fn of_applications(view: &View, only: Option<&str>, ids: &mut Ids) -> Vec<Chart>
         let results = named(&in_view);
         let shared = in_view.first().map(|(_, area)| area.shared.as_slice()).unwrap_or_default();
         for application in area.applications {
-            let within = |most: usize| -> Vec<Named> {
-                let differs = |named: &&Named| differing(application, named.1).is_some_and(|n| n <= most);
-                results.iter().filter(differs).copied().collect()
+            let over = || {
+                let keys = application.situations.first().map_or(&[][..], |first| first.params);
+                let charts = keys.iter().flat_map(|(key, _)| {
+                    let most = Most { metrics: 1, charts: 1 };
+                    sweeps(
+                        &of_designs(application, &results, key),
+                        shared,
+                        most,
+                        &mut Ids::default(),
+                    )
+                });
+                charts.collect::<Vec<Chart>>()
             };
-            let over = || sweeps(&within(1), shared, Most { metrics: 1, charts: 1 }, &mut Ids::default());
-            let found = [over(), percentiles(&within(0), shared, &mut Ids::default())];
+            let exact = of_designs(application, &results, "");
+            let found = [over(), percentiles(&exact, shared, &mut Ids::default())];
             for (place, charts) in chosen.iter_mut().zip(found) {
-                let mut lines = charts.into_iter().filter(|chart| chart.lines().is_some_and(|lines| lines.lines.len() > 1));
+                let mut lines = charts
+                    .into_iter()
+                    .filter(|chart| chart.lines().is_some_and(|lines| lines.lines.len() > 1));
                 *place = place.take().or_else(|| lines.next());
             }
         }
-        chosen[2] = chosen[2].take().or_else(|| timelines(&results, &mut Ids::default()).into_iter().next());
+        chosen[2] = chosen[2]
+            .take()
+            .or_else(|| timelines(&results, &mut Ids::default()).into_iter().next());
     }
     chosen.into_iter().flatten().map(|chart| Chart { id: ids.chart(), ..chart }).collect()
 }
 
-/// The number of parameters that differ from the application's first situation; `None` for a point of no design.
-fn differing(application: &Application, result: &CaseResult) -> Option<usize> {
-    let mut designs = application.designs.iter().flat_map(|design| design.points).flat_map(|points| *points);
-    designs.find(|select| select.matches(&result.case, &result.params))?;
-    let situation = application.situations.first()?;
-    let differs = |(key, value): &&(&str, &str)| result.params.get(*key).is_some_and(|own| own != value);
-    Some(situation.params.iter().filter(differs).count())
+/// The results of the application's designs in its first situation, at any value of the parameter `free`.
+fn of_designs<'r>(application: &Application, results: &[Named<'r>], free: &str) -> Vec<Named<'r>> {
+    let designs =
+        || application.designs.iter().flat_map(|design| design.points).flat_map(|points| *points);
+    let Some(situation) = application.situations.first() else { return Vec::new() };
+    let is_meant = |(_, result): &&Named| {
+        let is_equal = |(key, value): &(&str, &str)| {
+            *key == free || result.params.get(*key).is_none_or(|own| own == value)
+        };
+        situation.params.iter().all(is_equal)
+            && designs().any(|select| select.matches(&result.case, &result.params))
+    };
+    results.iter().filter(is_meant).copied().collect()
 }

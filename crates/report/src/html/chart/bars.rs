@@ -131,20 +131,28 @@ impl Bars {
         }
         let [left, right, to] = [left, right, to].map(|at| At(at).render().into_string());
         if scale.is_logarithmic() && !self.is_ratio() {
-            let _ = write!(shape, "<path class=\"stem\" d=\"M{left} 9H{right}\"/><path class=\"dot\" d=\"M{to} 9h0\"/>");
+            let _ = write!(
+                shape,
+                "<path class=\"stem\" d=\"M{left} 9H{right}\"/><path class=\"dot\" d=\"M{to} 9h0\"/>"
+            );
         } else {
             let _ = write!(shape, "<path class=\"fill\" d=\"M{left} 2H{right}V16H{left}z\"/>");
         }
         if bar.low < bar.high {
             let (low, high) = (at(bar.low), at(bar.high));
-            let _ = write!(shape, "<path class=\"whisker\" d=\"M{low} 9H{high}M{low} 5v8M{high} 5v8\"/>");
+            let _ = write!(
+                shape,
+                "<path class=\"whisker\" d=\"M{low} 9H{high}M{low} 5v8M{high} 5v8\"/>"
+            );
         }
         PreEscaped(shape)
     }
 
     /// Vertical lines of the axis through all rows.
     fn mesh(&self, scale: &Scale) -> PreEscaped<String> {
-        let place = |(share, _): &(f64, String)| format!("M{} 0V18", At(100.0 * share).render().into_string());
+        let place = |(share, _): &(f64, String)| {
+            format!("M{} 0V18", At(100.0 * share).render().into_string())
+        };
         let lines: String = self.ticks(scale).iter().map(place).collect();
         path("tick", &lines)
     }
@@ -169,9 +177,10 @@ impl Bars {
                 ticks.map(|value| (scale.at(value), tick(value, unit))).collect()
             }
             BarScale::Ratio => {
-                let end = FACTORS.into_iter().rfind(|f| scale.at(*f) < 1.0 || scale.at(*f / 1.001) < 1.0);
+                let end =
+                    FACTORS.into_iter().rfind(|f| scale.at(*f) < 1.0 || scale.at(*f / 1.001) < 1.0);
                 let end = end.unwrap_or(FARTHEST);
-                                vec![
+                vec![
                     (scale.at(1.0 / end), figure_of_ratio(1.0 / end)),
                     (0.5, "1".to_owned()),
                     (scale.at(end), figure_of_ratio(end)),
@@ -230,12 +239,22 @@ mod tests {
     use super::*;
 
     fn bar(label: &str, value: f64) -> Bar {
-        Bar { label: label.into(), value, low: value * 0.9, high: value * 1.1, figure: format!("{value} ns"), ..Bar::default() }
+        Bar {
+            label: label.into(),
+            value,
+            low: value * 0.9,
+            high: value * 1.1,
+            figure: format!("{value} ns"),
+            ..Bar::default()
+        }
     }
 
     #[test]
     fn figures_stand_beside_their_bars() {
-        let bars = Bars { scale: BarScale::Amount("ns/op".into()), rows: vec![bar("spin", 50.0), bar("futex", 100.0)] };
+        let bars = Bars {
+            scale: BarScale::Amount("ns/op".into()),
+            rows: vec![bar("spin", 50.0), bar("futex", 100.0)],
+        };
         let text = bars.draw().unwrap().into_string();
         for part in ["<b>100 ns</b>", "data-v=\"50 45 55\"", "M0 2H89.13V16", "class=\"whisker\""] {
             assert!(text.contains(part), "{part} in {text}");
@@ -249,7 +268,10 @@ mod tests {
 
     #[test]
     fn ratios_begin_in_the_middle() {
-        let bars = Bars { scale: BarScale::Ratio, rows: vec![bar("slower", 1.5), bar("far", f64::INFINITY)] };
+        let bars = Bars {
+            scale: BarScale::Ratio,
+            rows: vec![bar("slower", 1.5), bar("far", f64::INFINITY)],
+        };
         let text = bars.draw().unwrap().into_string();
         assert!(text.contains("d=\"M50 2H") && text.contains(">16</text>"), "{text}");
     }

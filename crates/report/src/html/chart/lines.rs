@@ -50,7 +50,12 @@ pub(in crate::html) struct XAxis {
 
 impl Default for XAxis {
     fn default() -> Self {
-        XAxis { title: String::new(), unit: String::new(), kind: ScaleKind::Linear, named: Vec::new() }
+        XAxis {
+            title: String::new(),
+            unit: String::new(),
+            kind: ScaleKind::Linear,
+            named: Vec::new(),
+        }
     }
 }
 
@@ -121,7 +126,11 @@ impl Lines {
     fn y_scale(&self) -> Option<Scale> {
         let points = self.lines.iter().flat_map(|line| &line.points);
         let extent = Extent::of(points.flat_map(|point| [point.y, point.low, point.high]))?;
-        Some(Scale::of(extent, if self.floats { ScaleKind::Linear } else { extent.best() }, !self.floats))
+        Some(Scale::of(
+            extent,
+            if self.floats { ScaleKind::Linear } else { extent.best() },
+            !self.floats,
+        ))
     }
 
     pub(super) fn draw(&self, id: &str) -> Option<Markup> {
@@ -151,7 +160,9 @@ impl Lines {
     /// The chart as data of a text plot; `None` if no point can be drawn.
     pub(in crate::html) fn as_plot(&self, title: &str) -> Option<SweepPlot> {
         let scale = self.y_scale()?;
-        let at = |x: f64| self.x.named.iter().find(|(value, _)| *value == x).map(|(_, name)| name.clone());
+        let at = |x: f64| {
+            self.x.named.iter().find(|(value, _)| *value == x).map(|(_, name)| name.clone())
+        };
         let point = |point: &LinePoint| {
             let half = half_width(point.y, point.low, point.high);
             ScaledPoint {
@@ -180,7 +191,11 @@ impl Plot<'_> {
         let chart = self.chart;
         let room = self.room.unwrap_or(0);
         let scale = if self.y.is_logarithmic() { ", logarithmic" } else { "" };
-        let unit = if carries_unit(&chart.unit) || chart.unit.is_empty() { String::new() } else { format!(" ({})", chart.unit) };
+        let unit = if carries_unit(&chart.unit) || chart.unit.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", chart.unit)
+        };
         html! {
             svg class={ "plot r" (room) } width=(FILE_WIDTH as f64 - LEFT - ROOMS[room]) height=(TOP + HEIGHT + BOTTOM) overflow="visible"
                 role="group" aria-labelledby={ (id) "-t" } {
@@ -222,10 +237,13 @@ impl Plot<'_> {
     fn x_labels(&self) -> Vec<(f64, String, &'static str)> {
         let axis = &self.chart.x;
         let named: Vec<(f64, String)> = match axis.named.is_empty() {
-            true => self.x.ticks(6).into_iter().map(|value| (value, tick(value, &axis.unit))).collect(),
+            true => {
+                self.x.ticks(6).into_iter().map(|value| (value, tick(value, &axis.unit))).collect()
+            }
             false => axis.named.clone(),
         };
-        let mut labels: Vec<(f64, String)> = named.into_iter().map(|(value, text)| (self.px(value), text)).collect();
+        let mut labels: Vec<(f64, String)> =
+            named.into_iter().map(|(value, text)| (self.px(value), text)).collect();
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut free = [f64::MIN; 2];
         let mut placed = Vec::new();
@@ -250,7 +268,13 @@ impl Plot<'_> {
 
     /// The line with a band between the ends of its intervals, in a drawing that is stretched to the width of the plot.
     fn path(&self, line: &Line) -> Markup {
-        let place = |x: f64, y: f64| format!("{} {}", html! { (At(self.px(x))) }.into_string(), html! { (At(self.py(y))) }.into_string());
+        let place = |x: f64, y: f64| {
+            format!(
+                "{} {}",
+                html! { (At(self.px(x))) }.into_string(),
+                html! { (At(self.py(y))) }.into_string()
+            )
+        };
         let outline = |places: Vec<String>| format!("M{}", places.join("L"));
         let points = &line.points;
         let there = points.iter().map(|point| place(point.x, point.high));
@@ -282,7 +306,8 @@ impl Plot<'_> {
     /// The names of lines beside their ends, moved apart.
     fn names(&self) -> Markup {
         let end = |line: &Line| line.points.last().map_or(0.0, |point| self.py(point.y));
-        let mut order: Vec<(f64, &Line)> = self.chart.lines.iter().map(|line| (end(line), line)).collect();
+        let mut order: Vec<(f64, &Line)> =
+            self.chart.lines.iter().map(|line| (end(line), line)).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut places: Vec<f64> = Vec::new();
         for (end, _) in &order {
@@ -333,11 +358,28 @@ mod tests {
     use super::*;
 
     fn chart() -> Chart {
-        let point = |x: f64, y: f64| LinePoint { x, y, low: y * 0.9, high: y * 1.1, text: format!("{y} at {x}"), point: None };
+        let point = |x: f64, y: f64| LinePoint {
+            x,
+            y,
+            low: y * 0.9,
+            high: y * 1.1,
+            text: format!("{y} at {x}"),
+            point: None,
+        };
         let points = vec![point(1.0, 10.0), point(2.0, 30.0), point(4.0, 900.0)];
-        let lines = ["spin", "futex"].map(|name| Line { name: name.into(), look: 0, points: points.clone() });
+        let lines = ["spin", "futex"].map(|name| Line {
+            name: name.into(),
+            look: 0,
+            points: points.clone(),
+        });
         let x = XAxis { title: "workers".into(), ..XAxis::default() };
-        let lines = Lines { x, metric: "time".into(), unit: "ns/op".into(), lines: lines.into(), ..Lines::default() };
+        let lines = Lines {
+            x,
+            metric: "time".into(),
+            unit: "ns/op".into(),
+            lines: lines.into(),
+            ..Lines::default()
+        };
         Chart::new("c1".into(), "Time by workers", Drawing::Lines(lines))
     }
 
@@ -345,7 +387,13 @@ mod tests {
     fn a_chart_has_its_points_with_their_values_and_its_lines_with_their_names() {
         let text = chart().figure().into_string();
         assert_eq!(text.matches("class=\"p\"").count(), 6);
-        for part in ["data-v=\"4 900 810 990\"", "<title>30 at 2</title>", "class=\"band\"", "class=\"lead\"", "time, logarithmic"] {
+        for part in [
+            "data-v=\"4 900 810 990\"",
+            "<title>30 at 2</title>",
+            "class=\"band\"",
+            "class=\"lead\"",
+            "time, logarithmic",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }
@@ -353,9 +401,18 @@ mod tests {
     #[test]
     fn a_chart_without_points_is_left_out() {
         let mut chart = chart();
-        let unknown = LinePoint { x: f64::NAN, y: f64::NAN, low: f64::NAN, high: f64::NAN, ..LinePoint::default() };
+        let unknown = LinePoint {
+            x: f64::NAN,
+            y: f64::NAN,
+            low: f64::NAN,
+            high: f64::NAN,
+            ..LinePoint::default()
+        };
         for points in [vec![], vec![unknown]] {
-            chart.drawing = Drawing::Lines(Lines { lines: vec![Line { points, ..Line::default() }], ..Lines::default() });
+            chart.drawing = Drawing::Lines(Lines {
+                lines: vec![Line { points, ..Line::default() }],
+                ..Lines::default()
+            });
             assert_eq!(chart.figure().into_string(), "");
         }
     }

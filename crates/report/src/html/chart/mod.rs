@@ -63,7 +63,9 @@ impl Chart {
     /// Whether the chart shows a point for which `is_meant` is true.
     pub(super) fn shows(&self, is_meant: &dyn Fn(&PointKey) -> bool) -> bool {
         match &self.drawing {
-            Drawing::Bars(bars) => bars.rows.iter().filter_map(|bar| bar.point.as_ref()).any(is_meant),
+            Drawing::Bars(bars) => {
+                bars.rows.iter().filter_map(|bar| bar.point.as_ref()).any(is_meant)
+            }
             Drawing::Lines(lines) => {
                 let points = lines.lines.iter().flat_map(|line| &line.points);
                 points.filter_map(|point| point.point.as_ref()).any(is_meant)

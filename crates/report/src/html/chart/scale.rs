@@ -86,8 +86,12 @@ impl Scale {
             let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
             let decades = (self.high / self.low).log10();
             let every = (decades / most as f64).ceil().max(1.0) as usize;
-            let wide: Vec<f64> =
-                powers.clone().step_by(every).map(|power| 10f64.powi(power)).filter(inside).collect();
+            let wide: Vec<f64> = powers
+                .clone()
+                .step_by(every)
+                .map(|power| 10f64.powi(power))
+                .filter(inside)
+                .collect();
             if wide.len() > 1 {
                 return wide;
             }
