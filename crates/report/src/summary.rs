@@ -161,7 +161,7 @@ pub(crate) fn sentences(results: &[CaseResult], areas: &[&Area]) -> Vec<String> 
 }
 
 /// The finding as a sentence; `None` if its figures are missing or inconclusive.
-fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
+pub(crate) fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
     match finding {
         Finding::Value { point, metric, says } => {
             value_sentence(results, find(results, point, metric)?, says)

@@ -15,7 +15,7 @@ fn install_areas() {
 }
 
 /// Maximum size of the page of a default run in bytes.
-const LARGEST: usize = 1_600_000;
+const LARGEST: usize = 1_000_000;
 
 /// All combinations of the default values of a case's parameters that a default run measures.
 fn points(case: &Case) -> Vec<Params> {

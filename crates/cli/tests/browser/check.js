@@ -75,18 +75,18 @@ function figuresOf({ runs, compared, study }) {
   const results = new Figures(), ratios = new Figures(), cells = new Figures(), jobs = new Figures();
   for (const path of runs ?? []) {
     for (const { case: name, metric, estimate, next_run: next, timeline } of json(path).results) {
-      if (estimate) results.add({ name: `${name} ${metric}`, metric, ...shown(estimate, next), needed: metric === 'time' });
+      if (estimate) results.add({ name: `${name} ${metric}`, ...shown(estimate, next) });
       for (const [low, high] of timeline ?? []) jobs.add({ name: `${name} job`, low, high });
     }
   }
-  const ratio = (name, found) => {
-    if (found && found.mid > 0 && found.low > 0) ratios.add({ name, ...found, needed: true });
+  const ratio = found => {
+    if (found && found.mid > 0 && found.low > 0) ratios.add(found);
   };
   const comparison = compared ? json(compared) : {};
-  for (const { rows } of comparison.comparisons ?? []) rows.forEach(row => ratio(row.case, row.ratio));
-  for (const row of comparison.rows ?? []) row.cells.forEach(cell => ratio(row.label, cell.against_base?.ratio));
+  for (const { rows } of comparison.comparisons ?? []) rows.forEach(row => ratio(row.ratio));
+  for (const row of comparison.rows ?? []) row.cells.forEach(cell => ratio(cell.against_base?.ratio));
   for (const standing of [...comparison.overview?.areas ?? [], ...comparison.overview?.designs ?? []]) {
-    standing.columns.forEach(column => ratio(standing.name, column.mean?.ratio));
+    standing.columns.forEach(column => ratio(column.mean?.ratio));
   }
   for (const table of study ? json(study).tables : []) {
     for (const cell of table.rows.flatMap(row => row.cells)) {
@@ -98,41 +98,58 @@ function figuresOf({ runs, compared, study }) {
   return { results, ratios, cells, jobs };
 }
 
-/// The points of charts against the documents: each point is a figure of them, and no cost, ratio or cell is missing.
+/// The points, bars and spans of charts against the documents: each is a figure of them, and no cell of a study is missing.
 async function checkPoints({ page, complain }, report) {
   const { results, ratios, cells, jobs } = figuresOf(report);
-  const points = await page.$$eval('.charts .p', all => all.map(point => ({
-    words: point.querySelector('title').textContent,
-    kind: ['disturbance', 'study'].find(id => point.closest('#' + id)) ?? (point.closest('.bars') ? 'job' : 'figure'),
-    rows: point.closest('svg').hasAttribute('data-rows'),
+  const points = await page.$$eval('[data-v]', all => all.map(point => ({
+    words: point.closest('figure').querySelector('figcaption').textContent,
+    kind: point.closest('#study') ? 'cell' : point.closest('.spans') ? 'job' : point.closest('.ratio') ? 'ratio' : 'figure',
     values: point.getAttribute('data-v').split(' ').map(Number),
-    placed: /^translate\([-\d.]+ [-\d.]+\)$/.test(point.getAttribute('transform')),
   })));
-  for (const { words, kind, rows, values, placed } of points) {
-    const [x, y, low, high] = values;
-    const value = rows ? x : y;
-    if (!placed || values.some(Number.isNaN)) complain(`no place: ${words}`);
-    const ends = figure => low === undefined || (near(figure.low, low) && (!Number.isFinite(high) || near(figure.high, high)));
+  for (const { words, kind, values } of points) {
+    const [value, low, high] = values.slice(kind !== 'job' && values.length === 4 ? 1 : 0);
+    if (values.some(Number.isNaN)) complain(`no value: ${words}`);
+    const ends = figure => near(figure.low, low) && (!Number.isFinite(high) || near(figure.high, high));
     const is = {
-      disturbance: () => true,
-      study: () => cells.draw(figure => near(figure.mid, value) && ends(figure)),
-      job: () => jobs.draw(figure => near(figure.low, low) && near(figure.high, high)),
-      figure: () => (words.includes(' times the base (')
-        ? ratios.draw(figure => near(figure.mid, value) && ends(figure))
-        : results.draw(figure => words.includes(`, ${figure.metric}: `) && near(figure.median, value) && ends(figure))),
+      cell: () => cells.draw(figure => near(figure.mid, value) && (low === high || ends(figure))),
+      job: () => jobs.draw(figure => near(figure.low, values[0]) && near(figure.high, values[1])),
+      ratio: () => ratios.draw(figure => near(figure.mid, value) && ends(figure)),
+      figure: () => results.draw(figure => near(figure.median, value) && (ends(figure) || low === high)),
     };
     if (!is[kind]()) complain(`no document has this: ${words} (${values})`);
   }
-  for (const figure of [results, ratios, cells].flatMap(figures => figures.missing())) {
-    complain(`no point for ${figure.name} ${figure.median ?? figure.mid}`);
+  for (const figure of cells.missing()) complain(`no bar for ${figure.name} ${figure.mid}`);
+  if (jobs.all.length && !report.compared && !jobs.all.some(job => job.drawn)) complain('no job is drawn');
+}
+
+/// The tables have a row for each figure and failure of the documents.
+async function checkTables({ page, complain }, { runs, compared }) {
+  const count = id => page.$$eval(`#${id} > .scroll tbody tr`, rows => rows.length);
+  const keys = new Set();
+  let repeated = 0;
+  for (const path of runs ?? []) {
+    const own = new Set();
+    for (const { case: name, params, metric, outcome } of json(path).results.filter(result => result.outcome !== 'unsupported')) {
+      const key = JSON.stringify([name, Object.entries(params).sort(), metric]);
+      repeated += own.has(key);
+      own.add(key);
+      keys.add(key);
+    }
   }
-  if (jobs.all.length && !jobs.all.some(job => job.drawn)) complain('no job is drawn');
+  const rows = await count('figures');
+  if (rows < keys.size + repeated) complain(`${rows} rows for ${keys.size} figures`);
+  if (compared) {
+    const { comparisons, rows: wanted } = json(compared);
+    const least = wanted ? wanted.length : Math.max(...comparisons.map(({ rows }) => rows.length));
+    const found = await count('compared');
+    if (found < least) complain(`${found} rows for ${least} compared figures`);
+  }
 }
 
 /// The tabulator key goes through everything that can be used, and arrows go through a chart.
 async function checkKeyboard({ page, complain }) {
   const count = await page.evaluate(() => {
-    const wanted = [...document.querySelectorAll('a[href], button, input, summary, .plot svg, .scroll')]
+    const wanted = [...document.querySelectorAll('a[href], button, input, summary, svg.plot, .scroll')]
       .filter(element => element.checkVisibility() && !element.closest('details:not([open]) > :not(summary)'));
     wanted.forEach(element => element.setAttribute('data-wanted', ''));
     document.activeElement?.blur();
@@ -142,9 +159,12 @@ async function checkKeyboard({ page, complain }) {
   for (let at = 0; at < count + 20; at += 1) await page.keyboard.press('Tab');
   const unreached = await page.$$eval('[data-wanted]', all => all.map(element => element.outerHTML.slice(0, 100)));
   unreached.forEach(element => complain(`not reached by keyboard: ${element}`));
-  const chart = await page.$('.plot svg');
+  const chart = await page.$('svg.plot:has(.p)');
   if (chart) {
-    await chart.evaluate(svg => svg.focus());
+    await chart.evaluate(svg => {
+      for (let at = svg; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true;
+      svg.focus();
+    });
     await page.keyboard.press('ArrowRight');
     const tip = await page.$eval('.tip', tip => !tip.classList.contains('off') && tip.textContent);
     if (!tip) complain('an arrow key shows no value');
@@ -152,29 +172,23 @@ async function checkKeyboard({ page, complain }) {
   }
 }
 
-/// The filter keeps what it should, the scales may be changed, and a table is sorted.
+/// The search keeps what it should, and a table is sorted.
 async function checkScript({ page, complain }) {
   const seen = await page.evaluate(() => {
-    const rows = [...document.querySelectorAll('main section[id^="area-"] tbody tr')];
-    const input = document.querySelector('#filter');
+    const rows = [...document.querySelectorAll('#figures > .scroll tbody tr')];
+    const input = document.querySelector('#figures .search');
     const visible = () => rows.filter(row => !row.classList.contains('off')).length;
     input.value = 'no such point anywhere';
     input.dispatchEvent(new Event('input'));
     const none = visible();
     input.value = '';
     input.dispatchEvent(new Event('input'));
-    const places = () => [...document.querySelectorAll('.p')].map(point => point.getAttribute('transform')).join();
-    const before = places();
-    const scale = [...document.querySelectorAll('figure .tools button')];
-    scale.forEach(button => button.click());
-    const moved = scale.length === 0 || places() !== before;
-    const sound = !/NaN|Infinity/.test(places());
-    document.querySelector('thead button')?.click();
-    return { none, all: visible() === rows.length, moved, sound };
+    const heading = document.querySelector('#figures thead button');
+    heading.click();
+    return { none, all: visible() === rows.length, sorted: heading.parentElement.getAttribute('aria-sort') === 'ascending' };
   });
-  if (seen.none !== 0 || !seen.all) complain('the filter does not filter');
-  if (!seen.moved) complain('another scale moves no point');
-  if (!seen.sound) complain('another scale loses points');
+  if (seen.none !== 0 || !seen.all) complain('the search does not search');
+  if (!seen.sorted) complain('the table is not sorted');
 }
 
 /// Texts from outside are text, and nothing but the page's own elements is there.
@@ -198,11 +212,15 @@ async function check(report, scripts) {
       state.about = `${report.page} at ${width}${dark ? ' dark' : ' light'}${scripts ? '' : ' without scripts'}`;
       await page.setViewport({ width, height: 900 });
       await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }]);
-      if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) complain('the page scrolls sideways');
-      await checkAxe(state);
+      for (const open of [false, true]) {
+        await page.evaluate(open => document.querySelectorAll('details').forEach(details => { details.open = open; }), open);
+        if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) complain('the page scrolls sideways');
+        await checkAxe(state);
+      }
     }
   }
   await checkPoints(state, report);
+  await checkTables(state, report);
   await checkTexts(state, report.texts ?? []);
   if (scripts) {
     await checkKeyboard(state);

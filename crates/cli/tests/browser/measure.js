@@ -1,5 +1,5 @@
-// Measures how long a page takes to appear, and how long its filter takes to respond. Arguments: the page, Chromium, and how often
-// to measure. Prints JSON: `paint_ms` of each opening, `filter_ms` of each text typed into the filter (the median of all
+// Measures how long a page takes to appear, and how long its search takes to respond. Arguments: the page, Chromium, and how often
+// to measure. Prints JSON: `paint_ms` of each opening, `filter_ms` of each text typed into the search of all figures (the median of all
 // openings), and how many points (`marks`) and rows the page has.
 import { pathToFileURL } from 'node:url';
 import puppeteer from 'puppeteer-core';
@@ -27,7 +27,7 @@ try {
       filters[at].push(await page.evaluate(async text => {
         const frame = () => new Promise(done => { requestAnimationFrame(() => setTimeout(done)); });
         await frame();
-        const input = document.querySelector('#filter');
+        const input = document.querySelector('#figures .search');
         const began = performance.now();
         input.value = text;
         input.dispatchEvent(new Event('input'));
@@ -36,8 +36,8 @@ try {
       }, text));
     }
     counts = await page.evaluate(() => ({
-      marks: document.querySelectorAll('.p').length,
-      rows: document.querySelectorAll('main section[id^="area-"] tbody tr').length,
+      marks: document.querySelectorAll('[data-v]').length,
+      rows: document.querySelectorAll('#figures > .scroll tbody tr').length,
     }));
     await page.close();
   }

@@ -1,68 +1,104 @@
-//! The comparison of runs: ratios with their intervals around 1, where the noise floor is shaded.
+//! The comparison of runs, or of the columns of another dimension: first what is slower and faster, where and by how much, and
+//! what could not be decided.
 
-use analysis::Verdict;
+use std::cmp::Reverse;
+
+use analysis::{Ratio, Verdict};
 use maud::{Markup, html};
+use results::PointKey;
 
 use crate::compare_table::bound;
 use crate::comparison::{Cell, CompareCell, CompareRow, Comparison};
-use crate::html::chart::{Axis, Chart, ChartPoint, Series, Shade};
-use crate::html::table::scrolled;
+use crate::first_seen::grouped;
+use crate::html::area::verdict_class;
+use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing};
+use crate::html::figures::scrolled;
+use crate::html::standings::{self, Standings};
 use crate::html::text::{Ids, Text, paragraphs, visible};
 use crate::labels::Label;
-use crate::quantity::{figure, half_width};
+use crate::overview::sentences;
+use crate::quantity::{figure, half_width, ratio_words};
+use crate::text;
 
-/// Maximum number of rows of the chart of changes.
-const CHANGES: usize = 40;
+/// Maximum number of bars of the chart of changes, and of the chart of an area.
+const CHANGES: usize = 20;
+const ROWS_OF_AREA: usize = 24;
+
+/// Maximum number of figures or areas that a sentence names; further ones are counted.
+const NAMED: usize = 4;
+
+/// Number of columns besides the base from which their sentences are folded.
+const MANY: usize = 4;
 
 /// Number of decimals of a ratio.
 pub(super) const PLACES: usize = 3;
 
-/// Explanation of the chart of ratios.
-const NOTE: &str = "Ratio to the base with its interval; 1 means equal. Within the shaded range lie differences \
-                    that this machine cannot resolve.";
-
-/// Factor beyond which ratios are drawn at the edge of the chart.
-const FARTHEST: f64 = 16.0;
-
-/// The section with the differences between the runs, or between the columns of another dimension; then `standings`, then the
-/// changes.
-pub(super) fn section(comparison: &Comparison, standings: Markup, ids: &mut Ids) -> Markup {
-    let changed = |cell: &&CompareCell| cell.verdict.is_difference();
-    let distance = |row: &CompareRow| {
-        let cells = row.news.iter().flatten().filter(changed).filter_map(|cell| cell.ratio);
-        cells.map(|ratio| ratio.mid.ln().abs()).fold(0.0, f64::max)
-    };
-    let has_changed = |row: &&CompareRow| row.news.iter().flatten().any(|cell| changed(&cell));
-    let mut rows: Vec<&CompareRow> = comparison.rows.iter().filter(has_changed).collect();
-    rows.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
-    let count = rows.len();
-    rows.truncate(CHANGES);
-    let mut chart = chart(comparison, &rows, "Changes, the largest first", true, ids);
-    if count > CHANGES {
-        chart.notes.push(format!("The largest {CHANGES} of {count} changes: the areas show all."));
+/// The verdict, with which the page of a comparison begins.
+pub(super) fn verdict(
+    comparison: &Comparison,
+    standings: Option<&Standings>,
+    ids: &mut Ids,
+) -> Markup {
+    let others = others(comparison);
+    let overview = standings.map(|all| sentences(all.overview, &comparison.columns));
+    let changed: Vec<&CompareRow> = changed(comparison);
+    let count = changed.len();
+    let common = if others.len() < MANY { common(comparison) } else { Vec::new() };
+    let most = rows_at_most(CHANGES, others);
+    let mut charts = Vec::new();
+    if !common.is_empty() {
+        let rows = common.iter().map(|(label, row)| ((*label).to_owned(), bars_of(row, others)));
+        charts.push(chart(comparison, "Common operations", rows, ids));
+    }
+    if count > 0 {
+        let rows = changed.iter().take(most).map(|row| (name(row, true), bars_of(row, others)));
+        let mut chart = chart(comparison, "Largest differences", rows, ids);
+        if count > most {
+            chart.notes.push(format!("The largest {most} of {count}: the table below has all."));
+        }
+        charts.push(chart);
     }
     html! {
         section id="comparison" aria-labelledby="comparison-h" {
-            h2 id="comparison-h" { "Comparison" }
-            dl.runs {
+            h2 id="comparison-h" { "Verdict" }
+            @for (name, sentence) in overview.iter().flatten() {
+                p.sentence { b { (Text(name)) } ": " (Text(sentence)) "." }
+            }
+            @for (at, name) in others.iter().enumerate() {
+                @if others.len() >= MANY {
+                    details { summary { b { (Text(name)) } ": " (Verdict::counted(&comparison.verdicts(at))) } (column(comparison, at)) }
+                } @else if overview.is_none() || has_verdict(comparison, at) {
+                    @if others.len() > 1 { h3 { (Text(name)) } }
+                    (column(comparison, at))
+                }
+            }
+            @if comparison.rows.is_empty() { p { "There is nothing to compare." } }
+            dl.facts {
                 @for (name, description) in &comparison.runs {
-                    dt { (Text(name)) } dd { (Text(description)) }
+                    div { dt { (Text(name)) } dd { (Text(description)) } }
                 }
             }
-            @for (at, name) in others(comparison).iter().enumerate() {
-                p.verdicts {
-                    @if others(comparison).len() > 1 { (Text(name)) ": " }
-                    (Text(&verdicts(comparison, at)))
-                }
-            }
-            (standings)
-            @if count == 0 { p { "No difference is certain." } }
-            div.charts { (chart.figure()) }
-            (differences(comparison))
+            @if let Some(all) = standings { (standings::charts(all, &comparison.columns, ids)) }
+            (super::area::grid(&charts))
+            @if !charts.is_empty() { p.note {
+                "Ratio to " (Text(base(comparison))) " with its interval: bars begin at 1, which means equal. Orange: slower or worse. \
+                 Blue: faster or better. Grey: no certain difference. Within the shaded range lie differences that this machine \
+                 cannot resolve."
+            } }
             (paragraphs(&comparison.facts))
-            (paragraphs(&comparison.noise_floor))
+            @if let Some(all) = standings { (standings::tables(all, &comparison.columns)) }
+            (undecided(comparison))
+            (differences(comparison))
+            @if !comparison.noise_floor.is_empty() {
+                details { summary { "The smallest difference that this machine can resolve" } (paragraphs(&comparison.noise_floor)) }
+            }
         }
     }
+}
+
+/// Number of rows with at most about so many bars.
+fn rows_at_most(bars: usize, others: &[String]) -> usize {
+    (bars / others.len().max(1)).max(3)
 }
 
 /// Names of the columns other than the base.
@@ -70,53 +106,201 @@ fn others(comparison: &Comparison) -> &[String] {
     comparison.columns.get(1..).unwrap_or_default()
 }
 
-fn verdicts(comparison: &Comparison, new: usize) -> String {
-    match comparison.verdicts(new) {
-        none if none.is_empty() => "nothing to compare".to_owned(),
-        verdicts => Verdict::counted(&verdicts),
+fn base(comparison: &Comparison) -> &str {
+    comparison.columns.first().map_or("the base", String::as_str)
+}
+
+/// Distance of a ratio from 1.
+fn distance(cell: &CompareCell) -> f64 {
+    cell.ratio.map_or(0.0, |ratio| ratio.mid.ln().abs())
+}
+
+/// Rows with a difference, the largest first.
+fn changed(comparison: &Comparison) -> Vec<&CompareRow> {
+    let of_row = |row: &CompareRow| {
+        let cells = row.news.iter().flatten().filter(|cell| cell.verdict.is_difference());
+        cells.map(distance).fold(None, |most: Option<f64>, d| Some(most.map_or(d, |m| m.max(d))))
+    };
+    let mut rows: Vec<(f64, &CompareRow)> =
+        comparison.rows.iter().filter_map(|row| Some((of_row(row)?, row))).collect();
+    rows.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The rows of common operations that the areas name.
+fn common(comparison: &Comparison) -> Vec<(&'static str, &CompareRow)> {
+    let of_area = catalog::areas().iter().flat_map(|area| area.summary);
+    let found = of_area.filter_map(|common| {
+        let is_meant = |row: &&CompareRow| {
+            row.metric == common.metric.name
+                && common.point.matches(&row.point.case, &row.point.params)
+                && row.news.iter().flatten().any(|cell| drawn(cell).is_some())
+        };
+        Some((common.label, comparison.rows.iter().find(is_meant)?))
+    });
+    found.collect()
+}
+
+/// Sentences about one column: what is worse, better, the same and undecided.
+fn column(comparison: &Comparison, at: usize) -> Markup {
+    let cells: Vec<(&CompareRow, &CompareCell)> =
+        comparison.rows.iter().filter_map(|row| Some((row, row.news.get(at)?.as_ref()?))).collect();
+    let with = |is_meant: &dyn Fn(Verdict) -> bool| -> Vec<(&CompareRow, &CompareCell)> {
+        let mut found: Vec<_> =
+            cells.iter().filter(|(_, cell)| is_meant(cell.verdict)).copied().collect();
+        found.sort_by(|(_, a), (_, b)| distance(b).total_cmp(&distance(a)));
+        found
+    };
+    let named = |(row, cell): &(&CompareRow, &CompareCell)| {
+        let word = cell.verdict.word();
+        let ratio = cell.ratio.map(|ratio| if ratio.mid < 1.0 { ratio.inverse() } else { ratio });
+        let words = ratio.map_or(word.to_owned(), |ratio| ratio_words(ratio, word, word));
+        format!("{} {words}", name(row, true))
+    };
+    let list = |title: &str, class: &str, found: &[(&CompareRow, &CompareCell)]| {
+        html! { @if !found.is_empty() { li {
+            b class=(class) { (title) " in " (found.len()) " of " (cells.len()) " figures" }
+            ": " (Text(&text::listed(found.iter().map(named).collect(), NAMED))) "."
+        } } }
+    };
+    let losses = with(&Verdict::is_loss);
+    let is_gain = |verdict| matches!(verdict, Verdict::Faster | Verdict::Better);
+    let gains = with(&is_gain);
+    let rest = with(&|verdict| !verdict.is_loss() && !is_gain(verdict));
+    let mut rest = grouped(rest.iter().map(|(row, cell)| (cell.verdict, row.point.area())));
+    rest.sort_by_key(|(verdict, _)| *verdict as u8);
+    html! {
+        ul.findings {
+            @if losses.is_empty() && gains.is_empty() { li { b { "No difference is certain" } "." } }
+            (list("Slower or worse", "bad", &losses))
+            (list("Faster or better", "good", &gains))
+            @for (verdict, areas) in &rest { li {
+                b { (capital(words(*verdict))) ": " (areas.len()) }
+                " (" (Text(&by_area(areas))) ")."
+            } }
+        }
     }
+}
+
+fn words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Same => "no difference",
+        Verdict::CannotTell => "not decided",
+        Verdict::NotComparable => "not comparable",
+        other => other.word(),
+    }
+}
+
+/// Whether a figure of the column could be compared.
+fn has_verdict(comparison: &Comparison, at: usize) -> bool {
+    comparison.verdicts(at).iter().any(|verdict| *verdict != Verdict::NotComparable)
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters
+        .next()
+        .map_or(String::new(), |first| first.to_uppercase().to_string() + letters.as_str())
+}
+
+/// The number of figures in each area: `lock 5, net 3`.
+fn by_area(areas: &[&str]) -> String {
+    let mut counts = grouped(areas.iter().map(|area| (*area, ())));
+    counts.sort_by_key(|(_, figures)| Reverse(figures.len()));
+    let words = counts.iter().map(|(area, figures)| format!("{area} {}", figures.len()));
+    text::listed(words.collect(), 2 * NAMED)
+}
+
+/// The verdicts on the rows that are meant, counted, of all columns.
+pub(super) fn counted(comparison: &Comparison, is_meant: impl Fn(&CompareRow) -> bool) -> String {
+    let rows = comparison.rows.iter().filter(|row| is_meant(row));
+    let verdicts: Vec<Verdict> =
+        rows.flat_map(|row| &row.news).flatten().map(|cell| cell.verdict).collect();
+    match verdicts.iter().any(|verdict| *verdict != Verdict::NotComparable) {
+        true => Verdict::counted(&verdicts),
+        false => "not comparable".to_owned(),
+    }
+}
+
+/// Figures without a verdict, with what would decide them or why they cannot be compared, folded.
+fn undecided(comparison: &Comparison) -> Markup {
+    let cells = comparison.rows.iter().flat_map(|row| {
+        others(comparison).iter().zip(&row.news).filter_map(move |(column, cell)| {
+            let cell = cell.as_ref().filter(|cell| !cell.note.is_empty())?;
+            Some((cell.note.as_str(), (name(row, true), column)))
+        })
+    });
+    let several = others(comparison).len() > 1;
+    let by_note = grouped(cells);
+    let count: usize = by_note.iter().map(|(_, names)| names.len()).sum();
+    html! { @if count > 0 {
+        details { summary { "Figures without a verdict: why, and what would decide them: " (count) }
+            dl { @for (note, names) in &by_note {
+                dt { (Text(note)) }
+                dd { (Text(&names.iter().map(|(name, column)| match several {
+                    true => format!("{name} ({column})"),
+                    false => name.clone(),
+                }).collect::<Vec<_>>().join(", "))) }
+            } }
+        }
+    } }
 }
 
 fn differences(comparison: &Comparison) -> Markup {
     html! { @if !comparison.also_differs.is_empty() {
-        (scrolled("What else differs between the runs", html! {
-            thead { tr {
-                th scope="col" { "fact" }
-                @for (name, _) in &comparison.runs { th scope="col" { (Text(name)) } }
-            } }
-            tbody { @for difference in &comparison.also_differs { tr {
-                th scope="row" { (Text(&difference.key)) }
-                @for value in &difference.values { td.text { (Text(value)) } }
-            } } }
-        }))
+        details { summary { "What else differs between the runs: " (comparison.also_differs.len()) " facts" }
+            (scrolled("What else differs between the runs", html! {
+                thead { tr {
+                    th scope="col" { "fact" }
+                    @for (name, _) in &comparison.runs { th scope="col" { (Text(name)) } }
+                } }
+                tbody { @for difference in &comparison.also_differs { tr {
+                    th scope="row" { (Text(&difference.key)) }
+                    @for value in &difference.values { td.text { (Text(value)) } }
+                } } }
+            }))
+        }
     } }
 }
 
-/// The ratios of one area: a chart and a table of all rows.
-pub(super) fn area(comparison: &Comparison, name: &str, ids: &mut Ids) -> Markup {
-    let rows: Vec<&CompareRow> =
-        comparison.rows.iter().filter(|row| row.point.area() == name).collect();
-    if rows.is_empty() {
-        return html! {};
+/// The ratios of one area: those with the largest differences first.
+pub(super) fn area(comparison: &Comparison, area: &str, ids: &mut Ids) -> Markup {
+    let with_ratio = |row: &&CompareRow| {
+        row.point.area() == area && row.news.iter().flatten().any(|cell| drawn(cell).is_some())
+    };
+    let mut rows: Vec<&CompareRow> = comparison.rows.iter().filter(with_ratio).collect();
+    let farthest = |row: &CompareRow| row.news.iter().flatten().map(distance).fold(0.0, f64::max);
+    rows.sort_by(|a, b| farthest(b).total_cmp(&farthest(a)));
+    let count = rows.len();
+    let others = others(comparison);
+    let most = rows_at_most(ROWS_OF_AREA, others);
+    let shown = rows.iter().take(most).map(|row| (name(row, false), bars_of(row, others)));
+    let mut chart = chart(comparison, area, shown, ids);
+    if count > most {
+        chart.notes.push(format!("The largest {most} of {count}: the table below has all."));
     }
-    let chart = chart(comparison, &rows, &format!("{name}: ratio to the base"), false, ids);
-    html! {
-        div.charts { (chart.figure()) }
-        details { summary { "All compared figures of " (Text(name)) ": " (rows.len()) }
-            (scrolled(&format!("Compared figures: {name}"), html! {
-                thead { tr {
-                    th scope="col" { "point" } th scope="col" { "metric" }
-                    th.n scope="col" { (Text(comparison.columns.first().map_or("base", String::as_str))) }
-                    @for name in others(comparison) {
-                        @let of = if others(comparison).len() == 1 { String::new() } else { format!(" of {name}") };
-                        th.n scope="col" { (Text(name)) } th.n scope="col" { (Text(&format!("ratio{of}"))) }
-                        th scope="col" { (Text(&format!("interval{of}"))) } th scope="col" { (Text(&format!("verdict{of}"))) }
-                    }
-                } }
-                tbody { @for row in &rows { (table_row(row)) } }
-            }))
-        }
-    }
+    html! { @if count > 0 { div.charts { (chart.figure()) } } }
+}
+
+/// The table of all compared figures.
+pub(super) fn table(comparison: &Comparison, only: Option<&str>) -> Markup {
+    let others = others(comparison);
+    let rows =
+        comparison.rows.iter().filter(|row| only.is_none_or(|only| only == row.point.area()));
+    html! { section id="compared" aria-labelledby="compared-h" {
+        h2 id="compared-h" { "All compared figures" }
+        (scrolled("Compared figures", html! {
+            thead { tr {
+                th { "point" } th { "metric" } th.n { (Text(base(comparison))) }
+                @for name in others {
+                    @let of = if others.len() == 1 { String::new() } else { format!(" of {name}") };
+                    th.n { (Text(name)) } th.n { (Text(&format!("ratio{of}"))) }
+                    th.n { (Text(&format!("interval{of}"))) } th { (Text(&format!("verdict{of}"))) }
+                }
+            } }
+            tbody { @for row in rows { (table_row(row)) } }
+        }))
+    } }
 }
 
 fn table_row(row: &CompareRow) -> Markup {
@@ -124,88 +308,99 @@ fn table_row(row: &CompareRow) -> Markup {
         figure(*median, half_width(*median, *low, *high), unit).to_string()
     };
     html! { tr {
-        th scope="row" { (Text(&row.point.to_string())) } td.words { (Text(&row.metric)) }
+        th { (Text(&point_name(&row.point))) } td { (Text(&row.metric)) }
         td { (Text(&row.base.as_ref().map(shown).unwrap_or_default())) }
         @for cell in &row.news { @if let Some(cell) = cell {
             td { (Text(&cell.figure.as_ref().map(shown).unwrap_or_default())) }
-            td {
-                @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3}", ratio.mid))) }
-            }
-            td { @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3} to {}", ratio.low, bound(ratio.high, PLACES)))) } } td class=(class(cell.verdict)) { (cell.verdict.word()) @if !cell.note.is_empty() { span.note { (Text(&cell.note)) } } }
+            td { @if let Some(ratio) = cell.ratio { (format!("{:.3}", ratio.mid)) } }
+            td { (cell.ratio.map(interval).unwrap_or_default()) }
+            td class=(verdict_class(cell.verdict)) { (cell.verdict.word()) }
         } @else { td {} td {} td {} td {} } }
     } }
 }
 
-pub(super) fn class(verdict: Verdict) -> &'static str {
-    match verdict {
-        verdict if verdict.is_loss() => "verdict bad",
-        Verdict::Faster | Verdict::Better => "verdict good",
-        _ => "verdict",
-    }
+/// The interval of a ratio: `1.052 to 1.091`.
+pub(super) fn interval(ratio: Ratio) -> String {
+    format!("{:.3} to {}", ratio.low, bound(ratio.high, PLACES))
 }
 
-fn chart(
+/// Name of a row in a chart or sentence: its point, with the area if `full`, and its metric unless that is the time.
+fn name(row: &CompareRow, full: bool) -> String {
+    let short = if full { point_name(&row.point) } else { Label::of(&row.point).short() };
+    let short = visible(&short).into_owned();
+    if row.metric == measure::TIME.name { short } else { format!("{short}: {}", row.metric) }
+}
+
+fn point_name(point: &PointKey) -> String {
+    let label = Label::of(point);
+    format!("{}/{}", label.area, label.short())
+}
+
+/// A ratio of a column in a row of a chart.
+pub(super) struct RatioBar<'a> {
+    pub column: &'a str,
+    pub ratio: Ratio,
+    pub verdict: Verdict,
+    pub floor: f64,
+}
+
+fn bars_of<'a>(row: &CompareRow, others: &'a [String]) -> Vec<RatioBar<'a>> {
+    let cells = others.iter().zip(&row.news);
+    let bar = |(column, cell): (&'a String, &Option<CompareCell>)| {
+        let cell = cell.as_ref()?;
+        let floor = if cell.floor < 1.0 { cell.floor } else { 0.0 };
+        Some(RatioBar { column, ratio: drawn(cell)?, verdict: cell.verdict, floor })
+    };
+    cells.filter_map(bar).collect()
+}
+
+/// Bars of the ratios of each row, one for each of `columns` columns.
+pub(super) fn ratio_bars<'a>(
+    rows: impl Iterator<Item = (String, Vec<RatioBar<'a>>)>,
+    columns: usize,
+) -> Vec<Bar> {
+    let of_row = |(name, bars): (String, Vec<RatioBar<'a>>)| {
+        let bar = move |(nth, bar): (usize, RatioBar)| {
+            let Ratio { mid, low, high } = bar.ratio;
+            Bar {
+                heading: (columns > 1 && nth == 0).then(|| name.clone()),
+                label: if columns > 1 { bar.column.to_owned() } else { name.clone() },
+                look: match bar.verdict {
+                    verdict if verdict.is_loss() => 1,
+                    verdict if verdict.is_difference() => 0,
+                    _ => 7,
+                },
+                value: mid,
+                low,
+                high,
+                figure: format!("{mid:.3}"),
+                interval: interval(bar.ratio),
+                remark: bar.verdict.word().to_owned(),
+                floor: bar.floor,
+                ..Bar::default()
+            }
+        };
+        bars.into_iter().enumerate().map(bar).collect::<Vec<Bar>>()
+    };
+    rows.flat_map(of_row)
+        .filter(|bar| [bar.value, bar.low].iter().all(|v| v.is_finite() && *v > 0.0))
+        .collect()
+}
+
+fn chart<'a>(
     comparison: &Comparison,
-    rows: &[&CompareRow],
     title: &str,
-    full: bool,
+    rows: impl Iterator<Item = (String, Vec<RatioBar<'a>>)>,
     ids: &mut Ids,
 ) -> Chart {
-    let with_ratio =
-        |row: &&&CompareRow| row.news.iter().flatten().any(|cell| drawn(cell).is_some());
-    let rows: Vec<&CompareRow> = rows.iter().filter(with_ratio).copied().collect();
-    let name = |row: &CompareRow| {
-        let label = Label::of(&row.point);
-        let short = if full { format!("{} {}", label.area, label.short()) } else { label.short() };
-        let short = visible(&short).into_owned();
-        if row.metric == measure::TIME.name { short } else { format!("{short} {}", row.metric) }
-    };
-    let line = |new: usize| {
-        let point = |(at, row): (usize, &&CompareRow)| {
-            let cell = row.news.get(new)?.as_ref()?;
-            let ratio = drawn(cell)?;
-            let words = format!(
-                "{}, {}: {:.3} times the base ({:.3} to {}), {}",
-                row.point,
-                row.metric,
-                ratio.mid,
-                ratio.low,
-                bound(ratio.high, PLACES),
-                cell.verdict.word()
-            );
-            Some(ChartPoint::in_row(at, [ratio.mid, ratio.low, ratio.high], words))
-        };
-        let points = rows.iter().enumerate().filter_map(point).collect();
-        let name = others(comparison).get(new).cloned().unwrap_or_default();
-        Series { name, look: new, points, joined: false }
-    };
-    let shade = |(row, of_row): (usize, &&CompareRow)| {
-        let cells = of_row.news.iter().flatten().filter(|cell| drawn(cell).is_some());
-        let floors = cells.map(|cell| cell.floor);
-        let floor = floors.fold(0.0, f64::max);
-        (floor > 0.0 && floor < 1.0).then(|| Shade {
-            row,
-            low: 1.0 / (1.0 + floor),
-            high: 1.0 + floor,
-        })
-    };
-    Chart {
-        id: ids.chart(),
-        title: title.to_owned(),
-        notes: vec![NOTE.to_owned()],
-        x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)), ..Axis::ratios("ratio to the base") },
-        y: Axis::rows(rows.iter().map(|row| name(row))),
-        lines: (0..others(comparison).len()).map(line).collect(),
-        shades: rows.iter().enumerate().filter_map(shade).collect(),
-        reference: Some(1.0),
-        ..Chart::default()
-    }
+    let rows = ratio_bars(rows, others(comparison).len());
+    let title = format!("{title}: ratio to {}", base(comparison));
+    Chart::new(ids.chart(), title, Drawing::Bars(Bars { scale: BarScale::Ratio, rows }))
 }
 
 /// The ratio of a cell, if it can be drawn.
-fn drawn(cell: &CompareCell) -> Option<analysis::Ratio> {
-    let is_drawn = |r: &analysis::Ratio| {
-        [r.mid, r.low].iter().all(|v| v.is_finite() && *v > 0.0) && !r.high.is_nan()
-    };
+fn drawn(cell: &CompareCell) -> Option<Ratio> {
+    let is_drawn =
+        |r: &Ratio| [r.mid, r.low].iter().all(|v| v.is_finite() && *v > 0.0) && !r.high.is_nan();
     cell.ratio.filter(is_drawn)
 }

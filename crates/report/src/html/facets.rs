@@ -26,17 +26,6 @@ pub(super) struct Facet<'a, T> {
     pub lines: Vec<(String, Vec<T>)>,
 }
 
-impl<T> Facet<'_, T> {
-    /// The keys as the end of a title: `, place=apart, network=loopback`.
-    pub(super) fn in_title(&self) -> String {
-        let named = self.keys.iter().map(|(key, value)| match *key {
-            "case" => format!(", {value}"),
-            _ => format!(", {key}={value}"),
-        });
-        named.collect()
-    }
-}
-
 /// Splits `items` into charts: one chart if the keys distinguish few lines; otherwise the key with the most values that still fit
 /// becomes lines, and the other keys become charts.
 pub(super) fn facets<'a, T>(items: Vec<Item<'a, T>>) -> Vec<Facet<'a, T>> {
@@ -123,7 +112,6 @@ mod tests {
         let names: Vec<(&str, usize)> =
             facets[0].lines.iter().map(|(name, values)| (name.as_str(), values.len())).collect();
         assert_eq!(names, [("spin", 2), ("futex", 1)]);
-        assert_eq!(facets[0].in_title(), "");
     }
 
     #[test]
@@ -137,7 +125,7 @@ mod tests {
         }
         let facets = facets(items);
         assert_eq!(facets.len(), 2);
-        assert_eq!(facets[1].in_title(), ", place=together");
+        assert_eq!(facets[1].keys, [("place", "together")]);
         assert_eq!(facets[0].lines.len(), 8);
     }
 

@@ -3,18 +3,21 @@
 use results::CaseResult;
 
 use crate::first_seen::distinct;
-use crate::html::chart::{Axis, Chart, ScaleKind, Series, Ticks};
-use crate::html::facets::{Item, facets};
-use crate::html::points::{At, chart_point, estimate, is_derived, notes};
-use crate::html::sweeps::{Named, axis_title, percentile};
+use crate::html::chart::{BarScale, Bars, Chart, Drawing, LOOKS, Line, Lines, PERCENTILE, XAxis};
+use crate::html::facets::{Facet, Item, facets};
+use crate::html::points::{bar, estimate, is_derived, line_point};
+use crate::html::sweeps::{Named, percentile};
 use crate::html::text::Ids;
 use crate::labels::Param;
 
-/// Maximum number of charts of one family of metrics; the table has all figures.
-const CHARTS: usize = 4;
-
 /// Minimum number of metrics with the same unit for a chart of phases.
 const PHASES: usize = 3;
+
+/// Maximum number of charts of percentiles of an area.
+const FAMILIES: usize = 3;
+
+/// Maximum number of charts of phases of an area.
+const CASES: usize = 2;
 
 /// One figure of a family.
 #[derive(Clone, Copy)]
@@ -25,114 +28,112 @@ struct Member<'r> {
     result: &'r CaseResult,
 }
 
-/// Charts of times by percentile up to the maximum, for each family of such metrics.
+/// Charts of times by percentile up to the maximum, one for each of the first families of such metrics: of the points with the
+/// most lines, the last ones.
 pub(super) fn percentiles(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for (case, family) in families(results) {
-        let names = percentiles_of(results, case, family);
-        if names.len() < 2 {
-            continue;
-        }
+    for family in families(results) {
+        let names = percentiles_of(results, family);
         let of_metric = |metric: &str| {
             let (of, name) = percentile(metric)?;
             names.iter().position(|known| *known == name).filter(|_| of == family)
         };
-        let facets = facets(items(results, case, &of_metric));
-        let count = facets.len();
-        for facet in facets.into_iter().take(CHARTS) {
-            let members: Vec<Member> = facet.lines.iter().flat_map(|(_, m)| m).copied().collect();
-            let unit = members.first().map_or("", |member| member.result.unit.as_str());
-            let mut notes = notes(members.iter().map(|member| member.result));
-            if count > CHARTS {
-                notes.push(format!(
-                    "The first {CHARTS} of {count} such charts: the table has all figures."
-                ));
-            }
-            let ticks = names.iter().enumerate().map(|(at, name)| (at as f64, (*name).to_owned()));
-            charts.push(Chart {
-                id: ids.chart(),
-                title: format!("{case}{}: {family} by percentile", facet.in_title()),
-                notes,
-                x: Axis {
-                    title: "percentile".to_owned(),
-                    kind: Some(ScaleKind::Linear),
-                    floats: true,
-                    ticks: Ticks::Named(ticks.collect()),
-                    ..Axis::default()
-                },
-                y: Axis::figures(axis_title(family, unit), unit),
-                lines: lines(facet.lines, false, shared),
-                ..Chart::default()
-            });
-        }
+        let facets = facets(items(results, &of_metric));
+        let facet = facets.into_iter().max_by_key(|facet| facet.lines.len());
+        let Some(facet) = facet.filter(|_| names.len() > 2) else { continue };
+        let title = title(&facet, &format!("{family} by percentile"));
+        let unit = facet.lines.iter().flat_map(|(_, members)| members).next();
+        let unit = unit.map_or(String::new(), |member| member.result.unit.clone());
+        let named = names.iter().enumerate().map(|(at, name)| (at as f64, (*name).to_owned()));
+        let x = XAxis { title: PERCENTILE.to_owned(), named: named.collect(), ..XAxis::default() };
+        let lines = lines(facet, shared);
+        let lines = Lines { x, metric: family.to_owned(), unit, lines, ..Lines::default() };
+        charts.push(Chart::new(ids.chart(), title, Drawing::Lines(lines)));
     }
+    charts.truncate(FAMILIES);
     charts
 }
 
-/// Charts of the rates of the phases of a case that has several in the same unit.
-pub(super) fn phases(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<Chart> {
+/// The case, or the area of several cases, and the parameters that all points of a chart share.
+fn title(facet: &Facet<Member>, what: &str) -> String {
+    let members = facet.lines.iter().flat_map(|(_, members)| members);
+    let cases = distinct(members.map(|member| member.result.case.as_str()));
+    let name = match cases[..] {
+        [only] => only,
+        _ => cases.first().map_or("", |case| case.split('/').next().unwrap_or(case)),
+    };
+    let others = facet.keys.iter().filter(|(key, _)| *key != "case");
+    let others: String = others.map(|(key, value)| format!(", {key}={value}")).collect();
+    format!("{name}{others}: {what}")
+}
+
+/// Charts of the rates of the phases of a case that has several in the same unit: bars by phase, the points below each other.
+pub(super) fn phases(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for (case, unit) in cases_with_phases(results) {
+    for (case, unit) in cases_with_phases(results).into_iter().take(CASES) {
         let names = rates_of(results, case, unit);
         let of_metric = |metric: &str| names.iter().position(|known| *known == metric);
-        let facets = facets(items(results, case, &of_metric));
-        for facet in facets.into_iter().take(CHARTS) {
-            let members = facet.lines.iter().flat_map(|(_, m)| m).map(|member| member.result);
-            charts.push(Chart {
-                id: ids.chart(),
-                title: format!("{case}{}: rates of its phases", facet.in_title()),
-                notes: notes(members),
-                x: Axis::figures(unit, unit),
-                y: Axis::rows(names.iter().map(|name| (*name).to_owned())),
-                lines: lines(facet.lines, true, shared),
-                ..Chart::default()
-            });
+        let of_case: Vec<Named> = results.iter().filter(|(_, r)| r.case == case).copied().collect();
+        let Some(facet) = facets(items(&of_case, &of_metric)).into_iter().next() else { continue };
+        let title = title(&facet, "rates of its phases");
+        let mut rows = Vec::new();
+        for (at, metric) in names.iter().enumerate() {
+            let mut of_phase = Vec::new();
+            for (look, (line, members)) in facet.lines.iter().enumerate() {
+                let label = if line.is_empty() { *metric } else { line };
+                let member = members.iter().find(|member| member.at == at);
+                let bar = member.and_then(|member| bar(member.result, label.to_owned()));
+                of_phase
+                    .extend(bar.map(|bar| crate::html::chart::Bar { look: look % LOOKS, ..bar }));
+            }
+            if facet.lines.len() > 1
+                && let Some(first) = of_phase.first_mut()
+            {
+                first.heading = Some((*metric).to_owned());
+            }
+            rows.extend(of_phase);
         }
+        let bars = Bars { scale: BarScale::Amount(unit.to_owned()), rows };
+        charts.push(Chart::new(ids.chart(), title, Drawing::Bars(bars)));
     }
     charts
 }
 
-fn lines(lines: Vec<(String, Vec<Member>)>, in_rows: bool, shared: &[Param]) -> Vec<Series> {
+fn lines(facet: Facet<Member>, shared: &[Param]) -> Vec<Line> {
     let line = |(look, (name, mut members)): (usize, (String, Vec<Member>))| {
         members.sort_by_key(|member| member.at);
-        let point = |member: &Member| {
-            let at = At { run: member.run, place: member.at as f64, in_rows };
-            chart_point(member.result, at, shared)
-        };
+        let point =
+            |member: &Member| line_point(member.result, member.run, member.at as f64, shared);
         let points = members.iter().filter_map(point).collect();
-        Series { name, look, points, joined: !in_rows }
+        Line { name, look, points }
     };
-    lines.into_iter().enumerate().map(line).collect()
+    facet.lines.into_iter().enumerate().map(line).collect()
 }
 
-/// The measured results of `case` whose metric has a position on the axis.
+/// The measured results whose metric has a position on the axis.
 fn items<'r>(
     results: &[Named<'r>],
-    case: &str,
     place: &dyn Fn(&str) -> Option<usize>,
 ) -> Vec<Item<'r, Member<'r>>> {
     let item = |(run, result): &Named<'r>| {
-        let at = place(&result.metric).filter(|_| result.case == case)?;
+        let at = place(&result.metric)?;
         estimate(result)?;
-        let keys =
-            result.params.iter().map(|(k, v)| (k.as_str(), v.as_str())).chain([("run", *run)]);
+        let params = result.params.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        let name = result.case.rsplit('/').next().unwrap_or(&result.case);
+        let keys = [("case", name)].into_iter().chain(params).chain([("run", *run)]);
         Some(Item { keys: keys.collect(), value: Member { at, run, result } })
     };
     results.iter().filter_map(item).collect()
 }
 
-/// The cases and families of metrics with percentiles, in the order of the results.
-fn families<'r>(results: &[Named<'r>]) -> Vec<(&'r str, &'r str)> {
+/// The families of metrics with percentiles, in the order of the results.
+fn families<'r>(results: &[Named<'r>]) -> Vec<&'r str> {
     let measured = results.iter().filter(|(_, result)| estimate(result).is_some());
-    distinct(
-        measured
-            .filter_map(|(_, result)| Some((result.case.as_str(), percentile(&result.metric)?.0))),
-    )
+    distinct(measured.filter_map(|(_, result)| Some(percentile(&result.metric)?.0)))
 }
 
-fn percentiles_of<'r>(results: &[Named<'r>], case: &str, family: &str) -> Vec<&'r str> {
-    let of_case = results.iter().filter(|(_, result)| result.case == case);
-    let of_family = of_case.filter_map(|(_, result)| percentile(&result.metric));
+fn percentiles_of<'r>(results: &[Named<'r>], family: &str) -> Vec<&'r str> {
+    let of_family = results.iter().filter_map(|(_, result)| percentile(&result.metric));
     let mut names = distinct(of_family.filter(|(of, _)| *of == family).map(|(_, name)| name));
     // `p999` is 99.9 % and sorts between 99 and the maximum, which comes last.
     names.sort_by_key(|name| name.strip_prefix('p').map_or((1, ""), |digits| (0, digits)));
@@ -178,19 +179,20 @@ mod tests {
         let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
         let charts = percentiles(&named, &[], &mut Ids::default());
         assert_eq!(charts.len(), 1, "one percentile is no family");
-        let Ticks::Named(ticks) = &charts[0].x.ticks else { panic!("{:?}", charts[0].x) };
-        let names: Vec<&str> = ticks.iter().map(|(_, name)| name.as_str()).collect();
+        let lines = charts[0].lines().unwrap();
+        let names: Vec<&str> = lines.x.named.iter().map(|(_, name)| name.as_str()).collect();
         assert_eq!(names, ["p50", "p90", "p99", "max"]);
-        assert_eq!(charts[0].points(), 4);
+        assert_eq!(lines.points(), 4);
     }
 
     #[test]
     fn phases_are_rows() {
         let results = ["create-rate", "read-rate", "stat-rate"].map(|m| result(m, "files/s", 1e4));
         let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
-        let charts = phases(&named, &[], &mut Ids::default());
-        assert_eq!((charts.len(), charts[0].points()), (1, 3));
-        assert_eq!(charts[0].lines[0].points[2].y, 2.0);
-        assert!(phases(&named[..2], &[], &mut Ids::default()).is_empty());
+        let charts = phases(&named, &mut Ids::default());
+        let Drawing::Bars(bars) = &charts[0].drawing else { panic!("{charts:?}") };
+        let labels: Vec<&str> = bars.rows.iter().map(|bar| bar.label.as_str()).collect();
+        assert_eq!((charts.len(), labels), (1, vec!["create-rate", "read-rate", "stat-rate"]));
+        assert!(phases(&named[..2], &mut Ids::default()).is_empty());
     }
 }

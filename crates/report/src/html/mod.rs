@@ -7,14 +7,15 @@ mod chart;
 mod comparing;
 mod facets;
 mod families;
+mod figures;
 mod points;
 mod run;
 mod standings;
 mod study;
 mod sweeps;
-mod table;
 mod text;
 mod timeline;
+mod top;
 mod view;
 
 use base64::Engine;
@@ -24,6 +25,7 @@ use results::{CaseResult, PointKey};
 
 use crate::comparison::Comparison;
 use crate::first_seen::distinct;
+use crate::html::sweeps::Most;
 use crate::html::text::{Ids, Text};
 use crate::html::view::View;
 use crate::study::StudyPage;
@@ -71,10 +73,10 @@ impl Report<'_> {
     }
 }
 
-/// The page as HTML.
+/// The page as HTML: the verdict or the answers, a folded section for each area, all figures, and what they rest on.
 pub fn report_html(report: &Report) -> String {
     let mut ids = Ids::default();
-    let mut views: Vec<View> = report.runs.iter().map(|run| View::of(run, &mut ids)).collect();
+    let mut views: Vec<View> = report.runs.iter().map(View::of).collect();
     if views.len() > 1 {
         view::shorten_names(&mut views);
         views.iter_mut().for_each(|view| view.about = format!(", {}", view.name));
@@ -89,15 +91,23 @@ pub fn report_html(report: &Report) -> String {
         hash(&style),
         hash(SCRIPT)
     );
-    let several = views.len() > 1;
-    let per_run = |of: &mut dyn FnMut(&View) -> Markup| {
+    let sections = [
+        report.study.map(|_| ("study", "Study")),
+        report.comparison.map(|_| ("comparison", "Verdict")),
+        report.comparison.is_none().then_some(("summary", "Answers")),
+        Some(("areas", "Areas")),
+        report.comparison.map(|_| ("compared", "Compared figures")),
+        Some(("figures", "All figures")),
+        Some(("doubts", "Doubtful figures")),
+        Some(("machine", "Machine")),
+        Some(("method", "Method")),
+    ];
+    let section = |id: &str, name: &str, content: Markup| {
         html! {
-            @for view in &views {
-                @if several { h3 { (Text(&view.name)) } }
-                (of(view))
-            }
+            section id=(id) aria-labelledby={ (id) "-h" } { h2 id={ (id) "-h" } { (name) } (content) }
         }
     };
+    let only = report.section;
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -111,30 +121,32 @@ pub fn report_html(report: &Report) -> String {
             }
             body {
                 a.skip href="#main" { "Skip to the content" }
-                header { h1 { (Text(&title)) } }
-                nav aria-label="Sections" { ul {
-                    li { a href="#summary" { "Summary" } }
-                    @if report.study.is_some() { li { a href="#study" { "Study" } } }
-                    @if report.comparison.is_some() { li { a href="#comparison" { "Comparison" } } }
-                    @for name in &areas { li { a href={ "#" (area::section_id(name)) } { @if name.is_empty() { "other" } @else { (Text(name)) } } } }
-                    @for (id, name) in ABOUT { li { a href={ "#" (id) } { (name) } } }
-                } }
-                (chart::markers())
+                header {
+                    h1 { (Text(&title)) }
+                    nav aria-label="Sections" { ul {
+                        @for (id, name) in sections.iter().flatten() { li { a href={ "#" (id) } { (name) } } }
+                    } }
+                }
                 main id="main" {
-                    section id="summary" aria-labelledby="summary-h" {
-                        h2 id="summary-h" { "Summary" }
-                        (per_run(&mut run::summary))
-                    }
                     @if let Some(page) = report.study { (study::section(page, &mut ids)) }
-                    @if let Some(comparison) = report.comparison {
-                        @let standings = report.standings.map(|all| standings::standings(&all, &comparison.columns, &mut ids));
-                        (comparing::section(comparison, standings.unwrap_or_else(|| html! {}), &mut ids))
+                    @match report.comparison {
+                        Some(comparison) => (comparing::verdict(comparison, report.standings.as_ref(), &mut ids)),
+                        None => (section("summary", "Answers", html! { @for view in &views {
+                            @if views.len() > 1 { h3 { (Text(&view.name)) } }
+                            (top::section(view, only, &mut ids))
+                        } })),
                     }
-                    @for name in &areas { (area::section(&views, name, report.comparison, &mut ids)) }
-                    (about(0, per_run(&mut |view| run::disturbance(view, &mut ids))))
-                    (about(1, per_run(&mut run::doubts)))
-                    (about(2, per_run(&mut run::machine)))
-                    (about(3, run::method()))
+                    (section("areas", "Areas", html! { @for name in &areas {
+                        (area::section(&views, name, report.comparison, areas.len() == 1, &mut ids))
+                    } }))
+                    @if let Some(comparison) = report.comparison { (comparing::table(comparison, only)) }
+                    (figures::section(&views, only))
+                    (section("doubts", "Doubtful figures", html! { @for view in &views { (run::doubts(view)) } }))
+                    (section("machine", "Machine", html! { @for view in &views {
+                        (run::machine(view))
+                        div.disturbance { (run::disturbance(view, &mut ids)) }
+                    } }))
+                    (section("method", "Method", run::method()))
                 }
                 footer { p { "Written by oscost " (env!("CARGO_PKG_VERSION")) "." } }
                 script { (PreEscaped(SCRIPT)) }
@@ -153,49 +165,34 @@ fn without_optional_tags(mut page: String) -> String {
     page
 }
 
-/// Sections after the areas, each with its identifier and title.
-const ABOUT: [(&str, &str); 4] = [
-    ("disturbance", "Disturbance"),
-    ("doubts", "Doubtful figures"),
-    ("machine", "Machine"),
-    ("method", "Method"),
-];
-
-fn about(which: usize, content: Markup) -> Markup {
-    let (id, name) = ABOUT[which];
-    html! {
-        section id=(id) aria-labelledby={ (id) "-h" } { h2 id={ (id) "-h" } { (name) } (content) }
-    }
-}
-
 /// Hash by which the page's content security policy permits a style or script.
 fn hash(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
     format!("sha256-{}", STANDARD.encode(digest))
 }
 
-/// The first chart of the page with a point of this label or case, as an SVG file; `None` if there is none.
+/// The first chart with a point of this label or case, as an SVG file; `None` if there is none.
 pub fn chart_svg(run: &ReportRun, point: &str) -> Option<String> {
-    let mut ids = Ids::default();
-    let view = View::of(run, &mut ids);
+    let views = [View::of(run)];
     let is_meant = |key: &PointKey| key.case == point || key.to_string() == point;
     let meant = run.document.results.iter().map(CaseResult::point).find(is_meant)?;
-    let charts = area::charts(&[&view], meant.area(), &mut ids);
-    let named = |chart: &&chart::Chart| {
-        let mut all = chart.lines.iter().flat_map(|line| &line.points);
-        all.any(|drawn| drawn.point.as_ref().is_some_and(is_meant))
-    };
-    // Charts over a parameter come first: they show more than a chart of an area's costs.
-    let mut found: Vec<chart::Chart> = charts.iter().filter(named).cloned().collect();
-    found.sort_by_key(chart::Chart::has_rows);
-    chart::standalone(found.first()?, CHART_STYLE)
+    // Charts over a parameter come first: they show more than bars.
+    let charts = charts(&views, meant.area());
+    charts.iter().find(|chart| chart.shows(&is_meant))?.standalone(CHART_STYLE)
 }
 
 /// All charts of the run over parameters.
 pub(crate) fn sweep_plots(run: &ReportRun) -> Vec<SweepPlot> {
-    let mut ids = Ids::default();
-    let view = View::of(run, &mut ids);
-    let areas = view.areas.iter().map(|area| area.name.as_str());
-    let charts = areas.flat_map(|name| area::charts(&[&view], name, &mut Ids::default()));
-    charts.filter(|chart| !chart.has_rows()).filter_map(|chart| chart.as_plot()).collect()
+    let views = [View::of(run)];
+    let charts = views[0].areas.iter().flat_map(|area| charts(&views, &area.name));
+    // Percentiles are no parameter.
+    let over = |chart: chart::Chart| {
+        let lines = chart.lines().filter(|lines| !lines.is_by_percentile())?;
+        lines.as_plot(&chart.title)
+    };
+    charts.filter_map(over).collect()
+}
+
+fn charts(views: &[View], area: &str) -> Vec<chart::Chart> {
+    area::charts(&area::in_views(views, area), area, Most::EVERY, &mut Ids::default())
 }

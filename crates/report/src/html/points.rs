@@ -4,8 +4,9 @@ use measure::{Doubt, Metric, TIME};
 use results::{CaseResult, Estimate, Outcome, PointKey};
 
 use crate::first_seen::{distinct, grouped};
-use crate::html::chart::ChartPoint;
+use crate::html::chart::{Bar, LinePoint};
 use crate::html::text::{Ids, visible};
+use crate::interval::Uncertain;
 use crate::labels::{self, Label, Param};
 use crate::quantity::{figure, half_width, measured_half_width};
 use crate::rows::measured;
@@ -149,27 +150,47 @@ fn in_words(name: &str, e: &Estimate, result: &CaseResult) -> String {
     }
 }
 
-/// The place of a result in a chart.
-#[derive(Clone, Copy)]
-pub(super) struct At<'r> {
-    /// Name of the run; empty if there is only one.
-    pub run: &'r str,
-    /// Value of x, or the row if the chart has rows.
-    pub place: f64,
-    pub in_rows: bool,
-}
-
-/// The figure of a result in a chart; `None` if the result has none. Its name omits the `shared` parameters.
-pub(super) fn chart_point(result: &CaseResult, at: At, shared: &[Param]) -> Option<ChartPoint> {
+/// The figure of a result at `x` of a chart of lines; `None` if the result has none. Its name omits the `shared` parameters.
+pub(super) fn line_point(
+    result: &CaseResult,
+    run: &str,
+    x: f64,
+    shared: &[Param],
+) -> Option<LinePoint> {
     let e = estimate(result)?;
-    let run = if at.run.is_empty() { String::new() } else { format!(", {}", at.run) };
+    let run = if run.is_empty() { String::new() } else { format!(", {run}") };
     let text = in_words(&(short_name(result, shared) + &run), &e, result);
-    let (x, y) = if at.in_rows { (e.median, at.place) } else { (at.place, e.median) };
-    Some(ChartPoint { x, y, low: e.low, high: e.high, text, point: Some(result.point()) })
+    Some(LinePoint { x, y: e.median, low: e.low, high: e.high, text, point: Some(result.point()) })
 }
 
-/// Notes that describe one operation of the cases, and the command that measures them again.
-pub(super) fn notes<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Vec<String> {
+/// The figure of a result as a bar; `None` if the result has none.
+pub(super) fn bar(result: &CaseResult, label: String) -> Option<Bar> {
+    let e = estimate(result)?;
+    let marks: Vec<&str> = result.doubts.iter().filter_map(Doubt::mark).collect();
+    Some(Bar {
+        label,
+        value: e.median,
+        low: e.low,
+        high: e.high,
+        figure: figure_of(&e, result),
+        interval: interval_words(result),
+        remark: marks.join(", "),
+        is_open: measured(result).is_some_and(|e| !e.has_interval()),
+        point: Some(result.point()),
+        ..Bar::default()
+    })
+}
+
+/// The interval relative to the figure, `±0.2 %`, or `2 rounds` for a figure without one; empty for an exact figure.
+pub(super) fn interval_words(result: &CaseResult) -> String {
+    let is_exact = |figure: &Uncertain| figure.estimate.low == figure.estimate.high;
+    let figure = Uncertain::of(result).filter(|figure| !is_exact(figure));
+    figure.and_then(Uncertain::words).unwrap_or_default()
+}
+
+/// The command that measures the cases of `results` again: `oscost run lock/spin --param workers=3`; `None` for cases that this
+/// version does not know.
+pub(super) fn command<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Option<String> {
     let results: Vec<&CaseResult> = results.collect();
     let names = distinct(results.iter().map(|result| result.case.as_str()));
     let unusual = results.iter().flat_map(|result| {
@@ -181,24 +202,10 @@ pub(super) fn notes<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Vec<St
         })
     });
     let values = grouped(distinct(unusual));
-    let mut notes = Vec::new();
-    if let [only] = names[..]
-        && let Some(case) = catalog::find(only)
-    {
-        notes.push(format!("One operation: {}", case.operation));
-    } else {
-        notes.push("What one operation of each case is: see the definitions below.".to_owned());
-    }
-    notes.extend(command(&names, &values));
-    notes
-}
-
-/// The line `Measure again: oscost run lock/spin --param workers=3`; `None` for cases that this version does not know.
-fn command(names: &[&str], values: &[(&str, Vec<&str>)]) -> Option<String> {
     let known: Vec<_> = names.iter().filter_map(|name| catalog::find(name)).collect();
     let first = known.first()?;
     if let Some(only) = catalog::only_by(first) {
-        return Some(format!("Measure again: {only}"));
+        return Some(only.to_owned());
     }
     let named = match known.len() > CASES_IN_COMMAND {
         true => first.area.to_owned(),
@@ -212,10 +219,7 @@ fn command(names: &[&str], values: &[(&str, Vec<&str>)]) -> Option<String> {
             false => format!(" --param '{}'", text.replace('\'', r"'\''")),
         }
     };
-    Some(format!(
-        "Measure again: oscost run {named}{}",
-        values.iter().map(param).collect::<String>()
-    ))
+    Some(format!("oscost run {named}{}", values.iter().map(param).collect::<String>()))
 }
 
 #[cfg(test)]
@@ -246,21 +250,18 @@ mod tests {
     #[test]
     fn the_command_names_what_a_usual_run_leaves_out() {
         let results = [result("syscall/getppid", &[], "time")];
-        let text = notes(results.iter());
-        assert!(text[0].starts_with("One operation: One getppid()"), "{text:?}");
-        assert_eq!(text[1], "Measure again: oscost run syscall/getppid");
+        assert_eq!(command(results.iter()).as_deref(), Some("oscost run syscall/getppid"));
         let odd = [result("foreign/case", &[("a", "b c")], "time")];
-        assert_eq!(notes(odd.iter()).len(), 1);
+        assert_eq!(command(odd.iter()), None);
         let param = catalog::all()
             .into_iter()
             .find_map(|case| Some((case, case.params.first()?)))
             .map(|(case, param)| (case.label(), param.name))
             .unwrap();
         let odd = [result(&param.0, &[(param.1, "o'dd value")], "time")];
-        let text = notes(odd.iter());
-        if !text[1].contains("oscost run") {
-            return;
+        let text = command(odd.iter()).unwrap();
+        if text.contains("oscost run") {
+            assert!(text.contains(r"'\''"), "{text:?}");
         }
-        assert!(text[1].contains(r"'\''"), "{text:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The sections about a run as a whole: its summary, disturbances, doubtful figures, the machine and the method.
+//! The sections about a run as a whole: its disturbances, doubtful figures, the machine and the method.
 
 use std::cmp::Reverse;
 
@@ -8,62 +8,30 @@ use results::Outcome;
 use serde_json::Value;
 
 use crate::first_seen::grouped;
-use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series};
-use crate::html::points::{estimate, figure_of, interval_of};
-use crate::html::table::scrolled;
+use crate::html::area::grid;
+use crate::html::chart::{Chart, Drawing, Line, LinePoint, Lines, XAxis};
+use crate::html::figures::scrolled;
 use crate::html::text::{Ids, Text};
 use crate::html::view::View;
-use crate::interval::interval_line;
-use crate::marks::{few_rounds_line, marks, marks_line, width_line};
-use crate::page::Page;
-use crate::quantity::cycles_figure;
-use crate::results_table::closing_line;
-use crate::rows::{reasons, word};
-use crate::summary::{cost_rows, machine_line, sentences};
+use crate::rows::reasons;
 
-/// A page so wide that only the browser wraps sentences.
-const PAGE: Page = Page { width: 100, colour: false, unicode: true, this_run: false };
-
-/// The summary as shown on a terminal.
-pub(super) fn summary(view: &View) -> Markup {
-    let results = &view.document.results;
-    let rows = cost_rows(results, catalog::areas());
-    let findings = sentences(results, catalog::areas());
-    let closing = closing_line(results, None, &PAGE).replace('\n', " ");
-    html! {
-        p.machine { (Text(&machine_line(view.document))) }
-        @if !rows.is_empty() {
-            (scrolled(&format!("Costs of common operations{}", view.about), html! {
-                thead { tr {
-                    th scope="col" { "cost of one" } th.n scope="col" { "time" } th scope="col" { "interval" }
-                    th.n scope="col" { "core cycles" }
-                } }
-                tbody { @for (row, result) in &rows { tr {
-                    th scope="row" { (row.label) }
-                    @match estimate(result) {
-                        Some(e) => {
-                            td {
-                                (Text(&figure_of(&e, result)))
-                                @for mark in marks(results, result) { span.doubt { " " (mark) } }
-                            }
-                            td { (Text(&interval_of(&e, &result.unit))) }
-                        }
-                        None => { td.bad { (word(result.outcome)) } td {} }
-                    }
-                    td {
-                        @if let Some(c) = result.cycles {
-                            (Text(&cycles_figure(c.median, (c.high - c.low) / 2.0).to_string()))
-                        }
-                    }
-                } } }
-            }))
-        }
-        @if !findings.is_empty() { ul.findings { @for finding in &findings { li { (Text(finding)) } } } }
-        p { (Text(closing.trim())) }
-        @for line in [marks_line(&view.document.run.id, results), few_rounds_line(results), width_line(results)].into_iter().flatten() { p { (Text(&line)) } }
-        @if let Some(line) = interval_line(results) { p { (Text(&line)) } }
-    }
-}
+/// Facts about a machine that explain its figures, with their names here.
+const FACTS: [(&str, &str); 14] = [
+    ("system", "system"),
+    ("cpu", "CPU"),
+    ("cpus", "CPUs"),
+    ("smt", "SMT"),
+    ("hypervisor", "hypervisor"),
+    ("container", "container"),
+    ("compat", "compatibility layer"),
+    ("distribution", "distribution"),
+    ("release", "kernel"),
+    ("clock_source", "clock source"),
+    ("governor", "CPU governor"),
+    ("mitigations", "mitigations"),
+    ("seccomp", "seccomp"),
+    ("filesystem.temp.type", "file system"),
+];
 
 /// The state of the machine in the course of the run; empty if it was not recorded.
 pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
@@ -75,39 +43,33 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
         ("CPU time stolen by the hypervisor", "share", |moment| moment.steal),
         ("time throttled by the CPU quota", "share", |moment| moment.throttled),
     ];
-    let chart = |(what, unit, of): &Part| {
+    let mut chart = |(what, unit, of): &Part| {
         let points = moments.iter().filter_map(|moment| {
             let value = of(moment)?;
-            let text = format!(
-                "after {:.0} s: {}",
-                moment.seconds,
-                crate::quantity::figure(value, value.abs() * 0.01, unit)
-            );
             let x = moment.seconds;
-            Some(ChartPoint { x, y: value, low: value, high: value, text, point: None })
+            Some(LinePoint { x, y: value, low: value, high: value, ..LinePoint::default() })
         });
-        let points: Vec<ChartPoint> = points.collect();
-        Chart {
-            title: format!("{what} during the run"),
-            x: Axis {
-                kind: Some(ScaleKind::Linear),
-                floats: true,
-                ..Axis::figures("time since the run began", "s")
+        let points: Vec<LinePoint> = points.collect();
+        let lines = Lines {
+            x: XAxis {
+                title: "time since the run began".to_owned(),
+                unit: "s".to_owned(),
+                ..XAxis::default()
             },
-            y: Axis {
-                kind: Some(ScaleKind::Linear),
-                floats: *unit == "GHz",
-                ..Axis::figures(if *unit == "GHz" { "GHz" } else { *what }, unit)
-            },
-            lines: vec![Series { name: (*what).to_owned(), look: 0, points, joined: true }],
-            ..Chart::default()
-        }
+            metric: (*what).to_owned(),
+            unit: (*unit).to_owned(),
+            floats: *unit == "GHz",
+            lines: vec![Line { name: (*what).to_owned(), look: 0, points }],
+            ..Lines::default()
+        };
+        Chart::new(ids.chart(), format!("{what} during the run"), Drawing::Lines(lines))
     };
-    let mut charts: Vec<Chart> = PARTS.iter().map(chart).collect();
-    charts.iter_mut().for_each(|chart| chart.id = ids.chart());
+    let charts: Vec<Chart> = PARTS.iter().map(&mut chart).collect();
     html! {
-        @if moments.is_empty() { p { "The rounds of this run are not stored here: nothing is known of its course." } }
-        div.charts { @for chart in &charts { (chart.figure()) } }
+        details { summary { "The course of the run" (view.about) }
+            @if moments.is_empty() { p { "The rounds of this run are not stored here: nothing is known of its course." } }
+            (grid(&charts))
+        }
     }
 }
 
@@ -122,17 +84,28 @@ pub(super) fn doubts(view: &View) -> Markup {
     let mut by_reason = grouped(all);
     by_reason.iter_mut().for_each(|(_, points)| points.dedup());
     by_reason.sort_by_cached_key(|(reason, points)| (Reverse(points.len()), reason.to_string()));
-    html! {
+    let list = html! {
         @if by_reason.is_empty() { p { "No figure is doubtful, and nothing failed." } }
         @for (reason, points) in &by_reason {
             details { summary { (points.len()) ": " (Text(&reason.to_string())) }
-                ul { @for (id, name) in points { li { a href={ "#" (id) } { (Text(name)) } } } }
+                ul.points { @for (id, name) in points { li { a href={ "#" (id) } { (Text(name)) } } } }
             }
+        }
+    };
+    folded(view, by_reason.iter().map(|(_, points)| points.len()).sum(), list)
+}
+
+/// What is said of one of several runs, folded.
+fn folded(view: &View, count: usize, content: Markup) -> Markup {
+    match view.about.is_empty() {
+        true => content,
+        false => {
+            html! { details { summary { (Text(&view.name)) ": " (count) } div.inside { (content) } } }
         }
     }
 }
 
-/// Facts about the machine and the options of the run.
+/// Facts about the machine and the options of the run: those that explain figures, and all, folded.
 pub(super) fn machine(view: &View) -> Markup {
     let run = &view.document.run;
     let fact = |value: &Value| match value {
@@ -147,8 +120,14 @@ pub(super) fn machine(view: &View) -> Markup {
         ("seed", run.seed.to_string()),
     ];
     let row = |key: &str, value: &str| html! { tr { th scope="row" { (Text(key)) } td.text { (Text(value)) } } };
+    let known =
+        FACTS.iter().filter_map(|(key, name)| Some((name, fact(view.document.machine.get(*key)?))));
+    let known = known.filter(|(_, fact)| !["", "unknown", "none", "null"].contains(&fact.as_str()));
     let head = html! { thead { tr { th scope="col" { "fact" } th scope="col" { "value" } } } };
-    html! {
+    let all = view.document.machine.len() + about.len() + run.tags.len() + run.asked.len();
+    let facts = html! {
+        dl.facts { @for (name, fact) in known { div { dt { (name) } dd { (Text(&fact)) } } } }
+        details { summary { "All facts about the run and its machine: " (all) }
         (scrolled(&format!("The run{}", view.about), html! { (head) tbody {
             @for (key, value) in &about { (row(key, value)) }
             @for (key, value) in &run.tags { (row(&format!("tag {key}"), value)) }
@@ -157,7 +136,9 @@ pub(super) fn machine(view: &View) -> Markup {
         (scrolled(&format!("Its machine{}", view.about), html! { (head) tbody {
             @for (key, value) in &view.document.machine { (row(key, &fact(value))) }
         } }))
-    }
+        }
+    };
+    folded(view, all, facts)
 }
 
 /// A paragraph on how figures are measured.

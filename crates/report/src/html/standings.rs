@@ -1,17 +1,18 @@
 //! The columns of a comparison by any dimension, such as systems side by side: in which areas and designs each is better and
 //! worse, and what their operations make the kernel do.
 
-use analysis::{ColumnStanding, CountRow, Ladder, Overview, Ratio, Standing, Step, Verdict};
+use analysis::{ColumnStanding, CountRow, Ladder, Overview, Standing, Step, Verdict};
 use maud::{Markup, html};
 
 use crate::compare_table::bound;
-use crate::html::chart::{Axis, Chart, ChartPoint, Series};
-use crate::html::comparing::{PLACES, class};
-use crate::html::table::scrolled;
+use crate::html::area::verdict_class;
+use crate::html::chart::{BarScale, Bars, Chart, Drawing};
+use crate::html::comparing::{PLACES, RatioBar, ratio_bars};
+use crate::html::figures::scrolled;
 use crate::html::text::{Ids, Text, paragraphs};
 use crate::ladder::{HOST_CALLS, LEGEND, layer_name, operation, signed, time, verdict_word};
 use crate::overview::{
-    by_application, legend, name_of, orders, points_words, rank_words, reversals, sentences,
+    by_application, legend, name_of, orders, points_words, rank_words, reversals,
 };
 use crate::quantity::format_per_op;
 
@@ -26,38 +27,48 @@ pub struct Standings<'a> {
     pub ladders: &'a [Ladder],
 }
 
-/// The sentences, charts and tables about all columns, the base first.
-pub(super) fn standings(of: &Standings, columns: &[String], ids: &mut Ids) -> Markup {
+/// The charts of all columns by area and by design, the base first.
+pub(super) fn charts(of: &Standings, columns: &[String], ids: &mut Ids) -> Markup {
     let areas: Vec<&Standing> = of.overview.areas.iter().collect();
-    let sentences = sentences(of.overview, columns);
-    let any = !areas.is_empty() || !of.overview.designs.is_empty();
+    let mut charts = vec![chart("Areas", &areas, columns, ids)];
+    for (title, designs) in &by_application(&of.overview.designs) {
+        charts.push(chart(&format!("Designs of {title}"), designs, columns, ids));
+    }
+    charts.retain(|chart| !matches!(&chart.drawing, Drawing::Bars(bars) if bars.rows.is_empty()));
     html! {
-        @if !sentences.is_empty() { ul.findings { @for (name, sentence) in &sentences {
-            li { b { (Text(name)) } ": " (Text(sentence)) }
-        } } }
-        (block("Areas", "area", &areas, columns, &[], ids))
-        @for (title, of_title) in &by_application(&of.overview.designs) {
-            (block(&format!("Designs of {title}"), "design", of_title, columns, &orders(of.overview, title, columns), ids))
-        }
+        div.charts { @for chart in &charts { (chart.figure()) } }
         @let lines = reversals(of.overview, columns);
         @if let Some((first, others)) = lines.split_first() {
             p { (Text(first)) }
             @if !others.is_empty() { ul { @for line in others { li { (Text(line)) } } } }
         }
-        @if any { p.note { (Text(&legend(columns))) } }
+    }
+}
+
+/// The tables behind the charts, folded.
+pub(super) fn tables(of: &Standings, columns: &[String]) -> Markup {
+    let areas: Vec<&Standing> = of.overview.areas.iter().collect();
+    let any = !areas.is_empty() || !of.overview.designs.is_empty();
+    html! {
+        @if any { details { summary { "Mean ratios by area and by design" }
+            (block("Areas", "area", &areas, columns, &[]))
+            @for (title, of_title) in &by_application(&of.overview.designs) {
+                (block(&format!("Designs of {title}"), "design", of_title, columns, &orders(of.overview, title, columns)))
+            }
+            p.note { (Text(&legend(columns))) }
+        } }
         (layers(of.ladders))
         (counts(of.counts, columns))
     }
 }
 
-/// A table of standings, with its chart and lines below.
+/// A table of standings, with lines below.
 fn block(
     title: &str,
     rows_are: &str,
     standings: &[&Standing],
     columns: &[String],
     lines: &[String],
-    ids: &mut Ids,
 ) -> Markup {
     if standings.is_empty() {
         return html! {};
@@ -66,7 +77,6 @@ fn block(
     let is_ranked = |standing: &&Standing| standing.ranks.iter().any(Option::is_some);
     let with_ranks = others.len() > 1 && standings.iter().any(is_ranked);
     html! {
-        div.charts { (chart(title, standings, columns, ids).figure()) }
         (scrolled(&format!("{title}: mean ratios"), html! {
             thead { tr {
                 th scope="col" { (rows_are) }
@@ -99,35 +109,24 @@ fn cells(column: &ColumnStanding) -> Markup {
     html! {
         td { (Text(&format!("{:.3}", mean.ratio.mid))) }
         td { (Text(&format!("{:.3} to {}", mean.ratio.low, bound(mean.ratio.high, PLACES)))) }
-        td class=(class(mean.verdict)) { (mean.verdict.word()) }
+        td class=(verdict_class(mean.verdict)) { (mean.verdict.word()) }
         td { (points_words(column)) }
     }
 }
 
 fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids) -> Chart {
     let others = columns.get(1..).unwrap_or_default();
-    let line = |(at, column): (usize, &String)| {
-        let point = |(row, standing): (usize, &&Standing)| {
-            let Ratio { mid, low, high } = standing.columns.get(at)?.mean?.ratio;
-            let is_drawn = [low, mid, high].iter().all(|r| r.is_finite() && *r > 0.0);
-            let (name, end) = (name_of(standing), bound(high, PLACES));
-            let text = format!("{name}, {column}: {mid:.3} times the base ({low:.3} to {end})");
-            is_drawn.then(|| ChartPoint::in_row(row, [mid, low, high], text))
-        };
-        let points = standings.iter().enumerate().filter_map(point).collect();
-        Series { name: column.clone(), look: at, points, joined: false }
-    };
+    let rows = standings.iter().map(|standing| {
+        let bars = others.iter().zip(&standing.columns).filter_map(|(column, of_column)| {
+            let mean = of_column.mean?;
+            Some(RatioBar { column, ratio: mean.ratio, verdict: mean.verdict, floor: 0.0 })
+        });
+        (name_of(standing), bars.collect())
+    });
     let base = columns.first().map_or("the base", String::as_str);
-    Chart {
-        id: ids.chart(),
-        title: format!("{title}: mean ratio to {base}"),
-        notes: vec!["Geometric mean over the points with its interval; 1 means equal.".to_owned()],
-        x: Axis::ratios(format!("ratio to {base}")),
-        y: Axis::rows(standings.iter().map(|standing| name_of(standing))),
-        lines: others.iter().enumerate().map(line).collect(),
-        reference: Some(1.0),
-        ..Chart::default()
-    }
+    let bars = Bars { scale: BarScale::Ratio, rows: ratio_bars(rows, others.len()) };
+    let title = format!("{title}: mean ratio to {base}");
+    Chart::new(ids.chart(), title, Drawing::Bars(bars))
 }
 
 /// A table of what each layer between a program and the hardware adds to the cost of its operations, from the hardware outwards.
@@ -140,7 +139,7 @@ fn layers(ladders: &[Ladder]) -> Markup {
             td { (time(step).to_string()) }
             @if let Some(added) = step.adds {
                 td { (signed(added).to_string()) }
-                td class=(class(added.verdict)) { (verdict_word(added.verdict)) }
+                td class=(verdict_class(added.verdict)) { (verdict_word(added.verdict)) }
             } @else { td {} td {} }
             @if with_calls { td { (step.host_calls.map(format_per_op).unwrap_or_default()) } }
         }

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 
 use crate::claims::{counts, figure_lines};
 use crate::footnotes::{Reason, joined};
-use crate::html::chart::{Axis, Chart, ChartPoint, Series};
-use crate::html::table::scrolled;
+use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing};
+use crate::html::figures::scrolled;
 use crate::html::text::{Ids, Text};
 use crate::quantity::{figure, half_width};
 use crate::study::{StudyPage, about_lines, here_number, is_published, ratio_number, run_line};
@@ -46,58 +46,49 @@ fn published(cell: &CellFigure) -> Option<f64> {
     cell.published.as_ref()?.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Rows of a chart: cells of the table with a published or a measured number.
-fn rows(table: &MeasuredTable) -> Vec<(String, &CellFigure)> {
+/// Bars of the published and the measured number of each cell, below each other.
+fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
     let several = table.columns.len() > 1;
     let mut rows = Vec::new();
     for row in &table.rows {
         for (column, cell) in table.columns.iter().zip(&row.cells) {
-            if published(cell).is_some() || cell.here.is_some() {
-                let name =
-                    if several { format!("{}, {column}", row.title) } else { row.title.clone() };
-                rows.push((name, cell));
+            let name = if several { format!("{}, {column}", row.title) } else { row.title.clone() };
+            let published = published(cell).map(|value| Bar {
+                label: "published".to_owned(),
+                look: 7,
+                value,
+                low: value,
+                high: value,
+                figure: cell.published.clone().unwrap_or_default(),
+                ..Bar::default()
+            });
+            let mut bars: Vec<Bar> = published.into_iter().chain(here(cell)).collect();
+            if let Some(first) = bars.first_mut() {
+                first.heading = Some(name);
             }
+            rows.extend(bars);
         }
     }
-    rows
+    let unit = if table.unit.is_empty() { String::new() } else { format!(" ({})", table.unit) };
+    let bars = Bars { scale: BarScale::Amount(String::new()), rows };
+    let title = format!("{}: published and measured{unit}", table.title);
+    Chart::new(ids.chart(), title, Drawing::Bars(bars))
 }
 
-fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
-    let rows = rows(table);
-    let of_unit = if table.unit.is_empty() { String::new() } else { format!(" {}", table.unit) };
-    let of_published = |(at, (name, cell)): (usize, &(String, &CellFigure))| {
-        let value = published(cell)?;
-        let text = format!("{name}, published: {value}{of_unit}");
-        Some(ChartPoint::in_row(at, [value; 3], text))
-    };
-    let here = |(at, (name, cell)): (usize, &(String, &CellFigure))| {
-        let here = cell
-            .here
-            .filter(|here| [here.value, here.low, here.high].iter().all(|v| v.is_finite()))?;
-        let half = half_width(here.value, here.low, here.high);
-        let shown = |value: f64| figure(value, half.max(value.abs() * 1e-3), "").number;
-        let (value, low, high) = (shown(here.value), shown(here.low), shown(here.high));
-        let text = format!("{name}, here: {value}{of_unit} ({low} to {high})");
-        Some(ChartPoint::in_row(at, [here.value, here.low, here.high], text))
-    };
-    let lines = [
-        (
-            "published",
-            rows.iter().enumerate().filter_map(of_published).collect::<Vec<ChartPoint>>(),
-        ),
-        ("measured here", rows.iter().enumerate().filter_map(here).collect()),
-    ];
-    let line = |(look, (name, points)): (usize, (&str, Vec<ChartPoint>))| {
-        (!points.is_empty()).then(|| Series { name: name.to_owned(), look, points, joined: false })
-    };
-    Chart {
-        id: ids.chart(),
-        title: format!("{}: published and measured", table.title),
-        x: Axis::figures(if table.unit.is_empty() { "ratio" } else { &table.unit }, ""),
-        y: Axis::rows(rows.iter().map(|(name, _)| name.clone())),
-        lines: lines.into_iter().enumerate().filter_map(line).collect(),
-        ..Chart::default()
-    }
+fn here(cell: &CellFigure) -> Option<Bar> {
+    let here =
+        cell.here.filter(|here| [here.value, here.low, here.high].iter().all(|v| v.is_finite()))?;
+    let half = half_width(here.value, here.low, here.high);
+    let shown = |value: f64| figure(value, half.max(value.abs() * 1e-3), "").number;
+    Some(Bar {
+        label: "measured here".to_owned(),
+        value: here.value,
+        low: here.low,
+        high: here.high,
+        figure: shown(here.value),
+        interval: format!("{} to {}", shown(here.low), shown(here.high)),
+        ..Bar::default()
+    })
 }
 
 /// The figures of a table: published, measured, and the ratio, for each column.

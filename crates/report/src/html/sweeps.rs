@@ -7,10 +7,10 @@ use measure::{Direction, Role, TIME};
 use results::{CaseResult, Outcome};
 
 use crate::first_seen::distinct;
-use crate::html::chart::{Axis, Chart, LOOKS, Mark, ScaleKind, Series, Ticks};
+use crate::html::chart::{Chart, Drawing, LOOKS, Line, Lines, Mark, ScaleKind, XAxis};
 use crate::html::facets::{Facet, Item, facets};
 use crate::html::points::{
-    At, chart_point, described, estimate, figure_of, interval_of, is_derived, notes, short_name,
+    described, estimate, figure_of, interval_of, is_derived, line_point, short_name,
 };
 use crate::html::text::Ids;
 use crate::labels::Param;
@@ -18,11 +18,17 @@ use crate::labels::Param;
 /// Minimum number of values of a parameter for a chart.
 const LEAST_VALUES: usize = 3;
 
-/// Maximum number of charts of one metric over one parameter; the table has all figures.
-const CHARTS: usize = 4;
+/// Maximum numbers of charts: of metrics over a parameter, and of charts of one metric over one parameter.
+#[derive(Clone, Copy)]
+pub(super) struct Most {
+    pub metrics: usize,
+    pub charts: usize,
+}
 
-/// Maximum number of metrics with charts.
-const METRICS: usize = 4;
+impl Most {
+    /// All that is worth a chart.
+    pub(super) const EVERY: Most = Most { metrics: 4, charts: 4 };
+}
 
 /// Maximum number of crossings drawn in a chart.
 const MARKS: usize = 6;
@@ -39,22 +45,24 @@ struct SweptPoint<'r> {
     result: &'r CaseResult,
 }
 
-/// Charts of all metrics over all parameters of an area's `results`; names omit the `shared` parameters.
-pub(super) fn sweeps(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<Chart> {
+/// Charts of metrics over all parameters of an area's `results`; names omit the `shared` parameters.
+pub(super) fn sweeps(results: &[Named], shared: &[Param], most: Most, ids: &mut Ids) -> Vec<Chart> {
     let mut charts = Vec::new();
     for key in swept(results) {
-        for metric in metrics(results, key) {
-            let facets = facets(items(results, key, metric));
-            let count = facets.len();
-            for facet in facets.into_iter().filter(is_sweep).take(CHARTS) {
+        for metric in metrics(results, key).into_iter().take(most.metrics) {
+            let mut facets: Vec<Facet<SweptPoint>> = facets(items(results, key, metric));
+            facets.retain(is_sweep);
+            let left_out = facets.len().saturating_sub(most.charts);
+            for facet in facets.into_iter().take(most.charts) {
                 charts.push(chart(results, key, metric, facet, shared, ids));
             }
-            if count > CHARTS
+            if left_out > 0
                 && let Some(chart) = charts.last_mut()
             {
-                chart
-                    .notes
-                    .push(format!("{count} such charts are possible: the table has all figures."));
+                let charts = if left_out == 1 { "chart is" } else { "charts are" };
+                chart.notes.push(format!(
+                    "{left_out} more such {charts} possible: the table has all figures."
+                ));
             }
         }
     }
@@ -99,7 +107,8 @@ fn items<'r>(results: &[Named<'r>], key: &str, metric: &str) -> Vec<Item<'r, Swe
         let shown = result.params.get(key)?;
         let place = SweptPoint { x: number(result, key, shown)?, shown, run, result };
         let others = result.params.iter().filter(|(other, _)| *other != key);
-        let keys = [("case", result.case.as_str())].into_iter();
+        let name = result.case.rsplit('/').next().unwrap_or(&result.case);
+        let keys = [("case", name)].into_iter();
         let keys = keys.chain(others.map(|(k, v)| (k.as_str(), v.as_str()))).chain([("run", *run)]);
         Some(Item { keys: keys.collect(), value: place })
     };
@@ -135,7 +144,7 @@ fn metrics<'r>(results: &[Named<'r>], key: &str) -> Vec<&'r str> {
         }
     }
     ranked.sort_by_key(|(rank, _)| *rank);
-    ranked.into_iter().take(METRICS).map(|(_, metric)| metric).collect()
+    ranked.into_iter().map(|(_, metric)| metric).collect()
 }
 
 /// Rank of a metric among those worth a chart; `None` for metrics without a chart.
@@ -173,43 +182,44 @@ fn chart(
     let unit = places.first().map_or("", |place| place.result.unit.as_str());
     let what = title(&facet, &places, shared);
     let wide = ticks.first().zip(ticks.last()).is_some_and(|(a, b)| a.0 > 0.0 && b.0 / a.0 > 8.0);
-    let marks = marks(results, key, &facet, &places);
+    let common: Vec<Param> = match places.first() {
+        Some(first) => {
+            let is_common = |(k, v): &(&String, &String)| {
+                places.iter().all(|place| place.result.params.get(*k) == Some(*v))
+            };
+            first
+                .result
+                .params
+                .iter()
+                .filter(is_common)
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect()
+        }
+        None => Vec::new(),
+    };
+    let marks = marks(results, key, &facet, &places, &common);
     let line = |(look, (name, mut places)): (usize, (String, Vec<SweptPoint>))| {
         places.sort_by(|a, b| a.x.total_cmp(&b.x));
-        let point = |place: &SweptPoint| {
-            let at = At { run: place.run, place: place.x, in_rows: false };
-            chart_point(place.result, at, shared)
-        };
+        let point = |place: &SweptPoint| line_point(place.result, place.run, place.x, shared);
         let points = places.iter().filter_map(point).collect();
-        Series { name, look: look % (2 * LOOKS), points, joined: true }
+        Line { name, look: look % (2 * LOOKS), points }
     };
-    let mut notes = notes(places.iter().map(|place| place.result));
-    notes.extend(marks.iter().map(|mark| mark.text.clone()));
-    Chart {
-        id: ids.chart(),
-        title: format!("{what}: {metric} by {key}"),
-        notes,
-        x: Axis {
+    let notes = marks.iter().map(|mark| mark.text.clone()).collect();
+    let lines = Lines {
+        x: XAxis {
             title: key.to_owned(),
-            kind: Some(if wide { ScaleKind::Logarithmic } else { ScaleKind::Linear }),
-            floats: true,
-            ticks: Ticks::Named(ticks),
-            ..Axis::default()
+            kind: if wide { ScaleKind::Logarithmic } else { ScaleKind::Linear },
+            named: ticks,
+            ..XAxis::default()
         },
-        y: Axis::figures(axis_title(metric, unit), unit),
+        metric: metric.to_owned(),
+        unit: unit.to_owned(),
         lines: facet.lines.into_iter().enumerate().map(line).collect(),
         marks,
-        ..Chart::default()
-    }
-}
-
-/// Title of an axis: `time`, or `rate (replies/s)`.
-pub(super) fn axis_title(metric: &str, unit: &str) -> String {
-    if crate::quantity::carries_unit(unit) {
-        metric.to_owned()
-    } else {
-        format!("{metric} ({unit})")
-    }
+        ..Lines::default()
+    };
+    let title = format!("{what}: {metric} by {key}");
+    Chart { notes, ..Chart::new(ids.chart(), title, Drawing::Lines(lines)) }
 }
 
 /// Title: the cases and parameters that all points of a chart share, such as `net/answer, place=apart`.
@@ -246,6 +256,7 @@ fn marks(
     key: &str,
     facet: &Facet<SweptPoint>,
     places: &[SweptPoint],
+    common: &[Param],
 ) -> Vec<Mark> {
     let takes = places.first().and_then(|place| {
         let case = catalog::find(&place.result.case)?;
@@ -273,11 +284,11 @@ fn marks(
     };
     let mark = |(run, result): &Named| {
         let e = estimate(result)?;
-        let name = short_name(result, &[]);
+        let name = short_name(result, common);
         let run = if run.is_empty() { String::new() } else { format!(", {run}") };
         let (figure, interval) = (figure_of(&e, result), interval_of(&e, &result.unit));
         let text = format!("{} of {name}{run}: {figure} ({interval})", result.metric);
-        Some(Mark { at: e.median, low: e.low, high: e.high, text })
+        Some(Mark { at: e.median, text })
     };
     results.iter().filter(belongs).filter_map(mark).take(MARKS).collect()
 }
@@ -318,13 +329,14 @@ mod tests {
             })
             .collect();
         let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
-        let charts = sweeps(&named, &[], &mut Ids::default());
+        let charts = sweeps(&named, &[], Most::EVERY, &mut Ids::default());
         assert_eq!(charts.len(), 1);
-        assert_eq!((charts[0].lines.len(), charts[0].points()), (2, 6));
+        let lines = charts[0].lines().unwrap();
+        assert_eq!((lines.lines.len(), lines.points()), (2, 6));
         assert_eq!(charts[0].title, "new/case: time by n");
-        assert_eq!(charts[0].lines[0].points[2].x, 4096.0);
+        assert_eq!(lines.lines[0].points[2].x, 4096.0);
         assert!(
-            sweeps(&named[..4], &[], &mut Ids::default()).is_empty(),
+            sweeps(&named[..4], &[], Most::EVERY, &mut Ids::default()).is_empty(),
             "two values are no sweep"
         );
     }
@@ -354,10 +366,10 @@ mod tests {
             ..result("net/answer", &params, "faster-from", 38.0)
         });
         let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
-        let charts = sweeps(&named, &[], &mut Ids::default());
+        let charts = sweeps(&named, &[], Most::EVERY, &mut Ids::default());
         assert_eq!(charts.len(), 1, "the rate");
-        assert_eq!(charts[0].marks.len(), 1);
-        assert_eq!(charts[0].marks[0].at, 38.0);
+        let marks = &charts[0].lines().unwrap().marks;
+        assert_eq!(marks.iter().map(|mark| mark.at).collect::<Vec<_>>(), [38.0]);
     }
 
     #[test]

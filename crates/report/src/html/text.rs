@@ -48,18 +48,6 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
-/// `text` shortened to `most` characters, with `…` in the middle: both ends of a name distinguish it.
-pub(super) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
-    let count = text.chars().count();
-    if count <= most {
-        return Cow::Borrowed(text);
-    }
-    let (head, tail) = (most / 2, most - most / 2 - 1);
-    let start: String = text.chars().take(head).collect();
-    let end: String = text.chars().skip(count - tail).collect();
-    Cow::Owned(format!("{start}…{end}"))
-}
-
 /// Identifiers of elements, each used once.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
@@ -130,11 +118,5 @@ mod tests {
         assert_eq!(ids.of("\" onload=<x>"), "p.onload-x");
         assert_eq!(ids.of(""), "p.");
         assert!(ids.of(&"x".repeat(10_000)).len() < 70);
-    }
-
-    #[test]
-    fn long_names_keep_both_ends() {
-        assert_eq!(shortened("abcdefgh", 5), "ab…gh");
-        assert_eq!(shortened("abcde", 5), "abcde");
     }
 }

@@ -3,14 +3,12 @@
 use results::CaseResult;
 
 use crate::first_seen::{distinct, grouped};
-use crate::html::chart::{Axis, Chart, ChartPoint, ScaleKind, Series};
-use crate::html::points::notes;
+use crate::html::chart::{Chart, Drawing, Lane, Spans};
 use crate::html::sweeps::{Named, number};
 use crate::html::text::Ids;
-use crate::quantity::figure;
 
 /// Maximum number of charts of one case.
-const CHARTS: usize = 6;
+const CHARTS: usize = 2;
 
 /// Results of a chart by line, and the parameters that all lines share.
 struct Group<'r> {
@@ -27,7 +25,8 @@ pub(super) fn timelines(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
         let of_case = with_jobs.iter().filter(|(_, result)| result.case == case);
         let groups = groups(largest(of_case.copied().collect(), case), case);
         let count = groups.len();
-        charts.extend(groups.iter().take(CHARTS).map(|group| chart(case, group, ids)));
+        let constant = constant(&groups);
+        charts.extend(groups.iter().take(CHARTS).map(|group| chart(case, group, &constant, ids)));
         if count > CHARTS
             && let Some(last) = charts.last_mut()
         {
@@ -70,46 +69,34 @@ fn groups<'r>(results: Vec<Named<'r>>, case: &str) -> Vec<Group<'r>> {
     grouped(keyed).into_iter().map(|(shared, lines)| Group { shared, lines }).collect()
 }
 
-fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
-    let about = group.shared.iter().map(|(key, value)| format!(", {key}={value}"));
-    let rows = group.lines.iter().map(|(_, result)| result.timeline.len()).max().unwrap_or(0);
-    let line = |(look, (name, result)): (usize, &(String, &CaseResult))| {
-        let job = |(at, [from, to]): (usize, &[u64; 2])| {
-            let [low, high] = [*from as f64, *to as f64];
-            let shown = |ns: f64| figure(ns, ns * 1e-3, "ns").to_string();
-            ChartPoint {
-                x: low,
-                y: at as f64,
-                low,
-                high,
-                text: format!("{name}, job {}: {} to {}", at + 1, shown(low), shown(high)),
-                point: Some(result.point()),
-            }
-        };
-        let points = result.timeline.iter().enumerate().map(job).collect();
-        Series { name: name.clone(), look, points, joined: false }
+/// The parameters that all groups share, if there are several.
+fn constant<'r>(groups: &[Group<'r>]) -> Vec<(&'r str, &'r str)> {
+    let Some((first, others @ [_, ..])) = groups.split_first() else { return Vec::new() };
+    let is_constant =
+        |param: &&(&str, &str)| others.iter().all(|group| group.shared.contains(param));
+    first.shared.iter().filter(is_constant).copied().collect()
+}
+
+fn chart(case: &str, group: &Group, constant: &[(&str, &str)], ids: &mut Ids) -> Chart {
+    let about = group.shared.iter().filter(|param| !constant.contains(param));
+    let about = about.map(|(key, value)| format!(", {key}={value}"));
+    let lane = |(look, (name, result)): (usize, &(String, &CaseResult))| {
+        let spans = result.timeline.iter().map(|ends| ends.map(|ns| ns as f64)).collect();
+        Lane { name: name.clone(), look, spans }
     };
-    let mut notes = notes(group.lines.iter().map(|(_, result)| *result));
-    notes.push(
+    let lanes = group.lines.iter().enumerate().map(lane).collect();
+    let title = format!("{case}{}: jobs of one trial", about.collect::<String>());
+    let mut chart = Chart::new(ids.chart(), title, Drawing::Spans(Spans { lanes }));
+    chart.notes.push(
         "Each bar is a job from its beginning to its end, in the trial whose time is nearest to the median. Jobs are handed out \
          from top to bottom."
             .to_owned(),
     );
-    Chart {
-        id: ids.chart(),
-        title: format!("{case}{}: jobs of one trial", about.collect::<String>()),
-        notes,
-        x: Axis {
-            kind: Some(ScaleKind::Linear),
-            ..Axis::figures("time since the trial began", "ns")
-        },
-        y: Axis::rows((1..=rows).map(|job| format!("job {job}"))),
-        lines: group.lines.iter().enumerate().map(line).collect(),
-        // The axis begins at zero, whenever the first job begins.
-        reference: Some(0.0),
-        bars: true,
-        ..Chart::default()
+    if !constant.is_empty() {
+        let constant: Vec<String> = constant.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        chart.notes.push(format!("In all such charts: {}.", constant.join(", ")));
     }
+    chart
 }
 
 #[cfg(test)]
@@ -142,12 +129,11 @@ mod tests {
             chart.title,
             "concurrency/jobs, base=810us, jobs=2, kind=cpu: jobs of one trial"
         );
-        let lines: Vec<(&str, usize)> =
-            chart.lines.iter().map(|line| (line.name.as_str(), line.points.len())).collect();
-        assert_eq!(lines, [("serial", 2), ("threads", 2)]);
-        let last = &chart.lines[1].points[1];
-        assert_eq!((last.y, last.low, last.high), (1.0, 100_000.0, 2_000_000.0));
-        assert_eq!(last.text, "threads, job 2: 100.0 us to 2.000 ms");
+        let Drawing::Spans(spans) = &chart.drawing else { panic!("{chart:?}") };
+        let lanes: Vec<(&str, usize)> =
+            spans.lanes.iter().map(|lane| (lane.name.as_str(), lane.spans.len())).collect();
+        assert_eq!(lanes, [("serial", 2), ("threads", 2)]);
+        assert_eq!(spans.lanes[1].spans[1], [100_000.0, 2_000_000.0]);
         assert!(timelines(&named[3..], &mut Ids::default()).is_empty());
     }
 }

@@ -27,9 +27,9 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(run: &ReportRun<'a>, ids: &mut Ids) -> View<'a> {
+    pub(super) fn of(run: &ReportRun<'a>) -> View<'a> {
         let ReportRun { document, recorded } = *run;
-        let areas = by_area(&document.results, ids);
+        let areas = by_area(&document.results, &mut Ids::default());
         View { name: name(document), about: String::new(), document, recorded, areas }
     }
 }

@@ -1,16 +1,9 @@
 //! Scales of axes: positions of values, and the values that are labelled.
 
-use plotters::coord::combinators::{IntoLogRange, LogCoord};
-use plotters::coord::ranged1d::{BoldPoints, Ranged};
-use plotters::coord::types::RangedCoordf64;
-
-/// Number of steps of an axis: positions are whole steps.
-const FINE: i32 = 1_000_000;
-
 /// Margin before the lowest and after the highest value, as a share of the axis.
 const MARGIN: f64 = 0.04;
 
-/// Factor between values from which an axis is logarithmic at first.
+/// Factor between values from which an axis is logarithmic.
 const WIDE: f64 = 20.0;
 
 /// The kind of a scale.
@@ -18,16 +11,6 @@ const WIDE: f64 = 20.0;
 pub(in crate::html) enum ScaleKind {
     Linear,
     Logarithmic,
-}
-
-impl ScaleKind {
-    /// Name of the kind in classes and attributes.
-    pub(in crate::html) fn word(self) -> &'static str {
-        match self {
-            ScaleKind::Linear => "lin",
-            ScaleKind::Logarithmic => "log",
-        }
-    }
 }
 
 /// Lowest and highest finite value of an axis.
@@ -46,85 +29,86 @@ impl Extent {
         Some(finite.fold(extent, |e, v| Extent { low: e.low.min(v), high: e.high.max(v) }))
     }
 
-    /// Whether all values have a logarithm.
-    pub(in crate::html) fn has_logarithm(&self) -> bool {
-        self.low > 0.0
-    }
-
     /// The kind of scale that shows the values best.
     pub(in crate::html) fn best(&self) -> ScaleKind {
-        match self.has_logarithm() && self.high / self.low > WIDE {
+        match self.low > 0.0 && self.high / self.low > WIDE {
             true => ScaleKind::Logarithmic,
             false => ScaleKind::Linear,
         }
     }
 }
 
-enum Coordinates {
-    Linear(RangedCoordf64),
-    Logarithmic(LogCoord<f64>),
-}
-
 /// A scale from one end of an axis to the other.
+#[derive(Debug, Clone, Copy)]
 pub(in crate::html) struct Scale {
-    /// Values at both ends.
-    pub low: f64,
-    pub high: f64,
-    coordinates: Coordinates,
+    kind: ScaleKind,
+    low: f64,
+    high: f64,
 }
 
 impl Scale {
-    /// A scale with a margin around `extent`. A linear scale begins at zero if `from_zero` and no value is negative.
+    /// A scale with a margin around `extent`. A linear scale begins at zero if `from_zero` and no value is negative. Values that
+    /// are not positive have a linear scale.
     pub(in crate::html) fn of(extent: Extent, kind: ScaleKind, from_zero: bool) -> Scale {
         let Extent { low, high } = extent;
-        match kind {
-            ScaleKind::Logarithmic => {
-                let room = ((high / low).ln() * MARGIN).max(0.05).exp();
-                let (low, high) = (low / room, high * room);
-                Scale {
-                    low,
-                    high,
-                    coordinates: Coordinates::Logarithmic((low..high).log_scale().into()),
-                }
-            }
-            ScaleKind::Linear => {
-                let least = high.abs().max(low.abs()).max(1e-9) * 0.02;
-                let room = ((high - low) * MARGIN).max(least);
-                let low = if from_zero && low >= 0.0 { 0.0 } else { low - room };
-                let high = high + room;
-                Scale { low, high, coordinates: Coordinates::Linear((low..high).into()) }
-            }
+        if kind == ScaleKind::Logarithmic && low > 0.0 {
+            let room = ((high / low).ln() * MARGIN).max(0.05).exp();
+            return Scale { kind, low: low / room, high: high * room };
         }
+        let least = high.abs().max(low.abs()).max(1e-9) * 0.02;
+        let room = ((high - low) * MARGIN).max(least);
+        let low = if from_zero && low >= 0.0 { 0.0 } else { low - room };
+        Scale { kind: ScaleKind::Linear, low, high: high + room }
+    }
+
+    /// A scale from `low` to `high` exactly.
+    pub(in crate::html) fn between(low: f64, high: f64, kind: ScaleKind) -> Scale {
+        Scale { kind, low, high }
+    }
+
+    pub(in crate::html) fn is_logarithmic(&self) -> bool {
+        self.kind == ScaleKind::Logarithmic
     }
 
     /// Position of `value`: 0 at the low end, 1 at the high end.
     pub(in crate::html) fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
-        let step = match &self.coordinates {
-            Coordinates::Linear(linear) => linear.map(&value, (0, FINE)),
-            Coordinates::Logarithmic(logarithmic) => logarithmic.map(&value, (0, FINE)),
-        };
-        f64::from(step) / f64::from(FINE)
+        match self.kind {
+            ScaleKind::Linear => (value - self.low) / (self.high - self.low),
+            ScaleKind::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
+        }
     }
 
-    /// Round values to label, at most `most`.
+    /// Round values to label, about `most` of them.
     pub(in crate::html) fn ticks(&self, most: usize) -> Vec<f64> {
-        let inside = |ticks: Vec<f64>| -> Vec<f64> {
-            ticks.into_iter().filter(|tick| (self.low..=self.high).contains(tick)).collect()
-        };
-        match &self.coordinates {
-            Coordinates::Linear(linear) => inside(linear.key_points(BoldPoints(most))),
-            Coordinates::Logarithmic(logarithmic) => {
-                let powers = inside(logarithmic.key_points(BoldPoints(most)));
-                if powers.len() > 2 {
-                    return powers;
-                }
-                // Within two powers of ten, round values of a linear scale fit better.
-                let linear = RangedCoordf64::from(self.low..self.high);
-                let round = inside(linear.key_points(BoldPoints(most)));
-                round.into_iter().filter(|tick| *tick > 0.0).chain(powers).collect()
+        let inside = |tick: &f64| *tick >= self.low * (1.0 - 1e-9) && *tick <= self.high;
+        if self.is_logarithmic() {
+            let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
+            let decades = (self.high / self.low).log10();
+            let every = (decades / most as f64).ceil().max(1.0) as usize;
+            let wide: Vec<f64> = powers
+                .clone()
+                .step_by(every)
+                .map(|power| 10f64.powi(power))
+                .filter(inside)
+                .collect();
+            if wide.len() > 1 {
+                return wide;
+            }
+            // Within one power of ten, there are few of them.
+            let steps = powers.flat_map(|power| [1.0, 2.0, 5.0].map(|n| n * 10f64.powi(power)));
+            let round: Vec<f64> = steps.filter(inside).collect();
+            if round.len() > 1 {
+                return round;
             }
         }
+        let rough = (self.high - self.low) / most as f64;
+        let power = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0].map(|n| n * power).into_iter().find(|step| *step >= rough);
+        let step = step.unwrap_or(10.0 * power);
+        let first = (self.low / step).ceil();
+        let count = ((self.high / step).floor() - first).clamp(0.0, 50.0) as usize;
+        (0..=count).map(|nth| (first + nth as f64) * step).collect()
     }
 }
 
@@ -138,10 +122,10 @@ mod tests {
     fn positions_follow_the_scale() {
         let extent = Extent::of([1.0, 10.0, f64::NAN, 100.0].into_iter()).unwrap();
         let scale = Scale::of(extent, ScaleKind::Logarithmic, false);
-        assert!((scale.at(10.0) - 0.5).abs() < 1e-3);
+        assert!((scale.at(10.0) - 0.5).abs() < 1e-9);
         assert_eq!(extent.best(), ScaleKind::Logarithmic);
         let scale = Scale::of(Extent { low: 2.0, high: 8.0 }, ScaleKind::Linear, true);
-        assert_eq!((scale.low, scale.at(0.0)), (0.0, 0.0));
+        assert_eq!((scale.at(0.0), scale.ticks(4)), (0.0, vec![0.0, 5.0]));
         assert_eq!(Extent::of([f64::NAN].into_iter()), None);
     }
 
