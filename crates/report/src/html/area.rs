@@ -1,6 +1,5 @@
 //! The section of one area, which opens with a click: its findings, charts made for its parameters, and definitions.
 
-use analysis::Verdict;
 use analysis::answer::answers;
 use catalog::Area;
 use maud::{Markup, html};
@@ -10,7 +9,7 @@ use results::{CaseResult, Estimate};
 use crate::answers;
 use crate::comparison::Comparison;
 use crate::first_seen::{distinct, grouped};
-use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing};
+use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing, grid};
 use crate::html::comparing;
 use crate::html::families::{percentiles, phases};
 use crate::html::points::{
@@ -76,11 +75,6 @@ pub(super) fn section(
             (definitions(&results))
         }
     }
-}
-
-/// Charts side by side where the page is wide enough.
-pub(super) fn grid(charts: &[Chart]) -> Markup {
-    html! { @if !charts.is_empty() { div.charts { @for chart in charts { (chart.figure()) } } } }
 }
 
 /// The least and the greatest time of one operation in the only run.
@@ -263,13 +257,4 @@ fn definitions(results: &[Named]) -> Markup {
             }
         }
     } }
-}
-
-/// Class of a verdict's cell.
-pub(super) fn verdict_class(verdict: Verdict) -> &'static str {
-    match verdict {
-        verdict if verdict.is_loss() => "verdict bad",
-        Verdict::Faster | Verdict::Better => "verdict good",
-        _ => "verdict",
-    }
 }

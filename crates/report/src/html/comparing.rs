@@ -7,12 +7,11 @@ use analysis::{Ratio, Verdict};
 use maud::{Markup, html};
 use results::PointKey;
 
-use crate::compare_table::bound;
 use crate::comparison::{Cell, CompareCell, CompareRow, Comparison};
 use crate::first_seen::grouped;
-use crate::html::area::verdict_class;
-use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing};
+use crate::html::chart::{BarScale, Bars, Chart, Drawing, grid};
 use crate::html::figures::scrolled;
+use crate::html::ratios::{RatioBar, interval, ratio_bars, verdict_class};
 use crate::html::standings::{self, Standings};
 use crate::html::text::{Ids, Text, paragraphs, visible};
 use crate::labels::Label;
@@ -29,9 +28,6 @@ const NAMED: usize = 4;
 
 /// Number of columns besides the base from which their sentences are folded.
 const MANY: usize = 4;
-
-/// Number of decimals of a ratio.
-pub(super) const PLACES: usize = 3;
 
 /// The verdict, with which the page of a comparison begins.
 pub(super) fn verdict(
@@ -79,7 +75,7 @@ pub(super) fn verdict(
                 }
             }
             @if let Some(all) = standings { (standings::charts(all, &comparison.columns, ids)) }
-            (super::area::grid(&charts))
+            (grid(&charts))
             @if !charts.is_empty() { p.note {
                 "Ratio to " (Text(base(comparison))) " with its interval: bars begin at 1, which means equal. Orange: slower or worse. \
                  Blue: faster or better. Grey: no certain difference. Within the shaded range lie differences that this machine \
@@ -319,11 +315,6 @@ fn table_row(row: &CompareRow) -> Markup {
     } }
 }
 
-/// The interval of a ratio: `1.052 to 1.091`.
-pub(super) fn interval(ratio: Ratio) -> String {
-    format!("{:.3} to {}", ratio.low, bound(ratio.high, PLACES))
-}
-
 /// Name of a row in a chart or sentence: its point, with the area if `full`, and its metric unless that is the time.
 fn name(row: &CompareRow, full: bool) -> String {
     let short = if full { point_name(&row.point) } else { Label::of(&row.point).short() };
@@ -336,14 +327,6 @@ fn point_name(point: &PointKey) -> String {
     format!("{}/{}", label.area, label.short())
 }
 
-/// A ratio of a column in a row of a chart.
-pub(super) struct RatioBar<'a> {
-    pub column: &'a str,
-    pub ratio: Ratio,
-    pub verdict: Verdict,
-    pub floor: f64,
-}
-
 fn bars_of<'a>(row: &CompareRow, others: &'a [String]) -> Vec<RatioBar<'a>> {
     let cells = others.iter().zip(&row.news);
     let bar = |(column, cell): (&'a String, &Option<CompareCell>)| {
@@ -352,39 +335,6 @@ fn bars_of<'a>(row: &CompareRow, others: &'a [String]) -> Vec<RatioBar<'a>> {
         Some(RatioBar { column, ratio: drawn(cell)?, verdict: cell.verdict, floor })
     };
     cells.filter_map(bar).collect()
-}
-
-/// Bars of the ratios of each row, one for each of `columns` columns.
-pub(super) fn ratio_bars<'a>(
-    rows: impl Iterator<Item = (String, Vec<RatioBar<'a>>)>,
-    columns: usize,
-) -> Vec<Bar> {
-    let of_row = |(name, bars): (String, Vec<RatioBar<'a>>)| {
-        let bar = move |(nth, bar): (usize, RatioBar)| {
-            let Ratio { mid, low, high } = bar.ratio;
-            Bar {
-                heading: (columns > 1 && nth == 0).then(|| name.clone()),
-                label: if columns > 1 { bar.column.to_owned() } else { name.clone() },
-                look: match bar.verdict {
-                    verdict if verdict.is_loss() => 1,
-                    verdict if verdict.is_difference() => 0,
-                    _ => 7,
-                },
-                value: mid,
-                low,
-                high,
-                figure: format!("{mid:.3}"),
-                interval: interval(bar.ratio),
-                remark: bar.verdict.word().to_owned(),
-                floor: bar.floor,
-                ..Bar::default()
-            }
-        };
-        bars.into_iter().enumerate().map(bar).collect::<Vec<Bar>>()
-    };
-    rows.flat_map(of_row)
-        .filter(|bar| [bar.value, bar.low].iter().all(|v| v.is_finite() && *v > 0.0))
-        .collect()
 }
 
 fn chart<'a>(

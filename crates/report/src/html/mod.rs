@@ -9,6 +9,7 @@ mod facets;
 mod families;
 mod figures;
 mod points;
+mod ratios;
 mod run;
 mod standings;
 mod study;

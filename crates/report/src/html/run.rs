@@ -8,7 +8,7 @@ use results::Outcome;
 use serde_json::Value;
 
 use crate::first_seen::grouped;
-use crate::html::area::grid;
+use crate::html::chart::grid;
 use crate::html::chart::{Chart, Drawing, Line, LinePoint, Lines, XAxis};
 use crate::html::figures::scrolled;
 use crate::html::text::{Ids, Text};

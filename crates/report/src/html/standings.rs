@@ -5,10 +5,9 @@ use analysis::{ColumnStanding, CountRow, Ladder, Overview, Standing, Step, Verdi
 use maud::{Markup, html};
 
 use crate::compare_table::bound;
-use crate::html::area::verdict_class;
 use crate::html::chart::{BarScale, Bars, Chart, Drawing};
-use crate::html::comparing::{PLACES, RatioBar, ratio_bars};
 use crate::html::figures::scrolled;
+use crate::html::ratios::{PLACES, RatioBar, ratio_bars, verdict_class};
 use crate::html::text::{Ids, Text, paragraphs};
 use crate::ladder::{HOST_CALLS, LEGEND, layer_name, operation, signed, time, verdict_word};
 use crate::overview::{

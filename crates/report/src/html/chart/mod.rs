@@ -158,3 +158,8 @@ impl Render for Values<'_> {
 fn tick(value: f64, unit: &str) -> String {
     crate::quantity::figure(value, 0.0, unit).to_string()
 }
+
+/// Charts side by side where the page is wide enough.
+pub(super) fn grid(charts: &[Chart]) -> Markup {
+    html! { @if !charts.is_empty() { div.charts { @for chart in charts { (chart.figure()) } } } }
+}
