@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use results::Outcome;
+
 use crate::change::{Change, Sides};
 use crate::compare::no_figures;
 use crate::judge::{Compared, Judge, Pair, Settings};
@@ -19,7 +21,7 @@ pub struct ComparedTable<'a> {
     /// The table.
     pub table: Table<'a>,
     /// For each row, one comparison for each column but the first; `None` if there is nothing to compare: neither cell has a
-    /// result, or, within a run, one of them has none.
+    /// result, both systems lack the case, or, within a run, one of the cells has none.
     pub rows: Vec<Vec<Option<Compared>>>,
 }
 
@@ -43,7 +45,9 @@ pub fn compare_columns<'a>(table: Table<'a>, settings: &Settings) -> ComparedTab
         let compared = others.zip(changes).map(|((new, name), change)| {
             let found = [base.found(), new.found()];
             let needed = if table.by.is_of_runs() { 1 } else { 2 };
-            if found.iter().flatten().count() < needed {
+            let is_nowhere =
+                found.iter().flatten().all(|found| found.result.outcome == Outcome::Unsupported);
+            if found.iter().flatten().count() < needed || is_nowhere {
                 return None;
             }
             let pair = Pair {

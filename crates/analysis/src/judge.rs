@@ -1,7 +1,7 @@
 //! Rules by which a pair of figures is judged, whichever dimension selected them.
 
 use measure::stats::LEVEL;
-use results::{CaseResult, Estimate, LEAST_ROUNDS, PointKey, serialize_label};
+use results::{CaseResult, Direction, Estimate, LEAST_ROUNDS, PointKey, serialize_label};
 use serde::Serialize;
 
 use crate::change::{BESIDE_LOAD, Change, DISTURBED, Ratio, moderate};
@@ -44,6 +44,9 @@ pub struct Compared {
     pub verdict: Verdict,
     /// Note on an open verdict that says what would decide it, or why the figures cannot be compared; may be empty.
     pub note: String,
+    /// Largest share by which the other figure may be worse than the base's, for a gate; `None` if that is unknown.
+    #[serde(skip)]
+    pub worse_at_most: Option<f64>,
 }
 
 /// The rules that all rows of a comparison share.
@@ -91,6 +94,7 @@ impl<'a> Judge<'a> {
             floor: 0.0,
             verdict: Verdict::NotComparable,
             note: String::new(),
+            worse_at_most: None,
         };
         let Some(change) = pair.change else {
             row.note = no_pair();
@@ -104,6 +108,9 @@ impl<'a> Judge<'a> {
         let half = change.half_width(self.chance);
         let half = if pair.is_itself { Some(0.0) } else { half };
         row.ratio = half.filter(|_| change.log).map(|half| Ratio::of_log(change.by, half));
+        if pair.held_back.is_none() && !change.is_disturbed && change.rounds >= LEAST_ROUNDS {
+            row.worse_at_most = row.ratio.and_then(|ratio| worse_at_most(any, ratio, row.floor));
+        }
         (row.verdict, row.note) = match (pair.held_back, half) {
             _ if pair.is_itself => (Verdict::Same, String::new()),
             // A fact, such as the step of a clock, has no variance that a disturbance could increase.
@@ -152,6 +159,16 @@ impl<'a> Judge<'a> {
             cannot_tell(what_would_decide(change.by.abs(), half, (lowest, floor), margin))
         }
     }
+}
+
+/// Largest share by which the new figure may be worse, with the change of the machine that these figures show.
+fn worse_at_most(result: &CaseResult, ratio: Ratio, floor: f64) -> Option<f64> {
+    let worst = match result.better {
+        Direction::Lower => ratio.high,
+        Direction::Higher => 1.0 / ratio.low,
+        Direction::Neither => return None,
+    };
+    Some(worst * (1.0 + floor) - 1.0)
 }
 
 /// Smallest difference that is reported, as a share: the change of the machine that these figures show; 0 for adjacent rounds.

@@ -3,6 +3,7 @@
 mod agent;
 mod check;
 mod concurrency;
+mod gate;
 mod list;
 mod mail;
 mod mail_sink;
@@ -25,6 +26,7 @@ use clap::{Parser, Subcommand};
 pub use agent::Agent;
 pub use check::Check;
 pub use concurrency::{Concurrency, Goal, Instructions};
+pub use gate::Undecided;
 pub use list::{Env, List};
 pub use mail::{Mail, MailArch, MailSend, TlsMode};
 pub use mail_sink::MailSink;

@@ -10,6 +10,7 @@ mod describe;
 mod dry_run;
 mod exchange;
 mod files;
+mod gate;
 mod mail;
 mod measure;
 mod needed;

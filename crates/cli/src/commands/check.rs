@@ -7,9 +7,7 @@ mod request;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use analysis::claim::{
-    Claim, ClaimFile, ClaimVerdict, JudgedClaim, absent_systems, check_names, judge,
-};
+use analysis::claim::{Claim, ClaimFile, JudgedClaim, absent_systems, check_names, judge};
 use report::{claims_junit, claims_markdown, claims_text};
 use results::Document;
 use runner::{Options, Questions};
@@ -19,6 +17,7 @@ use self::request::{again, in_file, options_of};
 use super::compare::is_document;
 use super::exchange::{read_document, read_text};
 use super::files::write;
+use super::gate::Tally;
 use super::needed::Needed;
 use crate::args::{Check, FILTERS, StoreArg};
 use crate::ending::{Ending, Usage};
@@ -61,7 +60,9 @@ pub fn check(args: &Check) -> anyhow::Result<Ending> {
             "claims name systems that were not measured: {names}; --on measures several"
         ));
     }
-    Ok(ending(&judged, args.strict))
+    let tally = Tally::of_claims(&judged);
+    tally.print(args.json)?;
+    Ok(tally.ending(args.gate.undecided))
 }
 
 /// The runs that were named, each with those that were measured together with it.
@@ -149,19 +150,7 @@ fn show(
         write(path, claims_markdown(title, judged).as_bytes())?;
     }
     if let Some(path) = &args.junit {
-        write(path, claims_junit(title, judged, documents, args.strict).as_bytes())?;
+        write(path, claims_junit(title, judged, documents).as_bytes())?;
     }
     Ok(())
-}
-
-/// The ending of a command that has judged these claims.
-pub(super) fn ending(judged: &[JudgedClaim], strict: bool) -> Ending {
-    let any = |verdict| judged.iter().any(|claim| claim.verdict == verdict);
-    match any(ClaimVerdict::Fails) || (strict && any(ClaimVerdict::Undecided)) {
-        true => Ending::CheckFailed,
-        false if any(ClaimVerdict::Undecided) || any(ClaimVerdict::NotMeasurable) => {
-            Ending::NotMeasured
-        }
-        false => Ending::Done,
-    }
 }

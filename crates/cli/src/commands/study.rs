@@ -13,9 +13,10 @@ use report::{StudyLine, StudyPage, studies_table, study_text};
 use results::Document;
 use runner::{Options, Questions, Selection};
 
-use super::check::{ending, existing};
+use super::check::existing;
 use super::command_line::{in_one_line, store_option};
 use super::exchange::read_text;
+use super::gate::Tally;
 use super::measure::plan_of;
 use super::needed::Needed;
 use crate::args::{FILTERS, Study as Args};
@@ -96,7 +97,9 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
         true => print_json(&json::study(&page_of_study))?,
         false => print(&study_text(&page_of_study, &page()))?,
     }
-    Ok(ending(&claims, args.strict))
+    let tally = Tally::of_claims(&claims);
+    tally.print(args.json)?;
+    Ok(tally.ending(args.gate.undecided))
 }
 
 /// The claims of the study for which a run was begun; `None` if there was none.
