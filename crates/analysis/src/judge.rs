@@ -63,9 +63,37 @@ pub(crate) struct Pair<'a> {
     /// The change; `None` if a figure is missing, or if the units differ.
     pub(crate) change: Option<Change>,
     /// Reason why the pair gets no verdict, whatever its interval.
-    pub(crate) held_back: Option<String>,
+    pub(crate) held_back: Option<HeldBack>,
     /// Whether both are the same result of the same run.
     pub(crate) is_itself: bool,
+}
+
+/// Note on figures that have no interval.
+pub(crate) const TOO_FEW_ROUNDS: &str = "a figure of too few rounds has no interval";
+
+/// Reason why a pair gets no verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum HeldBack {
+    /// The sides are emulated: their ratios compare numbers of instructions.
+    Emulated(String),
+    /// One side is emulated, and the other is not: their ratio has no meaning.
+    EmulatedInPart(String),
+    /// Something other than what was measured determined the figure.
+    Limited(String),
+}
+
+impl HeldBack {
+    /// The word that stands in the place of a verdict, and the reason.
+    fn verdict(self) -> (Verdict, String) {
+        match self {
+            Self::Emulated(why) | Self::EmulatedInPart(why) => (Verdict::Emulated, why),
+            Self::Limited(why) => (Verdict::CannotTell, why),
+        }
+    }
+
+    fn is_of_emulation(&self) -> bool {
+        !matches!(self, Self::Limited(_))
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -96,6 +124,8 @@ impl<'a> Judge<'a> {
             note: String::new(),
             worse_at_most: None,
         };
+        let have_intervals =
+            [pair.base, pair.new].into_iter().flatten().all(CaseResult::has_interval);
         let Some(change) = pair.change else {
             row.note = no_pair();
             return row;
@@ -108,14 +138,20 @@ impl<'a> Judge<'a> {
         let half = change.half_width(self.chance);
         let half = if pair.is_itself { Some(0.0) } else { half };
         row.ratio = half.filter(|_| change.log).map(|half| Ratio::of_log(change.by, half));
-        if pair.held_back.is_none() && !change.is_disturbed && change.rounds >= LEAST_ROUNDS {
+        if have_intervals
+            && pair.held_back.is_none()
+            && !change.is_disturbed
+            && change.rounds >= LEAST_ROUNDS
+        {
             row.worse_at_most = row.ratio.and_then(|ratio| worse_at_most(any, ratio, row.floor));
         }
         (row.verdict, row.note) = match (pair.held_back, half) {
+            (Some(why), _) if why.is_of_emulation() => why.verdict(),
             _ if pair.is_itself => (Verdict::Same, String::new()),
             // A fact, such as the step of a clock, has no variance that a disturbance could increase.
             (_, None) if change.rounds == 0 && change.by == 0.0 => (Verdict::Same, String::new()),
-            (Some(why), _) => (Verdict::CannotTell, why),
+            (Some(why), _) => why.verdict(),
+            (None, _) if !have_intervals => (Verdict::CannotTell, TOO_FEW_ROUNDS.to_owned()),
             (None, Some(half)) => self.verdict(any, &change, half, row.floor),
             (None, None) => (Verdict::CannotTell, no_interval(&change)),
         };

@@ -113,7 +113,8 @@ fn a_gate_is_open_for_what_lacks_a_pair_and_not_for_what_no_system_has() {
     bench.write("c.json", &without("unsupported", 1.0).replace("\"x\"", "\"c\""));
     bench.write("d.json", &without("failed", 1.0).replace("\"x\"", "\"d\""));
     for by in ["", " --by run"] {
-        let gate = |runs: &str| bench.oscost(&format!("compare {runs}{by} --fail-above 5% --margin 5%"));
+        let gate =
+            |runs: &str| bench.oscost(&format!("compare {runs}{by} --fail-above 5% --margin 5%"));
         let neither = gate("b.json c.json").with(0).out;
         assert!(neither.contains("all 4 rows judged"), "{neither}");
         for runs in ["a.json b.json", "b.json a.json", "a.json d.json"] {
@@ -128,6 +129,45 @@ fn a_gate_is_open_for_what_lacks_a_pair_and_not_for_what_no_system_has() {
         assert!(said.ends_with("1 of 5 not judged: syscall (no pair)\n"), "{said}");
     }
     bench.oscost("compare a.json b.json --undecided pass").with(2);
+}
+
+#[test]
+fn emulated_systems_are_announced_first_and_get_no_verdict_words() {
+    let bench = Bench::new();
+    let emulated = |system: &str, factor: f64| {
+        let mut document: Value = serde_json::from_str(&document(system, system, factor)).unwrap();
+        document["machine"]["emulated"] = "the processor is emulated by QEMU (TCG)".into();
+        document.to_string()
+    };
+    bench.write("base.json", &emulated("base", 1.0));
+    bench.write("mine.json", &emulated("mine", 1.125));
+    bench.write("real.json", &document("real", "real", 1.0));
+    bench.oscost("import base.json").with(0);
+    bench.write("claims.toml", "[[claim]]\nname = 'a'\nsentence = 'It is cheap.'\na.case = 'syscall/getppid'\nrelation = '< 1 s'\n");
+    let ratios = "EMULATED (no KVM): these ratios count instructions, not time";
+    let figures = "EMULATED (no KVM): these figures count instructions, not time";
+    for (arguments, code, line) in [
+        ("compare base.json mine.json --all", 0, ratios),
+        ("compare base.json mine.json --by system --ladder --all", 0, ratios),
+        ("compare base.json real.json --by system --all", 0, &*format!("{ratios}: base")),
+        ("compare base --by as --all", 0, ratios),
+        ("compare base.json mine.json --fail-above 5%", 3, ratios),
+        ("show last", 0, figures),
+        ("check claims.toml base.json", 3, figures),
+    ] {
+        let said = bench.oscost(arguments).with(code).out;
+        assert_eq!(said.lines().next(), Some(line), "{arguments}");
+        for word in ["slower", "faster", "better", "worse", "same"] {
+            let is_used = said.lines().any(|text| text.contains(word));
+            assert!(!is_used, "{arguments}: {word} in {said}");
+        }
+    }
+    let said = bench.oscost("compare base.json mine.json --by system").with(0).out;
+    let sentence = "mine: emulated, not judged against base: syscall x1.13 and lock x1.00";
+    assert!(said.contains(sentence), "{said}");
+    bench.oscost("report base.json mine.json -o page.html").with(0);
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains(ratios) && !page.contains("slower"), "no announcement");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::values::{budget, from_to, time};
 
 /// `oscost concurrency`.
 #[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = "\
 A file of jobs has one job per line: its length, the share of that time in which it needs a CPU, and its arrival \
 time if not 0. For example, `5ms 30% 20ms` arrives after 20 ms and takes 5 ms: 1.5 ms of CPU time and 3.5 ms of waiting.

@@ -213,6 +213,9 @@ pub struct Output {
     /// Print the run as a JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Also print how long each area took
+    #[arg(long)]
+    pub verbose: bool,
     #[command(flatten)]
     pub files: Files,
 }

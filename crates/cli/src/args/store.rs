@@ -54,6 +54,9 @@ pub struct Show {
     /// Print all tables of a run of all areas instead of its summary
     #[arg(long, conflicts_with = "json")]
     pub tables: bool,
+    /// Also print how long each area took
+    #[arg(long, conflicts_with_all = ["json", "plot", "svg"])]
+    pub verbose: bool,
     /// Show only the figures that may lie beyond their interval, and why
     #[arg(long, conflicts_with = "plot")]
     pub doubtful: bool,
@@ -89,6 +92,9 @@ pub struct Runs {
     /// Print the list as JSON
     #[arg(long)]
     pub json: bool,
+    /// Print the names of runs and tags, one a line, as shells complete them
+    #[arg(long, conflicts_with_all = ["delete", "json"])]
+    pub names: bool,
     #[command(flatten)]
     pub store: StoreArg,
 }

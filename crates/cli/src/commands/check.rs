@@ -18,6 +18,7 @@ use super::compare::is_document;
 use super::exchange::{read_document, read_text};
 use super::files::write;
 use super::gate::Tally;
+use super::measure::print_announcement;
 use super::needed::Needed;
 use crate::args::{Check, FILTERS, StoreArg};
 use crate::ending::{Ending, Usage};
@@ -144,10 +145,13 @@ fn show(
     let title = file.title.as_deref();
     match args.json {
         true => print_json(&document::to_json(title, judged, documents))?,
-        false => print(&claims_text(title, judged, &page()))?,
+        false => {
+            print_announcement("figures", documents)?;
+            print(&claims_text(title, judged, &page()))?;
+        }
     }
     if let Some(path) = &args.markdown {
-        write(path, claims_markdown(title, judged).as_bytes())?;
+        write(path, claims_markdown(title, judged, documents).as_bytes())?;
     }
     if let Some(path) = &args.junit {
         write(path, claims_junit(title, judged, documents).as_bytes())?;

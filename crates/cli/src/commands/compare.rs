@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use shared::{cell, compared_cell, ending, floor_lines, keep_only, words};
 pub use shared::{find, is_document};
 
+use super::measure::print_announcement;
 use crate::args::Compare;
 use crate::ending::Ending;
 use crate::output::{page, print, print_json};
@@ -32,6 +33,7 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     } else {
         let mut comparison = comparison(base, news, &compared, &settings);
         comparison.all = args.all;
+        print_announcement("ratios", &all)?;
         print(&compare_table(&comparison, &page()))?;
     }
     ending(compared.iter().flatten(), args)

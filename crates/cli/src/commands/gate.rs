@@ -114,14 +114,11 @@ impl Tally {
 
 /// Whether the row is certainly not worse by more than the limit, or certainly is; `None` if neither is certain.
 fn is_good(row: &Compared, limit: Option<f64>) -> Option<bool> {
-    let Some(limit) = limit else {
-        let has_verdict = !matches!(row.verdict, Verdict::CannotTell | Verdict::NotComparable);
-        return has_verdict.then_some(true);
-    };
+    let Some(limit) = limit else { return row.verdict.is_decided().then_some(true) };
     let is_small = row.worse_at_most.is_some_and(|worse| worse <= limit);
     match row.verdict {
         Verdict::CannotTell => is_small.then_some(true),
-        Verdict::NotComparable => None,
+        Verdict::NotComparable | Verdict::Emulated => None,
         verdict if !verdict.is_loss() => Some(true),
         _ if certainly_worse_by(row) > limit => Some(false),
         // A figure without a ratio, such as a share that was 0, is worse by an unknown share.
@@ -139,6 +136,7 @@ fn reason(row: &Compared) -> &'static str {
     match row.verdict {
         Verdict::NotComparable => "no pair",
         Verdict::CannotTell => "cannot tell",
+        Verdict::Emulated => "emulated",
         _ => "perhaps above the limit",
     }
 }

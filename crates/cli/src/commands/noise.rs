@@ -10,7 +10,7 @@ use results::{Document, Store};
 use runner::{Request, earlier_runs, new_id};
 use serde_json::json;
 
-use super::measure::{best_clock, plan_of, watched};
+use super::measure::{NOTHING_SAVED, best_clock, plan_of, watched};
 use crate::args::Noise;
 use crate::ending::Ending;
 use crate::interrupt::stop_on_interrupt;
@@ -40,6 +40,10 @@ pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
         let (ended, _) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
         if ended.ending == runner::Ending::Stopped {
             note("stopped: the runs before are stored, and count");
+            return Ok(Ending::NotMeasured);
+        }
+        if ended.unsaved.is_some() {
+            note(NOTHING_SAVED);
             return Ok(Ending::NotMeasured);
         }
         note(&format!("run {number} of {}: {}", args.runs, ended.id));

@@ -17,7 +17,7 @@ use super::check::existing;
 use super::command_line::{in_one_line, store_option};
 use super::exchange::read_text;
 use super::gate::Tally;
-use super::measure::plan_of;
+use super::measure::{plan_of, print_announcement};
 use super::needed::Needed;
 use crate::args::{FILTERS, Study as Args};
 use crate::ending::{Ending, Usage};
@@ -95,7 +95,10 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
         StudyPage { study: &study, tables: &tables, claims: &claims, runs: &runs, named: &named };
     match args.json {
         true => print_json(&json::study(&page_of_study))?,
-        false => print(&study_text(&page_of_study, &page()))?,
+        false => {
+            print_announcement("figures", page_of_study.runs)?;
+            print(&study_text(&page_of_study, &page()))?;
+        }
     }
     let tally = Tally::of_claims(&claims);
     tally.print(args.json)?;

@@ -3,7 +3,7 @@
 use analysis::claim::{ClaimVerdict, JudgedClaim};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
-use results::Document;
+use results::{Document, announcement_of};
 
 use super::wording::{left_out, quantity, side};
 
@@ -26,6 +26,14 @@ pub fn claims_junit(title: Option<&str>, claims: &[JudgedClaim], runs: &[Documen
     }
     write(&mut writer, Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)));
     write(&mut writer, Event::Start(suite));
+    if let Some(line) = announcement_of("figures", runs) {
+        let mut property = BytesStart::new("property");
+        property.push_attribute(("name", "emulated"));
+        property.push_attribute(("value", legal(&line).as_str()));
+        write(&mut writer, Event::Start(BytesStart::new("properties")));
+        write(&mut writer, Event::Empty(property));
+        write(&mut writer, Event::End(BytesEnd::new("properties")));
+    }
     for claim in claims {
         test_case(&mut writer, claim);
     }

@@ -20,7 +20,7 @@ mod view;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use results::{CaseResult, PointKey};
+use results::{CaseResult, PointKey, announcement_of};
 
 use crate::comparison::Comparison;
 use crate::first_seen::distinct;
@@ -112,6 +112,10 @@ pub fn report_html(report: &Report) -> String {
             body {
                 a.skip href="#main" { "Skip to the content" }
                 header { h1 { (Text(&title)) } }
+                @if let Some(line) = announcement_of(
+                    if report.comparison.is_some() { "ratios" } else { "figures" },
+                    report.runs.iter().map(|run| run.document),
+                ) { p role="note" { strong { (Text(&line)) } } }
                 nav aria-label="Sections" { ul {
                     li { a href="#summary" { "Summary" } }
                     @if report.study.is_some() { li { a href="#study" { "Study" } } }

@@ -18,7 +18,7 @@ use crate::marks::{few_rounds_line, marks, marks_line, width_line};
 use crate::page::Page;
 use crate::quantity::cycles_figure;
 use crate::results_table::closing_line;
-use crate::rows::{reasons, word};
+use crate::rows::{ending_word, reasons};
 use crate::summary::{cost_rows, machine_line, sentences};
 
 /// A page so wide that only the browser wraps sentences.
@@ -48,7 +48,7 @@ pub(super) fn summary(view: &View) -> Markup {
                             }
                             td { (Text(&interval_of(&e, &result.unit))) }
                         }
-                        None => { td.bad { (word(result.outcome)) } td {} }
+                        None => { td.bad { (ending_word(result)) } td {} }
                     }
                     td {
                         @if let Some(c) = result.cycles {

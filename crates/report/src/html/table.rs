@@ -16,7 +16,7 @@ use crate::interval::Uncertain;
 use crate::quantity::{
     cycles_figure, figure, format_interval, format_per_op, format_share, measured_half_width,
 };
-use crate::rows::{reasons, word};
+use crate::rows::{ending_word, reasons};
 
 /// Size of the picture of a distribution.
 const WIDTH: f64 = 120.0;
@@ -172,7 +172,7 @@ fn few_rounds(result: &CaseResult) -> Option<String> {
 fn ending_cell(result: &CaseResult) -> Markup {
     let ending = match result.outcome {
         Outcome::Measured => "no figure",
-        outcome => word(outcome),
+        _ => ending_word(result),
     };
     html! { td.bad { (ending) } }
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::shared::{cell, compared_cell, ending, find, floor_lines, keep_only, words};
 use crate::args::{Compare, StoreArg};
+use crate::commands::measure::print_announcement;
 use crate::ending::{Ending, Usage};
 use crate::output::{page, print, print_json};
 use crate::store::store_to_read;
@@ -37,6 +38,7 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
         print_json(&columns_json(&found, &question))?;
         return ending(judged.iter(), args);
     }
+    print_announcement("ratios", &runs)?;
     let page = page();
     let shown = found.comparison.columns.clone();
     let mut parts = vec![overview_text(&found.overview, &shown, by, &page)];

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::{Compared, Settings, difference};
+use analysis::{Compared, Settings, Verdict, difference};
 use report::{Cell, CompareCell};
 use results::{Document, Estimate, NextRun, Source};
 
@@ -74,7 +74,8 @@ pub fn floor_lines<'r>(
     runs: impl IntoIterator<Item = &'r Document>,
     settings: &Settings,
 ) -> Vec<String> {
-    let mut least: Vec<f64> = compared.iter().flatten().filter_map(difference).collect();
+    let judged = compared.iter().flatten().filter(|row| row.verdict != Verdict::Emulated);
+    let mut least: Vec<f64> = judged.filter_map(difference).collect();
     if least.is_empty() {
         return Vec::new();
     }
