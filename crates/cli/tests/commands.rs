@@ -452,7 +452,7 @@ fn bash_completes_cases_systems_studies_runs_and_tags() {
         let count = before.split(' ').count();
         let previous = before.split(' ').next_back().unwrap_or_default();
         let line = format!(
-            "PATH={folder}:$PATH; source script; COMP_WORDS=(oscost {before} '{word}'); \
+            "PATH={folder}:$PATH; source ./script; COMP_WORDS=(oscost {before} '{word}'); \
              COMP_CWORD={}; _oscost oscost '{word}' {previous}; echo \"${{COMPREPLY[@]}}\"",
             count + 1
         );
