@@ -10,7 +10,7 @@ use crate::html::chart::{BarScale, Bars, Chart, Drawing};
 use crate::html::comparing::{PLACES, RatioBar, ratio_bars};
 use crate::html::figures::scrolled;
 use crate::html::text::{Ids, Text, paragraphs};
-use crate::ladder::{HOST_CALLS, LEGEND, layer_name, operation, signed, time, verdict_word};
+use crate::ladder::{self, HOST_CALLS, layer_name, operation, signed, time, verdict_word};
 use crate::overview::{
     by_application, legend, name_of, orders, points_words, rank_words, reversals,
 };
@@ -157,7 +157,7 @@ fn layers(ladders: &[Ladder]) -> Markup {
                     (row(step))
                 } } } }
             }))
-            p.note { (LEGEND) @if with_calls { (HOST_CALLS) } }
+            p.note { (ladder::legend(ladders)) @if with_calls { (HOST_CALLS) } }
         }
     } }
 }
