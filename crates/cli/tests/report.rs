@@ -338,7 +338,7 @@ fn systems_of_one_invocation_are_side_by_side() {
     for part in [
         "<h1>oscost: 2 systems side by side</h1>",
         "Areas: mean ratio to native",
-        "<b>gvisor</b>: slower than native in",
+        "<strong>gvisor</strong>: slower than native in",
         "syscall: ratio to native",
         "<td>450 ns",
         "What each layer adds",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use measure::survey::ClockFacts;
 use report::{
-    Page, answers, area_times_line, below_tables, closing_lines, results_tables, summary,
+    Page, area_times_line, below_tables, closing_lines, conclusions, results_tables, summary,
 };
 use results::{Document, Store, StoreError, announcement_of};
 use runner::{Ended, Event, Options, Plan, Request, RunError};
@@ -144,19 +144,19 @@ pub fn show_results(
     took: Option<Duration>,
     page: &Page,
 ) -> anyhow::Result<()> {
-    let answers = answers(document, page);
+    let conclusions = conclusions(document, page);
     if form == Form::Json {
         let text = results::to_json(document);
-        if answers.is_empty() {
+        if conclusions.is_empty() {
             return print(&text);
         }
         let mut whole: Value = serde_json::from_str(&text)?;
-        answers.into_iter().for_each(|answer| whole[answer.key] = answer.json);
+        conclusions.into_iter().for_each(|conclusion| whole[conclusion.key] = conclusion.json);
         return print_json(&whole);
     }
     print_announcement("figures", [document])?;
-    answers.iter().try_for_each(|answer| print(&answer.text))?;
-    if !answers.iter().any(|answer| answer.replaces_tables) {
+    conclusions.iter().try_for_each(|conclusion| print(&conclusion.text))?;
+    if !conclusions.iter().any(|conclusion| conclusion.replaces_tables) {
         if is_summarised(document, form) {
             return print(&summary(document, catalog::areas(), took, page));
         }

@@ -1,4 +1,4 @@
-//! Layouts of areas: tables other than those of points, charts of the workbook, and answers.
+//! Layouts of areas: tables other than those of points, charts of the workbook, and conclusions.
 
 use std::sync::OnceLock;
 
@@ -21,13 +21,13 @@ pub struct Layout {
     /// Charts of the workbook.
     pub plots: fn(&[CaseResult]) -> Vec<Plot>,
     /// What the area says of a run that was made for a question.
-    pub answer: fn(&Document, &Page) -> Option<Answer>,
+    pub conclusion: fn(&Document, &Page) -> Option<Conclusion>,
     /// Lines below all tables of results, such as facts of the machine that made them.
     pub below: fn(&[CaseResult], &Map<String, Value>, &Page) -> String,
 }
 
 /// What an area says of a run that was made for a question, such as which of several commands is the fastest.
-pub struct Answer {
+pub struct Conclusion {
     /// The answer as text.
     pub text: String,
     /// Whether the text stands for the tables of the run; otherwise it precedes them.
@@ -46,7 +46,7 @@ impl Layout {
             is_known: |_| false,
             tables: |_, _| String::new(),
             plots: |_| Vec::new(),
-            answer: |_, _| None,
+            conclusion: |_, _| None,
             below: |_, _, _| String::new(),
         }
     }
@@ -63,8 +63,8 @@ pub(crate) fn layouts() -> &'static [Layout] {
 }
 
 /// What the areas say of a run that was made for a question.
-pub fn answers(document: &Document, page: &Page) -> Vec<Answer> {
-    layouts().iter().filter_map(|layout| (layout.answer)(document, page)).collect()
+pub fn conclusions(document: &Document, page: &Page) -> Vec<Conclusion> {
+    layouts().iter().filter_map(|layout| (layout.conclusion)(document, page)).collect()
 }
 
 /// The lines of all areas below the tables of results.

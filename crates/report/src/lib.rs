@@ -56,7 +56,7 @@ pub use delivery::{
 pub use env_page::env_page;
 pub use html::{Report, ReportRun, Standings, chart_svg, report_html};
 pub use ladder::ladder_table;
-pub use layouts::{Answer, Layout, answers, below_tables, install};
+pub use layouts::{Conclusion, Layout, below_tables, conclusions, install};
 pub use load_table::{LoadLine, load_table};
 pub use marks::is_marked;
 pub use matrix::{overview_text, systems_summary};

@@ -19,9 +19,9 @@ pub const GOAL: &str = "goal";
 pub const WITHIN: &str = "within";
 
 /// The answer of a run of `oscost concurrency`; `None` for other runs.
-pub fn answer(document: &Document, page: &Page) -> Option<report::Answer> {
+pub fn answer(document: &Document, page: &Page) -> Option<report::Conclusion> {
     let choice = choice_of(document)?;
-    Some(report::Answer {
+    Some(report::Conclusion {
         text: in_words(&choice, document, page),
         replaces_tables: true,
         key: "answer",

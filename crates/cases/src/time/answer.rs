@@ -1,6 +1,6 @@
 //! The comparison of the commands of a run.
 
-use report::{Answer, Page};
+use report::{Conclusion, Page};
 use results::Document;
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use super::ranking::{Ranked, Ranking, rank_commands};
 use super::ranking_text::ranking_text;
 
 /// The comparison of a run's commands; `None` if it has fewer than two.
-pub fn answer(document: &Document, page: &Page) -> Option<Answer> {
+pub fn answer(document: &Document, page: &Page) -> Option<Conclusion> {
     let ranking = rank_commands(document)?;
     let text = ranking_text(&ranking, page);
-    Some(Answer { text, replaces_tables: false, key: "comparison", json: as_json(&ranking) })
+    Some(Conclusion { text, replaces_tables: false, key: "comparison", json: as_json(&ranking) })
 }
 
 fn as_json(ranking: &Ranking) -> Value {

@@ -19,7 +19,7 @@ pub const AREA: Area = Area {
 };
 
 /// The layout: the tables have a row for each point.
-pub const LAYOUT: Layout = Layout { answer: answer::answer, ..Layout::new(AREA.name) };
+pub const LAYOUT: Layout = Layout { conclusion: answer::answer, ..Layout::new(AREA.name) };
 
 /// Cases of the area.
 const CASES: &[&Case] = &[&command::CASE];

@@ -62,11 +62,11 @@ pub(super) fn verdict(
         section id="comparison" aria-labelledby="comparison-h" {
             h2 id="comparison-h" { "Verdict" }
             @for (name, sentence) in overview.iter().flatten() {
-                p.sentence { b { (Text(name)) } ": " (Text(sentence)) "." }
+                p.sentence { strong { (Text(name)) } ": " (Text(sentence)) "." }
             }
             @for (at, name) in others.iter().enumerate() {
                 @if others.len() >= MANY {
-                    details { summary { b { (Text(name)) } ": " (Verdict::counted(&comparison.verdicts(at))) } (column(comparison, at)) }
+                    details { summary { strong { (Text(name)) } ": " (Verdict::counted(&comparison.verdicts(at))) } (column(comparison, at)) }
                 } @else if overview.is_none() || has_verdict(comparison, at) {
                     @if others.len() > 1 { h3 { (Text(name)) } }
                     (column(comparison, at))
@@ -159,7 +159,7 @@ fn column(comparison: &Comparison, at: usize) -> Markup {
     };
     let list = |title: &str, class: &str, found: &[(&CompareRow, &CompareCell)]| {
         html! { @if !found.is_empty() { li {
-            b class=(class) { (title) " in " (found.len()) " of " (cells.len()) " figures" }
+            strong class=(class) { (title) " in " (found.len()) " of " (cells.len()) " figures" }
             ": " (Text(&text::listed(found.iter().map(named).collect(), NAMED))) "."
         } } }
     };
@@ -172,11 +172,11 @@ fn column(comparison: &Comparison, at: usize) -> Markup {
     rest.sort_by_key(|(verdict, _)| *verdict as u8);
     html! {
         ul.findings {
-            @if is_judged && losses.is_empty() && gains.is_empty() { li { b { "No difference is certain" } "." } }
+            @if is_judged && losses.is_empty() && gains.is_empty() { li { strong { "No difference is certain" } "." } }
             (list("Slower or worse", "bad", &losses))
             (list("Faster or better", "good", &gains))
             @for (verdict, areas) in &rest { li {
-                b { (capital(words(*verdict))) ": " (areas.len()) }
+                strong { (capital(words(*verdict))) ": " (areas.len()) }
                 " (" (Text(&by_area(areas))) ")."
             } }
         }

@@ -26,7 +26,7 @@ pub const LAYOUT: Layout = Layout {
     is_known: shape::is_known,
     tables,
     plots: curves::plots,
-    answer: super::answer_of_run::answer,
+    conclusion: super::answer_of_run::answer,
     ..Layout::new(AREA.name)
 };
 

@@ -104,7 +104,7 @@ impl Bars {
                         }
                     }
                     div.value {
-                        b { (Text(&bar.figure)) }
+                        strong { (Text(&bar.figure)) }
                         @if !bar.interval.is_empty() { " " span.interval { (Text(&bar.interval)) } }
                         @if !bar.remark.is_empty() { " " span.remark { (Text(&bar.remark)) } }
                     }
@@ -256,7 +256,9 @@ mod tests {
             rows: vec![bar("spin", 50.0), bar("futex", 100.0)],
         };
         let text = bars.draw().unwrap().into_string();
-        for part in ["<b>100 ns</b>", "data-v=\"50 45 55\"", "M0 2H89.13V16", "class=\"whisker\""] {
+        for part in
+            ["<strong>100 ns</strong>", "data-v=\"50 45 55\"", "M0 2H89.13V16", "class=\"whisker\""]
+        {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains("axis"), "lengths are proportional: {text}");

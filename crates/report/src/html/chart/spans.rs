@@ -43,7 +43,7 @@ impl Spans {
             div.rows.spans {
                 @for lane in &self.lanes {
                     div.label { (Text(&lane.name)) }
-                    div.value { b { (shown(lane.end())) } }
+                    div.value { strong { (shown(lane.end())) } }
                     svg class={ "bar " (class(lane.look)) } height=(HEIGHT * lane.spans.len()) aria-hidden="true" {
                         @for (row, [from, to]) in lane.spans.iter().enumerate() {
                             rect.fill x={ (at(*from)) "%" } y=(HEIGHT * row) width={ (At((100.0 * (scale.at(*to) - scale.at(*from))).max(0.2))) "%" }
