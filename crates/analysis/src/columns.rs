@@ -7,9 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use results::{CaseResult, Outcome};
+
 use crate::change::{Change, Sides};
 use crate::compare::no_figures;
-use crate::judge::{Compared, Judge, Pair, Settings};
+use crate::judge::{Compared, HeldBack, Judge, Pair, Settings};
 use crate::scope::Points;
 use crate::table::{Cell, Found, Table};
 
@@ -19,7 +21,7 @@ pub struct ComparedTable<'a> {
     /// The table.
     pub table: Table<'a>,
     /// For each row, one comparison for each column but the first; `None` if there is nothing to compare: neither cell has a
-    /// result, or, within a run, one of them has none.
+    /// result, both systems lack the case, or, within a run, one of the cells has none.
     pub rows: Vec<Vec<Option<Compared>>>,
 }
 
@@ -43,7 +45,9 @@ pub fn compare_columns<'a>(table: Table<'a>, settings: &Settings) -> ComparedTab
         let compared = others.zip(changes).map(|((new, name), change)| {
             let found = [base.found(), new.found()];
             let needed = if table.by.is_of_runs() { 1 } else { 2 };
-            if found.iter().flatten().count() < needed {
+            let is_nowhere =
+                found.iter().flatten().all(|found| found.result.outcome == Outcome::Unsupported);
+            if found.iter().flatten().count() < needed || is_nowhere {
                 return None;
             }
             let pair = Pair {
@@ -101,16 +105,39 @@ impl<'a> Facts<'a> {
     }
 
     /// Reason why the change gets no verdict, whatever its interval; `None` if it gets one.
-    pub(crate) fn held_back(&self, base: Found, new: Found) -> Option<String> {
-        let emulated = |found: Found| self.emulated[found.run].map(|why| (found.run, why));
-        if let (Some((run, why)), None) | (None, Some((run, why))) = (emulated(base), emulated(new))
-        {
-            let system = &self.systems[run];
-            return Some(format!("{system} is not judged against real processors: {why}"));
-        }
-        Points::either_held_back([
-            (&self.points[base.run], base.result),
-            (&self.points[new.run], new.result),
-        ])
+    pub(crate) fn held_back(&self, base: Found, new: Found) -> Option<HeldBack> {
+        let sides = [base, new].map(|found| (self.emulated[found.run], &*self.systems[found.run]));
+        let either = || {
+            Points::either_held_back([
+                (&self.points[base.run], base.result),
+                (&self.points[new.run], new.result),
+            ])
+        };
+        emulation(sides, base.result).or_else(|| either().map(HeldBack::Limited))
     }
+}
+
+/// Why a change of this result between two systems gets no verdict, if they are emulated; `sides` has the reason of each, and its
+/// name.
+pub(crate) fn emulation(sides: [(Option<&str>, &str); 2], result: &CaseResult) -> Option<HeldBack> {
+    match sides {
+        [(None, _), (None, _)] => None,
+        // What does not depend on time, such as the size of memory, is the same on an emulated processor.
+        [(Some(_), _), (Some(_), _)] if !depends_on_time(result) => None,
+        [(Some(_), base), (Some(_), new)] => {
+            let are =
+                if base == new { format!("{base} is") } else { format!("{base} and {new} are") };
+            let why = format!("{are} emulated: the ratio counts instructions, not time");
+            Some(HeldBack::Emulated(why))
+        }
+        [(Some(why), system), _] | [_, (Some(why), system)] => Some(HeldBack::EmulatedInPart(
+            format!("{system} is not judged against real processors: {why}"),
+        )),
+    }
+}
+
+/// Whether the figure is a time, a rate or a share of time.
+fn depends_on_time(result: &CaseResult) -> bool {
+    let unit = result.unit.as_str();
+    unit.starts_with("ns") || unit.ends_with("/s") || unit.contains("CPU") || unit == "%"
 }

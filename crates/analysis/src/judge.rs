@@ -1,7 +1,7 @@
 //! Rules by which a pair of figures is judged, whichever dimension selected them.
 
 use measure::stats::LEVEL;
-use results::{CaseResult, Estimate, LEAST_ROUNDS, PointKey, serialize_label};
+use results::{CaseResult, Direction, Estimate, LEAST_ROUNDS, PointKey, serialize_label};
 use serde::Serialize;
 
 use crate::change::{BESIDE_LOAD, Change, DISTURBED, Ratio, moderate};
@@ -44,6 +44,9 @@ pub struct Compared {
     pub verdict: Verdict,
     /// Note on an open verdict that says what would decide it, or why the figures cannot be compared; may be empty.
     pub note: String,
+    /// Largest share by which the other figure may be worse than the base's, for a gate; `None` if that is unknown.
+    #[serde(skip)]
+    pub worse_at_most: Option<f64>,
 }
 
 /// The rules that all rows of a comparison share.
@@ -60,9 +63,37 @@ pub(crate) struct Pair<'a> {
     /// The change; `None` if a figure is missing, or if the units differ.
     pub(crate) change: Option<Change>,
     /// Reason why the pair gets no verdict, whatever its interval.
-    pub(crate) held_back: Option<String>,
+    pub(crate) held_back: Option<HeldBack>,
     /// Whether both are the same result of the same run.
     pub(crate) is_itself: bool,
+}
+
+/// Note on figures that have no interval.
+pub(crate) const TOO_FEW_ROUNDS: &str = "a figure of too few rounds has no interval";
+
+/// Reason why a pair gets no verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum HeldBack {
+    /// The sides are emulated: their ratios compare numbers of instructions.
+    Emulated(String),
+    /// One side is emulated, and the other is not: their ratio has no meaning.
+    EmulatedInPart(String),
+    /// Something other than what was measured determined the figure.
+    Limited(String),
+}
+
+impl HeldBack {
+    /// The word that stands in the place of a verdict, and the reason.
+    fn verdict(self) -> (Verdict, String) {
+        match self {
+            Self::Emulated(why) | Self::EmulatedInPart(why) => (Verdict::Emulated, why),
+            Self::Limited(why) => (Verdict::CannotTell, why),
+        }
+    }
+
+    fn is_of_emulation(&self) -> bool {
+        !matches!(self, Self::Limited(_))
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -91,7 +122,10 @@ impl<'a> Judge<'a> {
             floor: 0.0,
             verdict: Verdict::NotComparable,
             note: String::new(),
+            worse_at_most: None,
         };
+        let have_intervals =
+            [pair.base, pair.new].into_iter().flatten().all(CaseResult::has_interval);
         let Some(change) = pair.change else {
             row.note = no_pair();
             return row;
@@ -104,11 +138,20 @@ impl<'a> Judge<'a> {
         let half = change.half_width(self.chance);
         let half = if pair.is_itself { Some(0.0) } else { half };
         row.ratio = half.filter(|_| change.log).map(|half| Ratio::of_log(change.by, half));
+        if have_intervals
+            && pair.held_back.is_none()
+            && !change.is_disturbed
+            && change.rounds >= LEAST_ROUNDS
+        {
+            row.worse_at_most = row.ratio.and_then(|ratio| worse_at_most(any, ratio, row.floor));
+        }
         (row.verdict, row.note) = match (pair.held_back, half) {
+            (Some(why), _) if why.is_of_emulation() => why.verdict(),
             _ if pair.is_itself => (Verdict::Same, String::new()),
             // A fact, such as the step of a clock, has no variance that a disturbance could increase.
             (_, None) if change.rounds == 0 && change.by == 0.0 => (Verdict::Same, String::new()),
-            (Some(why), _) => (Verdict::CannotTell, why),
+            (Some(why), _) => why.verdict(),
+            (None, _) if !have_intervals => (Verdict::CannotTell, TOO_FEW_ROUNDS.to_owned()),
             (None, Some(half)) => self.verdict(any, &change, half, row.floor),
             (None, None) => (Verdict::CannotTell, no_interval(&change)),
         };
@@ -164,6 +207,16 @@ pub(crate) fn is_clear(rounds: usize, (low, high): (f64, f64), of_logs: bool) ->
     const FEWEST_ROUNDS: usize = 3;
     let factor = 2f64.ln();
     of_logs && rounds >= FEWEST_ROUNDS && (low > factor || high < -factor)
+}
+
+/// Largest share by which the new figure may be worse, with the change of the machine that these figures show.
+fn worse_at_most(result: &CaseResult, ratio: Ratio, floor: f64) -> Option<f64> {
+    let worst = match result.better {
+        Direction::Lower => ratio.high,
+        Direction::Higher => 1.0 / ratio.low,
+        Direction::Neither => return None,
+    };
+    Some(worst * (1.0 + floor) - 1.0)
 }
 
 /// Smallest difference that is reported, as a share: the change of the machine that these figures show; 0 for adjacent rounds.

@@ -18,7 +18,7 @@ use results::{Direction, LEAST_ROUNDS};
 use serde::Serialize;
 
 use crate::change::{Change, Ratio};
-use crate::judge::is_clear;
+use crate::judge::{HeldBack, is_clear};
 use crate::spread::middle_of;
 use crate::verdict::Verdict;
 
@@ -45,6 +45,8 @@ pub(crate) struct Sample {
     points: Vec<PointChange>,
     /// Reasons why other points are left out.
     left_out: Vec<String>,
+    /// Whether points are of emulated systems, so that the mean is not judged.
+    is_emulated: bool,
 }
 
 /// Maximum number of stretches of time into which a run is divided: enough for the error of their mean, and few enough that each
@@ -68,8 +70,10 @@ struct PointChange {
 
 impl Sample {
     /// Adds a point, whose smallest reportable difference is the share `floor`.
-    pub(crate) fn add(&mut self, change: &Change, floor: f64, held_back: Option<String>) {
-        match (held_back, change.scatter) {
+    pub(crate) fn add(&mut self, change: &Change, floor: f64, held_back: Option<HeldBack>) {
+        let is_emulated = matches!(held_back, Some(HeldBack::Emulated(_)));
+        self.is_emulated |= is_emulated;
+        match (held_back.filter(|_| !is_emulated), change.scatter) {
             (None, Some(scatter)) if change.log => self.points.push(PointChange {
                 apart: {
                     let apart = change.differences.iter().map(|(at, by)| (*at, by - change.by));
@@ -84,7 +88,14 @@ impl Sample {
                 rounds: change.rounds,
                 floor: floor.ln_1p(),
             }),
-            (Some(why), _) => self.left_out.push(why),
+            (
+                Some(
+                    HeldBack::Emulated(why)
+                    | HeldBack::EmulatedInPart(why)
+                    | HeldBack::Limited(why),
+                ),
+                _,
+            ) => self.left_out.push(why),
             (None, _) => self.left_out.push("a figure has no interval".to_owned()),
         }
     }
@@ -131,6 +142,7 @@ impl Sample {
         let margin = margin.ln_1p();
         let rounds: usize = self.points.iter().map(|point| point.rounds).sum();
         let verdict = match differs {
+            _ if self.is_emulated => Verdict::Emulated,
             true if rounds < LEAST_ROUNDS && !is_clear(rounds, (low, high), true) => {
                 Verdict::CannotTell
             }

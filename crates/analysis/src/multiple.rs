@@ -10,6 +10,9 @@ use crate::resample::Bootstrap;
 ///
 /// `None` if one has no rounds, or too few for an interval, or the ratio is not above zero.
 pub fn ratio(of: &CaseResult, to: &CaseResult, seed: u64) -> Option<Ratio> {
+    if !(of.has_interval() && to.has_interval()) {
+        return None;
+    }
     let by_rounds = || multiple(&[&of.round_values], &[&to.round_values], seed);
     let has_interval = |ratio: &Ratio| ratio.low.is_finite() && ratio.high.is_finite();
     ratio_in_blocks(of, to).or_else(by_rounds).filter(has_interval)

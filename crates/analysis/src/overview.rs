@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use catalog::{Application, Design, Select, areas};
 use measure::{Metric, Params, TIME};
-use results::{Direction, Outcome};
+use results::{CaseResult, Direction, Outcome};
 use serde::Serialize;
 
 use crate::change::Ratio;
-use crate::columns::Facts;
+use crate::columns::{Facts, compare_columns};
 use crate::dimension::Selection;
-use crate::judge::{Settings, floor};
+use crate::judge::{Settings, TOO_FEW_ROUNDS, floor};
 use crate::mean::{Mean, Sample};
 use crate::table::{Cell, Found, Table};
 use crate::verdict::Verdict;
@@ -125,9 +125,11 @@ pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview 
     let all = all.chain(between.iter().flatten()).chain(within.iter().flatten());
     let questions = all.map(Pairs::questions).sum::<usize>();
     let shared = Settings { chance: settings.chance / questions.max(1) as f64, ..*settings };
+    let rows = RowVerdicts::of(table, settings);
     let mut overview = Overview::default();
     for (name, pairs) in &areas {
-        overview.areas.push(pairs.judged(&shared).standing(name.clone(), None));
+        let judged = pairs.judged(&shared).supported_by(&rows);
+        overview.areas.push(judged.standing(name.clone(), None));
     }
     let has_any = |standing: &Standing| {
         standing.columns.iter().any(|column| column.mean.is_some() || column.left_out > 0)
@@ -136,9 +138,11 @@ pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview 
         designs.iter().zip(&between).zip(&within).zip(&pooled)
     {
         let application = family.application.name;
-        let of_all = pooled.judged(&shared).standing(application.to_owned(), Some(application));
+        let of_all = pooled.judged(&shared).supported_by(&rows);
+        let of_all = of_all.standing(application.to_owned(), Some(application));
         overview.applications.extend(Some(of_all).filter(has_any));
-        let by_design: Vec<Judged> = between.iter().map(|pairs| pairs.judged(&shared)).collect();
+        let by_design = between.iter().map(|pairs| pairs.judged(&shared).supported_by(&rows));
+        let by_design: Vec<Judged> = by_design.collect();
         for (design, judged) in family.application.designs.iter().zip(&by_design) {
             let standing = judged.standing(design.name.to_owned(), Some(application));
             overview.designs.extend(Some(standing).filter(has_any));
@@ -158,6 +162,26 @@ pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview 
     overview
 }
 
+/// The verdicts of the rows of a table, by the addresses of the compared results.
+struct RowVerdicts(BTreeMap<[*const CaseResult; 2], Verdict>);
+
+impl RowVerdicts {
+    fn of(table: &Table, settings: &Settings) -> Self {
+        let compared = compare_columns(table.clone(), settings);
+        let mut verdicts = BTreeMap::new();
+        for (row, cells) in compared.table.rows.iter().zip(&compared.rows) {
+            let Some(base) = row.cells[0].found() else { continue };
+            for (new, compared) in row.cells[1..].iter().zip(cells) {
+                if let (Some(new), Some(compared)) = (new.found(), compared) {
+                    let results = [base.result, new.result].map(std::ptr::from_ref);
+                    verdicts.insert(results, compared.verdict);
+                }
+            }
+        }
+        Self(verdicts)
+    }
+}
+
 /// An area, the run if the columns are within runs, and a metric.
 type AreaKey<'a> = (&'a str, Option<usize>, &'a str);
 
@@ -169,6 +193,9 @@ struct Measuring<'t, 'a> {
 
 impl<'a> Measuring<'_, 'a> {
     fn add(&self, sample: &mut Sample, base: Found<'a>, new: Found<'a>) {
+        if !(base.result.has_interval() && new.result.has_interval()) {
+            return sample.leave_out(TOO_FEW_ROUNDS.to_owned());
+        }
         let Some(change) = self.facts.change(base, new) else { return };
         // All points of a run share the state of the machine, so that a mean over them has the full variance between visits.
         let floor = floor(&change).max(2.0 * change.between);
@@ -344,7 +371,7 @@ impl<'a> Family<'a> {
             let sorted = judged.sorted();
             let pairs = sorted.windows(2).map(|pair| judged.is_better(pair[0], pair[1]));
             let certain: Vec<bool> = pairs.collect();
-            (sorted.len() > 1).then(|| DesignOrder {
+            (sorted.len() > 1 && !judged.is_emulated()).then(|| DesignOrder {
                 application: self.application.name,
                 metric: self.metric.name,
                 column: column.clone(),
@@ -486,6 +513,25 @@ struct Judged<'p> {
 }
 
 impl Judged<'_> {
+    /// The means with those of other columns and the first one demoted to `cannot tell` that no row has the verdict of. A mean over
+    /// many rows can be certain where none of them is; next to rows without a verdict it would be taken for an error.
+    fn supported_by(mut self, rows: &RowVerdicts) -> Self {
+        for ((base, new), mean) in &mut self.means {
+            let has_verdict = |found: &[Option<Found>]| {
+                let (Some(of_base), Some(of_new)) = (found[*base], found[*new]) else {
+                    return false;
+                };
+                let results = [of_base.result, of_new.result].map(std::ptr::from_ref);
+                rows.0.get(&results) == Some(&mean.verdict)
+            };
+            let is_supported = || self.pairs.points.iter().any(|(_, found)| has_verdict(found));
+            if *base == 0 && mean.verdict.is_difference() && !is_supported() {
+                mean.verdict = Verdict::CannotTell;
+            }
+        }
+        self
+    }
+
     /// The figure of `new` divided by that of `base`.
     fn mean(&self, base: usize, new: usize) -> Option<Mean> {
         if base < new {
@@ -508,12 +554,20 @@ impl Judged<'_> {
         self.mean(a, b).is_some_and(|mean| mean.verdict.is_loss())
     }
 
-    /// The factor between the best and the worst side; `None` for fewer than two sides.
+    /// The factor between the best and the worst side; `None` for fewer than two sides, and for emulated ones.
     fn spread(&self) -> Option<Ratio> {
+        if self.is_emulated() {
+            return None;
+        }
         let sorted = self.sorted();
         let [best, .., worst] = sorted[..] else { return None };
         let ratio = self.mean(best, worst)?.ratio;
         Some(if ratio.mid < 1.0 { ratio.inverse() } else { ratio })
+    }
+
+    /// Whether the means count instructions, so that no side is better.
+    fn is_emulated(&self) -> bool {
+        self.means.values().any(|mean| mean.verdict == Verdict::Emulated)
     }
 
     fn has_figures(&self, side: usize) -> bool {
@@ -557,7 +611,8 @@ impl Judged<'_> {
             let others = || (0..sides).filter(move |other| *other != side);
             let better = others().filter(|other| self.is_better(*other, side)).count();
             let worse = others().filter(|other| self.is_better(side, *other)).count();
-            self.has_figures(side).then(|| [1 + better, with_figures - worse])
+            let is_ranked = self.has_figures(side) && !self.is_emulated();
+            is_ranked.then(|| [1 + better, with_figures - worse])
         };
         Standing {
             name,

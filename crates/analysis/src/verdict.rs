@@ -25,6 +25,8 @@ pub enum Verdict {
     /// No verdict is significant.
     #[strum(serialize = "cannot tell")]
     CannotTell,
+    /// A processor is emulated, so that the figures count instructions instead of time, and are not judged.
+    Emulated,
     /// There is no pair of figures.
     #[strum(serialize = "no pair")]
     NotComparable,
@@ -46,7 +48,12 @@ impl Verdict {
 
     /// Whether the verdict is a difference.
     pub fn is_difference(self) -> bool {
-        !matches!(self, Verdict::Same | Verdict::CannotTell | Verdict::NotComparable)
+        !matches!(self, Verdict::Same) && self.is_decided()
+    }
+
+    /// Whether the figures were judged: there is a difference, or certainly none.
+    pub fn is_decided(self) -> bool {
+        !matches!(self, Verdict::CannotTell | Verdict::Emulated | Verdict::NotComparable)
     }
 
     /// Whether the verdict is a change for the worse.

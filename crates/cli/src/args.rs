@@ -2,6 +2,7 @@
 
 mod agent;
 mod check;
+mod gate;
 mod list;
 mod noise;
 mod of_area;
@@ -21,6 +22,7 @@ use command::output::note;
 
 pub use agent::Agent;
 pub use check::Check;
+pub use gate::Undecided;
 pub use list::{Env, List};
 pub use noise::Noise;
 pub use of_area::OfArea;

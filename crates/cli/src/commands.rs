@@ -6,6 +6,7 @@ mod compare;
 mod describe;
 mod dry_run;
 mod exchange;
+mod gate;
 mod needed;
 mod noise;
 mod on;

@@ -238,6 +238,8 @@ fn the_machine_and_the_cases_are_described() {
     for case in [CASE, "syscall/", "lock/", "concurrency/", "file/", "net/", "mail/"] {
         assert!(list.contains(case), "{case}: {list}");
     }
+    let semaphores = bench.oscost("list sem").with(0).out;
+    assert!(semaphores.contains("posix-sem") && !semaphores.contains("futex"), "{semaphores}");
     let locks = bench.oscost("list lock").with(0).out;
     assert!(locks.contains("lock/") && !locks.contains("clock/std"), "{locks}");
     let cards = bench.oscost("list --json lock").with(0).json();
@@ -430,6 +432,43 @@ fn shells_manuals_and_help() {
     }
     let version = bench.oscost("--version").with(0).out;
     assert_eq!(version.trim_end(), concat!("oscost ", env!("CARGO_PKG_VERSION")));
-    let nothing = bench.oscost("").with(2);
-    assert!(nothing.out.is_empty() && nothing.err.contains("Usage:"), "{}", nothing.err);
+    for nothing in ["", "concurrency"] {
+        let nothing = bench.oscost(nothing).with(2);
+        assert!(nothing.out.is_empty() && nothing.err.contains("Usage:"), "{}", nothing.err);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn bash_completes_cases_systems_studies_runs_and_tags() {
+    let bench = Bench::new();
+    let id = bench.oscost(&format!("run {CASE} --quick --budget 1s --tag night=1")).ended().saved();
+    assert_eq!(bench.oscost("runs --names").with(0).out, format!("last\n{id}\nnight=1\n"));
+    bench.write("script", &bench.oscost("completions bash").with(0).out);
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_oscost"));
+    let folder = program.parent().expect("a folder").display();
+    let complete = |words: &str| {
+        let (before, word) = words.rsplit_once(' ').expect("two words");
+        let count = before.split(' ').count();
+        let previous = before.split(' ').next_back().unwrap_or_default();
+        let line = format!(
+            "PATH={folder}:$PATH; source ./script; COMP_WORDS=(oscost {before} '{word}'); \
+             COMP_CWORD={}; _oscost oscost '{word}' {previous}; echo \"${{COMPREPLY[@]}}\"",
+            count + 1
+        );
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", &line]).current_dir(bench.path("")).env("OSCOST_STORE", bench.store());
+        String::from_utf8(bash.output().expect("bash").stdout).expect("text")
+    };
+    for (words, expected) in [
+        ("run lock/fut", "lock/futex"),
+        ("list sysc", "syscall"),
+        ("run --on gv", "gvisor"),
+        ("study tim", "timers"),
+        ("show nig", "night=1"),
+        ("compare las", "last"),
+        (&format!("export {}", &id[..12]), &*id),
+    ] {
+        assert!(complete(words).contains(expected), "{words}: {}", complete(words));
+    }
 }

@@ -70,13 +70,104 @@ fn runs_measured_together_are_compared_by_system() {
     assert!(text.starts_with(first), "{text}");
     bench.oscost("compare last --by system --fail-above 5%").with(1);
     bench.oscost("compare last --by system --fail-above 5% --base gvisor").with(0);
-    bench.oscost("compare last --by system --at case=lock --fail-above 5%").with(0);
+    let locks = bench.oscost("compare last --by system --at case=lock --fail-above 5%").with(0);
+    let line = "all 4 rows judged, none worse by more than 5 %\n";
+    assert!(locks.out.ends_with(&format!("\n{line}")), "{}", locks.out);
+    bench.oscost("compare last --by system --only lock --fail-above 5%").with(0);
+    let syscall = "compare last --by system --only getppid --fail-above 5%";
+    let said = bench.oscost(syscall).with(1).out;
+    assert!(said.ends_with("\n1 of 1 worse by more than 5 %: syscall/getppid\n"), "{said}");
+    bench.oscost("compare first second --only net --fail-above 5%").with(2);
+    bench.oscost("compare first second --only loc --fail-above 5%").with(2);
     let ladder = bench.oscost("compare last --by system --ladder --at case=syscall").with(0).out;
     assert!(ladder.contains("gvisor (sandbox)") && ladder.contains("+598.3 ±2.4 ns"), "{ladder}");
     let tagged = bench.oscost("compare last --by tag.kind --json").with(0).json();
     assert_eq!(tagged["columns"], json!(["native", "gvisor"]));
     let by_run = bench.oscost("compare first second --by run --json").with(0).json();
     assert_eq!(by_run["columns"], json!(["first", "second"]));
+}
+
+/// A document without some results, or with some that ended otherwise.
+fn changed(text: &str, change: impl Fn(&mut Vec<Value>)) -> String {
+    let mut document: Value = serde_json::from_str(text).unwrap();
+    change(document["results"].as_array_mut().unwrap());
+    document.to_string()
+}
+
+/// Makes a result an unsupported or failed one.
+fn end(result: &mut Value, outcome: &str) {
+    for figure in ["estimate", "round_values"] {
+        result.as_object_mut().unwrap().remove(figure);
+    }
+    (result["outcome"], result["reason"]) = (json!(outcome), json!("no such call"));
+}
+
+#[test]
+fn a_gate_is_open_for_what_lacks_a_pair_and_not_for_what_no_system_has() {
+    let bench = Bench::new();
+    let without = |outcome: &'static str, factor: f64| {
+        changed(&document("x", "native", factor), move |results| end(&mut results[0], outcome))
+    };
+    bench.write("a.json", &document("a", "native", 1.0));
+    bench.write("b.json", &without("unsupported", 1.0).replace("\"x\"", "\"b\""));
+    bench.write("c.json", &without("unsupported", 1.0).replace("\"x\"", "\"c\""));
+    bench.write("d.json", &without("failed", 1.0).replace("\"x\"", "\"d\""));
+    for by in ["", " --by run"] {
+        let gate =
+            |runs: &str| bench.oscost(&format!("compare {runs}{by} --fail-above 5% --margin 5%"));
+        let neither = gate("b.json c.json").with(0).out;
+        assert!(neither.contains("all 4 rows judged"), "{neither}");
+        for runs in ["a.json b.json", "b.json a.json", "a.json d.json"] {
+            let said = gate(runs).with(3).out;
+            assert!(said.ends_with("1 of 5 not judged: syscall (no pair)\n"), "{runs}: {said}");
+        }
+        let compare = format!("compare a.json b.json{by} --margin 5%");
+        bench.oscost(&format!("{compare} --fail-above 5% --undecided pass")).with(0);
+        bench.oscost(&format!("{compare} --fail-above 5% --only lock")).with(0);
+        // Without a limit it is no gate.
+        let said = bench.oscost(&compare).with(0).out;
+        assert!(said.ends_with("1 of 5 not judged: syscall (no pair)\n"), "{said}");
+    }
+    bench.oscost("compare a.json b.json --undecided pass").with(2);
+}
+
+#[test]
+fn emulated_systems_are_announced_first_and_get_no_verdict_words() {
+    let bench = Bench::new();
+    let emulated = |system: &str, factor: f64| {
+        let mut document: Value = serde_json::from_str(&document(system, system, factor)).unwrap();
+        document["machine"]["emulated"] = "the processor is emulated by QEMU (TCG)".into();
+        document.to_string()
+    };
+    bench.write("base.json", &emulated("base", 1.0));
+    bench.write("mine.json", &emulated("mine", 1.125));
+    bench.write("real.json", &document("real", "real", 1.0));
+    bench.oscost("import base.json").with(0);
+    bench.write("claims.toml", "[[claim]]\nname = 'a'\nsentence = 'It is cheap.'\na.case = 'syscall/getppid'\nrelation = '< 1 s'\n");
+    let ratios = "EMULATED (no KVM): these ratios count instructions, not time";
+    let figures = "EMULATED (no KVM): these figures count instructions, not time";
+    for (arguments, code, line) in [
+        ("compare base.json mine.json --all", 0, ratios),
+        ("compare base.json mine.json --by system --ladder --all", 0, ratios),
+        ("compare base.json real.json --by system --all", 0, &*format!("{ratios}: base")),
+        ("compare base --by as --all", 0, ratios),
+        ("compare base.json mine.json --fail-above 5%", 3, ratios),
+        ("show last", 0, figures),
+        ("check claims.toml base.json", 3, figures),
+    ] {
+        let said = bench.oscost(arguments).with(code).out;
+        assert_eq!(said.lines().next(), Some(line), "{arguments}");
+        for word in ["slower", "faster", "better", "worse", "same"] {
+            let is_used = said.lines().any(|text| text.contains(word));
+            assert!(!is_used, "{arguments}: {word} in {said}");
+        }
+    }
+    let said = bench.oscost("compare base.json mine.json --by system").with(0).out;
+    let sentence = "mine: emulated, not judged against base: syscall x1.13 and lock x1.00";
+    assert!(said.contains(sentence), "{said}");
+    bench.oscost("report base.json mine.json -o page.html").with(0);
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains(ratios) && !page.contains("slower"), "no announcement");
 }
 
 #[test]

@@ -218,7 +218,8 @@ fn a_stopped_run_prints_the_command_to_resume() {
             assert!(!reason.contains("signal"), "its worker was not hit: {result}");
         }
         nothing_is_left(&bench);
-        let shown = bench.oscost("show").with(0);
+        // Without a figure so far it is not `last`.
+        let shown = bench.oscost(&format!("show {id}")).with(0);
         shown.complains(&["is not finished", &format!("oscost run --resume {id}")]);
         let resumed = bench.oscost("run --resume --json").with(0);
         assert!(resumed.err.contains(&format!("resuming run {id}")), "{}", resumed.err);

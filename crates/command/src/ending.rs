@@ -37,6 +37,7 @@ fn is_wrong_run(error: &RunError) -> bool {
         | RunError::NothingToResume
         | RunError::Finished(_)
         | RunError::OnSystems(_)
+        | RunError::NotStarted(_)
         | RunError::NoPlan(_)
         | RunError::Plan(_)
         | RunError::NoSuchClock { .. }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use measure::survey::ClockFacts;
-use report::{Page, below_tables, closing_lines, conclusions, results_tables, summary};
-use results::{Document, Store};
+use report::{
+    Page, area_times_line, below_tables, closing_lines, conclusions, results_tables, summary,
+};
+use results::{Document, Store, StoreError, announcement_of};
 use runner::{Ended, Event, Options, Plan, Request, RunError};
 use serde_json::Value;
 
@@ -22,6 +24,8 @@ use crate::store::store_to_write;
 pub const FILTERS: &str = "filters";
 /// The same for the user's own functions.
 pub const OP: &str = "op";
+/// Message about a run without any figure.
+pub const NOTHING_SAVED: &str = "no figure was measured, and nothing is saved";
 
 /// Format in which a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,15 +102,20 @@ pub fn show_ended(
     output: &Output,
     store_arg: &StoreArg,
 ) -> anyhow::Result<Ending> {
-    let document = store.document(&ended.id)?;
+    let document = ended.document(store)?;
     let shown = match output.files.are_printed() {
         true => Ok(()),
-        false => show_results(&document, form, took, &page()),
+        false => show_results(&document, form, took, &page())
+            .and_then(|()| show_area_times(&document, form, output.verbose)),
     };
     let written = output.files.write(&document);
     // The id is printed even if the results could not be shown.
     let id = &ended.id;
     let ending = match ended.ending {
+        _ if ended.unsaved.is_some() && !can_be_resumed(store, id)? => {
+            note(NOTHING_SAVED);
+            Ending::NotMeasured
+        }
         runner::Ending::Stopped => {
             note(&format!("stopped; to continue: {}", how_to_resume(id, store_arg)));
             Ending::NotMeasured
@@ -117,6 +126,15 @@ pub fn show_ended(
         }
     };
     shown.and(written).map(|()| ending)
+}
+
+/// Whether the run is stored, as one without a figure is only if it can be resumed.
+fn can_be_resumed(store: &Store, id: &str) -> anyhow::Result<bool> {
+    match store.plan(id) {
+        Ok(_) => Ok(true),
+        Err(StoreError::UnknownRun { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Prints the run as a JSON document, an answer, a summary or tables.
@@ -136,6 +154,7 @@ pub fn show_results(
         conclusions.into_iter().for_each(|conclusion| whole[conclusion.key] = conclusion.json);
         return print_json(&whole);
     }
+    print_announcement("figures", [document])?;
     conclusions.iter().try_for_each(|conclusion| print(&conclusion.text))?;
     if !conclusions.iter().any(|conclusion| conclusion.replaces_tables) {
         if is_summarised(document, form) {
@@ -145,6 +164,32 @@ pub fn show_results(
         print(&below_tables(&document.results, &document.machine, page))?;
     }
     print(&closing_lines(document, took, page))
+}
+
+/// Prints how long each area took, if that was requested.
+///
+/// # Errors
+/// The error of writing.
+pub fn show_area_times(document: &Document, form: Form, verbose: bool) -> anyhow::Result<()> {
+    let line = area_times_line(document, &page());
+    match verbose && form != Form::Json && !line.is_empty() {
+        true => print(&line),
+        false => Ok(()),
+    }
+}
+
+/// Announces emulated systems before their figures.
+///
+/// # Errors
+/// The error of writing.
+pub fn print_announcement<'a>(
+    what: &str,
+    runs: impl IntoIterator<Item = &'a Document>,
+) -> anyhow::Result<()> {
+    match announcement_of(what, runs) {
+        Some(line) => print(&format!("{line}\n\n")),
+        None => Ok(()),
+    }
 }
 
 /// Whether a run is shown as a summary, which includes the machine: a run of all areas that is not an answer.

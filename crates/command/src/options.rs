@@ -36,6 +36,9 @@ pub struct Output {
     /// Print the run as a JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Also print how long each area took
+    #[arg(long)]
+    pub verbose: bool,
     /// Files that the run is also written to.
     #[command(flatten)]
     pub files: Files,

@@ -1,6 +1,6 @@
 //! Parsers of values that several commands take.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use measure::count::{ParseUnitError, parse_count, parse_duration, parse_percentage};
@@ -15,10 +15,58 @@ pub fn count(text: &str) -> Result<u64, String> {
     parse_count(text).map_err(problem)
 }
 
-/// A share, as in 5% or 0.05.
+/// A share, as in 5%. A number below 1 without the sign may be meant as a share or as a percentage.
 pub fn share(text: &str) -> Result<f64, String> {
-    parse_percentage(text).map_err(problem)
+    let share = parse_percentage(text).map_err(problem)?;
+    match text.ends_with('%') || share >= 0.01 {
+        true => Ok(share),
+        false => {
+            let percent = (share * 1e6).round() / 1e4;
+            let hundredfold = (share * 1e8).round() / 1e4;
+            Err(format!("{hundredfold}% or {percent}%? Give the percentage with its sign"))
+        }
+    }
 }
+
+/// The address of a server, as in localhost:8080, [::1]:2525 or http://localhost:8080/. The system's resolver finds the addresses
+/// of a name, of which one of IPv4 is preferred.
+pub fn endpoint(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let (authority, default_port) = match text.split_once("://") {
+        None => (text, None),
+        Some(("http", rest)) => {
+            let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+            if !path.is_empty() {
+                return Err(format!("all requests are for /: leave out the path /{path}"));
+            }
+            (authority, Some(HTTP))
+        }
+        Some((scheme, _)) => return Err(format!("{scheme} is not spoken, only http")),
+    };
+    let (host, port) = match authority.rsplit_once(':') {
+        // The colons of an IPv6 address in brackets are not that of a port.
+        Some((host, port)) if !port.contains(']') => {
+            let port: u16 = port.parse().map_err(|_| format!("{port:?} is no port"))?;
+            (host, Some(port))
+        }
+        _ => (authority, None),
+    };
+    let port = port.or(default_port).ok_or("it has no port, as in localhost:8080")?;
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    if host.is_empty() {
+        return Err("it has no host, as in localhost:8080".to_owned());
+    }
+    let found = (host, port).to_socket_addrs();
+    let found: Vec<SocketAddr> =
+        found.map_err(|error| format!("the host {host:?} is not found: {error}"))?.collect();
+    let first = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| format!("the host {host:?} has no address"))
+}
+
+/// The port of HTTP unless another is given.
+const HTTP: u16 = 80;
 
 /// The number of a CPU.
 pub fn cpu(text: &str) -> Result<usize, String> {
@@ -94,4 +142,47 @@ pub fn ramp(from: usize, to: usize) -> Vec<usize> {
     steps.sort_unstable();
     steps.dedup();
     steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_without_a_sign_must_not_be_taken_for_another() {
+        assert_eq!(share("5%"), Ok(0.05));
+        assert_eq!(share("0.05%"), Ok(0.0005));
+        assert_eq!(share("5"), Ok(0.05));
+        let problem = share("0.05").unwrap_err();
+        assert!(problem.starts_with("5% or 0.05%?"), "{problem}");
+        assert!(share("0").is_err() && share("100%").is_err());
+    }
+
+    #[test]
+    fn endpoints_are_addresses_names_and_urls() {
+        let address = |text: &str| endpoint(text).map(|address| address.to_string());
+        for (text, expected) in [
+            ("127.0.0.1:2525", "127.0.0.1:2525"),
+            ("[::1]:2525", "[::1]:2525"),
+            ("localhost:8080", "127.0.0.1:8080"),
+            ("http://localhost:8080/", "127.0.0.1:8080"),
+            ("http://localhost", "127.0.0.1:80"),
+            ("http://[::1]/", "[::1]:80"),
+            ("http://[::1]:8080", "[::1]:8080"),
+        ] {
+            assert_eq!(address(text).as_deref(), Ok(expected), "{text}");
+        }
+        for (text, words) in [
+            ("localhost", "it has no port"),
+            (":80", "it has no host"),
+            ("localhost:http", "\"http\" is no port"),
+            ("localhost:70000", "\"70000\" is no port"),
+            ("https://localhost/", "https is not spoken"),
+            ("http://localhost/api", "leave out the path /api"),
+            ("no-such-host.invalid:80", "the host \"no-such-host.invalid\" is not found"),
+        ] {
+            let problem = address(text).unwrap_err();
+            assert!(problem.contains(words), "{text}: {problem}");
+        }
+    }
 }

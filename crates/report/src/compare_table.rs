@@ -31,7 +31,7 @@ pub(crate) fn ink(verdict: Verdict) -> Ink {
         Verdict::Slower | Verdict::Worse => Ink::Bad,
         Verdict::Higher | Verdict::Lower => Ink::Plain,
         Verdict::Same => Ink::Faint,
-        Verdict::CannotTell | Verdict::NotComparable => Ink::Doubt,
+        Verdict::CannotTell | Verdict::Emulated | Verdict::NotComparable => Ink::Doubt,
     }
 }
 
@@ -370,7 +370,8 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
         n => (0..n).map(|at| (others[at].as_str(), comparison.verdicts(at))).collect(),
     };
     for (name, verdicts) in lines {
-        let changed = match verdicts.iter().any(|verdict| verdict.is_difference()) {
+        let is_judged = verdicts.iter().any(|verdict| *verdict != Verdict::Emulated);
+        let changed = match !is_judged || verdicts.iter().any(|verdict| verdict.is_difference()) {
             true => "",
             false => "no certain difference: ",
         };

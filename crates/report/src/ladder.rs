@@ -15,7 +15,17 @@ const LEAST_NAMES: usize = 18;
 const LEAST_LAYER: usize = 14;
 
 /// Explanations of the columns.
-pub(crate) const LEGEND: &str = "adds: the difference to the line before; nothing: it is the same within the margin; intervals hold together at 95 %";
+const ADDS: &str = "adds: the difference to the line before";
+const NOTHING: &str = "; nothing: it is the same within the margin";
+const TOGETHER: &str = "; intervals hold together at 95 %";
+
+/// The explanations that these ladders need.
+pub(crate) fn legend(ladders: &[Ladder]) -> String {
+    let mut adds = ladders.iter().flat_map(|ladder| &ladder.steps).filter_map(|step| step.adds);
+    let is_judged = adds.all(|added| added.verdict != Verdict::Emulated);
+    let nothing = if is_judged { NOTHING } else { "" };
+    format!("{ADDS}{nothing}{TOGETHER}")
+}
 
 /// Explanation of the column of host calls.
 pub(crate) const HOST_CALLS: &str = "; host calls: system calls on the host per operation";
@@ -61,7 +71,7 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     if figures + LEAST_NAMES + LEAST_LAYER.min(columns[1].width()) > page.table_width() {
         columns.remove(2);
     }
-    let legend = format!("{LEGEND}{}", if has_calls { HOST_CALLS } else { "" });
+    let legend = format!("{}{}", legend(ladders), if has_calls { HOST_CALLS } else { "" });
     grid::table(columns, page) + &page.prose(Ink::Faint, &legend)
 }
 

@@ -124,7 +124,7 @@ fn matrix(base: &Document, overview: &Overview, columns: &[String], page: &Page)
     let cells: Vec<Option<&ColumnStanding>> =
         standings.flat_map(|standing| standing.columns.iter().map(Some)).collect();
     text.push_str(&left_out_text(&cells, page));
-    text.push_str(&page.prose(Ink::Faint, &page.signs(&matrix_legend(columns))));
+    text.push_str(&page.prose(Ink::Faint, &page.signs(&matrix_legend(overview, columns))));
     text
 }
 
@@ -251,11 +251,13 @@ fn row(
     let of_column = |(at, column): (usize, &ColumnStanding)| match column.mean {
         None => Cell::unknown(),
         Some(mean) => {
-            let about = if mean.verdict == Verdict::CannotTell { "~" } else { "" };
+            let about = if mean.verdict.is_decided() { "" } else { "~" };
             let ratio = figure(mean.ratio.mid, (mean.ratio.high - mean.ratio.low) / 2.0, "x");
             let number = format!("{about}x{}", ratio.number);
             let ink = match mean.verdict {
                 Verdict::CannotTell => Ink::Doubt,
+                // Numbers of instructions have no better side, and so no colour.
+                Verdict::Emulated => Ink::Plain,
                 verdict if verdict.is_loss() => Ink::Bad,
                 verdict if verdict.is_difference() => Ink::Good,
                 _ => Ink::Plain,
@@ -327,11 +329,14 @@ fn half_width(estimate: &Estimate) -> f64 {
     }
 }
 
-fn matrix_legend(columns: &[String]) -> String {
+fn matrix_legend(overview: &Overview, columns: &[String]) -> String {
     let base = columns.first().map_or("", String::as_str);
+    let means = overview.designs.iter().chain(&overview.areas).flat_map(|s| &s.columns);
+    let is_emulated = means.filter_map(|c| c.mean).any(|mean| mean.verdict == Verdict::Emulated);
+    let open = if is_emulated { "cannot tell, or emulated" } else { "cannot tell" };
     format!(
         "{base}: the cost of one, such as a connection, a job or a lock; other columns: the mean ratio to {base} over all points of \
-         the row (~: cannot tell). {BEST_DESIGN}: certainly the fastest design on this system. {BEST_SYSTEM}: certainly the fastest \
+         the row (~: {open}). {BEST_DESIGN}: certainly the fastest design on this system. {BEST_SYSTEM}: certainly the fastest \
          system with this design. All of these hold together at 95 %."
     )
 }

@@ -11,7 +11,7 @@ use crate::quantity::{
     carries_unit, figure, format_per_op, format_per_op_briefly, half_width, measured_half_width,
     share_figure,
 };
-use crate::rows::{COST, Metric, Row, measured, reasons, word};
+use crate::rows::{COST, Metric, Row, ending_word, measured, reasons};
 use crate::text::clean;
 
 /// A possible column of the table. A narrow page leaves out the columns of the highest rank first.
@@ -185,7 +185,7 @@ pub fn value_cell(result: &CaseResult) -> Cell {
             Cell::figure(figure(e.median, half_width, &result.unit))
         }
         (Outcome::Measured, None) => Cell::inked("no figure", Ink::Bad),
-        (outcome, _) => Cell::inked(word(outcome), Ink::Bad),
+        _ => Cell::inked(ending_word(result), Ink::Bad),
     }
 }
 

@@ -89,6 +89,13 @@ pub(crate) fn sentence(areas: &[(&Standing, &ColumnStanding)], base: &str) -> St
     if !unknown.is_empty() {
         parts.push(format!("cannot tell for {}", listed(&unknown, false)));
     }
+    let emulated = with(&|verdict| verdict == Verdict::Emulated);
+    if !emulated.is_empty() {
+        let ratio =
+            |(area, mean): &(&Standing, Mean)| format!("{} x{:.2}", named(area), mean.ratio.mid);
+        let ratios = text::listed(emulated.iter().map(ratio).collect(), AREAS_AT_MOST);
+        parts.push(format!("emulated, not judged against {base}: {ratios}"));
+    }
     if !parts.is_empty() {
         return parts.join("; ");
     }
@@ -102,13 +109,22 @@ pub(crate) fn sentence(areas: &[(&Standing, &ColumnStanding)], base: &str) -> St
 /// Areas with their ratios, such as `clock (31 times), syscall (12 times) and lock (3.1 %)`.
 fn listed(areas: &[(&Standing, Mean)], with_ratios: bool) -> String {
     let name = |(area, mean): &(&Standing, Mean)| {
-        let name = match area.metric == COST {
-            true => area.name.clone(),
-            false => format!("{} {}", area.name, area.metric),
+        let name = named(area);
+        let agree = match mean.agree < mean.points {
+            true => format!(", {} of {} points", mean.agree, mean.points),
+            false => String::new(),
         };
-        if with_ratios { format!("{name} ({})", times(mean.ratio.mid)) } else { name }
+        if with_ratios { format!("{name} ({}{agree})", times(mean.ratio.mid)) } else { name }
     };
     text::listed(areas.iter().map(name).collect(), AREAS_AT_MOST)
+}
+
+/// Name of an area in a sentence, with its metric unless that is the time.
+fn named(area: &Standing) -> String {
+    match area.metric == COST {
+        true => area.name.clone(),
+        false => format!("{} {}", area.name, area.metric),
+    }
 }
 
 /// Factor between two figures, at least 1: `2.3 times`, or `3.1 %` for small differences.

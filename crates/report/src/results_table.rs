@@ -17,7 +17,7 @@ use crate::measured::{Choice, Detail, Setting, cost_choices, metric_columns};
 use crate::names;
 use crate::page::{Ink, Page};
 use crate::quantity::format_duration;
-use crate::rows::{Area, COST, Metric, Row, areas, word};
+use crate::rows::{Area, COST, Metric, NOT_BEGUN, Row, areas, word};
 use crate::swept::is_derived;
 
 /// Minimum page width for one table with all metrics.
@@ -96,13 +96,18 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
         Outcome::Implausible,
     ];
     let mut parts = Vec::new();
+    let not_begun = rows.iter().filter(|row| row.is_not_begun()).count();
     for outcome in outcomes {
-        let count = rows.iter().filter(|row| row.outcome() == outcome).count();
+        let begun = rows.iter().filter(|row| !row.is_not_begun());
+        let count = begun.filter(|row| row.outcome() == outcome).count();
         if outcome == Outcome::Measured && marked > 0 {
             parts.push(format!("{count} measured ({marked} marked)"));
         } else if count > 0 || outcome == Outcome::Measured {
             parts.push(format!("{count} {}", word(outcome)));
         }
+    }
+    if not_begun > 0 {
+        parts.push(format!("{not_begun} {NOT_BEGUN}"));
     }
     let cases = if rows.len() == 1 { "case" } else { "cases" };
     let took = took.map_or_else(String::new, |t| format!(", in {}", format_duration(t)));
@@ -110,7 +115,7 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
     page.hanging("", &line)
 }
 
-/// The end of a run's output: the core's frequency if it is known, and the [`closing_line`] with the time per area.
+/// The end of a run's output: the core's frequency if it is known, and the [`closing_line`].
 pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -> String {
     let run = &document.run;
     let mut text = String::new();
@@ -125,17 +130,22 @@ pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -
     if let Some(line) = interval_line(&document.results) {
         text.push_str(&page.hanging("", &page.signs(&line)));
     }
-    if !run.area_seconds.is_empty() {
-        let mut areas: Vec<(&String, &f64)> = run.area_seconds.iter().collect();
-        areas.sort_by(|a, b| b.1.total_cmp(a.1));
-        let areas = areas.into_iter().map(|(area, seconds)| {
-            let time = Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX);
-            format!("{area} {}", format_duration(time))
-        });
-        let line = format!("time by area: {}", areas.collect::<Vec<_>>().join(", "));
-        text.push_str(&page.hanging("", &line));
-    }
     text
+}
+
+/// A line with the time that each area took; empty if it is unknown.
+pub fn area_times_line(document: &Document, page: &Page) -> String {
+    let mut areas: Vec<(&String, &f64)> = document.run.area_seconds.iter().collect();
+    areas.sort_by(|a, b| b.1.total_cmp(a.1));
+    let areas = areas.into_iter().map(|(area, seconds)| {
+        let time = Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX);
+        format!("{area} {}", format_duration(time))
+    });
+    let areas: Vec<String> = areas.collect();
+    match areas.is_empty() {
+        true => String::new(),
+        false => page.hanging("", &format!("time by area: {}", areas.join(", "))),
+    }
 }
 
 /// Text of an area, and the setting of its table of costs if it has one.

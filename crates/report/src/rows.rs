@@ -76,6 +76,11 @@ impl<'a> Row<'a> {
         BY_WEIGHT.into_iter().find(has).unwrap_or(Outcome::Unsupported)
     }
 
+    /// Whether no round of the row was begun before the run ended.
+    pub fn is_not_begun(&self) -> bool {
+        self.results.iter().all(|result| !result.was_begun())
+    }
+
     /// The reasons why figures of the row are missing or doubtful.
     pub fn reasons(&self) -> Vec<Reason> {
         self.results.iter().flat_map(|result| reasons(result)).collect()
@@ -165,7 +170,7 @@ pub fn reason(result: &CaseResult) -> &str {
 
 /// The outcome of a result without a figure, with the reason.
 pub fn ending_words(result: &CaseResult) -> String {
-    format!("{}: {}", word(result.outcome), reason(result))
+    format!("{}: {}", ending_word(result), reason(result))
 }
 
 /// The figure of a measured result, with the interval of the next run if it is known. A property with the same value in all
@@ -197,6 +202,14 @@ pub fn is_described(result: &CaseResult) -> bool {
     let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
     let metric = catalog::metric(&result.case, &result.metric);
     has_figure && metric.is_some_and(|metric| metric.unit == result.unit)
+}
+
+/// The word for a point that was planned, and of which no round was begun before the run ended.
+pub const NOT_BEGUN: &str = "not begun";
+
+/// The word for the outcome of a result.
+pub fn ending_word(result: &CaseResult) -> &'static str {
+    if result.was_begun() { word(result.outcome) } else { NOT_BEGUN }
 }
 
 /// The word for an outcome within a sentence.

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use analysis::Verdict;
-
 use crate::comparison::CompareRow;
 use crate::first_seen::grouped;
 use crate::labels::Label;
@@ -15,8 +13,7 @@ const MOST_REASONS: usize = 6;
 
 /// Whether the row is undecided in any column.
 pub(crate) fn is_undecided(row: &CompareRow) -> bool {
-    let nothing = |verdict| matches!(verdict, Verdict::CannotTell | Verdict::NotComparable);
-    row.news.iter().flatten().any(|cell| nothing(cell.verdict))
+    row.news.iter().flatten().any(|cell| !cell.verdict.is_decided())
 }
 
 /// The cases of `rows` by area with their number of rows, and the reasons with their number of rows.
@@ -109,6 +106,8 @@ fn as_number(text: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use analysis::Verdict;
+
     use super::*;
     use crate::comparison::CompareCell;
     use crate::labels::point;

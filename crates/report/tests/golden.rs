@@ -12,8 +12,9 @@ use analysis::{Difference, Ratio, Verdict};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use report::{
-    Card, CardMetric, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards,
-    cards_short, closing_line, closing_lines, compare_table, env_page, results_tables, runs_table,
+    Card, CardMetric, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine,
+    area_times_line, cards, cards_short, closing_line, closing_lines, compare_table, env_page,
+    results_tables, runs_table,
 };
 use results::{
     CaseResult, Direction, Document, FrequencySlope, Interval, Outcome, PointKey, RunInfo, SCHEMA,
@@ -68,10 +69,37 @@ fn in_cycles(mut results: Vec<CaseResult>) -> Document {
 fn results_in_cycles() {
     let document = in_cycles(support::a_run());
     let text = results_tables(&document.results, &NARROW)
-        + &closing_lines(&document, Some(Duration::from_secs(133)), &NARROW);
+        + &closing_lines(&document, Some(Duration::from_secs(133)), &NARROW)
+        + &area_times_line(&document, &NARROW);
     assert_snapshot!("cycles_80", text);
     let locks = in_cycles(support::contended_locks());
     assert_snapshot!("cycles_locks_80", results_tables(&locks.results, &NARROW));
+}
+
+#[test]
+fn points_that_were_never_begun_are_no_timeouts() {
+    let mut run = support::a_run();
+    let before = closing_line(&run, None, &WIDE);
+    let case = "clock/never";
+    for (case, reason) in [(case, results::STOPPED_BEFORE), ("clock/slow", "it took too long")] {
+        let mut result = results::CaseResult::blank(
+            case,
+            Default::default(),
+            "time",
+            "ns/op",
+            results::Direction::Lower,
+        );
+        result.outcome = results::Outcome::TimedOut;
+        result.reason = Some(reason.to_owned());
+        run.push(result);
+    }
+    let line = closing_line(&run, None, &WIDE);
+    assert!(!before.contains("not begun") && line.contains(" timed out"), "{line}");
+    assert!(line.contains("1 not begun"), "{line}");
+    let table = results_tables(&run, &WIDE);
+    let row = |name: &str| table.lines().find(|line| line.contains(name)).unwrap_or_default();
+    assert!(row("never").contains("not begun"), "{table}");
+    assert!(row("slow").contains("timed out"), "{table}");
 }
 
 #[test]

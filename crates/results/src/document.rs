@@ -20,6 +20,10 @@ pub const SCHEMA: u32 = 1;
 pub const SYSTEM: &str = "system";
 /// The key of the machine's fact that names the system's launcher, such as `gvisor`; only for one of several systems.
 pub const LAUNCHER: &str = "launcher";
+/// The reason of a point of which no round was begun before the user stopped the run.
+pub const STOPPED_BEFORE: &str = "the run was stopped before its first round";
+/// The reason of a point of which no round was begun before the time was up.
+pub const NO_TIME_BEFORE: &str = "the time allowed was up before its first round";
 /// The key of the machine's fact that its processor is emulated or its clock is not real, so that its times are not
 /// compared with others'. Absent otherwise.
 pub const EMULATED: &str = "emulated";
@@ -414,6 +418,17 @@ impl CaseResult {
             all_round_starts_ms: Vec::new(),
             timeline: Vec::new(),
         }
+    }
+
+    /// Whether the result has a figure with an interval; one of too few rounds has none, and no statement is made of it.
+    pub fn has_interval(&self) -> bool {
+        self.estimate.is_some_and(|estimate| estimate.has_interval())
+    }
+
+    /// Whether any round of the point was begun before the run ended.
+    pub fn was_begun(&self) -> bool {
+        let reason = self.reason.as_deref().unwrap_or_default();
+        !(self.outcome == Outcome::TimedOut && [STOPPED_BEFORE, NO_TIME_BEFORE].contains(&reason))
     }
 
     /// Core cycles per ns, the factor that converts `round_values` into cycles. `None` without cycles.

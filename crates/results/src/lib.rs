@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod document;
+mod emulation;
 pub mod export;
 pub mod import;
 mod object;
@@ -13,9 +14,10 @@ pub use measure::Params;
 
 pub use document::{
     CaseResult, Direction, Distribution, Document, EMULATED, Estimate, FrequencySlope, GROUP,
-    Interval, LAUNCHER, LEAST_ROUNDS, MachineFacts, NextRun, Outcome, PerOp, Reference, RunInfo,
-    SCHEMA, SYSTEM, Source, machine_line,
+    Interval, LAUNCHER, LEAST_ROUNDS, MachineFacts, NO_TIME_BEFORE, NextRun, Outcome, PerOp,
+    Reference, RunInfo, SCHEMA, STOPPED_BEFORE, SYSTEM, Source, machine_line,
 };
+pub use emulation::{announcement, announcement_of};
 pub use export::{TEXT_FORMATS, TextFormat, to_benchstat, to_csv, to_json};
 pub use import::{ImportError, parse_document};
 pub use point::{PointKey, label, serialize_label};

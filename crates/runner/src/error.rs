@@ -60,6 +60,9 @@ pub enum RunError {
     /// There is no plan.
     #[error(transparent)]
     NoPlan(#[from] PlanError),
+    /// Systems cannot be started: nothing was measured.
+    #[error("{0}; nothing was measured")]
+    NotStarted(String),
     /// The user stopped the run while systems were started.
     #[error("stopped before the first round")]
     StoppedBeforeStart,

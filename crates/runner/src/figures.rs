@@ -11,7 +11,9 @@ use measure::stats::{
     trimmed_mean,
 };
 use measure::{Direction, Doubt, TIME};
-use results::{CaseResult, Distribution, Estimate, FrequencySlope, Outcome, PerOp, Reference};
+use results::{
+    CaseResult, Distribution, Estimate, FrequencySlope, Outcome, PerOp, Reference, STOPPED_BEFORE,
+};
 
 use crate::evidence::{Evidence, Round};
 use crate::plan::Plan;
@@ -141,9 +143,10 @@ impl Evidence {
             return vec![time];
         }
         if self.rounds.is_empty() {
-            let (outcome, reason) = self.last_trouble.clone().unwrap_or_else(|| {
-                (Outcome::TimedOut, "the run was stopped before its first round".into())
-            });
+            let (outcome, reason) = self
+                .last_trouble
+                .clone()
+                .unwrap_or_else(|| (Outcome::TimedOut, STOPPED_BEFORE.into()));
             (time.outcome, time.reason) = (outcome, Some(reason));
             return vec![time];
         }

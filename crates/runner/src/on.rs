@@ -7,7 +7,7 @@ use measure::Doubt;
 use measure::cycles::{Latency, Timebase};
 use measure::survey::ClockFacts;
 use measure::time::Nanoseconds;
-use results::{EMULATED, GROUP, LAUNCHER, RunInfo, SYSTEM, Store};
+use results::{EMULATED, GROUP, LAUNCHER, RunInfo, SYSTEM, Store, announcement};
 
 use crate::agent::WORKERS;
 use crate::coordinator::Coordinator;
@@ -22,7 +22,7 @@ use crate::machine::{
 use crate::place::{Counting, Place};
 use crate::plan::{MeasuredSystem, On, Options, Plan, plan};
 use crate::questions::Questions;
-use crate::run::{Ended, conclude, note_if_another_runs, note_if_unfit};
+use crate::run::{Ended, conclude, emulated_by, note_if_another_runs, note_if_unfit};
 use crate::run_state::RunState;
 use crate::timebase::best_clock;
 use crate::wire::ExamineOrder;
@@ -63,7 +63,7 @@ struct Prepared<'a> {
     link: SystemLink<'a>,
     slow_down: f64,
     launcher: Option<&'a str>,
-    introduced: Result<Introduction, String>,
+    introduction: Introduction,
 }
 
 /// A run that is about to begin.
@@ -75,11 +75,11 @@ struct Begun {
     doubts: Vec<Doubt>,
 }
 
-/// Begins one run on each system, makes their rounds in turn, and stores the results. A system that cannot be started has a
-/// run too, in which each point has the reason.
+/// Starts all systems, then begins one run on each, makes their rounds in turn, and stores the results.
 ///
 /// # Errors
-/// If there is no plan, or the store cannot be used. Earlier measurements are stored.
+/// If there is no plan, or a system cannot be started: then nothing is measured or stored. If the store cannot be used: then
+/// earlier measurements are stored.
 pub fn begin_on(
     request: OnRequest,
     store: &mut Store,
@@ -92,10 +92,8 @@ pub fn begin_on(
     let of_all = Options { on: On::All, ..request.options.clone() };
     let drafted = plan(&of_all, &host, request.seed)?;
     let dirs: Vec<String> = directories(&drafted).into_iter().map(str::to_owned).collect();
-    let (prepared, cpus) = introduce(&request, &drafted.cpus, &ExamineOrder { dirs }, stop, watch);
-    if stop.load(Ordering::Relaxed) {
-        return Err(RunError::StoppedBeforeStart);
-    }
+    let (prepared, cpus) = introduce(&request, &drafted.cpus, &ExamineOrder { dirs }, stop, watch)?;
+    note_emulated(&prepared, watch);
     note_uncounted(&prepared, watch);
     let group = new_id();
     let names: Vec<&str> = request.systems.iter().map(|system| system.name()).collect();
@@ -132,55 +130,93 @@ pub fn begin_on(
     ended.collect()
 }
 
-/// Starts all systems and has them introduce themselves, on as many CPUs as the system with the fewest has. Also returns
-/// the CPUs of this machine that they share, the last of `host`.
+/// Starts all systems and has them introduce themselves, on as many CPUs as the system with the fewest has. Also returns the CPUs
+/// of this machine that they share, the last of `host`.
+///
+/// # Errors
+/// [`RunError::NotStarted`] with the reasons of all systems that cannot be started; [`RunError::StoppedBeforeStart`].
 fn introduce<'a>(
     request: &OnRequest<'a>,
     host: &[usize],
     examined: &ExamineOrder,
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Event),
-) -> (Vec<Prepared<'a>>, Vec<usize>) {
+) -> Result<(Vec<Prepared<'a>>, Vec<usize>), RunError> {
     let last = |count: usize| host[host.len().saturating_sub(count.max(1))..].to_vec();
     let limits = request.systems.iter().filter_map(|system| system.cpu_limit());
     let mut count = limits.min().unwrap_or(host.len()).clamp(1, host.len().max(1));
-    let mut prepared: Vec<Prepared> = Vec::new();
+    let mut started = Vec::new();
     for &system in &request.systems {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
         let label = format!("starting {}", system.name());
         watch(Event::Round { label: &label, done: 0.0, remaining: std::time::Duration::ZERO });
         let mut link = SystemLink::new(system, &last(count), examined.clone(), request.timeouts);
         let introduced = link.introduce(stop);
-        if let Err(reason) = &introduced {
-            watch(Event::Note(format!("{} is not measured: {reason}", system.name())));
+        if stop.load(Ordering::Relaxed) {
+            return Err(RunError::StoppedBeforeStart);
         }
         let (slow_down, launcher) = (system.slow_down(), system.launcher());
-        prepared.push(Prepared { link, slow_down, launcher, introduced });
+        let prepared =
+            introduced.map(|introduction| Prepared { link, slow_down, launcher, introduction });
+        started.push((system.name(), prepared));
     }
-    let known = prepared.iter().filter_map(|one| one.introduced.as_ref().ok());
-    let fewest = known.map(|introduction| introduction.hello.cpus.len()).min().unwrap_or(count);
+    let mut prepared = all_or_reasons(started)?;
+    let fewest = prepared.iter().map(|one| one.introduction.hello.cpus.len()).min();
+    let fewest = fewest.unwrap_or(count);
     if (1..count).contains(&fewest) {
         count = fewest;
         watch(Event::Note(format!(
             "all systems get {} of this machine, as many as the smallest has",
             if count == 1 { "1 CPU".to_owned() } else { format!("{count} CPUs") }
         )));
-        for one in prepared.iter_mut().filter(|one| one.introduced.is_ok()) {
+        let mut moved = Vec::new();
+        for one in &mut prepared {
             one.link.move_to(&last(count));
-            one.introduced = one.link.introduce(stop);
+            let introduced = one.link.introduce(stop);
+            moved.push((one.link.name().to_owned(), introduced));
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(RunError::StoppedBeforeStart);
+        }
+        for (one, introduction) in prepared.iter_mut().zip(all_or_reasons(moved)?) {
+            one.introduction = introduction;
         }
     }
-    (prepared, last(count))
+    Ok((prepared, last(count)))
+}
+
+/// All values, or the reasons why systems have none.
+fn all_or_reasons<T>(
+    of_systems: Vec<(impl Into<String>, Result<T, String>)>,
+) -> Result<Vec<T>, RunError> {
+    let mut all = Vec::new();
+    let mut reasons = Vec::new();
+    for (name, of_system) in of_systems {
+        match of_system {
+            Ok(value) => all.push(value),
+            Err(reason) => reasons.push((name.into(), reason)),
+        }
+    }
+    match reasons.is_empty() {
+        true => Ok(all),
+        false => Err(RunError::NotStarted(systems::by_reason(&reasons))),
+    }
+}
+
+/// Announces emulated systems before anything is measured.
+fn note_emulated(prepared: &[Prepared], watch: &mut dyn FnMut(Event)) {
+    let reasons: Vec<Option<String>> =
+        prepared.iter().map(|one| emulation(&one.introduction)).collect();
+    let named = prepared.iter().zip(&reasons);
+    let emulated = named.filter_map(|(one, reason)| Some((one.link.name(), reason.as_deref()?)));
+    let line = announcement("figures", &emulated.collect::<Vec<_>>(), prepared.len());
+    line.into_iter().for_each(|line| watch(Event::Note(line)));
 }
 
 /// Reports why systems' work on the host is not counted, each reason once.
 fn note_uncounted(prepared: &[Prepared], watch: &mut dyn FnMut(Event)) {
     let mut names_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in prepared {
-        let introduced = one.introduced.as_ref().ok();
-        if let Some(reason) = introduced.and_then(|known| known.uncounted.as_deref()) {
+        if let Some(reason) = one.introduction.uncounted.as_deref() {
             names_of.entry(reason).or_default().push(one.link.name());
         }
     }
@@ -202,10 +238,7 @@ fn unlike(begun: &[Begun]) -> String {
 
 /// The facts of a system that decide which points claims need on it.
 fn measured_system(one: &Prepared) -> MeasuredSystem {
-    let name = one.link.name().to_owned();
-    let Ok(introduction) = &one.introduced else {
-        return MeasuredSystem { name, ..MeasuredSystem::default() };
-    };
+    let (name, introduction) = (one.link.name().to_owned(), &one.introduction);
     let os = introduction.machine.facts.get("os").and_then(|os| os.as_str());
     MeasuredSystem {
         name,
@@ -223,16 +256,12 @@ fn run_of(
     host_cpus: &[usize],
     store: &mut Store,
 ) -> Result<Begun, RunError> {
-    let known = one.introduced.as_ref().ok();
+    let introduction = &one.introduction;
     // Each system numbers its CPUs in its own way, and is pinned from outside.
-    let cpus: Vec<usize> = match known {
-        Some(introduction) => {
-            introduction.hello.cpus.iter().copied().take(host_cpus.len()).collect()
-        }
-        None => host_cpus.to_vec(),
-    };
+    let cpus = introduction.hello.cpus.iter().copied().take(host_cpus.len());
+    let cpus: Vec<usize> = cpus.collect();
     let share = u32::try_from(request.systems.len()).unwrap_or(1).max(1);
-    let own_process = known.is_some_and(|introduction| !introduction.hello.can(WORKERS));
+    let own_process = !introduction.hello.can(WORKERS);
     let options = Options {
         cpu: None,
         budget: request.options.budget.map(|budget| budget / share),
@@ -245,17 +274,14 @@ fn run_of(
     if request.systems.len() > 1 {
         plan.measure_in_turn(&options);
     }
-    if let (None, Some(introduction)) = (options.budget, known) {
+    if options.budget.is_none() {
         plan.allow_for_starts(introduction.machine.worker_start_ms);
         if introduction.uncounted.is_none() {
             plan.allow_for_host_counts();
         }
     }
     let mut doubts = Vec::new();
-    let (mut machine, timebase) = match known {
-        Some(introduction) => described(introduction, store, &mut doubts)?,
-        None => (Description::new(), unknown_timebase()),
-    };
+    let (mut machine, timebase) = described(introduction, store, &mut doubts)?;
     if own_process {
         doubts.push(Doubt::OwnProcess);
     }
@@ -314,17 +340,11 @@ fn described(
 /// Why the times of a system are not those of the processor; `None` if they are.
 fn emulation(introduction: &Introduction) -> Option<String> {
     let by_program = introduction.machine.emulator.as_ref();
-    let by_program = by_program.map(|name| format!("the processor is emulated by {name}"));
+    let by_program = by_program.map(|name| emulated_by(name));
     by_program.or_else(|| {
         let rate = introduction.rate?;
         Some(format!("its clock runs at {rate:.2} times the rate of the coordinator's"))
     })
-}
-
-/// The clock of the run on a system that cannot be started.
-fn unknown_timebase() -> Timebase {
-    let latency = Latency::Unknown("the system was not started".to_owned());
-    Timebase { clock: no_clock("unknown"), latency }
 }
 
 fn no_clock(name: &str) -> ClockFacts {
@@ -339,27 +359,17 @@ fn state_of<'a>(
     store: &Store,
 ) -> Result<RunState<'a>, RunError> {
     let Begun { info, plan, timebase, machine, doubts } = begun;
-    let (place, missing) = match one.introduced {
-        Ok(introduction) => {
-            let counting = Counting::of(&introduction);
-            (Place::of(one.link, counting), introduction.machine.missing)
-        }
-        Err(reason) => (Place::Nowhere(reason), BTreeMap::new()),
-    };
-    let gone = match &place {
-        Place::Nowhere(reason) => Some(reason.clone()),
-        _ => None,
-    };
+    let counting = Counting::of(&one.introduction);
+    let missing = one.introduction.machine.missing;
+    let place = Place::of(one.link, counting);
     let evidence = plan
         .points
         .iter()
         .map(|point| Evidence::where_missing(point.clone(), missing.get(&point.case).cloned()));
     let mut run = RunState::new(plan, &info.id, timebase, place, evidence.collect());
-    match gone {
-        Some(reason) => run.give_up(&format!("the system was not started: {reason}")),
-        // An emulated processor's ratios are not those of its model.
-        None if machine.contains_key(EMULATED) => {}
-        None => run.use_earlier_levels(level_key(machine), store)?,
+    // An emulated processor's ratios are not those of its model.
+    if !machine.contains_key(EMULATED) {
+        run.use_earlier_levels(level_key(machine), store)?;
     }
     doubts.iter().for_each(|doubt| run.doubt_all(doubt.clone()));
     Ok(run)

@@ -22,8 +22,6 @@ pub(crate) enum Place<'a> {
         /// How the agent counts system calls.
         counting: Counting,
     },
-    /// No rounds are made: the system cannot be started, for this reason.
-    Nowhere(String),
 }
 
 /// How system calls can be counted.
@@ -58,7 +56,6 @@ impl<'a> Place<'a> {
         match self {
             Self::Here => Counting { tracepoint: syscall_tracepoint(), tracer: true },
             Self::System { counting, .. } => *counting,
-            Self::Nowhere(_) => Counting { tracepoint: None, tracer: false },
         }
     }
 
@@ -66,7 +63,7 @@ impl<'a> Place<'a> {
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Self::System { link, .. } => Some(link.name()),
-            Self::Here | Self::Nowhere(_) => None,
+            Self::Here => None,
         }
     }
 
@@ -74,7 +71,7 @@ impl<'a> Place<'a> {
     pub(crate) fn boot(&self) -> Option<u32> {
         match self {
             Self::System { link, .. } => Some(link.boot()),
-            Self::Here | Self::Nowhere(_) => None,
+            Self::Here => None,
         }
     }
 
@@ -91,7 +88,6 @@ impl<'a> Place<'a> {
                 RoundOf::Stopped => Made::Stopped,
                 RoundOf::Gone(reason) => Made::Gone(reason),
             },
-            Self::Nowhere(reason) => Made::Gone(reason.clone()),
         }
     }
 
@@ -118,7 +114,7 @@ impl<'a> Place<'a> {
     pub(crate) fn take_start_time(&mut self) -> Duration {
         match self {
             Self::System { link, .. } => link.take_start_time(),
-            Self::Here | Self::Nowhere(_) => Duration::ZERO,
+            Self::Here => Duration::ZERO,
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use analysis::Difference;
 use measure::cycles::Timebase;
 use measure::survey::ClockFacts;
-use results::{CaseResult, Document, Outcome, RunInfo, Store};
+use results::{CaseResult, Document, EMULATED, Outcome, RunInfo, Store, StoreError};
 
 use crate::coordinator::{Coordinator, register_directories_of};
 use crate::error::RunError;
@@ -41,12 +41,27 @@ pub struct Request<'a> {
 }
 
 /// A run that has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
     /// Id of the run.
     pub id: String,
     /// The run's ending.
     pub ending: Ending,
+    /// The document of a run without any figure, which is not stored.
+    pub unsaved: Option<Box<Document>>,
+}
+
+impl Ended {
+    /// The document of the run.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn document(&self, store: &Store) -> Result<Document, StoreError> {
+        match &self.unsaved {
+            Some(document) => Ok(Document::clone(document)),
+            None => store.document(&self.id),
+        }
+    }
 }
 
 /// How a run ended.
@@ -168,9 +183,17 @@ fn described_for(
     let mut machine = description(&platform::machine::describe(), clock);
     let timebase = stored_timebase(store, plan.cpus.last().copied(), clock, &machine)?;
     add_cycle_counting(&mut machine, &timebase.latency);
+    if let Some(emulator) = platform::cpu::emulator() {
+        machine.insert(EMULATED.to_owned(), emulated_by(&emulator).into());
+    }
     add_core_type(&mut machine, &plan.cpus);
     add_file_systems(&mut machine, directories(plan));
     Ok((machine, timebase))
+}
+
+/// The fact that a program emulates the processor.
+pub(crate) fn emulated_by(emulator: &str) -> String {
+    format!("the processor is emulated by {emulator}")
 }
 
 /// Reports, before measuring, why no figure of this machine can be trusted now.
@@ -247,7 +270,17 @@ pub(crate) fn conclude(store: &mut Store, id: String, complete: bool) -> Result<
         store.put_results(&id, &document.results)?;
     }
     let ending = if complete { ending_of(&document.results) } else { Ending::Stopped };
-    Ok(Ended { id, ending })
+    let has_figure = document.results.iter().any(|result| result.outcome == Outcome::Measured);
+    if has_figure {
+        return Ok(Ended { id, ending, unsaved: None });
+    }
+    let can_be_resumed = !complete && document.system().is_none() && !store.rounds(&id)?.is_empty();
+    match can_be_resumed {
+        // Without results it is not called `last` before it has a figure.
+        true => store.put_results(&id, &[])?,
+        false => store.delete_run(&id)?,
+    }
+    Ok(Ended { id, ending, unsaved: Some(Box::new(document)) })
 }
 
 /// Determines how a run ended: unsupported points are results; failed, timed out and implausible ones are not. A run with

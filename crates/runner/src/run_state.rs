@@ -9,7 +9,7 @@ use measure::record::Line;
 use measure::round::Mode;
 use measure::user_code::UserCode;
 use measure::{Doubt, RoundOrder};
-use results::{CaseResult, Outcome, RoundRow, Store, StoreError};
+use results::{CaseResult, NO_TIME_BEFORE, Outcome, RoundRow, Store, StoreError};
 
 use crate::evidence::Evidence;
 use crate::figures::Core;
@@ -25,8 +25,6 @@ use crate::stored_round::{Began, KIND_KEPT, measuring_ms};
 const QUIET_SAMPLES: usize = 60;
 /// Maximum time of sampling in a round, and time for which a worker group contends, in ms.
 const ROUND_MS: u64 = 15;
-/// The reason of a point without rounds.
-const NO_TIME: &str = "the time allowed was up before its first round";
 
 /// A run in progress.
 pub(crate) struct RunState<'a> {
@@ -251,7 +249,7 @@ impl<'a> RunState<'a> {
     pub(crate) fn end_unmeasured(&mut self) -> usize {
         let unmeasured = |e: &&mut Evidence| e.rounds() == 0 && !e.is_over();
         let ended = self.evidence.iter_mut().filter(unmeasured);
-        ended.map(|evidence| evidence.give_up(Outcome::TimedOut, NO_TIME)).count()
+        ended.map(|evidence| evidence.give_up(Outcome::TimedOut, NO_TIME_BEFORE)).count()
     }
 
     /// Determines which points with new rounds are precise enough; with `again`, of all points, since later rounds may have

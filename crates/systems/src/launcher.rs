@@ -64,6 +64,9 @@ pub struct Launcher {
     /// Why the system's processes are not children of this one, so that their work on this machine cannot be counted;
     /// `None` if they are.
     pub elsewhere: Option<&'static str>,
+    /// Why the processor of a system with these settings is emulated, so that its times are not the processor's; `None` if it is
+    /// not, or only a start can tell. This may start the system's program for some seconds.
+    pub emulated: fn(&Settings) -> Option<String>,
     /// Checks that the required programs and files exist; the error names the Debian package of a missing one.
     pub check: fn(&Settings) -> Result<(), SystemError>,
     /// The command that starts the system with an agent; an error if a file or object that it requires cannot be created.
@@ -82,6 +85,7 @@ impl Launcher {
         runs: |_| Runs::ThisProgram,
         is_remote: false,
         elsewhere: None,
+        emulated: |_| None,
         check: |_| Ok(()),
         launch: |start| {
             let mut command = Command::new(start.own_binary()?);

@@ -19,6 +19,7 @@ mod system;
 pub use error::SystemError;
 pub use file::SystemsFile;
 pub use initramfs::CHANNEL;
+pub use launcher::qemu::kvm;
 pub use launchers::{Description, descriptions};
 pub use running::Running;
-pub use system::System;
+pub use system::{System, by_reason};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::binary;
 use crate::error::SystemError;
 use crate::file::SystemsFile;
-use crate::launcher::{Launcher, Runs, Starting};
+use crate::launcher::{Launcher, Runs, Starting, qemu};
 use crate::launchers::{self, LAUNCHERS};
 use crate::options::{Settings, Value, ValueKind, is_name};
 use crate::running::Running;
@@ -121,12 +121,44 @@ impl System {
         self.settings.duration("boot-timeout").unwrap_or(BOOT_TIMEOUT)
     }
 
+    /// Why the system's processor is emulated, so that its figures count instructions instead of time; `None` if it is not, or only
+    /// a start can tell.
+    pub fn emulated(&self) -> Option<String> {
+        (self.launcher.emulated)(&self.settings)
+    }
+
+    /// Whether the system's processor is emulated where KVM does not work.
+    pub fn needs_kvm(&self) -> bool {
+        self.launcher.name == qemu::QEMU.name
+    }
+
     /// Checks that the programs and files that the system requires exist.
     ///
     /// # Errors
     /// If one is missing; the message says what to install.
     pub fn check(&self) -> Result<(), SystemError> {
-        (self.launcher.check)(&self.settings)
+        (self.launcher.check)(&self.settings)?;
+        match (self.launcher.runs)(&self.settings) {
+            Runs::Static => binary::without_libraries(&self.settings).map(drop),
+            Runs::ThisProgram => binary::own(&self.settings).map(drop),
+            Runs::Named => Ok(()),
+        }
+    }
+
+    /// Checks all systems.
+    ///
+    /// # Errors
+    /// If programs or files are missing; the message names the systems that lack them.
+    pub fn check_all(systems: &[Self]) -> Result<(), SystemError> {
+        let failed = systems.iter().filter_map(|system| {
+            let error = system.check().err()?;
+            Some((system.name.clone(), error.to_string()))
+        });
+        let failed: Vec<(String, String)> = failed.collect();
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(SystemError::Usage(by_reason(&failed))),
+        }
     }
 
     /// Starts an agent in the system. The system's processes on this machine run on `cpus` only, unless the option `cpus`
@@ -153,6 +185,19 @@ impl System {
         };
         Running::start(launch, cpus, state, counted)
     }
+}
+
+/// Why systems cannot be started, each reason once with the systems' names: `cannot start gvisor, uml: it is missing`.
+pub fn by_reason(failed: &[(String, String)]) -> String {
+    let mut names_of: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, reason) in failed {
+        match names_of.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, names)) => names.push(name),
+            None => names_of.push((reason, vec![name])),
+        }
+    }
+    let said = names_of.iter().map(|(reason, names)| format!("{}: {reason}", names.join(", ")));
+    format!("cannot start {}", said.collect::<Vec<_>>().join("; cannot start "))
 }
 
 /// The system of `file`, or of a launcher with or without an argument, that `text` names; `None` if it names none.
@@ -308,6 +353,20 @@ mod tests {
         // A binary that the user named is kept, and a command line without `{oscost}` needs none.
         assert_eq!(shared(&["own", "x=./boot me", "gvisor"])[0], of("/own"));
         assert_eq!(shared(&["x=./boot me", "gvisor"]), [none.clone(), none]);
+    }
+
+    #[test]
+    fn what_is_missing_is_said_once_for_all_systems() {
+        let failed = [("a", "no x"), ("b", "no y"), ("c", "no x")];
+        let failed = failed.map(|(name, reason)| (name.to_owned(), reason.to_owned()));
+        assert_eq!(by_reason(&failed), "cannot start a, c: no x; cannot start b: no y");
+        let systems = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
+            System::parse_all(&texts, &file()).unwrap()
+        };
+        System::check_all(&systems(&["native", "fast"])).unwrap();
+        let error = System::check_all(&systems(&["native", "uml:/no/kernel"])).unwrap_err();
+        assert!(error.to_string().starts_with("cannot start uml:kernel: "), "{error}");
     }
 
     #[test]

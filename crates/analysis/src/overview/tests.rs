@@ -133,7 +133,34 @@ fn an_emulated_system_is_left_out_and_says_why() {
     let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
     let compared = compare_columns(table, &Settings::default());
     for cell in compared.rows.iter().flatten().flatten() {
-        assert_eq!((cell.verdict, cell.note.as_str()), (Verdict::CannotTell, why));
+        assert_eq!((cell.verdict, cell.note.as_str()), (Verdict::Emulated, why));
+    }
+}
+
+#[test]
+fn two_emulated_systems_have_ratios_without_verdicts_ranks_or_orders() {
+    let mut rng = StdRng::seed_from_u64(46);
+    let mut runs = [system("base", |_| 1.0, &mut rng), system("mine", |_| 1.5, &mut rng)];
+    for run in &mut runs {
+        run.machine.insert(results::EMULATED.to_owned(), "emulated by QEMU (TCG)".into());
+    }
+    let found = overviewed(&runs);
+    for standing in found.areas.iter().chain(&found.designs) {
+        let mean = standing.columns[0].mean.unwrap();
+        assert_eq!((mean.verdict, &standing.ranks[..]), (Verdict::Emulated, &[None, None][..]));
+        assert!((mean.ratio.mid - 1.5).abs() < 0.1, "{mean:?}");
+    }
+    assert!(!found.areas.is_empty() && found.orders.is_empty() && found.reversals.is_empty());
+    let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
+    let by_columns = compare_columns(table, &Settings::default());
+    let by_runs = crate::compare(&runs[0], &runs[1], &Settings::default());
+    for cell in by_columns.rows.iter().flatten().flatten().chain(&by_runs) {
+        assert_eq!(cell.verdict, Verdict::Emulated);
+        assert!(cell.ratio.is_some() && cell.note.contains("instructions, not time"), "{cell:?}");
+    }
+    let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
+    for ladder in crate::ladders(&table, &Settings::default()) {
+        assert_eq!(ladder.steps[1].adds.unwrap().verdict, Verdict::Emulated);
     }
 }
 

@@ -31,6 +31,7 @@ const LONG: Duration = Duration::from_secs(300);
 
 /// Find the fastest way to execute your jobs: serial, threads, a pool or async.
 #[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = "\
 A file of jobs has one job per line: its length, the share of that time in which it needs a CPU, and its arrival \
 time if not 0. For example, `5ms 30% 20ms` arrives after 20 ms and takes 5 ms: 1.5 ms of CPU time and 3.5 ms of waiting.

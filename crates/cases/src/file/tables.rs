@@ -14,7 +14,7 @@ use report::grid::{self, Cell, Column};
 use report::groups::{Group, Order, grouped, param};
 use report::page::Ink;
 use report::quantity::{figure, format_per_op_briefly, half_width, with_thousands};
-use report::rows::{Row, areas, measured, word};
+use report::rows::{Row, areas, ending_word, measured};
 use report::{Layout, Page};
 
 /// The layout of the area.
@@ -180,7 +180,7 @@ impl<'a, 'r> Tables<'a, 'r> {
             let cells = rows.iter().map(|row| match (row.by_name(rate), row.ending()) {
                 (Some(rate), _) => measured(rate).map(|rate| short(rate.median)).into(),
                 (None, Some(ending)) if nth == usize::from(self.case == "file/cold") => {
-                    Cell::inked(word(ending.outcome), Ink::Bad)
+                    Cell::inked(ending_word(ending), Ink::Bad)
                 }
                 _ => Cell::default(),
             });

@@ -56,6 +56,7 @@ mod tests {
             floor: 0.01,
             verdict,
             note: note.to_owned(),
+            worse_at_most: None,
         };
         Ranked { command: command.to_owned(), compared }
     }

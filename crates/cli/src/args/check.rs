@@ -7,6 +7,7 @@ use clap::Args;
 use command::options::StoreArg;
 use command::values::{budget, share};
 
+use super::gate::Gate;
 use super::on::OnSystems;
 
 /// `oscost check`.
@@ -21,7 +22,7 @@ A claim file is TOML; docs/claims.md describes it. For example:
   relation = \"< 100 ns\"
 
 A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), a tag `key=value`, or a \
-JSON file. Points that it lacks are listed with the command that measures them. The exit code is 0 if all claims hold, 1 if one fails, 3 if one is undecided or not measurable.
+JSON file. Points that it lacks are listed with the command that measures them. The exit code is 0 if all claims hold, 1 if one fails, 3 if one is undecided or not measurable (--undecided pass: 0).
 
 Examples:
   oscost check claims.toml
@@ -29,7 +30,7 @@ Examples:
   oscost check claims.toml last
   oscost check claims.toml last --measure-missing
   oscost check claims.toml linux.json windows.json --junit claims.xml
-  oscost check claims.toml --quick --strict")]
+  oscost check claims.toml --quick --undecided pass")]
 pub struct Check {
     /// The file of claims
     pub file: PathBuf,
@@ -51,9 +52,8 @@ pub struct Check {
     /// Time limit, such as 30s or 2m; each point gets one round at least
     #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
-    /// An undecided claim counts as one that fails: exit code 1
-    #[arg(long)]
-    pub strict: bool,
+    #[command(flatten)]
+    pub gate: Gate,
     /// Print the verdicts as a JSON document
     #[arg(long)]
     pub json: bool,

@@ -8,7 +8,7 @@ use clap::Args;
     after_help = "Examples:\n  oscost list\n  oscost list syscall\n  oscost list --long lock/sysv-sem"
 )]
 pub struct List {
-    /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) to list [default: all]
+    /// Areas (`clock`), cases (`lock/futex`), patterns (`lock/pthread*`) or parts of names (`sem`) to list [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
     /// Print the full definition of each case: operation, similar tools, parameters, metrics

@@ -9,6 +9,8 @@ use command::options::{Files, StoreArg};
 use command::values::share;
 use results::{TEXT_FORMATS, TextFormat};
 
+use super::gate::Gate;
+
 /// `oscost show`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -34,6 +36,9 @@ pub struct Show {
     /// Print all tables of a run of all areas instead of its summary
     #[arg(long, conflicts_with = "json")]
     pub tables: bool,
+    /// Also print how long each area took
+    #[arg(long, conflicts_with_all = ["json", "plot", "svg"])]
+    pub verbose: bool,
     /// Show only the figures that may lie beyond their interval, and why
     #[arg(long, conflicts_with = "plot")]
     pub doubtful: bool,
@@ -69,12 +74,16 @@ pub struct Runs {
     /// Print the list as JSON
     #[arg(long)]
     pub json: bool,
+    /// Print the names of runs and tags, one a line, as shells complete them
+    #[arg(long, conflicts_with_all = ["delete", "json"])]
+    pub names: bool,
     #[command(flatten)]
     pub store: StoreArg,
 }
 
 /// `oscost compare`.
 #[derive(Debug, Args)]
+#[command(mut_arg("undecided", |undecided| undecided.requires("fail_above")))]
 #[command(after_help = "\
 A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), a tag `key=value`, or a \
 JSON file.
@@ -82,9 +91,13 @@ JSON file.
 With --by, the values of any dimension form the columns, and everything else is matched: `system`, `run`, `case`, the name of a \
 parameter such as `arch` or `as`, or `tag.KEY`. Runs measured together on several systems are all taken if one is named.
 
+With --fail-above, the exit code is 0 if no row is worse by more than the limit, 1 if one certainly is, and 3 if one could not be \
+judged (--undecided pass: 0). Without it, the exit code is 0.
+
 Examples:
   oscost compare last~1 last
   oscost compare kernel=6.12 kernel=6.18 --fail-above 5%
+  oscost compare last~1 last --fail-above 5% --only syscall --only lock/futex
   oscost compare last --by system
   oscost compare last --by system --ladder --at case=syscall
   oscost compare last --by arch --at connections=1000
@@ -113,9 +126,14 @@ pub struct Compare {
     /// With --by system: what each layer adds to each operation, from the host to the VM
     #[arg(long, requires = "by")]
     pub ladder: bool,
-    /// Exit with code 1 if a case is certainly slower by more than this share, such as 5%
+    /// Make it a gate: exit code 1 if a row is certainly worse by more than this share, such as 5%
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub fail_above: Option<f64>,
+    #[command(flatten)]
+    pub gate: Gate,
+    /// Compare, and judge, only these areas (`lock`), cases (`lock/futex`) or patterns (`lock/sysv*`) (may be repeated)
+    #[arg(long, value_name = "FILTER", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// Differences smaller than this share are called `same`
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, default_value = "2%")]
     pub margin: f64,

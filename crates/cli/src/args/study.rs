@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use command::options::StoreArg;
 
+use super::gate::Gate;
 use super::on::OnSystems;
 
 /// `oscost study`.
@@ -15,7 +16,8 @@ Without a name, the included studies are listed with their durations. A study pr
 measured here in the same layout, a verdict for each published claim, and the differences in method. Claims that compare \
 systems are judged if several systems are measured, or several runs given.
 
-The exit code is 0 if all claims hold, 1 if one fails, and 3 if one is undecided or cannot be measured here.
+The exit code is 0 if all claims hold, 1 if one fails, and 3 if one is undecided or cannot be measured here \
+(--undecided pass: 0).
 
 Examples:
   oscost study
@@ -39,9 +41,8 @@ pub struct Study {
     /// Write a commented study to begin with
     #[arg(long, value_name = "FILE", conflicts_with = "study")]
     pub new: Option<PathBuf>,
-    /// Treat undecided claims as failed: exit code 1
-    #[arg(long, requires = "study")]
-    pub strict: bool,
+    #[command(flatten)]
+    pub gate: Gate,
     /// Print the list, or the tables and verdicts, as JSON
     #[arg(long)]
     pub json: bool,

@@ -7,13 +7,10 @@ mod request;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use analysis::claim::{
-    Claim, ClaimFile, ClaimVerdict, JudgedClaim, absent_systems, check_names, judge,
-};
+use analysis::claim::{Claim, ClaimFile, JudgedClaim, absent_systems, check_names, judge};
 use command::ending::{Ending, Usage};
-use command::measure::FILTERS;
-use command::options::StoreArg;
-use command::options::write;
+use command::measure::{FILTERS, print_announcement};
+use command::options::{StoreArg, write};
 use command::output::{note, page, print, print_json};
 use command::store::store_to_read;
 use report::{claims_junit, claims_markdown, claims_text};
@@ -24,6 +21,7 @@ use self::missing::Missing;
 use self::request::{again, in_file, options_of};
 use super::compare::is_document;
 use super::exchange::{read_document, read_text};
+use super::gate::Tally;
 use super::needed::Needed;
 use crate::args::Check;
 
@@ -63,7 +61,9 @@ pub fn check(args: &Check) -> anyhow::Result<Ending> {
             "claims name systems that were not measured: {names}; --on measures several"
         ));
     }
-    Ok(ending(&judged, args.strict))
+    let tally = Tally::of_claims(&judged);
+    tally.print(args.json)?;
+    Ok(tally.ending(args.gate.undecided))
 }
 
 /// The runs that were named, each with those that were measured together with it.
@@ -145,25 +145,16 @@ fn show(
     let title = file.title.as_deref();
     match args.json {
         true => print_json(&document::to_json(title, judged, documents))?,
-        false => print(&claims_text(title, judged, &page()))?,
+        false => {
+            print_announcement("figures", documents)?;
+            print(&claims_text(title, judged, &page()))?;
+        }
     }
     if let Some(path) = &args.markdown {
-        write(path, claims_markdown(title, judged).as_bytes())?;
+        write(path, claims_markdown(title, judged, documents).as_bytes())?;
     }
     if let Some(path) = &args.junit {
-        write(path, claims_junit(title, judged, documents, args.strict).as_bytes())?;
+        write(path, claims_junit(title, judged, documents).as_bytes())?;
     }
     Ok(())
-}
-
-/// The ending of a command that has judged these claims.
-pub(super) fn ending(judged: &[JudgedClaim], strict: bool) -> Ending {
-    let any = |verdict| judged.iter().any(|claim| claim.verdict == verdict);
-    match any(ClaimVerdict::Fails) || (strict && any(ClaimVerdict::Undecided)) {
-        true => Ending::CheckFailed,
-        false if any(ClaimVerdict::Undecided) || any(ClaimVerdict::NotMeasurable) => {
-            Ending::NotMeasured
-        }
-        false => Ending::Done,
-    }
 }

@@ -5,12 +5,13 @@ mod shared;
 
 use analysis::{Compared, Frequencies, Settings, cpu_differences};
 use command::ending::Ending;
+use command::measure::print_announcement;
 use command::output::{page, print, print_json};
 use report::{CompareCell, CompareRow, Comparison, compare_table};
 use results::{Document, Interval};
 use runner::also_differs;
 use serde_json::{Value, json};
-use shared::{cell, compared_cell, ending, floor_lines, words};
+use shared::{cell, compared_cell, ending, floor_lines, keep_only, words};
 pub use shared::{find, is_document};
 
 use crate::args::Compare;
@@ -20,19 +21,22 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     if let Some(by) = &args.by {
         return columns::compare_by(args, by);
     }
-    let base = find(&args.base, &args.store)?;
-    let news = args.news.iter().map(|name| find(name, &args.store));
-    let news = news.collect::<anyhow::Result<Vec<Document>>>()?;
+    let names = std::iter::once(&args.base).chain(&args.news);
+    let all = names.map(|name| find(name, &args.store));
+    let mut all = all.collect::<anyhow::Result<Vec<Document>>>()?;
+    keep_only(&args.only, &mut all)?;
+    let (base, news) = all.split_first().expect("a base");
     let settings = Settings { margin: args.margin, ..Settings::default() };
-    let compared = compare_runs(&base, &news, &settings);
+    let compared = compare_runs(base, news, &settings);
     if args.json {
-        print_json(&compare_json(&base, &news, &compared))?;
+        print_json(&compare_json(base, news, &compared))?;
     } else {
-        let mut comparison = comparison(&base, &news, &compared, &settings);
+        let mut comparison = comparison(base, news, &compared, &settings);
         comparison.all = args.all;
+        print_announcement("ratios", &all)?;
         print(&compare_table(&comparison, &page()))?;
     }
-    Ok(ending(compared.iter().flatten(), args.fail_above))
+    ending(compared.iter().flatten(), args)
 }
 
 /// Comparisons of each of `news` with `base`.

@@ -18,7 +18,7 @@ use crate::args::{Env, List};
 
 /// Lists the cases.
 pub fn list(args: &List) -> anyhow::Result<Ending> {
-    let chosen: Vec<Card> = runner::choose(&args.filters)?.into_iter().map(card).collect();
+    let chosen: Vec<Card> = listed(&args.filters)?.into_iter().map(card).collect();
     if args.json {
         print_json(&chosen)?;
     } else if args.long {
@@ -71,6 +71,29 @@ fn meaning(param: &catalog::Param) -> String {
     }
 }
 
+/// The cases that the filters name, or whose names contain a filter that names none; all without filters.
+fn listed(filters: &[String]) -> Result<Vec<&'static Case>, runner::PlanError> {
+    let all = catalog::all();
+    let mut wanted: Vec<String> = Vec::new();
+    for filter in filters {
+        let has_text = |case: &&&Case| case.label().contains(&filter.to_lowercase());
+        let labels = match runner::choose(std::slice::from_ref(filter)) {
+            Ok(named) => named.iter().map(|case| case.label()).collect(),
+            Err(error) => {
+                let found: Vec<String> =
+                    all.iter().filter(has_text).map(|case| case.label()).collect();
+                if found.is_empty() {
+                    return Err(error);
+                }
+                found
+            }
+        };
+        wanted.extend(labels);
+    }
+    let is_wanted = |case: &&Case| filters.is_empty() || wanted.contains(&case.label());
+    Ok(all.into_iter().filter(is_wanted).collect())
+}
+
 /// Describes the machine.
 pub fn env(args: &Env) -> anyhow::Result<Ending> {
     let facts = describe();
@@ -86,6 +109,7 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
         let mut machine = description(&facts, &clock);
         add_cycle_counting(&mut machine, &timebase.latency);
         machine.insert("core_clock_ghz".into(), serde_json::to_value(frequency)?);
+        machine.insert("kvm".into(), kvm_in_words().into());
         print_json(&machine)?;
         return Ok(Ending::Done);
     }
@@ -96,6 +120,9 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
             let of_group = facts.iter().filter(|fact| fact.group == group);
             let mut rows: Vec<(String, String)> =
                 of_group.map(|fact| (fact.label.to_owned(), fact.shown())).collect();
+            if group == Group::System {
+                rows.push(("KVM".to_owned(), kvm_in_words()));
+            }
             if group == Group::Clock {
                 let tsc = tsc_measured_khz(&clock)
                     .map_or("unknown".to_owned(), |khz| format!("{:.2} MHz", khz as f64 / 1000.0));
@@ -108,6 +135,14 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
         .collect();
     print(&env_page(&groups, &page()))?;
     Ok(Ending::Done)
+}
+
+/// Whether virtual machines would run on this processor.
+fn kvm_in_words() -> String {
+    match systems::kvm() {
+        Ok(()) => "works: kernels under QEMU run on this processor".to_owned(),
+        Err(why) => format!("does not work ({why}): kernels under QEMU are emulated"),
+    }
 }
 
 /// The frequency of the CPU that measures, over one second.

@@ -1,6 +1,7 @@
 //! `oscost run --dry-run`: the measurements that a run would make.
 
 use command::output::{print, print_json};
+use results::announcement;
 use runner::Plan;
 use serde_json::json;
 
@@ -11,8 +12,31 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Prints the points of a plan, on each of these systems if there are any, and the duration.
-pub fn show(plan: &Plan, systems: &[&str], json: bool) -> anyhow::Result<()> {
+/// Lines that say whether virtual machines are emulated; empty without them.
+fn on_machines(machines: &[(&str, Option<String>)], systems: usize) -> String {
+    let emulated = machines.iter().filter_map(|(name, why)| Some((*name, why.as_deref()?)));
+    let emulated: Vec<(&str, &str)> = emulated.collect();
+    match (announcement("figures", &emulated, systems), machines) {
+        (Some(line), _) => {
+            let reasons = emulated.iter().map(|(name, why)| format!("{name}: {why}\n"));
+            format!("{line}\n{}\n", reasons.collect::<String>())
+        }
+        (None, []) => String::new(),
+        (None, machines) => {
+            let names: Vec<&str> = machines.iter().map(|(name, _)| *name).collect();
+            format!("KVM works: {} run on this processor\n\n", names.join(", "))
+        }
+    }
+}
+
+/// Prints the points of a plan, on each of these systems if there are any, and the duration. `machines` are the virtual machines
+/// among the systems, each with the reason why it is emulated.
+pub fn show(
+    plan: &Plan,
+    systems: &[&str],
+    machines: &[(&str, Option<String>)],
+    json: bool,
+) -> anyhow::Result<()> {
     let on = systems.len().max(1);
     let cells = plan.points.len() * on;
     // The user's budget is for all systems together.
@@ -27,12 +51,13 @@ pub fn show(plan: &Plan, systems: &[&str], json: bool) -> anyhow::Result<()> {
         let document = json!({
             "points": points.collect::<Vec<_>>(),
             "systems": systems,
+            "emulated": machines.iter().filter(|(_, why)| why.is_some()).map(|(name, _)| name).collect::<Vec<_>>(),
             "cells": cells,
             "longest_s": longest_ms as f64 / 1e3,
         });
         return print_json(&document);
     }
-    let mut text = String::new();
+    let mut text = on_machines(machines, systems.len());
     for point in &plan.points {
         let missing = catalog::find(&point.case).and_then(|case| case.missing_here());
         let missing = missing.map(|reason| format!("   unsupported here: {reason}"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use command::interrupt::stop_on_interrupt;
-use command::measure::{best_clock, how_to_resume, plan_of, watched};
+use command::measure::{NOTHING_SAVED, best_clock, how_to_resume, plan_of, watched};
 use command::options::StoreArg;
 use command::output::note;
 use command::store::store_to_write;
@@ -66,8 +66,8 @@ impl Needed<'_> {
                 measure_on(&systems, self.options, asked, tags, questions, &mut store, &stop)?
             }
         };
-        let ids: Vec<&str> = ended.iter().map(|one| one.id.as_str()).collect();
-        let again = again(ids[0]);
+        let first_saved = ended.iter().find(|one| one.unsaved.is_none()).unwrap_or(&ended[0]);
+        let again = again(&first_saved.id);
         match (systems.is_empty(), &ended[..]) {
             (true, [one]) if one.ending == runner::Ending::Stopped => {
                 let resume = how_to_resume(&one.id, self.store);
@@ -77,10 +77,15 @@ impl Needed<'_> {
             (false, ended) if note_if_stopped(ended) => return Ok(None),
             _ => {}
         }
-        let runs = if ids.len() == 1 { "run" } else { "runs" };
+        let saved = ended.iter().filter(|one| one.unsaved.is_none());
+        let ids: Vec<&str> = saved.map(|one| one.id.as_str()).collect();
         let (all, took) = (ids.join(", "), format_duration(took));
-        note(&format!("saved as {runs} {all} in {took}; to print this again: {again}"));
-        Ok(Some(ids.iter().map(|id| store.document(id)).collect::<Result<_, _>>()?))
+        match ids.len() {
+            0 => note(NOTHING_SAVED),
+            1 => note(&format!("saved as run {all} in {took}; to print this again: {again}")),
+            _ => note(&format!("saved as runs {all} in {took}; to print this again: {again}")),
+        }
+        Ok(Some(ended.iter().map(|one| one.document(&store)).collect::<Result<_, _>>()?))
     }
 
     /// Prints the number of measurements, their duration, and the limits of this machine that bound them.

@@ -7,7 +7,7 @@ use analysis::{Detectable, Scores, detectable};
 use anyhow::Context;
 use command::ending::Ending;
 use command::interrupt::stop_on_interrupt;
-use command::measure::{best_clock, plan_of, watched};
+use command::measure::{NOTHING_SAVED, best_clock, plan_of, watched};
 use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
 use report::{detectable_text, scores_text};
@@ -40,6 +40,10 @@ pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
         let (ended, _) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
         if ended.ending == runner::Ending::Stopped {
             note("stopped: the runs before are stored, and count");
+            return Ok(Ending::NotMeasured);
+        }
+        if ended.unsaved.is_some() {
+            note(NOTHING_SAVED);
             return Ok(Ending::NotMeasured);
         }
         note(&format!("run {number} of {}: {}", args.runs, ended.id));

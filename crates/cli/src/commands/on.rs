@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use command::ending::{Ending, Usage};
-use command::measure::{Form, in_progress, show_results};
+use command::measure::{
+    Form, NOTHING_SAVED, in_progress, print_announcement, show_area_times, show_results,
+};
 use command::output::{note, page, print};
 use command::store::store_to_write;
 use report::systems_summary;
@@ -15,14 +17,16 @@ use systems::{System, SystemsFile};
 
 use crate::args::{OnSystems, Run};
 
-/// The systems that the user named, if any.
+/// The systems that the user named, if any. What they require is there.
 pub fn systems_of(args: &OnSystems) -> anyhow::Result<Vec<System>> {
     if args.on.is_empty() {
         return Ok(Vec::new());
     }
     let wrong = |error: systems::SystemError| Usage(error.to_string());
     let file = SystemsFile::find(args.systems.as_deref()).map_err(wrong)?;
-    Ok(System::parse_all(&args.on, &file).map_err(wrong)?)
+    let systems = System::parse_all(&args.on, &file).map_err(wrong)?;
+    System::check_all(&systems).map_err(wrong)?;
+    Ok(systems)
 }
 
 /// Measures on these systems in turn, and stores one run for each. Returns the runs and the duration.
@@ -72,25 +76,30 @@ pub fn run_on(args: &Run, form: Form, stop: &AtomicBool) -> anyhow::Result<Endin
     let mut store = store_to_write(&args.store)?;
     let tags = args.output.tags.iter().cloned().collect();
     let (ended, took) = measure_on(&systems, &options, args.asked(), tags, None, &mut store, stop)?;
-    let documents = ended.iter().map(|ended| store.document(&ended.id));
+    let documents = ended.iter().map(|ended| ended.document(&store));
     let documents: Vec<Document> = documents.collect::<Result<_, _>>()?;
     if form == Form::Json {
         let all = serde_json::to_string_pretty(&documents)?;
         print(&all)?;
     } else if !args.output.files.are_printed() {
-        show(&documents, form)?;
+        show(&documents, form, args.output.verbose)?;
     }
     documents.iter().try_for_each(|document| args.output.files.write(document))?;
-    let ids: Vec<&str> = ended.iter().map(|ended| ended.id.as_str()).collect();
+    let saved = ended.iter().filter(|ended| ended.unsaved.is_none());
+    let ids: Vec<&str> = saved.map(|ended| ended.id.as_str()).collect();
     let seconds = took.as_secs();
-    note(&format!("saved as runs {} after {seconds} s", ids.join(", ")));
+    match ids.is_empty() {
+        true => note(&format!("{NOTHING_SAVED} after {seconds} s")),
+        false => note(&format!("saved as runs {} after {seconds} s", ids.join(", "))),
+    }
     Ok(ending_of(&ended))
 }
 
 /// Prints the verdict; also the tables of each system if they were requested or there is no verdict.
-fn show(documents: &[Document], form: Form) -> anyhow::Result<()> {
+fn show(documents: &[Document], form: Form, verbose: bool) -> anyhow::Result<()> {
     let verdict = systems_summary(documents, &page());
     if !verdict.is_empty() {
+        print_announcement("ratios", documents)?;
         print(&verdict)?;
         if form != Form::Tables {
             return print(
@@ -101,6 +110,7 @@ fn show(documents: &[Document], form: Form) -> anyhow::Result<()> {
     for document in documents {
         print(&format!("\nOn {}:\n", document.system().unwrap_or("?")))?;
         show_results(document, Form::Tables, None, &page())?;
+        show_area_times(document, Form::Tables, verbose)?;
     }
     Ok(())
 }

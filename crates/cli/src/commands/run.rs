@@ -51,7 +51,10 @@ fn dry_run(args: &Run) -> anyhow::Result<Ending> {
     if names.len() > 1 {
         plan.measure_in_turn(&options);
     }
-    show(&plan, &names, args.output.json)?;
+    let emulated = systems.iter().filter(|system| system.needs_kvm());
+    let emulated: Vec<(&str, Option<String>)> =
+        emulated.map(|system| (system.name(), system.emulated())).collect();
+    show(&plan, &names, &emulated, args.output.json)?;
     Ok(Ending::Done)
 }
 

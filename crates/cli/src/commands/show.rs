@@ -1,9 +1,9 @@
 //! `oscost show` and `oscost runs`: the runs in the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use command::ending::{Ending, Usage};
-use command::measure::{Form, how_to_resume, is_summarised, show_results};
+use command::measure::{Form, how_to_resume, is_summarised, show_area_times, show_results};
 use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
 use report::{Page, ReportRun, RunLine, chart_svg, is_marked, plots, runs_table};
@@ -60,6 +60,7 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     }
     let this_run = args.columns.contains(&ShownColumn::ThisRun);
     show_results(&document, form, None, &Page { this_run, ..page() })?;
+    show_area_times(&document, form, args.verbose)?;
     Ok(Ending::Done)
 }
 
@@ -113,6 +114,9 @@ pub fn runs(args: &Runs) -> anyhow::Result<Ending> {
         return Ok(Ending::Done);
     }
     let runs = store_to_read(&args.store)?.runs()?;
+    if args.names {
+        return print(&names(&runs)).map(|()| Ending::Done);
+    }
     if args.json {
         let all: Vec<_> = runs.iter().map(run_json).collect();
         print_json(&all)?;
@@ -121,6 +125,20 @@ pub fn runs(args: &Runs) -> anyhow::Result<Ending> {
         print(&runs_table(&lines, &page()))?;
     }
     Ok(Ending::Done)
+}
+
+/// Names of runs, one a line: the newest first, then each tag once.
+fn names(runs: &[RunSummary]) -> String {
+    let mut names = vec!["last".to_owned()];
+    names.extend((runs.len() > 1).then(|| "last~1".to_owned()));
+    names.extend(runs.iter().rev().map(|run| run.id.clone()));
+    let tags: BTreeSet<String> = runs
+        .iter()
+        .flat_map(|run| &run.tags)
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    names.extend(tags);
+    names.iter().map(|name| format!("{name}\n")).collect()
 }
 
 fn pairs(map: &BTreeMap<String, String>) -> String {

@@ -11,15 +11,15 @@ use analysis::claim::{Claim, judge};
 use analysis::study::{MeasuredTable, NAMES, Size, Study, TEMPLATE, included, name_systems};
 use command::command_line::{in_one_line, store_option};
 use command::ending::{Ending, Usage};
-use command::measure::FILTERS;
-use command::measure::plan_of;
+use command::measure::{FILTERS, plan_of, print_announcement};
 use command::output::{note, page, print, print_json};
 use report::{StudyLine, StudyPage, studies_table, study_text};
 use results::Document;
 use runner::{Options, Questions, Selection};
 
-use super::check::{ending, existing};
+use super::check::existing;
 use super::exchange::read_text;
+use super::gate::Tally;
 use super::needed::Needed;
 use crate::args::Study as Args;
 
@@ -95,9 +95,14 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
         StudyPage { study: &study, tables: &tables, claims: &claims, runs: &runs, named: &named };
     match args.json {
         true => print_json(&json::study(&page_of_study))?,
-        false => print(&study_text(&page_of_study, &page()))?,
+        false => {
+            print_announcement("figures", page_of_study.runs)?;
+            print(&study_text(&page_of_study, &page()))?;
+        }
     }
-    Ok(ending(&claims, args.strict))
+    let tally = Tally::of_claims(&claims);
+    tally.print(args.json)?;
+    Ok(tally.ending(args.gate.undecided))
 }
 
 /// The claims of the study for which a run was begun; `None` if there was none.

@@ -3,20 +3,15 @@
 use analysis::claim::{ClaimVerdict, JudgedClaim};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
-use results::Document;
+use results::{Document, announcement_of};
 
 use super::wording::{left_out, quantity, side};
 
 /// A test suite with one test case for each claim. A claim that fails is a failure; one that is undecided or not measurable is
-/// skipped, but an undecided one is a failure if `strict`. The suite begins with the first of the runs that the claims are judged
-/// by, and its time is that of their rounds; judging takes no time.
-pub fn claims_junit(
-    title: Option<&str>,
-    claims: &[JudgedClaim],
-    runs: &[Document],
-    strict: bool,
-) -> String {
-    let count = |wanted| claims.iter().filter(|claim| kind(claim, strict) == wanted).count();
+/// skipped. The suite begins with the first of the runs that the claims are judged by, and its time is that of their rounds;
+/// judging takes no time.
+pub fn claims_junit(title: Option<&str>, claims: &[JudgedClaim], runs: &[Document]) -> String {
+    let count = |wanted| claims.iter().filter(|claim| kind(claim) == wanted).count();
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     let mut suite = BytesStart::new("testsuite");
     suite.push_attribute(("name", legal(title.unwrap_or("claims")).as_str()));
@@ -31,8 +26,16 @@ pub fn claims_junit(
     }
     write(&mut writer, Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)));
     write(&mut writer, Event::Start(suite));
+    if let Some(line) = announcement_of("figures", runs) {
+        let mut property = BytesStart::new("property");
+        property.push_attribute(("name", "emulated"));
+        property.push_attribute(("value", legal(&line).as_str()));
+        write(&mut writer, Event::Start(BytesStart::new("properties")));
+        write(&mut writer, Event::Empty(property));
+        write(&mut writer, Event::End(BytesEnd::new("properties")));
+    }
     for claim in claims {
-        test_case(&mut writer, claim, strict);
+        test_case(&mut writer, claim);
     }
     write(&mut writer, Event::End(BytesEnd::new("testsuite")));
     let mut text = String::from_utf8(writer.into_inner()).unwrap_or_default();
@@ -48,22 +51,21 @@ enum TestOutcome {
     Skipped,
 }
 
-fn kind(claim: &JudgedClaim, strict: bool) -> TestOutcome {
+fn kind(claim: &JudgedClaim) -> TestOutcome {
     match claim.verdict {
         ClaimVerdict::Holds => TestOutcome::Passed,
         ClaimVerdict::Fails => TestOutcome::Failure,
-        ClaimVerdict::Undecided if strict => TestOutcome::Failure,
         ClaimVerdict::Undecided | ClaimVerdict::NotMeasurable => TestOutcome::Skipped,
     }
 }
 
-fn test_case(writer: &mut Writer<Vec<u8>>, judged: &JudgedClaim, strict: bool) {
+fn test_case(writer: &mut Writer<Vec<u8>>, judged: &JudgedClaim) {
     let mut case = BytesStart::new("testcase");
     case.push_attribute(("classname", "oscost"));
     case.push_attribute(("name", legal(&judged.claim.name).as_str()));
     case.push_attribute(("time", "0"));
     write(writer, Event::Start(case));
-    let name = match kind(judged, strict) {
+    let name = match kind(judged) {
         TestOutcome::Passed => None,
         TestOutcome::Failure => Some("failure"),
         TestOutcome::Skipped => Some("skipped"),

@@ -2,12 +2,18 @@
 
 use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison};
 
+use results::{Document, announcement_of};
+
 use super::wording::{counts, figure_of, left_out, names, quantity, statement};
 use crate::text::clean;
 
-/// A heading, the counts, and a table with one row for each combination of parameters of each claim.
-pub fn claims_markdown(title: Option<&str>, claims: &[JudgedClaim]) -> String {
-    let mut text = format!("# {}\n\n{}.\n", escaped(title.unwrap_or("Claims")), counts(claims));
+/// A heading, an announcement of emulated systems, the counts, and a table with one row for each combination of parameters of each
+/// claim.
+pub fn claims_markdown(title: Option<&str>, claims: &[JudgedClaim], runs: &[Document]) -> String {
+    let emulated = announcement_of("figures", runs);
+    let emulated = emulated.map(|line| format!("**{}**\n\n", escaped(&line)));
+    let (title, emulated) = (escaped(title.unwrap_or("Claims")), emulated.unwrap_or_default());
+    let mut text = format!("# {title}\n\n{emulated}{}.\n", counts(claims));
     for judged in claims {
         text.push_str(&section(judged));
     }

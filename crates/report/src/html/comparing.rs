@@ -162,12 +162,13 @@ fn column(comparison: &Comparison, at: usize) -> Markup {
     let losses = with(&Verdict::is_loss);
     let is_gain = |verdict| matches!(verdict, Verdict::Faster | Verdict::Better);
     let gains = with(&is_gain);
+    let is_judged = cells.iter().any(|(_, cell)| cell.verdict != Verdict::Emulated);
     let rest = with(&|verdict| !verdict.is_loss() && !is_gain(verdict));
     let mut rest = grouped(rest.iter().map(|(row, cell)| (cell.verdict, row.point.area())));
     rest.sort_by_key(|(verdict, _)| *verdict as u8);
     html! {
         ul.findings {
-            @if losses.is_empty() && gains.is_empty() { li { strong { "No difference is certain" } "." } }
+            @if is_judged && losses.is_empty() && gains.is_empty() { li { strong { "No difference is certain" } "." } }
             (list("Slower or worse", "bad", &losses))
             (list("Faster or better", "good", &gains))
             @for (verdict, areas) in &rest { li {

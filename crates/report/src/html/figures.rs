@@ -13,7 +13,7 @@ use crate::html::points::{AreaPoint, estimate, figure_of, interval_words};
 use crate::html::text::{Text, path};
 use crate::html::view::View;
 use crate::quantity::{cycles_figure, figure, format_per_op, format_share, measured_half_width};
-use crate::rows::word;
+use crate::rows::ending_word;
 
 /// Size of the picture of a distribution.
 const WIDTH: f64 = 120.0;
@@ -133,7 +133,7 @@ fn figure_cell_with(result: &CaseResult, interval: &str) -> Markup {
             html! { td { (Text(&figure_of(&e, result))) @if !interval.is_empty() { small { (interval) } } } }
         }
         None if result.outcome == Outcome::Measured => html! { td.bad { "no figure" } },
-        None => html! { td.bad { (word(result.outcome)) } },
+        None => html! { td.bad { (ending_word(result)) } },
     }
 }
 

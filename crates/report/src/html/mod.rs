@@ -22,7 +22,7 @@ mod view;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use results::{CaseResult, PointKey};
+use results::{CaseResult, PointKey, announcement_of};
 
 use crate::comparison::Comparison;
 use crate::first_seen::distinct;
@@ -128,6 +128,10 @@ pub fn report_html(report: &Report) -> String {
                         @for (id, name) in sections.iter().flatten() { li { a href={ "#" (id) } { (name) } } }
                     } }
                 }
+                @if let Some(line) = announcement_of(
+                    if report.comparison.is_some() { "ratios" } else { "figures" },
+                    report.runs.iter().map(|run| run.document),
+                ) { p role="note" { strong { (Text(&line)) } } }
                 main id="main" {
                     @if let Some(page) = report.study { (study::section(page, &mut ids)) }
                     @match report.comparison {

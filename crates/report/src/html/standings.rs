@@ -9,7 +9,7 @@ use crate::html::chart::{BarScale, Bars, Chart, Drawing};
 use crate::html::figures::scrolled;
 use crate::html::ratios::{PLACES, RatioBar, ratio_bars, verdict_class};
 use crate::html::text::{Ids, Text, paragraphs};
-use crate::ladder::{HOST_CALLS, LEGEND, layer_name, operation, signed, time, verdict_word};
+use crate::ladder::{self, HOST_CALLS, layer_name, operation, signed, time, verdict_word};
 use crate::overview::{
     by_application, legend, name_of, orders, points_words, rank_words, reversals,
 };
@@ -156,7 +156,7 @@ fn layers(ladders: &[Ladder]) -> Markup {
                     (row(step))
                 } } } }
             }))
-            p.note { (LEGEND) @if with_calls { (HOST_CALLS) } }
+            p.note { (ladder::legend(ladders)) @if with_calls { (HOST_CALLS) } }
         }
     } }
 }

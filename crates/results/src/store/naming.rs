@@ -3,8 +3,8 @@
 use super::{Store, StoreError};
 
 impl Store {
-    /// The id of the run called `name`: a full id; `last` (the newest) or `last~2` (the second before it); `key=value`,
-    /// if exactly one run has that tag; or the beginning of exactly one id.
+    /// The id of the run called `name`: a full id; `last`, the run with results that came into the store last, or `last~2`, the
+    /// second before it; `key=value`, the last run with that tag; or the beginning of exactly one id.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`], or [`StoreError::AmbiguousRun`] with the candidates.
@@ -48,8 +48,7 @@ impl Store {
     /// neither a full id nor has the form `last`, `last~2` or `key=value`, and may name something other than a run.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`] if there are no runs, or no run has a name of one of these forms;
-    /// [`StoreError::AmbiguousRun`] for a tag of several runs.
+    /// [`StoreError::UnknownRun`] if there are no runs, or no run has a name of one of these forms.
     pub fn resolve_whole_name(&self, name: &str) -> Result<Option<String>, StoreError> {
         let unknown = |hint: String| StoreError::UnknownRun { asked: name.to_owned(), hint };
         if self.ids("SELECT id FROM runs LIMIT 1", [])?.is_empty() {
@@ -59,20 +58,25 @@ impl Store {
             return Ok(Some(id));
         }
         if let Some(back) = name.strip_prefix("last").and_then(steps_back) {
-            let sql = "SELECT id FROM runs ORDER BY started_us DESC, seq DESC LIMIT 1 OFFSET ?1";
+            // Clocks of machines differ and are set, so that the order of arrival decides. A run that is being measured, or was
+            // killed, has no results.
+            let sql = "SELECT id FROM runs WHERE results > 0 ORDER BY seq DESC LIMIT 1 OFFSET ?1";
             if let Some(id) = self.ids(sql, [back])?.pop() {
                 return Ok(Some(id));
             }
-            let count =
-                self.connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0));
+            let sql = "SELECT count(*) FROM runs WHERE results > 0";
+            let count = self.connection.query_row(sql, [], |row| row.get(0));
             let count: i64 = count.map_err(self.failed())?;
-            return Err(unknown(format!("it has only {count} runs")));
+            return Err(unknown(format!("it has only {count} runs with results")));
         }
         let Some((key, value)) = name.split_once('=') else { return Ok(None) };
+        // All runs of an invocation have its tags: the last run stands for its group.
         let sql = "SELECT id FROM tags JOIN runs ON runs.seq = run WHERE key = ?1 AND value = ?2
-                   ORDER BY started_us, seq";
-        let tagged = self.ids(sql, [key, value])?;
-        only(name, tagged, || format!("no run has the tag {key}={value}")).map(Some)
+                   ORDER BY results > 0 DESC, seq DESC LIMIT 1";
+        match self.ids(sql, [key, value])?.pop() {
+            Some(id) => Ok(Some(id)),
+            None => Err(unknown(format!("no run has the tag {key}={value}"))),
+        }
     }
 
     fn ids(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<String>, StoreError> {

@@ -8,10 +8,10 @@ use super::{RoundRow, RunSummary, Store, StoreError};
 use crate::document::{Document, MachineFacts, RunInfo, SCHEMA};
 
 impl Store {
-    /// All runs, in the order of their start.
+    /// All runs, in the order in which they came into the store.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         let sql = "SELECT id, started, finished, oscost, tags, asked, machine_line, rounds, results
-                   FROM runs ORDER BY started_us, seq";
+                   FROM runs ORDER BY seq";
         let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
         let mut rows = statement.query([]).map_err(self.failed())?;
         let mut runs = Vec::new();
@@ -170,7 +170,7 @@ impl Store {
     /// measuring it now.
     pub fn unfinished(&self) -> Result<Option<String>, StoreError> {
         let sql = "SELECT id FROM runs WHERE finished IS NULL AND plan IS NOT NULL
-                   ORDER BY started_us DESC, seq DESC LIMIT 1";
+                   ORDER BY seq DESC LIMIT 1";
         self.connection.query_row(sql, [], |row| row.get(0)).optional().map_err(self.failed())
     }
 

@@ -366,10 +366,14 @@ fn options() -> Options {
     Options { filters, quick: true, budget, ..Options::default() }
 }
 
-/// The documents of runs on these systems.
-fn run_on(systems: &[&Fake], options: &Options, seed: u64) -> Vec<Document> {
-    let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&dir.path().join("store")).unwrap();
+/// The documents of runs on these systems, or the error.
+fn try_on(
+    systems: &[&Fake],
+    options: &Options,
+    seed: u64,
+    store: &std::path::Path,
+) -> Result<Vec<Document>, RunError> {
+    let mut store = Store::open(store).unwrap();
     let request = OnRequest {
         options,
         asked: BTreeMap::new(),
@@ -386,11 +390,21 @@ fn run_on(systems: &[&Fake], options: &Options, seed: u64) -> Vec<Document> {
         seed,
         questions: None,
     };
-    let ended = begin_on(request, &mut store, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    let ended = begin_on(request, &mut store, &AtomicBool::new(false), &mut |_| {})?;
     let documents: Vec<Document> =
-        ended.iter().map(|ended| store.document(&ended.id).unwrap()).collect();
-    assert_eq!(store.group_of(&documents[0].run.id).unwrap().len(), systems.len());
-    documents
+        ended.iter().map(|ended| ended.document(&store).unwrap()).collect();
+    // A run without a figure is not stored.
+    let has_figure = |run: &&Document| run.results.iter().any(|r| r.outcome == Outcome::Measured);
+    let stored = documents.iter().filter(has_figure).map(|run| run.run.id.clone());
+    let stored: Vec<String> = stored.collect();
+    assert_eq!(store.group_of(&stored[0]).unwrap(), stored);
+    Ok(documents)
+}
+
+/// The documents of runs on these systems, all of which can be started.
+fn run_on(systems: &[&Fake], options: &Options, seed: u64) -> Vec<Document> {
+    let dir = tempfile::tempdir().unwrap();
+    try_on(systems, options, seed, &dir.path().join("store")).unwrap()
 }
 
 fn figure_of(case: &str) -> f64 {
@@ -473,17 +487,23 @@ fn a_system_that_always_fails_ends_with_a_reason_and_the_others_are_measured() {
 }
 
 #[test]
-fn a_system_that_cannot_start_has_a_row_for_every_point() {
-    let (sound, none) = (Fake::new("sound"), Fake::new("none"));
-    none.failing_starts.store(u32::MAX, Ordering::Relaxed);
-    let documents = run_on(&[&none, &sound], &options(), 1);
-    assert_measured(&documents[1], "sound");
-    assert_eq!(documents[0].system(), Some("none"));
-    assert_eq!(documents[0].results.len(), FIGURES.len());
-    for result in &documents[0].results {
-        let reason = "the system was not started: it has no engine";
-        assert_eq!(result.reason.as_deref(), Some(reason));
+fn nothing_is_measured_or_stored_if_a_system_cannot_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let (sound, none, other) = (Fake::new("sound"), Fake::new("none"), Fake::new("other"));
+    for broken in [&none, &other] {
+        broken.failing_starts.store(u32::MAX, Ordering::Relaxed);
     }
+    let error = try_on(&[&sound, &none, &other], &options(), 1, &path).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot start none, other: it has no engine; nothing was measured"
+    );
+    assert_eq!(Store::open(&path).unwrap().runs().unwrap(), []);
+    // One that starts at the second attempt is measured.
+    none.failing_starts.store(1, Ordering::Relaxed);
+    let documents = try_on(&[&sound, &none], &options(), 1, &path).unwrap();
+    assert_measured(&documents[1], "none");
 }
 
 #[test]

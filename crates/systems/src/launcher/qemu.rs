@@ -9,6 +9,7 @@ use super::{AGENT, Argument, Launch, Launcher, Starting};
 use crate::error::SystemError;
 use crate::initramfs;
 use crate::options::{OptionSpec, Settings, ValueKind};
+use crate::state::StateDirectory;
 use crate::{program, state};
 
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -56,6 +57,7 @@ pub const QEMU: Launcher = Launcher {
         OptionSpec { name: "args", kind: ValueKind::Words, meaning: "further options of QEMU" },
     ],
     cpu_limit: |settings| Some(settings.count("smp").unwrap_or(1) as usize),
+    emulated,
     check,
     launch,
     ..Launcher::STATIC
@@ -81,7 +83,7 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     let kernel = settings.path("kernel").cloned().unwrap_or_default();
     let accel = match settings.text("accel") {
         Some(accel) => accel,
-        None if kvm_works(&program, &kernel, start) => "kvm",
+        None if kvm_works(&program, &kernel, start.state.path()).is_ok() => "kvm",
         None => "tcg",
     };
     let mut command = Command::new(program);
@@ -128,42 +130,81 @@ const PROBE_TIME: Duration = Duration::from_secs(5);
 /// KVM cannot execute, QEMU stops the machine and waits.
 const BOOT_TIME: Duration = Duration::from_secs(10);
 
-/// Whether KVM executes the probe and this kernel: `/dev/kvm` may exist but not work, or emulate most instructions and lack
+/// The answer of [`kvm_works`] for a kernel.
+static WORKS: OnceLock<Result<(), String>> = OnceLock::new();
+
+/// Checks that KVM executes the probe and this kernel: `/dev/kvm` may exist but not work, or emulate most instructions and lack
 /// some.
-fn kvm_works(program: &Path, kernel: &Path, start: &Starting) -> bool {
-    static WORKS: OnceLock<bool> = OnceLock::new();
-    *WORKS.get_or_init(|| {
-        Path::new("/dev/kvm").exists()
-            && executes_firmware(program, start)
-            && executes_kernel(program, kernel, start)
-    })
+///
+/// # Errors
+/// What does not work, in words.
+fn kvm_works(program: &Path, kernel: &Path, state: &Path) -> Result<(), String> {
+    WORKS
+        .get_or_init(|| {
+            executes_firmware(program, state)?;
+            match executes_kernel(program, kernel, state) {
+                true => Ok(()),
+                false => Err("it does not boot the kernel".to_owned()),
+            }
+        })
+        .clone()
 }
 
-fn executes_firmware(program: &Path, start: &Starting) -> bool {
-    let firmware = start.state.path().join("probe");
+/// Whether KVM works here, as far as that is known without a kernel.
+///
+/// # Errors
+/// Why it does not, in words.
+pub fn kvm() -> Result<(), String> {
+    let program =
+        program::need("qemu", PROGRAM, "qemu-system-x86").map_err(|error| error.to_string())?;
+    let state = StateDirectory::new().map_err(|error| error.to_string())?;
+    executes_firmware(&program, state.path())
+}
+
+/// Why a virtual machine with these settings is emulated; `None` if it is not.
+fn emulated(settings: &Settings) -> Option<String> {
+    match settings.text("accel") {
+        Some("tcg") => return Some("accel is tcg: QEMU emulates the processor".to_owned()),
+        Some(_) => return None,
+        None => {}
+    }
+    let works = qemu(settings).map_err(|error| error.to_string()).and_then(|program| {
+        let state = StateDirectory::new().map_err(|error| error.to_string())?;
+        let kernel = settings.path("kernel").cloned().unwrap_or_default();
+        kvm_works(&program, &kernel, state.path())
+    });
+    works.err().map(|why| format!("KVM does not work ({why}): QEMU emulates the processor"))
+}
+
+fn executes_firmware(program: &Path, directory: &Path) -> Result<(), String> {
+    if !Path::new("/dev/kvm").exists() {
+        return Err("there is no /dev/kvm".to_owned());
+    }
+    let firmware = directory.join("probe");
     let mut image = vec![0xf4; FIRMWARE];
     image[FIRMWARE - 16..][..PROBE.len()].copy_from_slice(&PROBE);
-    if std::fs::write(&firmware, image).is_err() {
-        return false;
-    }
-    let mut command = under_kvm(program, start);
+    std::fs::write(&firmware, image).map_err(|error| error.to_string())?;
+    let mut command = under_kvm(program, directory);
     command.args(["-m", "16", "-bios"]).arg(firmware);
     command.args(["-device", "isa-debug-exit,iobase=0x501,iosize=1"]);
-    state::code_within(&mut command, PROBE_TIME).is_ok_and(|code| code == Some(PROBED))
+    match state::code_within(&mut command, PROBE_TIME) {
+        Ok(Some(PROBED)) => Ok(()),
+        _ => Err("there is /dev/kvm, but it executes no virtual machine".to_owned()),
+    }
 }
 
 /// Whether KVM executes this kernel, whose panic without a file system ends the machine.
-fn executes_kernel(program: &Path, kernel: &Path, start: &Starting) -> bool {
-    let mut command = under_kvm(program, start);
+fn executes_kernel(program: &Path, kernel: &Path, directory: &Path) -> bool {
+    let mut command = under_kvm(program, directory);
     command.args(["-m", "512", "-append", "panic=-1", "-kernel"]).arg(kernel);
     state::code_within(&mut command, BOOT_TIME).is_ok_and(|code| code == Some(0))
 }
 
-fn under_kvm(program: &Path, start: &Starting) -> Command {
+fn under_kvm(program: &Path, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.args(["-accel", "kvm", "-cpu", "host", "-nodefaults"]);
     command.args(["-no-user-config", "-display", "none", "-no-reboot"]);
-    command.env(state::VARIABLE, start.state.path());
+    command.env(state::VARIABLE, directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

@@ -13,7 +13,7 @@ use report::grid::{self, Cell, Column, Group};
 use report::interval::{Uncertain, interval_columns};
 use report::page::{Ink, Page};
 use report::quantity::{Figure, figure, measured_half_width};
-use report::rows::{COST, Row, measured, of_this_run, word};
+use report::rows::{COST, Row, ending_word, measured, of_this_run};
 
 /// The figures of several executors for the same jobs, one line per list of jobs.
 pub(crate) struct SideBySide<'a, 'r> {
@@ -266,7 +266,7 @@ pub(crate) fn value_cell(result: &CaseResult) -> Cell {
 }
 
 fn ending_cell(result: &CaseResult) -> Cell {
-    Cell::inked(word(result.outcome), Ink::Bad)
+    Cell::inked(ending_word(result), Ink::Bad)
 }
 
 fn rounded(estimate: &Estimate, unit: &str) -> Figure {

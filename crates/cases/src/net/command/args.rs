@@ -4,7 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use command::values::{budget, connection_range, connections, count, cpu, from_to, nameserver};
+use command::values::{
+    budget, connection_range, connections, count, cpu, endpoint, from_to, nameserver,
+};
 use servers::{ARCHITECTURES, Architecture, Protocol, Work};
 
 /// Run a server of any architecture, or the load generator, by hand.
@@ -41,8 +43,8 @@ pub struct Serve {
     /// The protocol: 450 (reply and close), echo, echo:SIZE, http or http-close; echo/N and http/N close after N requests
     #[arg(long, value_name = "NAME", default_value = "450")]
     pub protocol: Protocol,
-    /// Address to listen at; port 0 is any free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:2525")]
+    /// Address to listen at, as in localhost:2525; port 0 is any free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:2525", value_parser = endpoint)]
     pub listen: SocketAddr,
     /// Timeout for a client that does not send or read
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = budget, allow_hyphen_values = true)]
@@ -73,7 +75,7 @@ pub struct Serve {
     #[arg(long)]
     pub report: bool,
     /// Answer each line of connections to this address in the same way, for `oscost net load --server-report` on another machine
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = endpoint)]
     pub report_at: Option<SocketAddr>,
 }
 
@@ -92,8 +94,8 @@ Examples:
   oscost net load --to 127.0.0.1:8080 --protocol http --rate 5000 --duration 10s --bind-cpu 0
   oscost net load --to 192.0.2.1:2525 --protocol 450 --server-report 192.0.2.1:2526 --threads 4 --beyond-this-machine")]
 pub struct NetLoad {
-    /// Address of the server, as in 127.0.0.1:2525 or [::1]:2525
-    #[arg(long, value_name = "ADDRESS")]
+    /// Address of the server, as in 127.0.0.1:2525, localhost:2525 or http://localhost:8080/
+    #[arg(long, value_name = "ADDRESS", value_parser = endpoint)]
     pub to: SocketAddr,
     /// The protocol
     #[arg(long, value_name = "PROTOCOL")]
@@ -132,7 +134,7 @@ pub struct NetLoad {
     #[arg(long, value_name = "PID")]
     pub server_pid: Option<u32>,
     /// Ask the server for its CPU time at this address, at which `oscost net serve --report-at` listens
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "server_pid")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "server_pid", value_parser = endpoint)]
     pub server_report: Option<SocketAddr>,
     /// Allow a server on another machine; get the permission of its owner first
     #[arg(long)]

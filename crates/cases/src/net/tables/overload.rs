@@ -11,7 +11,7 @@ use report::footnotes::{Footnotes, Reason};
 use report::grid::{self, Cell, Column};
 use report::page::{Ink, Page};
 use report::quantity::{format_time, half_width};
-use report::rows::{is_described, measured, of_this_run, reasons, word};
+use report::rows::{ending_word, is_described, measured, of_this_run, reasons};
 use report::swept::levels::three_digits;
 use report::swept::{is_name, param};
 
@@ -125,7 +125,7 @@ fn figures(lines: &[&OverloadLine], page: &Page) -> String {
                 Cell::text(three_digits(e.median / scale, half))
             }
             (None, Some(ending)) if metric.name == GOODPUT.name => {
-                Cell::inked(word(ending.outcome), Ink::Bad)
+                Cell::inked(ending_word(ending), Ink::Bad)
             }
             _ => Cell::text("-"),
         };

@@ -5,6 +5,7 @@ use analysis::{
     Selection, Settings, Table, compare_columns, differing_counts, ladders, overview, tabulate,
 };
 use command::ending::{Ending, Usage};
+use command::measure::print_announcement;
 use command::options::StoreArg;
 use command::output::{page, print, print_json};
 use command::store::store_to_read;
@@ -14,7 +15,7 @@ use results::Document;
 use runner::also_differs;
 use serde_json::{Value, json};
 
-use super::shared::{cell, compared_cell, ending, find, floor_lines, words};
+use super::shared::{cell, compared_cell, ending, find, floor_lines, keep_only, words};
 use crate::args::Compare;
 
 /// Compares the values of `by`.
@@ -28,15 +29,17 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
         return Err(Usage("--ladder compares systems: use it with --by system".to_owned()).into());
     }
     let names = std::iter::once(&args.base).chain(&args.news);
-    let runs = runs(names, by, &question.at, &args.store)?;
+    let mut runs = runs(names, by, &question.at, &args.store)?;
+    keep_only(&args.only, &mut runs)?;
     let settings = Settings { margin: args.margin, ..Settings::default() };
     let (all, ladder) = (args.all, args.ladder);
     let found = side_by_side(&runs, by, &question, &settings, all, ladder)?;
-    let ending = ending(found.compared.rows.iter().flatten().flatten(), args.fail_above);
+    let judged: Vec<Compared> = found.compared.rows.iter().flatten().flatten().cloned().collect();
     if args.json {
         print_json(&columns_json(&found, &question))?;
-        return Ok(ending);
+        return ending(judged.iter(), args);
     }
+    print_announcement("ratios", &runs)?;
     let page = page();
     let shown = found.comparison.columns.clone();
     let mut parts = vec![overview_text(&runs, &found.overview, &shown, by, &page)];
@@ -47,7 +50,7 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     parts.push(counts_table(&found.counts, &shown, args.all, &page));
     parts.retain(|part| !part.is_empty());
     print(&parts.join("\n"))?;
-    Ok(ending)
+    ending(judged.iter(), args)
 }
 
 /// The comparison of the columns of a dimension.

@@ -2,28 +2,48 @@
 
 use std::path::Path;
 
-use analysis::{Compared, Settings, difference};
-use command::ending::Ending;
+use analysis::{Compared, Settings, Verdict, difference};
+use command::ending::{Ending, Usage};
 use command::options::StoreArg;
 use command::store::store_to_read;
 use report::{Cell, CompareCell};
 use results::{Document, Estimate, NextRun, Source};
 
+use crate::args::Compare;
 use crate::commands::exchange::read_document;
+use crate::commands::gate::Tally;
 
-/// A failed check if any row is certainly worse by more than the limit.
-pub fn ending<'a>(mut compared: impl Iterator<Item = &'a Compared>, limit: Option<f64>) -> Ending {
-    let limit = limit.unwrap_or(f64::INFINITY);
-    let too_slow = compared.any(|row| certainly_worse_by(row) > limit);
-    if too_slow { Ending::CheckFailed } else { Ending::Done }
+/// Prints the last line of a comparison, and returns its ending: that of a gate if there is a limit.
+///
+/// # Errors
+/// The error of writing.
+pub fn ending<'a>(
+    compared: impl Iterator<Item = &'a Compared>,
+    args: &Compare,
+) -> anyhow::Result<Ending> {
+    let tally = Tally::of_rows(compared, args.fail_above);
+    tally.print(args.json)?;
+    Ok(match args.fail_above {
+        Some(_) => tally.ending(args.gate.undecided),
+        None => Ending::Done,
+    })
 }
 
-/// Share by which a row is certainly worse; negative infinity without that verdict.
-fn certainly_worse_by(row: &Compared) -> f64 {
-    match row.ratio {
-        Some(ratio) if row.verdict.is_loss() => (ratio.low - 1.0).max(1.0 / ratio.high - 1.0),
-        _ => f64::NEG_INFINITY,
+/// Keeps the results that the filters name, if there are any.
+///
+/// # Errors
+/// If a filter names no case, or no run has results that the filters name.
+pub fn keep_only(filters: &[String], runs: &mut [Document]) -> anyhow::Result<()> {
+    if filters.is_empty() {
+        return Ok(());
     }
+    let labels: Vec<String> = runner::choose(filters)?.iter().map(|case| case.label()).collect();
+    runs.iter_mut().for_each(|run| run.results.retain(|result| labels.contains(&result.case)));
+    if runs.iter().all(|run| run.results.is_empty()) {
+        let filters = filters.join(" ");
+        return Err(Usage(format!("no run has results for {filters}")).into());
+    }
+    Ok(())
 }
 
 /// Whether a run is named by the path of its document.
@@ -55,7 +75,8 @@ pub fn floor_lines<'r>(
     runs: impl IntoIterator<Item = &'r Document>,
     settings: &Settings,
 ) -> Vec<String> {
-    let mut least: Vec<f64> = compared.iter().flatten().filter_map(difference).collect();
+    let judged = compared.iter().flatten().filter(|row| row.verdict != Verdict::Emulated);
+    let mut least: Vec<f64> = judged.filter_map(difference).collect();
     if least.is_empty() {
         return Vec::new();
     }

@@ -1,0 +1,50 @@
+//! The announcement of runs on emulated processors, which precedes their figures.
+
+use crate::document::Document;
+
+/// The line that announces emulated systems, each with its name and the reason; `None` if there are none. `what` is what the
+/// reader sees, such as `ratios`; the systems are named unless all of `count` are emulated.
+pub fn announcement(what: &str, emulated: &[(&str, &str)], count: usize) -> Option<String> {
+    let (_, reason) = emulated.first()?;
+    // QEMU emulates the processor where KVM does not work.
+    let reason = if reason.contains("QEMU") { "no KVM" } else { reason };
+    let line = format!("EMULATED ({reason}): these {what} count instructions, not time");
+    let names: Vec<&str> = emulated.iter().map(|(name, _)| *name).collect();
+    Some(match names.len() < count {
+        true => format!("{line}: {}", names.join(", ")),
+        false => line,
+    })
+}
+
+/// The announcement for these runs.
+pub fn announcement_of<'a>(
+    what: &str,
+    runs: impl IntoIterator<Item = &'a Document>,
+) -> Option<String> {
+    let runs: Vec<&Document> = runs.into_iter().collect();
+    let name = |run: &'a Document| run.system().unwrap_or(&run.run.id);
+    let emulated = runs.iter().filter_map(|run| Some((name(run), run.emulated()?)));
+    announcement(what, &emulated.collect::<Vec<_>>(), runs.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn emulated_systems_are_announced_in_capitals() {
+        let tcg = "the processor is emulated by QEMU (TCG)";
+        let said = |emulated: &[(&str, &str)], count| announcement("ratios", emulated, count);
+        assert_eq!(said(&[], 2), None);
+        assert_eq!(
+            said(&[("base", tcg), ("mine", tcg)], 2).as_deref(),
+            Some("EMULATED (no KVM): these ratios count instructions, not time")
+        );
+        assert_eq!(
+            said(&[("mine", tcg)], 2).as_deref(),
+            Some("EMULATED (no KVM): these ratios count instructions, not time: mine")
+        );
+        let rate = "its clock runs at 20.00 times the rate of the coordinator's";
+        assert!(said(&[("mine", rate)], 1).is_some_and(|line| line.contains("(its clock runs at")));
+    }
+}
