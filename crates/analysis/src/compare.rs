@@ -14,8 +14,7 @@ use results::{CaseResult, Document, Outcome};
 use serde::Serialize;
 
 use crate::change::{Change, Sides};
-use crate::columns::emulation;
-use crate::judge::{Compared, HeldBack, Judge, Pair, Settings};
+use crate::judge::{Compared, HeldBack, Judge, Pair, Settings, emulation};
 use crate::scope::{Points, is_unsupported, pairs};
 
 /// A fact besides the measured figures that differs between runs.

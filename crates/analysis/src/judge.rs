@@ -96,6 +96,31 @@ impl HeldBack {
     }
 }
 
+/// Why a change of this result between two systems gets no verdict, if they are emulated; `sides` has the reason of each, and its
+/// name.
+pub(crate) fn emulation(sides: [(Option<&str>, &str); 2], result: &CaseResult) -> Option<HeldBack> {
+    match sides {
+        [(None, _), (None, _)] => None,
+        // What does not depend on time, such as the size of memory, is the same on an emulated processor.
+        [(Some(_), _), (Some(_), _)] if !depends_on_time(result) => None,
+        [(Some(_), base), (Some(_), new)] => {
+            let are =
+                if base == new { format!("{base} is") } else { format!("{base} and {new} are") };
+            let why = format!("{are} emulated: the ratio counts instructions, not time");
+            Some(HeldBack::Emulated(why))
+        }
+        [(Some(why), system), _] | [_, (Some(why), system)] => Some(HeldBack::EmulatedInPart(
+            format!("{system} is not judged against real processors: {why}"),
+        )),
+    }
+}
+
+/// Whether the figure is a time, a rate or a share of time.
+fn depends_on_time(result: &CaseResult) -> bool {
+    let unit = result.unit.as_str();
+    unit.starts_with("ns") || unit.ends_with("/s") || unit.contains("CPU") || unit == "%"
+}
+
 impl<'a> Judge<'a> {
     /// The judge of a family of comparisons. `changes` are those with figures: all of them share the chance of error, and each
     /// borrows from the variances of all.

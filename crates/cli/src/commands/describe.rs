@@ -140,7 +140,8 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
 /// Whether virtual machines would run on this processor.
 fn kvm_in_words() -> String {
     match systems::kvm() {
-        Ok(()) => "works: kernels under QEMU run on this processor".to_owned(),
+        Ok(()) => "executes a probe; `oscost run --on qemu:KERNEL --dry-run` says whether it boots a kernel"
+            .to_owned(),
         Err(why) => format!("does not work ({why}): kernels under QEMU are emulated"),
     }
 }
