@@ -44,6 +44,20 @@ impl Ratio {
         Self { mid: by.exp(), low: (by - half).exp(), high: (by + half).exp() }
     }
 
+    /// The geometric mean of ratios whose intervals hold together, so that the mean of their ends is an interval of the mean;
+    /// `None` without ratios.
+    pub(crate) fn mean(ratios: &[Ratio]) -> Option<Ratio> {
+        let mean = |end: &dyn Fn(&Ratio) -> f64| {
+            let logs = ratios.iter().map(|ratio| end(ratio).ln());
+            (logs.sum::<f64>() / ratios.len() as f64).exp()
+        };
+        (!ratios.is_empty()).then(|| Ratio {
+            mid: mean(&|ratio| ratio.mid),
+            low: mean(&|ratio| ratio.low),
+            high: mean(&|ratio| ratio.high),
+        })
+    }
+
     /// The inverse ratio.
     pub fn inverse(self) -> Self {
         Self { mid: 1.0 / self.mid, low: 1.0 / self.high, high: 1.0 / self.low }

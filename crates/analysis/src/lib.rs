@@ -22,6 +22,7 @@ mod paired;
 mod param_value;
 mod recorded;
 pub mod resample;
+mod row_verdicts;
 mod scale;
 mod scope;
 mod spread;

@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 
 use catalog::{Application, Design, Select, areas};
 use measure::{Metric, Params, TIME};
-use results::{CaseResult, Direction, Outcome};
+use results::{Direction, Outcome};
 use serde::Serialize;
 
 use crate::change::Ratio;
-use crate::columns::{Facts, compare_columns};
+use crate::columns::Facts;
 use crate::dimension::Selection;
 use crate::judge::{Settings, TOO_FEW_ROUNDS, floor};
 use crate::mean::{Mean, Sample};
+use crate::row_verdicts::RowVerdicts;
 use crate::table::{Cell, Found, Table};
 use crate::verdict::Verdict;
 
@@ -160,26 +161,6 @@ pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview 
         overview.reversals.extend(family.reversals(&judged, &table.columns));
     }
     overview
-}
-
-/// The verdicts of the rows of a table, by the addresses of the compared results.
-struct RowVerdicts(BTreeMap<[*const CaseResult; 2], Verdict>);
-
-impl RowVerdicts {
-    fn of(table: &Table, settings: &Settings) -> Self {
-        let compared = compare_columns(table.clone(), settings);
-        let mut verdicts = BTreeMap::new();
-        for (row, cells) in compared.table.rows.iter().zip(&compared.rows) {
-            let Some(base) = row.cells[0].found() else { continue };
-            for (new, compared) in row.cells[1..].iter().zip(cells) {
-                if let (Some(new), Some(compared)) = (new.found(), compared) {
-                    let results = [base.result, new.result].map(std::ptr::from_ref);
-                    verdicts.insert(results, compared.verdict);
-                }
-            }
-        }
-        Self(verdicts)
-    }
 }
 
 /// An area, the run if the columns are within runs, and a metric.
@@ -483,19 +464,9 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// The geometric mean of the factors between the best and the worst side. All of their intervals hold together, so that the mean of
-/// their ends is an interval of the mean.
+/// The mean of the factors between the best and the worst side; all of their intervals hold together.
 fn mean_spread(judged: &[Judged]) -> Option<Ratio> {
-    let spreads: Vec<Ratio> = judged.iter().filter_map(Judged::spread).collect();
-    let mean = |end: &dyn Fn(&Ratio) -> f64| {
-        let logs = spreads.iter().map(|ratio| end(ratio).ln());
-        (logs.sum::<f64>() / spreads.len() as f64).exp()
-    };
-    (!spreads.is_empty()).then(|| Ratio {
-        mid: mean(&|ratio| ratio.mid),
-        low: mean(&|ratio| ratio.low),
-        high: mean(&|ratio| ratio.high),
-    })
+    Ratio::mean(&judged.iter().filter_map(Judged::spread).collect::<Vec<_>>())
 }
 
 /// All pairs of these sides, the lesser first.
@@ -521,8 +492,7 @@ impl Judged<'_> {
                 let (Some(of_base), Some(of_new)) = (found[*base], found[*new]) else {
                     return false;
                 };
-                let results = [of_base.result, of_new.result].map(std::ptr::from_ref);
-                rows.0.get(&results) == Some(&mean.verdict)
+                rows.of_pair(of_base.result, of_new.result) == Some(mean.verdict)
             };
             let is_supported = || self.pairs.points.iter().any(|(_, found)| has_verdict(found));
             if *base == 0 && mean.verdict.is_difference() && !is_supported() {
