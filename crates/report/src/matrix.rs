@@ -124,7 +124,7 @@ fn matrix(base: &Document, overview: &Overview, columns: &[String], page: &Page)
     let cells: Vec<Option<&ColumnStanding>> =
         standings.flat_map(|standing| standing.columns.iter().map(Some)).collect();
     text.push_str(&left_out_text(&cells, page));
-    text.push_str(&page.prose(Ink::Faint, &page.signs(&matrix_legend(overview, columns))));
+    text.push_str(&page.prose(Ink::Faint, &page.signs(&matrix_legend(overview, columns, &tables))));
     text
 }
 
@@ -329,16 +329,24 @@ fn half_width(estimate: &Estimate) -> f64 {
     }
 }
 
-fn matrix_legend(overview: &Overview, columns: &[String]) -> String {
+fn matrix_legend(overview: &Overview, columns: &[String], tables: &str) -> String {
     let base = columns.first().map_or("", String::as_str);
     let means = overview.designs.iter().chain(&overview.areas).flat_map(|s| &s.columns);
     let is_emulated = means.filter_map(|c| c.mean).any(|mean| mean.verdict == Verdict::Emulated);
     let open = if is_emulated { "cannot tell, or emulated" } else { "cannot tell" };
-    format!(
+    let mut legend = format!(
         "{base}: the cost of one, such as a connection, a job or a lock; other columns: the mean ratio to {base} over all points of \
-         the row (~: {open}). {BEST_DESIGN}: certainly the fastest design on this system. {BEST_SYSTEM}: certainly the fastest \
-         system with this design. All of these hold together at 95 %."
-    )
+         the row (~: {open})."
+    );
+    for (mark, says) in [
+        (BEST_DESIGN, "certainly the fastest design on this system"),
+        (BEST_SYSTEM, "certainly the fastest system with this design"),
+    ] {
+        if tables.contains(mark) {
+            legend.push_str(&format!(" {mark}: {says}."));
+        }
+    }
+    legend + " All of these hold together at 95 %."
 }
 
 fn capital(text: &str) -> String {

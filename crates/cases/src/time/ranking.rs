@@ -153,9 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn few_runs_are_no_evidence() {
-        let results = vec![time("a", vec![1e6; 3]), time("b", vec![2e6; 3])];
-        let ranking = rank_commands(&document(results)).unwrap();
-        assert_eq!(ranking.others[0].compared.verdict, Verdict::CannotTell);
+    fn few_runs_are_evidence_only_beyond_a_factor_of_two() {
+        for (slower, verdict) in [(1.9e6, Verdict::CannotTell), (3e6, Verdict::Slower)] {
+            let results = vec![time("a", vec![1e6; 3]), time("b", vec![slower; 3])];
+            let ranking = rank_commands(&document(results)).unwrap();
+            assert_eq!(ranking.others[0].compared.verdict, verdict, "{slower}");
+        }
     }
 }
