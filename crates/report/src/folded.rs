@@ -20,6 +20,8 @@ pub fn is_folded(row: &Row) -> bool {
 
 /// Lists the commonest reasons with their rows, then the other rows.
 ///
+/// Cases of other operating systems are left out, unless there is nothing else.
+///
 /// Names all rows if they fit into [`MOST_LINES`], as many as possible with their reason; otherwise counts the
 /// other rows.
 pub fn folded_lines(area: &Area, page: &Page) -> String {
@@ -63,7 +65,9 @@ fn counted_rest(_: &Area, rows: &[&Row]) -> String {
 
 /// The unsupported rows by reason, the reason with most rows first.
 fn by_reason<'a, 'r>(area: &'a Area<'r>) -> Vec<Missing<'a, 'r>> {
-    let mut missing = grouped(area.rows.iter().filter(|row| is_folded(row)).map(|row| {
+    let has_others = area.rows.iter().any(|row| !row.is_of_other_system());
+    let is_listed = |row: &&Row| is_folded(row) && !(has_others && row.is_of_other_system());
+    let mut missing = grouped(area.rows.iter().filter(is_listed).map(|row| {
         let mut reasons: Vec<&str> =
             row.results.iter().filter_map(|r| r.reason.as_deref()).collect();
         reasons.dedup();

@@ -81,12 +81,13 @@ fn area_tables(results: &[&CaseResult], page: &Page) -> String {
     text + &legend
 }
 
-/// The number of cases by outcome, such as `46 cases: 41 measured (2 marked), 3 unsupported, 2 failed, in 2 min 13 s`.
+/// The number of points by outcome, such as `46 points: 41 measured (2 marked), 3 unsupported, 2 failed, in 2 min 13 s`.
 ///
-/// Metrics derived from several cases are not counted as cases.
+/// Metrics derived from several points are not counted, nor are cases of other operating systems.
 pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page) -> String {
     let areas = areas(results.iter().filter(|result| !is_derived(result)));
-    let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
+    let rows = areas.iter().flat_map(|area| &area.rows).filter(|row| !row.is_of_other_system());
+    let rows: Vec<&Row> = rows.collect();
     let marked = rows.iter().filter(|row| row.is_marked()).count();
     let outcomes = [
         Outcome::Measured,
@@ -109,9 +110,9 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
     if not_begun > 0 {
         parts.push(format!("{not_begun} {NOT_BEGUN}"));
     }
-    let cases = if rows.len() == 1 { "case" } else { "cases" };
+    let points = if rows.len() == 1 { "point" } else { "points" };
     let took = took.map_or_else(String::new, |t| format!(", in {}", format_duration(t)));
-    let line = format!("{} {cases}: {}{took}", rows.len(), parts.join(", "));
+    let line = format!("{} {points}: {}{took}", rows.len(), parts.join(", "));
     page.hanging("", &line)
 }
 

@@ -1,5 +1,6 @@
 //! Results as rows: one per case with its parameters, grouped by area.
 
+use catalog::Only;
 use measure::TIME;
 use results::{CaseResult, Estimate, Outcome};
 
@@ -40,6 +41,14 @@ pub struct Metric<'a> {
     pub unit: &'a str,
 }
 
+/// The reason for which a case is unsupported on operating systems on which it does not exist; `None` if it exists on all.
+fn foreign_reason(case: &str) -> Option<&'static str> {
+    match catalog::find(case)?.only {
+        Only::Linux(reason) | Only::Unix(reason) | Only::Windows(reason) => Some(reason),
+        Only::Everywhere | Only::X86_64(_) => None,
+    }
+}
+
 impl<'a> Row<'a> {
     /// The result for `metric`. A result without a figure may lack the unit.
     pub fn result(&self, metric: Metric) -> Option<&'a CaseResult> {
@@ -74,6 +83,12 @@ impl<'a> Row<'a> {
             [Outcome::Failed, Outcome::TimedOut, Outcome::Implausible, Outcome::Measured];
         let has = |outcome: &Outcome| self.results.iter().any(|r| r.outcome == *outcome);
         BY_WEIGHT.into_iter().find(has).unwrap_or(Outcome::Unsupported)
+    }
+
+    /// Whether the case exists on other operating systems only, and was left out for that reason.
+    pub fn is_of_other_system(&self) -> bool {
+        let [only] = self.results.as_slice() else { return false };
+        only.outcome == Outcome::Unsupported && only.reason.as_deref() == foreign_reason(&only.case)
     }
 
     /// Whether no round of the row was begun before the run ended.

@@ -92,9 +92,9 @@ fn candidates() {
 #[test]
 fn derived_metrics_are_not_counted_as_cases() {
     let closing = |results: &[CaseResult]| closing_line(results, None, &NARROW);
-    assert_eq!(closing(&executors::default_jobs()), "162 cases: 162 measured\n");
-    assert_eq!(closing(&executors::degrees()), "16 cases: 16 measured\n");
-    assert_eq!(closing(&executors::worth()), "50 cases: 50 measured\n");
+    assert_eq!(closing(&executors::default_jobs()), "162 points: 162 measured\n");
+    assert_eq!(closing(&executors::degrees()), "16 points: 16 measured\n");
+    assert_eq!(closing(&executors::worth()), "50 points: 50 measured\n");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn results() {
     assert_snapshot!("results_ascii", results_tables(&run, &ASCII));
     let closing = closing_line(&run, Some(Duration::from_secs(133)), &NARROW);
     let lines = [
-        "32 cases: 22 measured (2 marked), 6 unsupported, 2 failed, 1 timed out, 1",
+        "32 points: 22 measured (2 marked), 6 unsupported, 2 failed, 1 timed out, 1",
         "implausible, in 2 min 13 s",
     ];
     assert_eq!(closing, lines.join("\n") + "\n");
@@ -166,7 +166,7 @@ fn contended_locks_compared() {
 #[test]
 fn no_results() {
     assert_eq!(results_tables(&[], &NARROW), "no results\n");
-    assert_eq!(closing_line(&[], None, &NARROW), "0 cases: 0 measured\n");
+    assert_eq!(closing_line(&[], None, &NARROW), "0 points: 0 measured\n");
 }
 
 fn cell(median: f64, relative: f64, unit: &str) -> Cell {

@@ -21,7 +21,7 @@ const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: f
 fn an_ordinary_run() {
     let run = senders::ordinary();
     assert_snapshot!("mail_80", results_tables(&run, &NARROW));
-    assert_eq!(closing_line(&run, None, &NARROW), "16 cases: 16 measured\n");
+    assert_eq!(closing_line(&run, None, &NARROW), "16 points: 16 measured\n");
 }
 
 #[test]

@@ -54,7 +54,7 @@ proptest! {
 #[test]
 fn derived_metrics_are_not_counted_as_cases() {
     let closing = closing_line(&servers::requests(), None, &NARROW);
-    assert_eq!(closing, "15 cases: 15 measured\n");
+    assert_eq!(closing, "15 points: 15 measured\n");
 }
 
 #[test]

@@ -362,14 +362,14 @@ proptest! {
     }
 
     #[test]
-    fn every_case_is_counted_once(results in prop::collection::vec(result(), 0..14)) {
+    fn every_point_is_counted_once(results in prop::collection::vec(result(), 0..14)) {
         let wide = Page { width: 100, colour: false, unicode: true, this_run: false };
         let line = closing_line(&results, None, &wide);
         let labels: BTreeSet<String> = results.iter().map(CaseResult::label).collect();
         let metrics: BTreeSet<(String, &str, &str)> =
             results.iter().map(|r| (r.label(), r.metric.as_str(), r.unit.as_str())).collect();
         if metrics.len() == results.len() {
-            let start = format!("{} case", labels.len());
+            let start = format!("{} point", labels.len());
             prop_assert!(line.starts_with(&start), "{line}");
         }
         let numbers = line.split([' ', ',', '\n']).filter_map(|word| word.parse::<usize>().ok());
