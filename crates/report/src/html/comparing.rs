@@ -77,9 +77,9 @@ pub(super) fn verdict(
             @if let Some(all) = standings { (standings::charts(all, &comparison.columns, ids)) }
             (grid(&charts))
             @if !charts.is_empty() { p.note {
-                "Ratio to " (Text(base(comparison))) " with its interval: bars begin at 1, which means equal. Orange: slower or worse. \
-                 Blue: faster or better. Grey: no certain difference. Within the shaded range lie differences that this machine \
-                 cannot resolve."
+                "Ratio to " (Text(base(comparison))) " with its interval: bars begin at 1, which means equal. "
+                @if !is_emulated(comparison) { "Orange: slower or worse. Blue: faster or better. Grey: no certain difference. " }
+                "Within the shaded range lie differences that this machine cannot resolve."
             } }
             (paragraphs(&comparison.facts))
             @if let Some(all) = standings { (standings::tables(all, &comparison.columns)) }
@@ -217,6 +217,12 @@ pub(super) fn counted(comparison: &Comparison, is_meant: impl Fn(&CompareRow) ->
         true => Verdict::counted(&verdicts),
         false => "not comparable".to_owned(),
     }
+}
+
+/// Whether the ratios count instructions, so that no column is better.
+fn is_emulated(comparison: &Comparison) -> bool {
+    let mut cells = comparison.rows.iter().flat_map(|row| row.news.iter().flatten());
+    cells.any(|cell| cell.verdict == Verdict::Emulated)
 }
 
 /// Figures without a verdict, with what would decide them or why they cannot be compared, folded.
