@@ -24,7 +24,7 @@ fn a_run_prints_a_table_and_is_saved() {
     let bench = Bench::new();
     let run = short_run(&bench, "");
     assert!(run.out.contains("std-instant") && run.out.contains("ns"), "{}", run.out);
-    assert!(run.out.contains("1 case: 1 measured"), "{}", run.out);
+    assert!(run.out.contains("1 point: 1 measured"), "{}", run.out);
     let id = run.saved();
     assert!(!run.out.contains(&id), "notes are on stderr");
     let shown = bench.oscost("show").with(0);
