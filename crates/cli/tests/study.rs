@@ -84,9 +84,14 @@ fn a_template_is_a_study_that_runs() {
         assert!(said.out.contains(part), "{part}: {}", said.out);
     }
     assert!(said.err.contains("2 points, up to"), "{}", said.err);
-    // The verdict is the same from the store, without measuring.
     let stored = bench.oscost("study ./mine.toml --run last");
-    assert_eq!((stored.code, stored.out), (said.code, said.out));
+    if cfg!(unix) {
+        // The verdict is the same from the store, without measuring.
+        assert_eq!((stored.code, stored.out), (said.code, said.out));
+    } else {
+        // Windows has none of its cases, and a run without figures is not stored.
+        assert_eq!((said.code, stored.code), (Some(3), Some(2)), "{}", said.out);
+    }
 }
 
 #[test]
