@@ -334,9 +334,12 @@ fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
     for fact in ["cpus", "affinity"] {
         assert_eq!(first["machine"][fact], last["machine"][fact], "{fact}");
     }
-    for result in times(&last).into_iter().filter(|r| r["rounds"].as_u64() >= Some(3)) {
+    // Three rounds need not have been quiet, so that some figures may have no interval.
+    let has_interval =
+        |r: &&Value| r["rounds"].as_u64() >= Some(3) && r["estimate"]["low"].is_number();
+    for result in times(&last).into_iter().filter(has_interval) {
         let next = &result["next_run"];
-        assert!(next["low"].as_f64() < result["estimate"]["low"].as_f64(), "{result}");
+        assert!(next["low"].as_f64() <= result["estimate"]["low"].as_f64(), "{result}");
         assert!(next["visits"].as_u64() >= Some(1), "{result}");
     }
     let scores = bench.oscost("noise --validate --json");
