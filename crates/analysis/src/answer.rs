@@ -69,8 +69,8 @@ impl Answer {
     }
 }
 
-/// The answers that the results of one run give, those about whole programs first, in reverse order of the areas; only for situations in which at least two designs were
-/// measured.
+/// The answers that the results of one run give, those about whole programs first, in reverse order of the areas. A situation in
+/// which fewer than two designs were measured has no answer.
 pub fn answers(results: &[CaseResult], areas: &[&'static Area]) -> Vec<Answer> {
     let mut answers = Vec::new();
     for area in areas.iter().rev() {
@@ -136,21 +136,13 @@ fn point<'r>(
             .iter()
             .all(|(name, value)| params.get(*name).is_none_or(|own| own == value))
     };
-    let is_beside = |select: &Select, params: &Params| {
-        let Some(beside) = beside else { return true };
-        let named = |key: &str| select.params.iter().any(|(name, _)| *name == key);
-        params.iter().all(|(key, value)| {
-            // A parameter that the other design names, such as its architecture, may differ.
-            named(key) || beside.params.get(key).is_none_or(|other| other == value)
-        })
-    };
     let selected = |select: &Select| {
         results.iter().find(|result| {
             result.metric == metric
                 && result.outcome == Outcome::Measured
                 && select.matches(&result.case, &result.params)
                 && in_situation(&result.params)
-                && is_beside(select, &result.params)
+                && beside.is_none_or(|other| select.is_beside(&result.params, &other.params))
         })
     };
     design.points.iter().flat_map(|alternatives| alternatives.iter()).find_map(selected)

@@ -264,4 +264,12 @@ impl Select {
         let has = |(key, value): &(&str, &str)| params.get(*key).is_some_and(|own| own == value);
         self.case == case && self.params.iter().all(has)
     }
+
+    /// Whether a point has the values of `other` for all parameters that both have, except those that the selection names.
+    pub fn is_beside(&self, params: &Params, other: &Params) -> bool {
+        let is_named = |key: &str| self.params.iter().any(|(name, _)| *name == key);
+        params.iter().all(|(key, value)| {
+            is_named(key) || other.get(key).is_none_or(|of_other| of_other == value)
+        })
+    }
 }

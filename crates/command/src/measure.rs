@@ -22,7 +22,7 @@ use crate::store::store_to_write;
 
 /// The key under which the requested areas and cases are stored with a run.
 pub const FILTERS: &str = "filters";
-/// The same for the user's own functions.
+/// The key under which the names of the user's own functions are stored with a run.
 pub const OP: &str = "op";
 /// Message about a run without any figure.
 pub const NOTHING_SAVED: &str = "no figure was measured, and nothing is saved";

@@ -59,10 +59,5 @@ pub fn undecided_line(answers: &[Answer]) -> Option<String> {
 
 fn names(designs: &[&DesignFigure], last: &str) -> String {
     let names: Vec<&str> = designs.iter().map(|design| design.name).collect();
-    match names.split_last() {
-        Some((name, others)) if !others.is_empty() => {
-            format!("{} {last} {name}", others.join(", "))
-        }
-        _ => names.concat(),
-    }
+    text::joined(&names, last)
 }

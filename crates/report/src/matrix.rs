@@ -1,14 +1,12 @@
 //! The page with which a comparison of systems begins: sentences on designs and systems, and one matrix of designs by systems.
 
-use std::collections::BTreeSet;
-
 use analysis::answer::{Answer, answers};
 use analysis::{
     ColumnStanding, Dimension, Overview, Question, Settings, Spread, Standing, Verdict, overview,
     tabulate,
 };
 use catalog::{Area, areas};
-use results::{CaseResult, Document, Estimate, Outcome};
+use results::{Document, Estimate, Outcome};
 
 use crate::grid::{self, Cell, Column};
 use crate::overview::{
@@ -17,6 +15,7 @@ use crate::overview::{
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, factor, figure, measured_half_width};
 use crate::rows::COST;
+use crate::summary::cost_rows;
 use crate::text;
 
 /// Marks the design that is certainly the fastest on a system.
@@ -193,7 +192,7 @@ fn matters(overview: &Overview) -> Option<String> {
             text::listed(system, usize::MAX)
         ));
     }
-    (!parts.is_empty()).then(|| format!("{}.", capital(&parts.join("; "))))
+    (!parts.is_empty()).then(|| format!("{}.", text::capital(&parts.join("; "))))
 }
 
 /// The designs that are certainly the fastest in all columns.
@@ -203,13 +202,10 @@ fn fastest_everywhere(overview: &Overview, columns: &[String]) -> Option<String>
             order.application == application && order.metric == COST
         };
         let orders: Vec<_> = overview.orders.iter().filter(is_of).collect();
-        let firsts: BTreeSet<&'static str> =
-            orders.iter().filter(|order| order.certain[0]).map(|order| order.designs[0]).collect();
-        let all = orders.len() == columns.len() && orders.iter().all(|order| order.certain[0]);
-        firsts
-            .into_iter()
-            .next()
-            .filter(|first| all && orders.iter().all(|o| o.designs[0] == *first))
+        let first = *orders.first()?.designs.first()?;
+        let is_first =
+            |order: &&analysis::DesignOrder| order.designs[0] == first && order.certain[0];
+        (orders.len() == columns.len() && orders.iter().all(is_first)).then_some(first)
     };
     let of_time = overview.designs.iter().filter(|standing| standing.metric == COST);
     let names = applications(&of_time.collect::<Vec<_>>());
@@ -309,16 +305,10 @@ fn cost_of(answers: &[Answer], standing: &Standing) -> Option<(f64, f64, String)
 
 /// The first cost of an area that the summary of a run shows.
 fn cost_of_area(base: &Document, area: &str) -> Option<(f64, f64, String)> {
-    let rows = catalog::area(area)?.summary.iter();
-    let measured = |result: &&CaseResult| result.outcome == Outcome::Measured;
-    rows.filter_map(|row| {
-        let is_it =
-            |r: &&CaseResult| r.metric == row.metric.name && row.point.matches(&r.case, &r.params);
-        let result = base.results.iter().filter(measured).find(is_it)?;
-        let estimate = result.estimate?;
-        Some((estimate.median, half_width(&estimate), result.unit.clone()))
-    })
-    .next()
+    let rows = cost_rows(&base.results, &[catalog::area(area)?]);
+    let (_, result) = rows.into_iter().find(|(_, r)| r.outcome == Outcome::Measured)?;
+    let estimate = result.estimate?;
+    Some((estimate.median, half_width(&estimate), result.unit.clone()))
 }
 
 fn half_width(estimate: &Estimate) -> f64 {
@@ -347,9 +337,4 @@ fn matrix_legend(overview: &Overview, columns: &[String], tables: &str) -> Strin
         }
     }
     legend + " All of these hold together at 95 %."
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

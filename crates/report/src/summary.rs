@@ -260,15 +260,11 @@ fn find_beside<'r>(
     point: &Select,
     other: &CaseResult,
 ) -> Option<&'r CaseResult> {
-    let is_named = |key: &str| point.params.iter().any(|(name, _)| *name == key);
     let is_beside = |r: &&CaseResult| {
-        let same = |(key, value): (&String, &String)| {
-            is_named(key) || other.params.get(key).is_none_or(|of_other| of_other == value)
-        };
         r.metric == other.metric
             && r.outcome == Outcome::Measured
             && is_at(point, r)
-            && r.params.iter().all(same)
+            && point.is_beside(&r.params, &other.params)
     };
     results.iter().find(is_beside).filter(|_| other.outcome == Outcome::Measured)
 }

@@ -37,10 +37,26 @@ pub fn listed(mut names: Vec<String>, most: usize) -> String {
         let others = names.split_off(most - 1).len();
         names.push(format!("{others} others"));
     }
+    joined(&names, "and")
+}
+
+/// All names as a list with this word before the last one: `A`, `A or B`, `A, B or C`.
+pub fn joined<S: AsRef<str>>(names: &[S], word: &str) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match names.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        Some((last, others)) if !others.is_empty() => {
+            format!("{} {word} {last}", others.join(", "))
+        }
         _ => names.concat(),
     }
+}
+
+/// `text` with a capital letter at its beginning.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or(String::new(), |first| first.to_uppercase().to_string() + letters.as_str())
 }
 
 /// The lines of a table cell of `width` columns; breaks after commas and `{` too, as labels have no spaces.

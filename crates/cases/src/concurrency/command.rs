@@ -64,7 +64,7 @@ pub struct Concurrency {
     /// What to minimise
     #[arg(long, value_enum, default_value = "elapsed")]
     pub goal: Goal,
-    /// With `--goal foreground`: name the candidates that keep the delay within this, and the fastest of them
+    /// Name the candidates that keep the delay within this, and the fastest of them (with `--goal foreground`)
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub within: Option<Duration>,
     /// What CPU-bound work consists of

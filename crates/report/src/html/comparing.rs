@@ -172,7 +172,7 @@ fn column(comparison: &Comparison, at: usize) -> Markup {
             (list("Slower or worse", "bad", &losses))
             (list("Faster or better", "good", &gains))
             @for (verdict, areas) in &rest { li {
-                strong { (capital(words(*verdict))) ": " (areas.len()) }
+                strong { (text::capital(words(*verdict))) ": " (areas.len()) }
                 " (" (Text(&by_area(areas))) ")."
             } }
         }
@@ -191,13 +191,6 @@ fn words(verdict: Verdict) -> &'static str {
 /// Whether a figure of the column could be compared.
 fn has_verdict(comparison: &Comparison, at: usize) -> bool {
     comparison.verdicts(at).iter().any(|verdict| *verdict != Verdict::NotComparable)
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters
-        .next()
-        .map_or(String::new(), |first| first.to_uppercase().to_string() + letters.as_str())
 }
 
 /// The number of figures in each area: `lock 5, net 3`.
