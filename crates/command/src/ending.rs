@@ -40,6 +40,7 @@ fn is_wrong_run(error: &RunError) -> bool {
         | RunError::NotStarted(_)
         | RunError::NoPlan(_)
         | RunError::Plan(_)
+        | RunError::Recorded(_)
         | RunError::NoSuchClock { .. }
         | RunError::MachineChanged { .. } => true,
         RunError::Store(_)

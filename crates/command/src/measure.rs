@@ -163,7 +163,10 @@ pub fn show_results(
         print(&results_tables(&document.results, page))?;
         print(&below_tables(&document.results, &document.machine, page))?;
     }
-    print(&closing_lines(document, took, page))
+    match conclusions.iter().any(|conclusion| conclusion.is_all) {
+        true => Ok(()),
+        false => print(&closing_lines(document, took, page)),
+    }
 }
 
 /// Prints how long each area took, if that was requested.

@@ -37,9 +37,10 @@ impl Progress {
     pub fn show(&self, event: Event) {
         match event {
             Event::Round { label, done, remaining } => {
-                let (spent, left) = (self.bar.elapsed(), remaining);
+                let spent = short(self.bar.elapsed());
+                let left = remaining.map(|left| format!("  {} left", short(left)));
                 self.bar.set_position((done * STEPS as f64) as u64);
-                self.bar.set_prefix(format!("{}  {} left", short(spent), short(left)));
+                self.bar.set_prefix(spent + &left.unwrap_or_default());
                 if self.bar.message().is_empty() {
                     self.bar.set_message(label.to_owned());
                 }

@@ -123,9 +123,21 @@ pub enum Doubt {
     /// Wake-ups may include threads that did not sleep.
     #[error("the system does not count whether the thread slept")]
     SleepNotCounted,
-    /// The timed command exited with an error.
-    #[error("the command failed")]
-    CommandFailed,
+    /// Runs of the timed command failed.
+    #[error("the command {}", if how.is_empty() { "failed" } else { how })]
+    CommandFailed {
+        /// How runs ended that failed, and how many.
+        #[serde(default)]
+        how: String,
+    },
+    /// Runs of the timed command left processes behind.
+    #[error("it left processes behind in {runs} of {of} runs, which were ended: is there a `&`?")]
+    LeftProcesses {
+        /// Number of these runs.
+        runs: usize,
+        /// Number of all runs.
+        of: usize,
+    },
     /// A contended lock stayed with one worker.
     #[error("no worker took the lock over from another while hand-overs were timed")]
     NoHandOver,

@@ -6,7 +6,7 @@ use crate::mode::Mode;
 use crate::record::Params;
 use crate::sentinel::Ratios;
 use crate::survey::ClockFacts;
-use crate::user_code::UserCode;
+use crate::user_code::UserLibrary;
 
 /// The coordinator's order to a worker; JSON on its command line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct RoundOrder {
     pub is_here: bool,
     /// The user's own code, if the case measures that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<UserCode>,
+    pub user: Option<UserLibrary>,
 }
 
 impl RoundOrder {

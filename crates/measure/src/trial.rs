@@ -442,7 +442,7 @@ mod tests {
         round.count_trial(7, || Ok(())).unwrap();
         let counts = Counts { syscalls: Some(40), ..Counts::default() };
         round.report_counts(10, &[counts, counts]);
-        round.doubt(Doubt::CommandFailed);
+        round.doubt(Doubt::SharedCpu);
         round.timeline([[0, 1]].into_iter());
         let mut prepared = 0;
         let prepare = || {

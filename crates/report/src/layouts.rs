@@ -32,6 +32,8 @@ pub struct Conclusion {
     pub text: String,
     /// Whether the text stands for the tables of the run; otherwise it precedes them.
     pub replaces_tables: bool,
+    /// Whether nothing follows the text, such as the core's frequency.
+    pub is_all: bool,
     /// The key of the answer in the run as a JSON document.
     pub key: &'static str,
     /// The answer in the JSON document.

@@ -376,7 +376,7 @@ impl<'a> Coordinator<'a> {
         let at_this_rate = spent.as_secs_f64() * (1.0 - done) / done;
         let remaining = Duration::try_from_secs_f64(at_this_rate)
             .map_or(remaining, |at_this_rate| at_this_rate.min(remaining));
-        (self.watch)(Event::Round { label: &label, done, remaining });
+        (self.watch)(Event::Round { label: &label, done, remaining: Some(remaining) });
     }
 
     fn wait_until(&mut self, moment: RunTime) {

@@ -37,6 +37,9 @@ pub enum RunError {
     /// The plan of the run to resume cannot be read.
     #[error("run {0} cannot be resumed: its plan is not one this version understands")]
     Plan(String),
+    /// The run to resume was made by an area's own command.
+    #[error("run {0} cannot be resumed: repeat its command")]
+    Recorded(String),
     /// The clock of the run to resume is not available.
     #[error("run {id} cannot be resumed here: its clock was {clock}; begin a new run")]
     NoSuchClock {

@@ -11,8 +11,8 @@ pub enum Event<'a> {
         label: &'a str,
         /// Share of the run that is done, 0 to 1.
         done: f64,
-        /// Maximum remaining time.
-        remaining: Duration,
+        /// Maximum remaining time, if it is known.
+        remaining: Option<Duration>,
     },
     /// A round gave a figure.
     Figure {

@@ -10,10 +10,9 @@ use std::time::{Duration, Instant};
 use crate::worker::ROUND;
 use catalog::worker::worker;
 use measure::RoundOrder;
-use measure::count::format_duration;
 use measure::record::{Line, OperationCounts, parse_lines};
 use measure::round::Mode;
-use measure::user_code::UserCode;
+use measure::user_code::UserLibrary;
 use platform::CaseError;
 use platform::counters::tracer::Traced;
 use serde::{Deserialize, Serialize};
@@ -41,8 +40,6 @@ pub enum RoundEnd {
 
 /// Time that a worker may take to end after its time limit.
 pub(crate) const GRACE: Duration = Duration::from_secs(12);
-/// Time that a worker may take to end if it runs a command of the user, which has its own time limit.
-const GRACE_OF_COMMAND: Duration = Duration::from_secs(2);
 /// Time for which a worker may continue after a request to stop; most rounds are shorter.
 pub(crate) const LAST_CHANCE: Duration = Duration::from_millis(500);
 /// The interval at which requests to stop are checked.
@@ -69,11 +66,7 @@ pub fn launch(order: &RoundOrder, stop: &AtomicBool, phases: &Phases) -> Result<
     if !order.announces() {
         (phases.started)();
     }
-    let plainly = |order: &RoundOrder| {
-        let shows_output =
-            matches!(&order.user, Some(UserCode::Command(command)) if command.show_output);
-        launch_plainly(&mut command_of(order), limit, stop, shows_output, phases)
-    };
+    let plainly = |order: &RoundOrder| launch_plainly(&mut command_of(order), limit, stop, phases);
     let mut report = match order.mode {
         Mode::CountForTracer => {
             let traced = launch_traced(&mut command_of(order), limit, stop)?;
@@ -127,27 +120,15 @@ fn text_of(lines: impl Iterator<Item = Line>) -> String {
 }
 
 fn limit_of(order: &RoundOrder) -> Duration {
-    let grace = match order.user {
-        Some(UserCode::Command(_)) => GRACE_OF_COMMAND,
-        _ => GRACE,
-    };
-    Duration::from_millis(order.limit_ms) + grace
+    Duration::from_millis(order.limit_ms) + GRACE
 }
 
 /// Names the user's code in the description of the worker's end.
-fn in_users_words(end: RoundEnd, user: &UserCode) -> RoundEnd {
-    match (end, user) {
-        (RoundEnd::Died(reason), UserCode::Library(library)) => {
-            RoundEnd::Died(format!("{}: {reason}", library.path))
-        }
-        (RoundEnd::Hung(reason), UserCode::Library(library)) => {
-            RoundEnd::Hung(format!("{}: {reason}", library.path))
-        }
-        (RoundEnd::Hung(_), UserCode::Command(command)) => RoundEnd::Hung(format!(
-            "the command did not end within {}; --time-limit changes that",
-            format_duration(Duration::from_millis(command.limit_ms))
-        )),
-        (end, _) => end,
+fn in_users_words(end: RoundEnd, user: &UserLibrary) -> RoundEnd {
+    match end {
+        RoundEnd::Died(reason) => RoundEnd::Died(format!("{}: {reason}", user.path)),
+        RoundEnd::Hung(reason) => RoundEnd::Hung(format!("{}: {reason}", user.path)),
+        end => end,
     }
 }
 
@@ -155,11 +136,9 @@ fn launch_plainly(
     command: &mut Command,
     limit: Duration,
     stop: &AtomicBool,
-    shows_output: bool,
     phases: &Phases,
 ) -> Result<Report, CaseError> {
-    let errors = if shows_output { Stdio::inherit() } else { Stdio::piped() };
-    command.stdout(Stdio::piped()).stderr(errors);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(e) if may_succeed_later(&e) => {

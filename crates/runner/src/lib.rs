@@ -4,7 +4,7 @@
 //! module `run` describes the machine and has `coordinator` make the rounds; [`begin_on`] does so for several systems in
 //! turn. `launch` starts each round in a fresh process, the [`worker`]; in another system the [`agent`] does, with which
 //! `link` exchanges the messages of `wire`. `run_state` is a run in progress, `evidence` the rounds of a point so far;
-//! `figures` computes results from them.
+//! `figures` computes results from them. An area that makes its rounds by itself stores them by a [`Recording`].
 
 pub mod agent;
 mod agent_target;
@@ -29,6 +29,7 @@ mod place;
 mod plan;
 mod questions;
 mod recorded;
+mod recording;
 mod run;
 mod run_clock;
 mod run_state;
@@ -52,6 +53,7 @@ pub use plan::{
 };
 pub use questions::Questions;
 pub use recorded::recorded;
+pub use recording::Recording;
 pub use run::{Ended, Ending, Request, begin, machine_differences, resume, to_resume};
 pub use timebase::{best_clock, timebase_on};
 

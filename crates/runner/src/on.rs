@@ -148,7 +148,7 @@ fn introduce<'a>(
     let mut started = Vec::new();
     for &system in &request.systems {
         let label = format!("starting {}", system.name());
-        watch(Event::Round { label: &label, done: 0.0, remaining: std::time::Duration::ZERO });
+        watch(Event::Round { label: &label, done: 0.0, remaining: None });
         let mut link = SystemLink::new(system, &last(count), examined.clone(), request.timeouts);
         let introduced = link.introduce(stop);
         if stop.load(Ordering::Relaxed) {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use catalog::{Case, Extent, only_by, trials_of};
-use measure::user_code::UserCode;
+use measure::user_code::UserLibrary;
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::OBSERVATIONS;
@@ -67,7 +67,7 @@ pub struct Plan {
     /// Maximum number of trials of a point; four times `trials` if `None`.
     pub trials_at_most: Option<usize>,
     /// The user's own code that points measure, by their labels.
-    pub user: BTreeMap<String, UserCode>,
+    pub user: BTreeMap<String, UserLibrary>,
     /// Seed of the order of rounds and of the bootstrap.
     pub seed: u64,
     /// The CPUs in use; single measurements are made on the last.
@@ -339,7 +339,7 @@ impl Plan {
     }
 
     /// The user's own code that a point measures.
-    pub fn user_code(&self, point: &Point) -> Option<&UserCode> {
+    pub fn user_code(&self, point: &Point) -> Option<&UserLibrary> {
         self.user.get(&point.label())
     }
 }

@@ -148,6 +148,9 @@ pub fn resume(
     if begun.system().is_some() {
         return Err(RunError::OnSystems(id));
     }
+    if store.plan(&id)?.is_some_and(|plan| plan.is_empty()) {
+        return Err(RunError::Recorded(id));
+    }
     let clock = clock_of(begun)?;
     check_same_machine(begun, &clock)?;
     let plan = plan_of_run(&id, store)?;

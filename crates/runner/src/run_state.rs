@@ -7,7 +7,6 @@ use measure::cycles::Timebase;
 use measure::estimate::{EarlierLevel, Levels};
 use measure::record::Line;
 use measure::round::Mode;
-use measure::user_code::UserCode;
 use measure::{Doubt, RoundOrder};
 use results::{CaseResult, NO_TIME_BEFORE, Outcome, RoundRow, Store, StoreError};
 
@@ -296,7 +295,7 @@ impl<'a> RunState<'a> {
             level: self.levels.level(self.plan.cpus.last().copied(), 1),
             ns_per_iteration: self.levels.ns_per_iteration(),
             quiet_samples: QUIET_SAMPLES,
-            limit_ms: limit_ms(point, self.plan),
+            limit_ms: limit_ms(point),
             slow_down: self.plan.slow_down,
             partner_batches: self.plan.partner_batches,
             parent: Some(std::process::id()),
@@ -322,11 +321,8 @@ impl<'a> RunState<'a> {
     }
 }
 
-/// Time limit of a round, in ms: the limit of samples or of a command, or several times the expected duration of a trial,
+/// Time limit of a round, in ms: the limit of samples, or several times the expected duration of a trial,
 /// for busy machines.
-fn limit_ms(point: &Point, plan: &Plan) -> u64 {
-    if let Some(UserCode::Command(command)) = plan.user_code(point) {
-        return command.limit_ms;
-    }
+fn limit_ms(point: &Point) -> u64 {
     point.trial_takes().map_or(ROUND_MS, |takes| takes.as_millis() as u64 * 5)
 }

@@ -5,7 +5,6 @@ use std::io::{BufWriter, Write};
 use std::process::Command;
 
 use catalog::worker::worker;
-use measure::user_code::UserCode;
 use measure::{CaseError, Round, RoundOrder};
 
 /// The task of a worker that runs one round of one case, and prints its records as JSON Lines.
@@ -56,11 +55,7 @@ fn make_round(order: &RoundOrder) {
     match &order.user {
         // Standard output is locked for rounds only: a server's thread prints its reports.
         None => print_round(order, &mut std::io::stdout().lock(), Ok(())),
-        Some(UserCode::Command(_)) => {
-            platform::process::end_children_with_me();
-            print_round(order, &mut std::io::stdout().lock(), Ok(()));
-        }
-        Some(UserCode::Library(library)) => {
+        Some(library) => {
             platform::process::end_children_with_me();
             let (mut out, contained) = contain(library.memory);
             print_round(order, &mut out, contained);

@@ -24,6 +24,7 @@ pub fn answer(document: &Document, page: &Page) -> Option<report::Conclusion> {
     Some(report::Conclusion {
         text: in_words(&choice, document, page),
         replaces_tables: true,
+        is_all: false,
         key: "answer",
         json: answer_json(&choice, document),
     })

@@ -1,5 +1,4 @@
 use measure::CaseError;
-use measure::user_code::UserCode;
 
 use super::library::OpLibrary;
 use crate::{Case, Param, value_of};
@@ -13,7 +12,7 @@ pub const CASE: Case = Case {
     params: &[Param::new(NAME, &["oscost_name()"]).meaning("what the library calls its function")],
     runs_user_code: true,
     run: |params, round| {
-        let Some(UserCode::Library(file)) = round.order().user.clone() else {
+        let Some(file) = round.order().user.clone() else {
             return Err(CaseError::Failed("no library was given: oscost run --op FILE".to_owned()));
         };
         let library = OpLibrary::load(&file)?;

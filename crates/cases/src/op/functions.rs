@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use command::ending::Usage;
-use measure::user_code::{LibraryFile, UserCode};
+use measure::user_code::UserLibrary;
 use measure::{CaseError, Params};
 use runner::Point;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub const NAME_LIBRARY: Task = Task { name: "name", run: |order| name(&read_orde
 /// The library to name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct NameOrder {
-    library: LibraryFile,
+    library: UserLibrary,
     /// Process id of the process that gave the order: the worker ends with it.
     parent: u32,
 }
@@ -35,7 +35,7 @@ struct NameOrder {
 ///
 /// # Errors
 /// If a file cannot be read, or two functions have the same name.
-pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserCode)>, Usage> {
+pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserLibrary)>, Usage> {
     let mut paths_by_name: BTreeMap<String, String> = BTreeMap::new();
     let mut points = Vec::new();
     for path in paths {
@@ -48,21 +48,21 @@ pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserCode)
             )));
         }
         let params = Params::from([(NAME.to_owned(), name)]);
-        points.push((Point { case: CASE.label(), params }, UserCode::Library(library)));
+        points.push((Point { case: CASE.label(), params }, library));
     }
     Ok(points)
 }
 
-fn library_at(path: &Path, memory: u64) -> Result<LibraryFile, Usage> {
+fn library_at(path: &Path, memory: u64) -> Result<UserLibrary, Usage> {
     let bad = |problem: String| Usage(format!("--op {}: {problem}", path.display()));
     let full = std::path::absolute(path).map_err(|e| bad(e.to_string()))?;
     let checksum = checksum(&full).map_err(|e| bad(e.to_string()))?;
     let path = full.to_str().ok_or_else(|| bad("its name is not UTF-8".to_owned()))?.to_owned();
-    Ok(LibraryFile { path, checksum, memory })
+    Ok(UserLibrary { path, checksum, memory })
 }
 
 /// The name that a library gives its function; `None` if the library cannot be loaded, crashes or hangs.
-fn name_of(library: &LibraryFile) -> Option<String> {
+fn name_of(library: &UserLibrary) -> Option<String> {
     let order = NameOrder { library: library.clone(), parent: std::process::id() };
     let never = AtomicBool::new(false);
     let mut command = worker(NAME_LIBRARY.name, &order);

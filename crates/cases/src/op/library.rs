@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_double, c_int};
 use std::path::Path;
 
 use measure::CaseError;
-use measure::user_code::LibraryFile;
+use measure::user_code::UserLibrary;
 
 use super::loading::Library;
 
@@ -37,7 +37,7 @@ impl OpLibrary {
     /// # Errors
     /// `Unsupported` in a static build; an error if the file cannot be loaded, has changed, is of another version of the header,
     /// or lacks a function.
-    pub fn load(file: &LibraryFile) -> Result<Self, CaseError> {
+    pub fn load(file: &UserLibrary) -> Result<Self, CaseError> {
         let path = file.path.as_str();
         let failed = |problem: &str| CaseError::Failed(format!("{path}: {problem}"));
         let now = checksum(Path::new(path)).map_err(|e| failed(&e.to_string()))?;
@@ -86,7 +86,7 @@ impl OpLibrary {
     ///
     /// # Errors
     /// `Failed` if it has another one.
-    pub fn check_is(&self, planned: &str, file: &LibraryFile) -> Result<(), CaseError> {
+    pub fn check_is(&self, planned: &str, file: &UserLibrary) -> Result<(), CaseError> {
         if planned == self.name || planned == file_name(&file.path) {
             return Ok(());
         }
@@ -195,7 +195,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("oscost-op-{}", std::process::id()));
         std::fs::write(&path, "no library").unwrap();
         let load = |checksum| {
-            let file = LibraryFile { path: path.display().to_string(), checksum, memory: 1 << 20 };
+            let file = UserLibrary { path: path.display().to_string(), checksum, memory: 1 << 20 };
             OpLibrary::load(&file).err().unwrap().to_string()
         };
         assert!(load(0).contains("was changed"), "{}", load(0));

@@ -2,10 +2,19 @@
 
 mod answer;
 mod command;
+mod export;
+mod figures;
+mod lines;
 pub mod metrics;
+mod order;
 mod ranking;
 mod ranking_text;
+mod schedule;
+mod session;
 mod subcommand;
+mod table;
+mod timing;
+mod worker;
 
 use report::Layout;
 
@@ -15,11 +24,24 @@ use crate::{Area, Case};
 pub const AREA: Area = Area {
     only_by: Some("oscost time"),
     command: Some(subcommand::COMMAND),
+    tasks: &[&worker::COMMANDS],
     ..Area::new("time", CASES)
 };
 
-/// The layout: the tables have a row for each point.
+/// The layout: one table of the commands, and the comparison.
 pub const LAYOUT: Layout = Layout { conclusion: answer::answer, ..Layout::new(AREA.name) };
 
 /// Cases of the area.
 const CASES: &[&Case] = &[&command::CASE];
+
+/// A command line in one line, shortened in the middle.
+fn shortened(line: &str) -> String {
+    const WIDEST: usize = 60;
+    let line = report::text::clean(line);
+    let chars: Vec<char> = line.chars().collect();
+    if chars.len() <= WIDEST {
+        return line;
+    }
+    let (begin, end) = (&chars[..WIDEST * 2 / 3], &chars[chars.len() - (WIDEST / 3 - 3)..]);
+    format!("{} … {}", begin.iter().collect::<String>(), end.iter().collect::<String>())
+}

@@ -1,4 +1,4 @@
-//! Commands of one run compared with the fastest command, by the rules by which runs are compared.
+//! Commands of one run compared with one of them, by the rules by which runs are compared.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,45 @@ use measure::TIME;
 use results::{CaseResult, Document, GROUP, Outcome};
 
 use analysis::compare;
-use analysis::{Compared, Settings};
+use analysis::{Compared, Settings, Verdict};
 
-/// The commands of a run, the one with the shortest median time first.
+/// The commands of a run, compared with one of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranking {
-    /// Name of the fastest command.
-    pub fastest: String,
-    /// The other commands, in the order of their medians.
+    /// Name of the fastest command, or of the one that the user chose.
+    pub base: String,
+    /// The other commands, the fastest first.
     pub others: Vec<Ranked>,
 }
 
-/// A command compared with the fastest one.
+/// A command compared with the base.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked {
     /// Name of the command.
     pub command: String,
-    /// Time of the command divided by that of the fastest one, with the verdict.
+    /// Time of the command divided by that of the base, with the verdict.
     pub compared: Compared,
 }
 
-/// Compares the elapsed times of a run's commands; `None` if fewer than two were measured. All comparisons share one chance of
-/// error. Selecting the fastest command from the same data does not raise that chance (see `crate::concurrency::choice`).
+/// The key under which the command is kept that others are compared with, if the user chose it.
+pub const REFERENCE: &str = "reference";
+
+/// Compares the elapsed times of a run's commands with the fastest, or with the command that the user chose; `None` if fewer
+/// than two were measured. All comparisons share one chance of error. Selecting the fastest command from the same data does
+/// not raise that chance (see `crate::concurrency::choice`).
 pub fn rank_commands(document: &Document) -> Option<Ranking> {
+    rank(document, Settings::default().chance)
+}
+
+/// Whether the comparison of the commands has a result, so that no more runs are needed. Each look at the same growing data is
+/// a chance of error, which all looks together share.
+pub fn is_answered(document: &Document) -> bool {
+    let chance = Settings::default().chance / f64::from(super::schedule::LOOKS);
+    let is_known = |ranked: &Ranked| ranked.compared.verdict != Verdict::CannotTell;
+    rank(document, chance).is_none_or(|ranking| ranking.others.iter().all(is_known))
+}
+
+fn rank(document: &Document, chance: f64) -> Option<Ranking> {
     let measured = |result: &&CaseResult| {
         result.case == CASE_NAME
             && result.metric == TIME.name
@@ -39,17 +55,23 @@ pub fn rank_commands(document: &Document) -> Option<Ranking> {
     let mut times: Vec<&CaseResult> = document.results.iter().filter(measured).collect();
     let median = |result: &CaseResult| result.estimate.map_or(f64::INFINITY, |e| e.median);
     times.sort_by(|a, b| median(a).total_cmp(&median(b)));
-    let (fastest, others) = times.split_first().filter(|(_, others)| !others.is_empty())?;
+    let chosen = document.run.asked.get(REFERENCE);
+    let chosen = times.iter().position(|time| time.params.get(COMMAND) == chosen);
+    let base_at = chosen.filter(|_| document.run.asked.contains_key(REFERENCE)).unwrap_or(0);
+    if times.len() < 2 {
+        return None;
+    }
     let names = names(&times);
     let usual = Settings::default();
-    let settings = Settings { chance: usual.chance / others.len() as f64, ..usual };
-    let base = alone(document, fastest, &names[0]);
-    let ranked = others.iter().zip(&names[1..]).filter_map(|(other, name)| {
+    let settings = Settings { chance: chance / (times.len() - 1) as f64, ..usual };
+    let base = alone(document, times[base_at], &names[base_at]);
+    let others = times.iter().zip(&names).enumerate().filter(|(at, _)| *at != base_at);
+    let ranked = others.filter_map(|(_, (other, name))| {
         let rows = compare(&base, &alone(document, other, name), &settings);
         let compared = rows.into_iter().next()?;
         Some(Ranked { command: name.clone(), compared })
     });
-    Some(Ranking { fastest: names[0].clone(), others: ranked.collect() })
+    Some(Ranking { base: names[base_at].clone(), others: ranked.collect() })
 }
 
 /// A run that has only this result, at a point that all commands share, measured in turn with the other commands.
@@ -83,7 +105,6 @@ mod tests {
     use results::{Direction, Estimate, RunInfo};
 
     use super::*;
-    use analysis::Verdict;
 
     fn time(command: &str, round_values: Vec<f64>) -> CaseResult {
         let params = BTreeMap::from([(COMMAND.to_owned(), command.to_owned())]);
@@ -120,7 +141,7 @@ mod tests {
         let all = [("slow", 2e8), ("fast", 1e8), ("alike", 1.001e8)];
         let results = all.map(|(name, ns)| time(name, around(ns)));
         let ranking = rank_commands(&document(results.to_vec())).unwrap();
-        assert_eq!(ranking.fastest, "fast");
+        assert_eq!(ranking.base, "fast");
         let others: Vec<(&str, Verdict)> = ranking
             .others
             .iter()
@@ -145,6 +166,45 @@ mod tests {
         assert_eq!(compared.verdict, Verdict::Slower, "{compared:?}");
         let ratio = compared.ratio.unwrap();
         assert!(ratio.low > 1.01 && ratio.high < 1.03, "{ratio:?}");
+    }
+
+    #[test]
+    fn the_user_can_choose_the_command_to_compare_with() {
+        let all = [("slow", 2e8), ("fast", 1e8), ("slowest", 4e8)];
+        let mut document = document(all.map(|(name, ns)| time(name, around(ns))).to_vec());
+        document.run.asked.insert(REFERENCE.to_owned(), "slow".to_owned());
+        let ranking = rank_commands(&document).unwrap();
+        assert_eq!(ranking.base, "slow");
+        let verdicts: Vec<_> = ranking
+            .others
+            .iter()
+            .map(|ranked| (ranked.command.as_str(), ranked.compared.verdict))
+            .collect();
+        assert_eq!(verdicts, [("fast", Verdict::Faster), ("slowest", Verdict::Slower)]);
+    }
+
+    /// Checks how often looks at equal commands end their runs with a difference.
+    #[test]
+    fn looks_seldom_find_a_difference_between_equal_commands() {
+        use rand::{RngExt, SeedableRng};
+        let mut rng = rand::rngs::StdRng::seed_from_u64(11);
+        let series = |rng: &mut rand::rngs::StdRng| {
+            (0..160).map(|_| 1e8 * (1.0 + 0.05 * rng.random::<f64>().powi(2))).collect::<Vec<f64>>()
+        };
+        let mut found = 0;
+        const TRIES: usize = 200;
+        for _ in 0..TRIES {
+            let (a, b) = (series(&mut rng), series(&mut rng));
+            let looks = (1..=160).filter(|&turns| super::super::schedule::is_look(turns));
+            let is_found = looks.clone().any(|turns| {
+                let results = vec![time("a", a[..turns].to_vec()), time("b", b[..turns].to_vec())];
+                let chance = Settings::default().chance / f64::from(super::super::schedule::LOOKS);
+                let verdict = rank(&document(results), chance).unwrap().others[0].compared.verdict;
+                matches!(verdict, Verdict::Slower | Verdict::Faster)
+            });
+            found += usize::from(is_found);
+        }
+        assert!(found * 20 <= TRIES, "{found} of {TRIES}");
     }
 
     #[test]

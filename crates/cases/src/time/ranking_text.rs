@@ -1,46 +1,85 @@
-//! Commands compared with the fastest one, in words.
+//! The comparison of commands in words.
+
+use analysis::{Ratio, Verdict};
+use report::page::Page;
 
 use super::ranking::{Ranked, Ranking};
-use analysis::Verdict;
+use super::shortened;
 
-use report::page::Page;
-use report::quantity::ratio_words;
-
-/// Sentences that name the fastest command, and how much longer each of the others takes.
+/// Sentences that say how much faster or slower one command is than each of the others.
 pub fn ranking_text(ranking: &Ranking, page: &Page) -> String {
-    let is_slower = |ranked: &Ranked| ranked.compared.verdict == Verdict::Slower;
-    let first = match ranking.others.iter().all(is_slower) {
-        true => format!("{} is the fastest.", ranking.fastest),
-        false => format!(
-            "{} has the shortest time, but not by a significant difference.",
-            ranking.fastest
-        ),
-    };
-    let mut text = page.hanging("", &first);
-    for ranked in &ranking.others {
-        let line = format!("{}: {}", ranked.command, in_words(ranked));
-        text.push_str(&page.hanging("  ", &line));
+    let base = shortened(&ranking.base);
+    if let [other] = &ranking.others[..] {
+        return page.signs(&page.hanging("", &sentence(&base, other)));
     }
-    text.push('\n');
+    let mut text = page.hanging("", &format!("{base} ran"));
+    for other in &ranking.others {
+        text.push_str(&page.hanging("  ", &clause(other)));
+    }
     page.signs(&text)
 }
 
-fn in_words(Ranked { compared, .. }: &Ranked) -> String {
-    let ratio = compared.ratio.map(|ratio| ratio_words(ratio, "as long", "longer"));
-    match (compared.verdict, ratio) {
-        (Verdict::Slower, Some(ratio)) => format!("slower, {ratio}"),
-        (Verdict::CannotTell, Some(ratio)) => format!("cannot tell, {ratio}; {}", compared.note),
-        (Verdict::CannotTell, None) => format!("cannot tell; {}", compared.note),
-        (verdict, Some(ratio)) => format!("{}, {ratio}", verdict.word()),
-        (verdict, None) => verdict.word().to_owned(),
+/// The sentence about two commands.
+fn sentence(base: &str, ranked: &Ranked) -> String {
+    match ranked.compared.verdict {
+        Verdict::Slower | Verdict::Faster => format!("{base} ran {}", clause(ranked)),
+        _ => format!("{base} ran {}.", clause(ranked)),
     }
+}
+
+/// What follows `A ran`.
+fn clause(Ranked { command, compared }: &Ranked) -> String {
+    let command = shortened(command);
+    let ratio = compared.ratio;
+    let percent = || ratio.map_or(String::new(), |ratio| format!(": {}", difference(ratio)));
+    let note = match compared.note.as_str() {
+        "" => String::new(),
+        note => format!("; {note}"),
+    };
+    match (compared.verdict, ratio) {
+        (Verdict::Slower, Some(ratio)) => format!("{} faster than {command}", times(ratio)),
+        (Verdict::Faster, Some(Ratio { mid, low, high })) => {
+            let inverse = Ratio { mid: 1.0 / mid, low: 1.0 / high, high: 1.0 / low };
+            format!("{} slower than {command}", times(inverse))
+        }
+        (Verdict::Same, _) => format!("as fast as {command}{}", percent()),
+        (Verdict::CannotTell, _) => {
+            format!(
+                "neither faster nor slower than {command}, as far as is known{}{note}",
+                percent()
+            )
+        }
+        (verdict, _) => format!("beside {command}: {}{}{note}", verdict.word(), percent()),
+    }
+}
+
+/// A ratio with its interval.
+fn times(Ratio { mid, low, high }: Ratio) -> String {
+    let places = match high - low {
+        width if width > 2.0 => 0,
+        width if width > 0.2 => 1,
+        width if width > 0.004 => 2,
+        _ => 3,
+    };
+    format!("{mid:.places$} times ({low:.places$} to {high:.places$})")
+}
+
+/// A ratio of times near 1 as a difference.
+fn difference(Ratio { mid, low, high }: Ratio) -> String {
+    if mid > 1.3 || low < 0.7 {
+        return format!("{mid:.2} times as long ({low:.2} to {high:.2})");
+    }
+    let [mid, low, high] = [mid, low, high].map(|ratio| (ratio - 1.0) * 100.0);
+    format!("{mid:+.1} % ({low:+.1} to {high:+.1} %)")
 }
 
 #[cfg(test)]
 mod tests {
-    use analysis::{Compared, Ratio};
+    use analysis::Compared;
 
     use super::*;
+
+    const PAGE: Page = Page { width: 100, colour: false, unicode: true, this_run: false };
 
     fn ranked(command: &str, verdict: Verdict, [low, mid, high]: [f64; 3], note: &str) -> Ranked {
         let compared = Compared {
@@ -62,25 +101,31 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_comes_first() {
-        let page = Page { width: 100, colour: false, unicode: true, this_run: false };
-        let slower = ranked("make -j1", Verdict::Slower, [1.7, 1.8, 1.85], "");
-        let ranking = Ranking { fastest: "make -j2".to_owned(), others: vec![slower.clone()] };
+    fn two_commands_are_compared_in_one_sentence() {
+        let text = |other: Ranked| {
+            ranking_text(&Ranking { base: "A".to_owned(), others: vec![other] }, &PAGE)
+        };
+        let slower = ranked("B", Verdict::Slower, [1.7, 1.8, 1.85], "");
+        assert_eq!(text(slower), "A ran 1.80 times (1.70 to 1.85) faster than B\n");
+        let faster = ranked("B", Verdict::Faster, [0.4, 0.5, 0.5], "");
+        assert_eq!(text(faster), "A ran 2.0 times (2.0 to 2.5) slower than B\n");
+        let unclear =
+            ranked("B", Verdict::CannotTell, [0.99, 1.01, 1.03], "more runs would settle it");
         assert_eq!(
-            ranking_text(&ranking, &page),
-            "make -j2 is the fastest.\n  make -j1: slower, 1.80 times as long (1.70 to 1.85)\n\n"
+            text(unclear),
+            "A ran neither faster nor slower than B, as far as is known: +1.0 % (-1.0 to +3.0 %); more runs would\nsettle it.\n"
         );
-        let note = "about 4 times as many rounds would settle it";
-        let unclear = ranked("make -j3", Verdict::CannotTell, [0.99, 1.01, 1.03], note);
-        let ranking = Ranking { others: vec![unclear, slower], ..ranking };
-        let text = ranking_text(&ranking, &page);
-        assert!(
-            text.starts_with("make -j2 has the shortest time, but not by a significant"),
-            "{text}"
-        );
-        assert!(
-            text.contains("make -j3: cannot tell, 1.0 % longer (-1.0 to 3.0 %); about"),
-            "{text}"
+    }
+
+    #[test]
+    fn several_commands_have_a_line_each() {
+        let others = vec![
+            ranked("B", Verdict::Same, [0.99, 1.0, 1.01], ""),
+            ranked("C", Verdict::Slower, [1.7, 1.8, 1.85], ""),
+        ];
+        assert_eq!(
+            ranking_text(&Ranking { base: "A".to_owned(), others }, &PAGE),
+            "A ran\n  as fast as B: +0.0 % (-1.0 to +1.0 %)\n  1.80 times (1.70 to 1.85) faster than C\n"
         );
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use analysis::claim::Claim;
 use catalog::Extent;
-use measure::user_code::UserCode;
+use measure::user_code::UserLibrary;
 
 use super::on::On;
 use super::point::Point;
@@ -82,7 +82,7 @@ pub struct Options {
     /// Whether a system is started for each round.
     pub fresh: bool,
     /// The user's own functions or commands to be measured; nothing else is measured unless there are filters.
-    pub user: Vec<(Point, UserCode)>,
+    pub user: Vec<(Point, UserLibrary)>,
 }
 
 /// The extent of the run: `quick` takes precedence over `full`.
