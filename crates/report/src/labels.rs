@@ -20,6 +20,9 @@ pub struct Label {
     pub params: Vec<Param>,
 }
 
+/// Longest value of a parameter: a command line may have 2 MiB.
+pub const LONGEST_VALUE: usize = 120;
+
 /// Case name in the label of a row whose columns are cases.
 const ANY_CASE: &str = "*";
 
@@ -31,7 +34,8 @@ impl Label {
 
     /// The label with each part cleaned by `clean`.
     pub fn cleaned(point: &PointKey, clean: impl Fn(&str) -> String) -> Label {
-        let params = point.params.iter().map(|(key, value)| (clean(key), clean(value)));
+        let short = |value: &str| text::shortened(&clean(value), LONGEST_VALUE);
+        let params = point.params.iter().map(|(key, value)| (clean(key), short(value)));
         Label { area: clean(point.area()), name: clean(point.name()), params: params.collect() }
     }
 

@@ -18,6 +18,18 @@ pub fn clean(text: &str) -> String {
     kept.map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect()
 }
 
+/// `text` with at most `widest` characters: a longer one is shortened before its last third, where command lines differ least.
+pub fn shortened(text: &str, widest: usize) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= widest {
+        return text.to_owned();
+    }
+    let end = widest / 3;
+    let begin = widest.saturating_sub(end + 3);
+    let part = |chars: &[char]| chars.iter().collect::<String>();
+    format!("{} … {}", part(&chars[..begin]), part(&chars[chars.len() - end..]))
+}
+
 /// `text` wrapped to `width`: the first line begins with `first`, the others with as many spaces.
 pub fn hanging(first: &str, text: &str, width: usize) -> String {
     let indent = " ".repeat(self::width(first));
@@ -104,6 +116,13 @@ fn between_parts_of_labels(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_texts_are_shortened_in_the_middle() {
+        assert_eq!(shortened("grep foo", 8), "grep foo");
+        let short = shortened("grep foo a.c b.c c.c d.c", 12);
+        assert_eq!((short.as_str(), short.chars().count()), ("grep  …  d.c", 12));
+    }
 
     #[test]
     fn hanging_text_lines_up_under_its_first_word() {

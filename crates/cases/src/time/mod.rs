@@ -34,14 +34,8 @@ pub const LAYOUT: Layout = Layout { conclusion: answer::answer, ..Layout::new(AR
 /// Cases of the area.
 const CASES: &[&Case] = &[&command::CASE];
 
-/// A command line in one line, shortened in the middle.
+/// A command line in one line, shortened.
 fn shortened(line: &str) -> String {
     const WIDEST: usize = 60;
-    let line = report::text::clean(line);
-    let chars: Vec<char> = line.chars().collect();
-    if chars.len() <= WIDEST {
-        return line;
-    }
-    let (begin, end) = (&chars[..WIDEST * 2 / 3], &chars[chars.len() - (WIDEST / 3 - 3)..]);
-    format!("{} … {}", begin.iter().collect::<String>(), end.iter().collect::<String>())
+    report::text::shortened(&report::text::clean(line), WIDEST)
 }

@@ -6,6 +6,8 @@ use command::ending::{Ending, Usage};
 use command::measure::{Form, how_to_resume, is_summarised, show_area_times, show_results};
 use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
+use report::labels::LONGEST_VALUE;
+use report::text::{clean, shortened};
 use report::{Page, ReportRun, RunLine, chart_svg, is_marked, plots, runs_table};
 use results::{Document, RunSummary, Store, StoreError};
 use runner::{PlanError, recorded};
@@ -142,7 +144,8 @@ fn names(runs: &[RunSummary]) -> String {
 }
 
 fn pairs(map: &BTreeMap<String, String>) -> String {
-    map.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")
+    let short = |value: &str| shortened(&clean(value), LONGEST_VALUE);
+    map.iter().map(|(k, v)| format!("{k}={}", short(v))).collect::<Vec<_>>().join(" ")
 }
 
 fn state(run: &RunSummary) -> &'static str {
