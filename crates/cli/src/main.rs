@@ -13,6 +13,7 @@ use command::ending::of_error;
 use args::Command;
 
 fn main() -> ExitCode {
+    platform::process::inherited::reset_signals();
     cases::install();
     let outcome = match args::parse() {
         Err(ending) => return ending.into(),

@@ -1,7 +1,6 @@
 //! The description of a load.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ pub struct Load {
     /// Number of CPUs that the server can use at the same time, at least one: one for a single event loop.
     pub server_cpus: usize,
     /// A flag that ends a running step with [`platform::CaseError::Interrupted`].
-    pub stop: Option<Arc<AtomicBool>>,
+    pub stop: Option<&'static AtomicBool>,
 }
 
 impl Load {

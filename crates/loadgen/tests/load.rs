@@ -85,9 +85,9 @@ fn several_threads_share_one_load() {
 
 #[test]
 fn a_thread_that_fails_ends_the_others() {
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     let to = echoing(Arc::default());
-    let mut generators = threads(&Load { stop: Some(Arc::clone(&stop)), ..load(to, "echo") });
+    let mut generators = threads(&Load { stop: Some(stop), ..load(to, "echo") });
     let mut server_cpu = || {
         stop.store(true, Ordering::Relaxed);
         None
@@ -360,7 +360,7 @@ fn an_open_loop_shows_a_stall_in_all_requests_scheduled_meanwhile() {
 
 #[test]
 fn it_stops_on_request() {
-    let stop = Arc::new(AtomicBool::new(true));
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(true)));
     let to = closed_port();
     let mut generator = Generator::new(Load { stop: Some(stop), ..load(to, "450") }).expect("one");
     let ended = generator.step(1, Duration::from_secs(3_600));

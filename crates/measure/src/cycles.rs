@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use platform::cpu::chain::{IS_EXACT, TURN, multiply, rotate_xor, xor_add};
+use platform::process::inherited::not_created;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{median, quantile};
@@ -152,16 +153,19 @@ impl Timebase {
         known: Option<u32>,
     ) -> Self {
         let latency = std::thread::scope(|scope| {
-            let calibration = scope.spawn(|| {
+            let calibrate = || {
                 // Where threads cannot be pinned, any CPU is used.
                 let _ = cpu.map(platform::cpu::pin_thread);
                 match clock.clock() {
                     Some(timer) => Latency::calibrate(&Chain::new(timer, &clock), emulator, known),
                     None => Latency::Unknown(format!("no clock named {} here", clock.name)),
                 }
-            });
-            let failed = |_| Latency::Unknown("the calibration ended early".into());
-            calibration.join().unwrap_or_else(failed)
+            };
+            let ended = |_| Latency::Unknown("the calibration ended early".into());
+            match std::thread::Builder::new().spawn_scoped(scope, calibrate) {
+                Ok(calibration) => calibration.join().unwrap_or_else(ended),
+                Err(e) => Latency::Unknown(not_created("a thread", &e).to_string()),
+            }
         });
         Self { clock, latency }
     }

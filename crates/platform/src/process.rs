@@ -5,6 +5,7 @@ pub mod children;
 pub mod command;
 pub mod control_group;
 pub mod hosted;
+pub mod inherited;
 pub mod init;
 pub mod limits;
 #[cfg(unix)]
@@ -58,8 +59,8 @@ pub fn spawn_with_own_descriptors(act: impl FnOnce() + Send + 'static) -> std::i
     Ok(())
 }
 
-/// Calls `act` for each termination signal (SIGTERM, SIGINT, SIGHUP), in a thread with its own table of descriptors. Must
-/// be called while the process has one thread.
+/// Calls `act` for each termination signal (SIGTERM, SIGINT, SIGHUP) that this process does not ignore, in a thread with its
+/// own table of descriptors. Must be called while the process has one thread.
 ///
 /// # Errors
 /// `Unsupported` on Windows; else if no thread can be started.
@@ -223,7 +224,7 @@ mod os {
     pub fn keep_own_descriptors() {}
 
     pub fn on_termination(mut act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
-        let signals = signal::set_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
+        let signals = signal::set_of(&super::inherited::os::heeded());
         // SAFETY: the set is valid. Threads started from now on inherit the mask, so that only sigwait(3) receives these
         // signals.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &signals, std::ptr::null_mut()) };
@@ -235,7 +236,7 @@ mod os {
             }
         };
         super::spawn_with_own_descriptors(wait)
-            .map_err(|e| CaseError::from_io("a thread for signals", &e))
+            .map_err(|e| super::inherited::not_created("a thread for signals", &e))
     }
 
     pub fn keep_interrupts_from(command: &mut Command) {

@@ -15,6 +15,7 @@ use measure::round::Mode;
 use measure::user_code::UserLibrary;
 use platform::CaseError;
 use platform::counters::tracer::Traced;
+use platform::process::inherited::not_created;
 use serde::{Deserialize, Serialize};
 
 /// The output of a worker, and how its round ended.
@@ -269,7 +270,7 @@ impl Pipe {
             }
             drop(first);
         });
-        reader.map_err(|e| CaseError::from_io("reading from a worker", &e))?;
+        reader.map_err(|e| not_created("a thread that reads from a worker", &e))?;
         Ok(Self { bytes, events })
     }
 
@@ -380,7 +381,7 @@ mod tests {
         let missing = &mut Command::new("/nowhere/oscost");
         let stop = AtomicBool::new(false);
         let limit = Duration::from_secs(1);
-        assert!(launch_plainly(missing, limit, &stop, false, &Phases::NONE).is_err());
+        assert!(launch_plainly(missing, limit, &stop, &Phases::NONE).is_err());
     }
 
     #[test]
@@ -445,7 +446,7 @@ mod tests {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
             let (limit, stop) = (Duration::from_secs(60), AtomicBool::new(false));
-            let made = launch_plainly(&mut command, limit, &stop, false, &phases).unwrap();
+            let made = launch_plainly(&mut command, limit, &stop, &phases).unwrap();
             assert_eq!((order.take(), made.text.as_str()), (phases_of_it, output), "{script}");
         }
     }

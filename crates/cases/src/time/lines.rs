@@ -1,8 +1,7 @@
 //! Command lines: whether they need a shell, and the words that are executed for them.
 
-use std::path::Path;
-
 use command::ending::Usage;
+use platform::process::command::in_path;
 
 /// What runs command lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -110,7 +109,7 @@ fn plain_words(line: &str) -> Option<Vec<String>> {
     let is_assignment = program.contains('=');
     let is_file = match program.contains('/') {
         true => true,
-        false => !is_special(program) && in_path(program),
+        false => !is_special(program) && in_path(program).is_some(),
     };
     (is_file && !is_assignment).then_some(words)
 }
@@ -126,14 +125,6 @@ fn is_special(word: &str) -> bool {
         "until", "wait", "while",
     ];
     WORDS.contains(&word)
-}
-
-fn in_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder: std::path::PathBuf| {
-        let file: &Path = &folder.join(program);
-        file.is_file()
-    })
 }
 
 /// The texts with `{name}` replaced by each combination of the parameters' values, with that combination.

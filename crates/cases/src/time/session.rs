@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use measure::CaseError;
 use platform::counters::tracer::{Traced, count_system_calls};
+use platform::process::inherited::not_created;
 
 use super::order::{Counting, Order, Output, Reply, Settings};
 use super::worker::COMMANDS;
@@ -110,8 +111,7 @@ impl Drop for Session<'_> {
 fn start(settings: &Settings) -> Result<Running, CaseError> {
     let mut command = worker(COMMANDS.name, settings);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let failed = |e: &std::io::Error| CaseError::from_io("starting a worker", e);
-    let mut child = command.spawn().map_err(|e| failed(&e))?;
+    let mut child = command.spawn().map_err(|e| not_created("a worker", &e))?;
     let (Some(orders), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(CaseError::Failed("the worker has no pipes".to_owned()));
     };
@@ -126,7 +126,7 @@ fn start(settings: &Settings) -> Result<Running, CaseError> {
     if let Err(e) = std::thread::Builder::new().spawn(read) {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(failed(&e));
+        return Err(not_created("a thread that reads from a worker", &e));
     }
     Ok(Running { child, orders, replies })
 }

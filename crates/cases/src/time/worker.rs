@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use measure::CaseError;
-use platform::process::command::{Exit, adopt_orphans, of_words, run};
+use platform::process::command::{Exit, adopt_orphans, found_in_path, run};
 
 use super::order::{Order, Output, Reply, Run, Settings, in_words};
 use crate::worker::{Task, read_order};
@@ -102,7 +102,8 @@ impl<'a> Runner<'a> {
     }
 
     fn command(&self, words: &[String]) -> Result<Command, CaseError> {
-        let command = of_words(words);
+        // The search for the program is not part of the time.
+        let command = found_in_path(words);
         let mut command =
             command.ok_or_else(|| CaseError::Failed("the command is empty".to_owned()))?;
         // Each run reads the input from its beginning.

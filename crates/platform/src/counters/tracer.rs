@@ -45,6 +45,7 @@ mod os {
     use crate::CaseError;
     use crate::counters::system_calls::CallCounts;
     use crate::counters::{MARK, MARK_COMMAND, MARK_START, MARK_STOP};
+    use crate::process::inherited::not_created;
 
     /// Interval of checks for requests to stop.
     const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -67,8 +68,10 @@ mod os {
         let pid = child.id() as libc::pid_t;
         let traced = std::thread::scope(|scope| {
             let (ended, end) = mpsc::channel::<()>();
-            scope.spawn(move || end_in_time(pid, &end, limit, stop, last_chance));
-            let traced = Tracer::default().trace(pid).inspect_err(|_| {
+            let watch = move || end_in_time(pid, &end, limit, stop, last_chance);
+            let watched = std::thread::Builder::new().spawn_scoped(scope, watch);
+            let watched = watched.map_err(|e| not_created("a thread", &e));
+            let traced = watched.and_then(|_| Tracer::default().trace(pid)).inspect_err(|_| {
                 // SAFETY: not reaped yet, so the pid is still our child's; its status goes nowhere.
                 unsafe {
                     libc::kill(pid, libc::SIGKILL);

@@ -1,5 +1,6 @@
 //! Runs a command to its end, and reports its time and resource usage.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -73,6 +74,28 @@ pub fn shell() -> [&'static str; 2] {
     if IS_WINDOWS { ["cmd.exe", "/C"] } else { ["/bin/sh", "-c"] }
 }
 
+/// The file of a program that is named without a folder: the first executable one of that name in the folders of PATH.
+/// `None` on Windows, which has other rules.
+pub fn in_path(program: &str) -> Option<PathBuf> {
+    if IS_WINDOWS || program.is_empty() || program.contains('/') {
+        return None;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| os::is_program(file))
+}
+
+/// The command like [`of_words`], but the program is searched in PATH now, not when it starts.
+pub fn found_in_path(words: &[String]) -> Option<Command> {
+    let (program, arguments) = words.split_first()?;
+    let Some(file) = in_path(program) else { return of_words(words) };
+    let mut command = Command::new(file);
+    os::call_itself(&mut command, program);
+    os::add_arguments(&mut command, arguments);
+    Some(command)
+}
+
 /// The command for a program and its arguments; `None` if `words` is empty. The text that follows [`shell`]'s words is
 /// passed on as it is.
 pub fn of_words(words: &[String]) -> Option<Command> {
@@ -84,6 +107,9 @@ pub fn of_words(words: &[String]) -> Option<Command> {
 
 #[cfg(unix)]
 mod os {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    use std::path::Path;
     use std::process::Command;
     #[cfg(target_os = "linux")]
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,6 +120,15 @@ mod os {
     use crate::counters::usage::COUNTED;
     use crate::counters::{ProcessCounter, SyscallCounting};
     use crate::process::usage::os::of_timeval;
+
+    pub fn is_program(file: &Path) -> bool {
+        let metadata = file.metadata();
+        metadata.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    }
+
+    pub fn call_itself(command: &mut Command, name: &str) {
+        command.arg0(name);
+    }
 
     pub fn add_arguments(command: &mut Command, arguments: &[String]) {
         command.args(arguments);
@@ -295,7 +330,6 @@ mod os {
     /// Makes the tracer count all calls of the child from its execve(2) on, and of the processes that it starts.
     #[cfg(target_os = "linux")]
     fn mark_children(command: &mut Command) {
-        use std::os::unix::process::CommandExt;
         // SAFETY: between fork and exec the child makes one plain system call.
         unsafe {
             command.pre_exec(|| {
@@ -338,6 +372,12 @@ mod os {
     }
 
     pub fn adopt_orphans() {}
+
+    pub fn is_program(_file: &std::path::Path) -> bool {
+        false
+    }
+
+    pub fn call_itself(_command: &mut Command, _name: &str) {}
 
     pub fn run(
         command: &mut Command,

@@ -1,6 +1,5 @@
 //! `oscost net load`: generates load on a server, step by step.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -37,7 +36,7 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     let unreachable = |case_error| Usage(format!("--server-report: {case_error}"));
     let reports = args.server_report.map(RemoteReports::connect).transpose();
     let mut reports = reports.map_err(unreachable)?;
-    let mut generators = Generators::new(&load_of(args, &stop), &cpus(args))?;
+    let mut generators = Generators::new(&load_of(args, stop), &cpus(args))?;
     let cut = numbers.len() < asked.len() || numbers.last() < asked.last();
     if args.idle {
         return hold(generators.first(), args, numbers[numbers.len() - 1], before, cut);
@@ -163,12 +162,12 @@ fn within_limit(asked: &[usize]) -> (Vec<usize>, Option<u64>) {
     (numbers, limit)
 }
 
-fn load_of(args: &NetLoad, stop: &Arc<AtomicBool>) -> Load {
+fn load_of(args: &NetLoad, stop: &'static AtomicBool) -> Load {
     Load {
         status: args.status,
         timeout: args.timeout,
         sources: args.sources.clone(),
-        stop: Some(Arc::clone(stop)),
+        stop: Some(stop),
         ..Load::new(args.to, args.protocol)
     }
 }
