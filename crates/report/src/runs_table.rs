@@ -19,8 +19,8 @@ pub struct RunLine {
     pub started: String,
     /// State: `done` or `unfinished`.
     pub state: String,
-    /// Number of cases with their parameters.
-    pub cases: usize,
+    /// Number of points: cases with their parameters.
+    pub points: usize,
     /// Number of rounds taken so far.
     pub rounds: u64,
     /// A short description of the machine.
@@ -46,7 +46,7 @@ pub fn runs_table(runs: &[RunLine], page: &Page) -> String {
         words("run", |run| &run.id),
         Column::words("started (UTC)", runs.iter().map(|run| readable_time(&run.started))),
         Column::words("state", runs.iter().map(state_cell)),
-        counts("cases", |run| run.cases as u64),
+        counts("points", |run| run.points as u64),
         counts("rounds", |run| run.rounds),
         words("machine", |run| &run.machine),
         words("tags", |run| &run.tags),

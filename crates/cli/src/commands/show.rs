@@ -6,7 +6,7 @@ use command::ending::{Ending, Usage};
 use command::measure::{Form, how_to_resume, is_summarised, show_area_times, show_results};
 use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
-use report::{Page, ReportRun, RunLine, chart_svg, is_marked, plots, runs_table};
+use report::{Page, ReportRun, RunLine, chart_svg, is_marked, plots, point_count, runs_table};
 use results::{Document, RunSummary, Store, StoreError};
 use runner::{PlanError, recorded};
 use serde_json::{Value, json};
@@ -113,18 +113,27 @@ pub fn runs(args: &Runs) -> anyhow::Result<Ending> {
         note(&format!("run {id} is removed"));
         return Ok(Ending::Done);
     }
-    let runs = store_to_read(&args.store)?.runs()?;
+    let store = store_to_read(&args.store)?;
+    let runs = store.runs()?;
     if args.names {
         return print(&names(&runs)).map(|()| Ending::Done);
     }
     if args.json {
-        let all: Vec<_> = runs.iter().map(run_json).collect();
-        print_json(&all)?;
+        let all = runs.iter().map(|run| Ok(run_json(run, points_of(&store, run)?)));
+        print_json(&all.collect::<anyhow::Result<Vec<_>>>()?)?;
     } else {
-        let lines: Vec<RunLine> = runs.into_iter().map(run_line).collect();
-        print(&runs_table(&lines, &page()))?;
+        let lines = runs.into_iter().map(|run| {
+            let points = points_of(&store, &run)?;
+            Ok(run_line(run, points))
+        });
+        print(&runs_table(&lines.collect::<anyhow::Result<Vec<_>>>()?, &page()))?;
     }
     Ok(Ending::Done)
+}
+
+/// Number of points of a run, as its closing line counts them.
+fn points_of(store: &Store, run: &RunSummary) -> anyhow::Result<usize> {
+    Ok(point_count(&store.document(&run.id)?.results))
 }
 
 /// Names of runs, one a line: the newest first, then each tag once.
@@ -149,10 +158,10 @@ fn state(run: &RunSummary) -> &'static str {
     if run.finished.is_some() { "done" } else { "unfinished" }
 }
 
-fn run_line(run: RunSummary) -> RunLine {
+fn run_line(run: RunSummary, points: usize) -> RunLine {
     RunLine {
         state: state(&run).to_owned(),
-        cases: run.results as usize,
+        points,
         rounds: run.rounds,
         tags: pairs(&run.tags),
         asked: pairs(&run.asked),
@@ -163,7 +172,7 @@ fn run_line(run: RunSummary) -> RunLine {
 }
 
 /// A run in the list of runs.
-fn run_json(run: &RunSummary) -> Value {
+fn run_json(run: &RunSummary, points: usize) -> Value {
     json!({
         "id": run.id,
         "started": run.started,
@@ -173,6 +182,7 @@ fn run_json(run: &RunSummary) -> Value {
         "tags": run.tags,
         "asked": run.asked,
         "rounds": run.rounds,
+        "points": points,
         "results": run.results,
         "machine": run.machine,
     })
