@@ -11,7 +11,7 @@ use results::{Direction, Outcome};
 use serde::Serialize;
 
 use crate::change::Ratio;
-use crate::columns::Facts;
+use crate::columns::{ComparedTable, Facts};
 use crate::dimension::Selection;
 use crate::judge::{Settings, TOO_FEW_ROUNDS, floor};
 use crate::mean::{Mean, Sample};
@@ -111,8 +111,10 @@ pub struct Reversal {
     pub ratio_there: Ratio,
 }
 
-/// The verdict on the columns of `table`. `at` is the selection with which the table was made.
-pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview {
+/// The verdict on the columns of a table. `at` is the selection with which the table was made, `settings` those by which it was
+/// compared.
+pub fn overview(compared: &ComparedTable, at: &Selection, settings: &Settings) -> Overview {
+    let table = &compared.table;
     let measuring = Measuring { table, facts: Facts::of(table) };
     let areas = measuring.areas();
     let designs = match table.by.is_of_runs() {
@@ -126,7 +128,7 @@ pub fn overview(table: &Table, at: &Selection, settings: &Settings) -> Overview 
     let all = all.chain(between.iter().flatten()).chain(within.iter().flatten());
     let questions = all.map(Pairs::questions).sum::<usize>();
     let shared = Settings { chance: settings.chance / questions.max(1) as f64, ..*settings };
-    let rows = RowVerdicts::of(table, settings);
+    let rows = RowVerdicts::of(compared);
     let mut overview = Overview::default();
     for (name, pairs) in &areas {
         let judged = pairs.judged(&shared).supported_by(&rows);
@@ -492,7 +494,7 @@ impl Judged<'_> {
                 let (Some(of_base), Some(of_new)) = (found[*base], found[*new]) else {
                     return false;
                 };
-                rows.of_pair(of_base.result, of_new.result) == Some(mean.verdict)
+                rows.of_pair(of_base, of_new) == Some(mean.verdict)
             };
             let is_supported = || self.pairs.points.iter().any(|(_, found)| has_verdict(found));
             if *base == 0 && mean.verdict.is_difference() && !is_supported() {

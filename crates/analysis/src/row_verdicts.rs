@@ -2,26 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use results::CaseResult;
-
-use crate::columns::compare_columns;
-use crate::judge::Settings;
-use crate::table::Table;
+use crate::columns::ComparedTable;
+use crate::table::Found;
 use crate::verdict::Verdict;
 
-/// The verdicts of the rows of a table, by the addresses of the compared results.
-pub(crate) struct RowVerdicts(BTreeMap<[*const CaseResult; 2], Verdict>);
+/// A result among the runs of a table: number of the run, case, parameters and metric.
+type ResultName<'a> = (usize, &'a str, &'a BTreeMap<String, String>, &'a str);
 
-impl RowVerdicts {
-    pub(crate) fn of(table: &Table, settings: &Settings) -> Self {
-        let compared = compare_columns(table.clone(), settings);
+/// The verdicts of the rows of a table, by the compared results.
+pub(crate) struct RowVerdicts<'a>(BTreeMap<[ResultName<'a>; 2], Verdict>);
+
+impl<'a> RowVerdicts<'a> {
+    pub(crate) fn of(compared: &ComparedTable<'a>) -> Self {
         let mut verdicts = BTreeMap::new();
         for (row, cells) in compared.table.rows.iter().zip(&compared.rows) {
             let Some(base) = row.cells[0].found() else { continue };
             for (new, compared) in row.cells[1..].iter().zip(cells) {
                 if let (Some(new), Some(compared)) = (new.found(), compared) {
-                    let results = [base.result, new.result].map(std::ptr::from_ref);
-                    verdicts.insert(results, compared.verdict);
+                    verdicts.insert([base, new].map(name_of), compared.verdict);
                 }
             }
         }
@@ -29,7 +27,12 @@ impl RowVerdicts {
     }
 
     /// The verdict of the row that compares these results; `None` without such a row.
-    pub(crate) fn of_pair(&self, base: &CaseResult, new: &CaseResult) -> Option<Verdict> {
-        self.0.get(&[base, new].map(std::ptr::from_ref)).copied()
+    pub(crate) fn of_pair(&self, base: Found<'a>, new: Found<'a>) -> Option<Verdict> {
+        self.0.get(&[base, new].map(name_of)).copied()
     }
+}
+
+fn name_of<'a>(found: Found<'a>) -> ResultName<'a> {
+    let Found { run, result, .. } = found;
+    (run, &result.case, &result.params, &result.metric)
 }

@@ -6,6 +6,7 @@ mod compare;
 mod describe;
 mod dry_run;
 mod exchange;
+mod further_systems;
 mod gate;
 mod needed;
 mod noise;

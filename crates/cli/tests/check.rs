@@ -240,6 +240,8 @@ fn the_example_gets_a_verdict_or_a_reason_for_each_claim() {
     assert_eq!(claims.len(), text.matches("[[claim]]").count());
     for claim in claims {
         let is_open = matches!(claim["verdict"].as_str(), Some("undecided" | "not-measurable"));
-        assert_eq!(claim["note"] != "", is_open, "{claim}");
+        // Beside other programs a verdict says so.
+        let has_reason = claim["note"] != "" && claim["note"] != "beside load";
+        assert_eq!(has_reason, is_open, "{claim}");
     }
 }

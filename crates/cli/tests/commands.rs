@@ -158,6 +158,7 @@ fn runs_are_listed_named_and_removed() {
     let second = short_run(&bench, "").saved();
     let runs = bench.oscost("runs").with(0).out;
     assert!(runs.contains(&first) && runs.contains("which=first"), "{runs}");
+    assert!(runs.lines().next().is_some_and(|heading| heading.contains(" figures")), "{runs}");
     for name in ["last~1", "which=first", &first] {
         let shown = bench.oscost(&format!("show {name} clock --json")).with(0).json();
         assert_eq!(shown["run"]["id"], *first, "{name}");
@@ -166,6 +167,17 @@ fn runs_are_listed_named_and_removed() {
     let left = bench.oscost("runs --json").with(0).json();
     assert_eq!(left.as_array().map(Vec::len), Some(1));
     assert_eq!((&left[0]["id"], &left[0]["state"]), (&second.into(), &"done".into()));
+}
+
+#[test]
+fn runs_are_listed_with_the_number_of_their_figures() {
+    let bench = Bench::new();
+    let id = bench.oscost("run file/small --param files=10 --quick --budget 2s").with(0).saved();
+    let document = bench.oscost(&format!("show {id} --json")).with(0).json();
+    let results = document["results"].as_array().expect("results").len();
+    let listed = bench.oscost("runs").with(0).out;
+    assert!(listed.lines().next().is_some_and(|heading| heading.contains(" figures")), "{listed}");
+    assert!(listed.contains(&format!(" {results} ")), "{listed}");
 }
 
 #[test]

@@ -338,6 +338,7 @@ fn systems_of_one_invocation_are_side_by_side() {
     for part in [
         "<h1>oscost: 2 systems side by side</h1>",
         "Areas: mean ratio to native",
+        "lock (as=threads, place=spread, work=none): ratio to native",
         "<strong>gvisor</strong>: slower than native in",
         "syscall: ratio to native",
         "<td>450 ns",
@@ -359,9 +360,14 @@ fn any_dimension_is_compared_on_a_page() {
     let bench = Bench::new();
     bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
     let page = read(&report(&bench, "run.json --by arch --at connections=10", "by.html", ""));
-    for part in ["compared by arch", "net: ratio to ", "id=\"comparison\""] {
+    for part in
+        ["compared by arch", "network=loopback, place=apart): ratio to ", "id=\"comparison\""]
+    {
         assert!(page.contains(part), "{part}");
     }
+    // Areas without that dimension share one line.
+    assert_eq!(page.matches("Not comparable: ").count(), 1);
+    assert!(page.contains("id=\"area-net\"") && !page.contains("id=\"area-clock\""));
     bench.oscost("report run.json --by nothing -o x.html").with(2);
     bench.oscost("report run.json --at connections=10 -o x.html").with(2);
 }

@@ -2,8 +2,8 @@
 
 use analysis::answer::{Answer, answers};
 use analysis::{
-    ColumnStanding, Dimension, Overview, Question, Settings, Spread, Standing, Verdict, overview,
-    tabulate,
+    ColumnStanding, Dimension, Overview, Question, Settings, Spread, Standing, Verdict,
+    compare_columns, overview, tabulate,
 };
 use catalog::{Area, areas};
 use results::{Document, Estimate, Outcome};
@@ -34,7 +34,10 @@ struct Row {
 pub fn systems_summary(runs: &[Document], page: &Page) -> String {
     let question = Question::default();
     let Ok(table) = tabulate(runs, &Dimension::System, &question) else { return String::new() };
-    let overview = overview(&table, &question.at, &Settings::default());
+    let settings = Settings::default();
+    let compared = compare_columns(table, &settings);
+    let overview = overview(&compared, &question.at, &settings);
+    let table = &compared.table;
     let text = matrix(&runs[0], &overview, &table.columns, page);
     if text.is_empty() {
         overview_text(runs, &overview, &table.columns, &table.by, page)

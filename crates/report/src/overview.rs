@@ -152,8 +152,29 @@ fn title_of_order(order: &DesignOrder) -> String {
 }
 
 /// A line for each standing with the columns side by side if that fits the page; otherwise a line for each column of each
-/// standing.
+/// standing. Those that cannot be compared are named in one line.
 pub(crate) fn standings(
+    title: &str,
+    standings: &[&Standing],
+    columns: &[String],
+    by: &str,
+    page: &Page,
+) -> String {
+    let is_compared = |standing: &&&Standing| {
+        standing.columns.iter().any(|column| column.mean.is_some() || column.left_out > 0)
+    };
+    let (compared, apart): (Vec<&Standing>, Vec<&Standing>) =
+        standings.iter().partition(is_compared);
+    let names: Vec<String> = apart.iter().map(|standing| name_of(standing)).collect();
+    let apart = match names.is_empty() {
+        true => String::new(),
+        false => page.hanging("", &format!("not comparable: {}", names.join(", "))),
+    };
+    compared_standings(title, &compared, columns, by, page) + &page.paint_lines(Ink::Faint, &apart)
+}
+
+/// The lines of standings of which a column could be compared.
+fn compared_standings(
     title: &str,
     standings: &[&Standing],
     columns: &[String],

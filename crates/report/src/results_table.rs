@@ -86,8 +86,7 @@ fn area_tables(results: &[&CaseResult], page: &Page) -> String {
 /// Metrics derived from several points are not counted, nor are cases of other operating systems.
 pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page) -> String {
     let areas = areas(results.iter().filter(|result| !is_derived(result)));
-    let rows = areas.iter().flat_map(|area| &area.rows).filter(|row| !row.is_of_other_system());
-    let rows: Vec<&Row> = rows.collect();
+    let rows = counted(&areas);
     let marked = rows.iter().filter(|row| row.is_marked()).count();
     let outcomes = [
         Outcome::Measured,
@@ -114,6 +113,11 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
     let took = took.map_or_else(String::new, |t| format!(", in {}", format_duration(t)));
     let line = format!("{} {points}: {}{took}", rows.len(), parts.join(", "));
     page.hanging("", &line)
+}
+
+/// Rows that are counted as points: those of this operating system.
+fn counted<'a, 'r>(areas: &'a [Area<'r>]) -> Vec<&'a Row<'r>> {
+    areas.iter().flat_map(|area| &area.rows).filter(|row| !row.is_of_other_system()).collect()
 }
 
 /// The end of a run's output: the core's frequency if it is known, and the [`closing_line`].

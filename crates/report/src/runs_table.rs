@@ -19,8 +19,8 @@ pub struct RunLine {
     pub started: String,
     /// State: `done` or `unfinished`.
     pub state: String,
-    /// Number of cases with their parameters.
-    pub cases: usize,
+    /// Number of figures: a point has one for each of its metrics.
+    pub figures: u64,
     /// Number of rounds taken so far.
     pub rounds: u64,
     /// A short description of the machine.
@@ -46,7 +46,7 @@ pub fn runs_table(runs: &[RunLine], page: &Page) -> String {
         words("run", |run| &run.id),
         Column::words("started (UTC)", runs.iter().map(|run| readable_time(&run.started))),
         Column::words("state", runs.iter().map(state_cell)),
-        counts("cases", |run| run.cases as u64),
+        counts("figures", |run| run.figures),
         counts("rounds", |run| run.rounds),
         words("machine", |run| &run.machine),
         words("tags", |run| &run.tags),

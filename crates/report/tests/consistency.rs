@@ -113,9 +113,9 @@ fn areas_say_what_rows_say_and_nothing_of_figures_without_interval() {
         let (by, question, settings) =
             (Dimension::System, Question::default(), Settings::default());
         let table = tabulate(&runs, &by, &question).unwrap();
-        let found = overview(&table, &question.at, &settings);
         let columns = table.columns.clone();
         let compared = compare_columns(table, &settings);
+        let found = overview(&compared, &question.at, &settings);
         let rows: Vec<_> = compared.rows.iter().flatten().flatten().collect();
         let has_interval = |case: &str| {
             runs.iter().all(|run| run.results.iter().any(|r| r.case == case && r.has_interval()))

@@ -357,7 +357,7 @@ fn two_runs() -> [RunLine; 2] {
         id: id.to_owned(),
         started: "2026-11-21T20:36:55Z".to_owned(),
         state: state.to_owned(),
-        cases: 46,
+        figures: 46,
         rounds: 1368,
         machine: "Linux 6.1.0-28, EPYC 7B13, 2 CPUs".to_owned(),
         tags: tags.to_owned(),

@@ -287,7 +287,7 @@ proptest! {
             id: "20261121-203655-4f2a".to_owned(),
             started: words[0].clone(),
             state: "unfinished".to_owned(),
-            cases: 123,
+            figures: 123,
             rounds: 1_234_567,
             machine: words[1].clone(),
             tags: words[2].clone(),

@@ -119,6 +119,57 @@ fn one_system_has_no_verdict_and_an_emulated_one_says_why() {
     assert_eq!(text.lines().next(), Some(why));
 }
 
+/// The rows of a matrix that have figures, whose last column is `last`, and the lines above them.
+fn matrix_rows<'t>(text: &'t str, last: &str) -> (Vec<&'t str>, Vec<&'t str>) {
+    let lines: Vec<&str> = text.lines().collect();
+    let heading = lines.iter().position(|line| line.trim_start().starts_with("native  "));
+    let heading = heading.unwrap_or_else(|| panic!("no heading: {text}"));
+    assert!(lines[heading].ends_with(last), "{text}");
+    let rows = lines[heading + 2..].iter().take_while(|line| !line.starts_with("native:"));
+    let rows = rows.filter(|line| line.contains(" ns") || line.contains(" us"));
+    (lines[..heading].to_vec(), rows.copied().collect())
+}
+
+fn emulate(run: &mut Document) {
+    run.machine.insert(results::EMULATED.to_owned(), "emulated by QEMU (TCG)".into());
+}
+
+#[test]
+fn an_emulated_system_beside_real_ones_has_no_figure_in_the_matrix() {
+    let mut runs = systems();
+    let (says, rows) = (summary(&runs, &WIDE), 8);
+    let (above, judged) = matrix_rows(&says, "gvisor");
+    assert!(above.iter().any(|line| line.starts_with("- gvisor: slower")), "{says}");
+    assert_eq!(judged.iter().filter(|row| row.contains(" x") && !row.ends_with('-')).count(), rows);
+    emulate(&mut runs[2]);
+    let says = summary(&runs, &WIDE);
+    let (above, unjudged) = matrix_rows(&says, "gvisor");
+    assert!(above.iter().any(|line| line.starts_with("- gvisor: no verdict: ")), "{says}");
+    assert_eq!(unjudged.iter().filter(|row| row.ends_with('-')).count(), rows, "{says}");
+    let of_gvisor = above.iter().filter(|line| line.contains("gvisor"));
+    for line in of_gvisor {
+        assert!(!["faster", "slower", "same"].iter().any(|word| line.contains(word)), "{line}");
+    }
+}
+
+#[test]
+fn emulated_systems_beside_each_other_have_ratios_and_no_marks_in_the_matrix() {
+    let mut runs = systems();
+    runs.iter_mut().for_each(emulate);
+    let says = summary(&runs, &WIDE);
+    let (above, rows) = matrix_rows(&says, "gvisor");
+    for line in &above {
+        let words = ["faster", "slower", "same", "matters more", "Fastest"];
+        assert!(!words.iter().any(|word| line.contains(word)), "{line} in {says}");
+    }
+    assert_eq!(rows.len(), 8, "{says}");
+    for row in &rows {
+        assert!(!row.contains(['*', '+']), "{row} in {says}");
+        assert_eq!(row.matches("~x").count(), 2, "{row} in {says}");
+    }
+    assert!(says.contains("emulated"), "{says}");
+}
+
 #[test]
 fn the_hosts_system_calls_are_shown_where_there_is_room() {
     let mut runs = systems();

@@ -227,6 +227,9 @@ impl Contrast {
         is_beside_load: false,
     };
 
+    /// A ratio of a figure to itself.
+    pub(super) const ITSELF: Self = Self { open_below: false, open_above: false, ..Self::UNKNOWN };
+
     /// The sum of these figures, each multiplied by its factor. `floor` is the difference that the machine itself can cause,
     /// unless all are facts.
     pub(super) fn of(terms: &[(f64, Figure)], floor: f64) -> Self {

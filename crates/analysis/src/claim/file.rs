@@ -6,8 +6,8 @@ use measure::TIME;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::location::{FileError, Located};
-use super::model::{Claim, Content, Scope, Side, Statement};
+use super::location::{FileError, Located, Location};
+use super::model::{Claim, Content, Rank, Scope, Side, Statement};
 use super::reading::{FileText, Text, Words};
 use super::relation::Relation;
 
@@ -122,16 +122,45 @@ fn claim(file: FileText, written: Spanned<WrittenClaim>) -> Result<Claim, FileEr
             let a = a.ok_or_else(|| lacks("`a`, a = { case = \"...\" },"))?;
             let a = side(file, a, None)?;
             let b = b.map(|b| side(file, b, Some(&a))).transpose()?;
+            let ranked = ranks_at(&a, b.as_ref())?;
             let over = over.map(|over| file.located(over));
             let text = relation.ok_or_else(|| lacks("`relation`"))?;
             let place = |offset| file.place_within(&text, offset);
             let relation = Relation::parse(&text.get_ref().0, b.is_some(), over.as_ref(), place)?;
             let relation = Located { value: relation, at: file.located(text).at };
+            if let Some(at) = ranked.filter(|_| relation.value.quantity.over().is_some()) {
+                let problem =
+                    "systems are ranked at one point, not over a parameter: use a ratio or a value";
+                return Err(FileError::new(at, problem));
+            }
             let scope = scope.map_or(Scope::At, Spanned::into_inner);
             Content::Statement(Box::new(Statement { a, b, relation, scope }))
         }
     };
     Ok(Claim { name: name.into_inner().0, sentence: sentence.0, source, at, content })
+}
+
+/// Location of the first rank of a claim, after the ranks of both sides have been checked.
+fn ranks_at(a: &Side, b: Option<&Side>) -> Result<Option<Location>, FileError> {
+    let at = |side: &Side| side.system.as_ref().filter(|_| side.rank().is_some()).map(|it| it.at);
+    let Some(place) = at(a).or_else(|| b.and_then(at)) else { return Ok(None) };
+    let wrong = |at: Location, problem: &str| Err(FileError::new(at, problem));
+    if a.rank() == Some(Rank::Next) {
+        return wrong(place, "\"next\" is for side b: the best system other than that of side a");
+    }
+    let Some(b) = b else { return Ok(Some(place)) };
+    match (a.rank(), b.rank(), at(b)) {
+        (Some(Rank::Worst), Some(Rank::Next), Some(at)) => {
+            wrong(at, "the best system other than the worst is the best: use \"best\"")
+        }
+        (None, Some(Rank::Next), Some(at)) if a.system.is_none() => {
+            wrong(at, "\"next\" needs a system in side a: a name, or \"best\"")
+        }
+        (Some(one), Some(other), Some(at)) if one == other && b.selects_same_as(a) => {
+            wrong(at, "both sides are the same: side b needs another rank or other figures")
+        }
+        _ => Ok(Some(place)),
+    }
 }
 
 /// The side with everything that it leaves out taken from `other`, except the parameters.

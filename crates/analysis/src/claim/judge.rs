@@ -13,6 +13,8 @@
 //! Figures of one run, or of systems in turn, are compared by adjacent rounds ([`crate::paired`]), with intervals that hold at
 //! every look ([`crate::evidence`]). The intervals of other figures are widened by the variation of the machine: its drift in the
 //! course of a run, the rounding of times, its difference of speed between runs, and for ratios the floor of all comparisons.
+//!
+//! A rank, such as the best of n systems, is not chosen by the data: its quantity is an extreme over all systems (`ranked`).
 
 use std::collections::BTreeSet;
 
@@ -21,7 +23,8 @@ use results::{Document, LEAST_ROUNDS, PointKey};
 
 use super::model::{Claim, Content, Scope, Statement};
 use super::quantity::{Measured, region_of};
-use super::selection::{Group, Selected, select};
+use super::ranks::select;
+use super::selection::{Group, Selected};
 use super::verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval};
 use crate::change::BESIDE_LOAD;
 use crate::evidence::Moderation;
@@ -151,13 +154,17 @@ impl Judge<'_> {
         let mut comparisons = Vec::new();
         let mut shown = Vec::new();
         for group in groups {
-            let judged = Measured::of(group, statement).and_then(|measured| {
-                self.combination(&measured.moderated(self.moderation), to_hold, to_fail)
-            });
+            let measured =
+                Measured::of(group, statement).map(|measured| measured.moderated(self.moderation));
+            let pair = measured.as_ref().ok().and_then(Measured::decisive_pair);
+            let judged =
+                measured.and_then(|measured| self.combination(&measured, to_hold, to_fail));
             let (verdict, interval, note) =
                 judged.unwrap_or_else(|why| (ClaimVerdict::Undecided, None, why));
             shown.push(verdict);
-            comparisons.extend(JudgedComparison::of(group, statement, interval, verdict, note));
+            let pair = pair.unwrap_or(group.pairs.len() - 1);
+            let judged = JudgedComparison::of(group, pair, statement, interval, verdict, note);
+            comparisons.extend(judged);
         }
         let verdict = self.verdict(&shown, selected);
         let note = match verdict {

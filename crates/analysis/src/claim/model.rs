@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use super::location::{Located, Location};
 use super::relation::Relation;
@@ -68,8 +69,55 @@ pub struct Side {
     pub params: BTreeMap<String, Located<Vec<String>>>,
     /// The metric.
     pub metric: Located<String>,
-    /// Name of the system; if left out, the first one of the run.
+    /// Name of the system, or a [rank](Side::rank); if left out, the first one of the run.
     pub system: Option<Located<String>>,
+}
+
+/// Position of a system among all that were measured, by the figures of its side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr, EnumString)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Rank {
+    /// The system with the best figure.
+    Best,
+    /// The system with the worst figure.
+    Worst,
+    /// The best of the systems other than that of side `a`.
+    Next,
+}
+
+impl Rank {
+    /// The word in claim files.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+}
+
+impl Side {
+    /// The rank that stands for the system's name.
+    pub fn rank(&self) -> Option<Rank> {
+        self.system.as_ref()?.value.parse().ok()
+    }
+
+    /// Whether the figures are those of `a`, since the side gives nothing else itself.
+    pub(super) fn selects_same_as(&self, a: &Side) -> bool {
+        let values = |side: &Side, name: &String| side.params.get(name).map(|it| it.value.clone());
+        self.case.value == a.case.value
+            && self.metric.value == a.metric.value
+            && self.params.keys().all(|name| values(self, name) == values(a, name))
+    }
+
+    /// The system that the side names.
+    pub fn named_system(&self) -> Option<&Located<String>> {
+        self.system.as_ref().filter(|_| self.rank().is_none())
+    }
+}
+
+impl Statement {
+    /// Whether a side has a rank, so that the figures of all systems decide.
+    pub fn has_rank(&self) -> bool {
+        std::iter::once(&self.a).chain(&self.b).any(|side| side.rank().is_some())
+    }
 }
 
 /// The values of open parameters for which a relation is claimed.

@@ -10,9 +10,10 @@ use super::figure::{Contrast, Figure, Range};
 use super::found::Datum;
 use super::model::Statement;
 use super::names::limit_x;
+use super::ranked::Ranked;
 use super::region::ScaledRegion;
 use super::relation::{Limit, Quantity, Relation};
-use super::selection::{DatumPair, Group};
+use super::selection::{DatumPair, Group, is_itself};
 use super::unit::amount_in;
 use super::verdict::QuantityInterval;
 
@@ -37,6 +38,8 @@ enum Computed {
     Steps(Vec<Contrast>),
     /// The ratio over the parameter.
     Curve(Curve),
+    /// A figure or a ratio of systems by their ranks.
+    Ranked(Ranked, Scale),
 }
 
 /// The region of a relation on the scale of the quantity.
@@ -46,7 +49,7 @@ enum Computed {
 pub(super) fn region_of(relation: &Relation, measured: &Measured) -> Result<ScaledRegion, String> {
     let place = |limit: &Limit| -> Result<(f64, bool), String> {
         let place = match &measured.computed {
-            Computed::One(_, scale) => match relation.quantity {
+            Computed::One(_, scale) | Computed::Ranked(_, scale) => match relation.quantity {
                 Quantity::Value => scale.of(amount_in(limit, &measured.unit)?),
                 _ => scale.of(limit.number),
             },
@@ -99,6 +102,15 @@ impl Measured {
             });
         }
         let logs: Vec<Terms> = logs.into_iter().collect::<Result<_, _>>()?;
+        if let Some(ranking) = &group.ranking {
+            let of_pair = |(pair, terms): (&&DatumPair, &Terms)| match &pair.b {
+                Some(b) if is_itself(&pair.a, b) => Contrast::ITSELF,
+                _ => Contrast::of(terms, floor_of(quantity, &[*pair])),
+            };
+            let contrasts = pairs.iter().zip(&logs).map(of_pair).collect();
+            let ranked = Ranked { contrasts, ranking: ranking.clone() };
+            return Ok(Self { computed: Computed::Ranked(ranked, scale), unit });
+        }
         let at = |at: usize, factor: f64| {
             logs[at]
                 .iter()
@@ -133,6 +145,9 @@ impl Measured {
             Computed::One(one, _) | Computed::Slope(one) => one.variance().into_iter().collect(),
             Computed::Steps(steps) => steps.iter().filter_map(Contrast::variance).collect(),
             Computed::Curve(curve) => curve.ratios().filter_map(|ratio| ratio.variance()).collect(),
+            Computed::Ranked(ranked, _) => {
+                ranked.contrasts.iter().filter_map(Contrast::variance).collect()
+            }
         }
     }
 
@@ -145,6 +160,9 @@ impl Measured {
                 Computed::Steps(steps.iter().map(|step| step.moderated(moderation)).collect())
             }
             Computed::Curve(curve) => Computed::Curve(Curve { moderation, ..curve }),
+            Computed::Ranked(ranked, scale) => {
+                Computed::Ranked(ranked.moderated(moderation), scale)
+            }
         };
         Self { computed, ..self }
     }
@@ -155,6 +173,7 @@ impl Measured {
             Computed::One(one, _) | Computed::Slope(one) => one.is_bound(),
             Computed::Steps(steps) => steps.iter().any(Contrast::is_bound),
             Computed::Curve(curve) => curve.ratios().any(|ratio| ratio.is_bound()),
+            Computed::Ranked(ranked, _) => ranked.decisive().is_bound(),
         }
     }
 
@@ -164,6 +183,15 @@ impl Measured {
             Computed::One(one, _) | Computed::Slope(one) => one.is_beside_load,
             Computed::Steps(steps) => steps.iter().any(|step| step.is_beside_load),
             Computed::Curve(curve) => curve.ratios().any(|ratio| ratio.is_beside_load),
+            Computed::Ranked(ranked, _) => ranked.contrasts.iter().any(|one| one.is_beside_load),
+        }
+    }
+
+    /// Index of the pair of systems that have the claimed ranks by their estimates; `None` for a claim without ranks.
+    pub(super) fn decisive_pair(&self) -> Option<usize> {
+        match &self.computed {
+            Computed::Ranked(ranked, _) => Some(ranked.decisive_pair()),
+            _ => None,
         }
     }
 
@@ -173,6 +201,7 @@ impl Measured {
             Computed::One(one, _) | Computed::Slope(one) => one.center,
             Computed::Steps(steps) => least(steps.iter().map(|step| step.center)),
             Computed::Curve(curve) => curve.center(),
+            Computed::Ranked(ranked, _) => ranked.decisive().center,
         }
     }
 
@@ -207,13 +236,14 @@ impl Measured {
                 }
             }
             Computed::Curve(curve) => curve.range(chance),
+            Computed::Ranked(ranked, _) => ranked.range(chance),
         }
     }
 
     /// The quantity and its interval as numbers.
     pub(super) fn numbers(&self, range: Range) -> QuantityInterval {
         let number = |place: f64| match &self.computed {
-            Computed::One(_, scale) => scale.number(place),
+            Computed::One(_, scale) | Computed::Ranked(_, scale) => scale.number(place),
             Computed::Slope(_) => place,
             Computed::Steps(_) | Computed::Curve(_) => place.exp(),
         };
@@ -226,6 +256,7 @@ impl Measured {
         let contrasts = match &self.computed {
             Computed::One(one, _) | Computed::Slope(one) => std::slice::from_ref(one),
             Computed::Steps(steps) => steps,
+            Computed::Ranked(ranked, _) => std::slice::from_ref(ranked.decisive()),
             Computed::Curve(curve) => return curve.what_would_decide(region),
         };
         if contrasts.iter().any(|one| one.is_disturbed) {
@@ -233,7 +264,9 @@ impl Measured {
         }
         let floor = contrasts.iter().map(|one| one.floor).fold(0.0, f64::max);
         let share = match self.computed {
-            Computed::Slope(_) | Computed::One(_, Scale::Figures) => None,
+            Computed::Slope(_)
+            | Computed::One(_, Scale::Figures)
+            | Computed::Ranked(_, Scale::Figures) => None,
             _ => Some(floor.exp_m1() * 100.0),
         };
         let varies = match share {

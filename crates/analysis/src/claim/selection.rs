@@ -1,11 +1,11 @@
-//! Pairs the figures of both sides of a claim, and finds the run that has them.
+//! Pairs the figures of both sides of a claim that names its systems, and finds the run that has them.
 
 use std::collections::BTreeMap;
 
 use results::Document;
 
 use super::found::{Datum, Found, NoFigures, found, judged_runs, why_not};
-use super::model::{Claim, Content, Side, Statement};
+use super::model::{Side, Statement};
 use crate::param_value::{parse_x, same_value};
 
 /// A figure of side `a`, with its counterpart of side `b` if the claim has one.
@@ -20,6 +20,30 @@ pub(super) struct DatumPair<'a> {
 pub(super) struct Group<'a> {
     /// One pair for each value of the parameter of the relation, ascending; just one if the relation has no such parameter.
     pub(super) pairs: Vec<(f64, DatumPair<'a>)>,
+    /// For a claim with a rank: how the pairs, one for each two systems, make one quantity.
+    pub(super) ranking: Option<Ranking>,
+}
+
+/// The pairs of a group as a table of systems: the quantity is the extreme of its rows, each of which is that of its pairs.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ranking {
+    /// Number of pairs of each system of side `a`, in the order of the pairs.
+    pub(super) row_lengths: Vec<usize>,
+    /// Which row counts.
+    pub(super) of_rows: Extreme,
+    /// Which pair of a row counts.
+    pub(super) of_pairs: Extreme,
+    /// Number of different comparisons among the pairs: `x / y` and `y / x` are one.
+    pub(super) comparisons: usize,
+    /// Number of systems that have a figure.
+    pub(super) systems: usize,
+}
+
+/// An end of ordered numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extreme {
+    Least,
+    Greatest,
 }
 
 impl<'a> Group<'a> {
@@ -41,12 +65,12 @@ pub(super) struct Selected<'a> {
     pub(super) is_incomplete: bool,
 }
 
-/// Finds the figures of a statement in runs, each of one system. If both sides name the same system, or none, one run must have
-/// both.
+/// Finds the figures of a statement without ranks in runs, each of one system. If both sides name the same system, or none, one
+/// run must have both.
 ///
 /// # Errors
 /// The missing points, if nothing can be compared.
-pub(super) fn select<'a>(
+pub(super) fn select_named<'a>(
     statement: &Statement,
     documents: &'a [Document],
 ) -> Result<Selected<'a>, NoFigures> {
@@ -70,23 +94,11 @@ pub(super) fn select<'a>(
     }
 }
 
-/// The claims for which these runs lack points, so that another run could have them.
-pub fn lacking_points(claims: &[Claim], documents: &[Document]) -> Vec<Claim> {
-    let lacks_some = |claim: &&Claim| match &claim.content {
-        Content::Missing(_) => false,
-        Content::Statement(statement) => match select(statement, documents) {
-            Ok(selected) => selected.is_incomplete,
-            Err(none) => none.is_incomplete,
-        },
-    };
-    claims.iter().filter(lacks_some).cloned().collect()
-}
-
 /// The result of `of_run` for the first run that is complete, otherwise for the first with any result.
 ///
 /// # Errors
 /// The reason why no run has a result; points that were measured take precedence.
-fn first_complete<'a, T>(
+pub(super) fn first_complete<'a, T>(
     runs: &[&'a Document],
     of_run: impl Fn(&'a Document) -> Result<T, NoFigures>,
     is_complete: impl Fn(&T) -> bool,
@@ -107,10 +119,10 @@ fn first_complete<'a, T>(
     best.unwrap_or_else(|| Err(NoFigures::not_measured("no run was given".to_owned())))
 }
 
-/// Whether two sides are of one system: both name none, or the same.
+/// Whether two sides are of one system: both name none, or the same. Two sides of a rank each have a system of their own.
 pub fn is_same_system(a: &Side, b: &Side) -> bool {
     let name = |side: &Side| side.system.as_ref().map(|name| name.value.clone());
-    name(a) == name(b)
+    name(a) == name(b) && a.rank().is_none()
 }
 
 /// Pairs the figures of both sides.
@@ -163,21 +175,30 @@ fn selected<'a>(
 /// side `b` does not give itself.
 fn is_partner(a: &Datum, b: &Datum, side: &Side, side_of_a: &Side, over: Option<&str>) -> bool {
     let same_run = std::ptr::eq(a.document, b.document);
-    let is_itself = std::ptr::eq(a.result, b.result) && a.count == b.count;
-    let has_value = |(name, value): (&String, &String)| {
+    (same_run || !is_same_system(side, side_of_a))
+        && !is_itself(a, b)
+        && has_params_of(a, b, side, over)
+}
+
+/// Whether two data are one figure.
+pub(super) fn is_itself(a: &Datum, b: &Datum) -> bool {
+    std::ptr::eq(a.result, b.result) && a.count == b.count
+}
+
+/// Whether `b` has the values that `a` has of all parameters that side `b` does not give itself.
+pub(super) fn has_params_of(a: &Datum, b: &Datum, side: &Side, over: Option<&str>) -> bool {
+    b.result.params.iter().all(|(name, value)| {
         let is_own = side.params.contains_key(name) && over != Some(name);
         let of_a = a.result.params.get(name);
         is_own || of_a.is_none_or(|of_a| same_value(of_a, value))
-    };
-    (same_run || !is_same_system(side, side_of_a))
-        && !is_itself
-        && b.result.params.iter().all(has_value)
+    })
 }
 
 /// The pairs grouped by the values of all parameters except that of the relation.
 fn grouped<'a>(pairs: Vec<DatumPair<'a>>, over: Option<&str>) -> Result<Vec<Group<'a>>, NoFigures> {
     let Some(over) = over else {
-        return Ok(pairs.into_iter().map(|pair| Group { pairs: vec![(0.0, pair)] }).collect());
+        let alone = |pair| Group { pairs: vec![(0.0, pair)], ranking: None };
+        return Ok(pairs.into_iter().map(alone).collect());
     };
     type Params = BTreeMap<String, String>;
     let key_of = |datum: &Datum| {
@@ -205,6 +226,6 @@ fn grouped<'a>(pairs: Vec<DatumPair<'a>>, over: Option<&str>) -> Result<Vec<Grou
             let why = format!("fewer than two values of {over} were measured");
             Err(NoFigures::not_measured(why))
         }
-        false => Ok(groups.into_values().map(|pairs| Group { pairs }).collect()),
+        false => Ok(groups.into_values().map(|pairs| Group { pairs, ranking: None }).collect()),
     }
 }

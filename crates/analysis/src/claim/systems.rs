@@ -1,10 +1,10 @@
 //! Selection of a system by the name that a claim uses.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use results::Document;
 
-use super::model::Claim;
+use super::model::{Claim, Side};
 
 /// Name of the system that is measured without a launcher, or by the launcher `native`.
 pub const NATIVE: &str = "native";
@@ -48,9 +48,38 @@ pub(crate) fn runs_called<'a>(wanted: &str, runs: &'a [Document]) -> Vec<&'a Doc
 
 /// Systems that claims name and of which there is no run.
 pub fn absent_systems(claims: &[Claim], runs: &[Document]) -> BTreeSet<String> {
-    let named = claims.iter().flat_map(Claim::sides).filter_map(|side| side.system.as_ref());
+    let named = claims.iter().flat_map(Claim::sides).filter_map(Side::named_system);
     let absent = named.filter(|name| runs_called(&name.value, runs).is_empty());
     absent.map(|name| name.value.clone()).collect()
+}
+
+/// Claims that the given systems cannot give a verdict, by what they lack.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LackingSystems {
+    /// Number of such claims.
+    pub claims: usize,
+    /// Number of claims that rank systems, and lack a second one.
+    pub second: usize,
+    /// Names of systems that are not among the given ones, each with the number of claims that need it.
+    pub named: BTreeMap<String, usize>,
+}
+
+/// Determines which systems claims lack beside these.
+pub fn lacking_systems(claims: &[Claim], systems: &[SystemName]) -> LackingSystems {
+    let mut lacking = LackingSystems::default();
+    for claim in claims {
+        let names = claim.sides().filter_map(Side::named_system).map(|name| &name.value);
+        let absent: BTreeSet<&String> =
+            names.filter(|name| systems_called(name, systems).is_empty()).collect();
+        let has_rank = claim.sides().any(|side| side.rank().is_some());
+        let lacks_second = absent.is_empty() && has_rank && systems.len() < 2;
+        lacking.claims += usize::from(lacks_second || !absent.is_empty());
+        lacking.second += usize::from(lacks_second);
+        for name in absent {
+            *lacking.named.entry(name.clone()).or_default() += 1;
+        }
+    }
+    lacking
 }
 
 /// The system of a run, for messages.
@@ -83,6 +112,35 @@ mod tests {
         let mut started = native.clone();
         started.machine.insert("os".to_owned(), "Linux".into());
         assert_eq!(names_of(&[started, gone]), ["native", "wine (not started)"]);
+    }
+
+    #[test]
+    fn claims_lack_a_second_system_or_one_that_they_name() {
+        let claim = |name: &str, a: &str, b: &str| {
+            format!(
+                "[[claim]]\nname = \"{name}\"\nsentence = \"s\"\nrelation = \"> 1\"\n\
+                 a = {{ case = \"lock/futex\", system = \"{a}\" }}\nb.system = \"{b}\"\n"
+            )
+        };
+        let text = [
+            claim("spread", "best", "worst"),
+            claim("ahead", "linux", "next"),
+            claim("windows-ahead", "windows", "next"),
+            claim("apart", "linux", "windows"),
+        ];
+        let claims = super::super::ClaimFile::parse(&text.concat()).unwrap().claims;
+        let system = |name, os| SystemName { name: Some(name), os: Some(os) };
+        let (native, wine) = (system("native", "Linux"), system("wine", "Windows"));
+        let windows = || [("windows".to_owned(), 2)].into();
+        assert_eq!(
+            lacking_systems(&claims, &[native]),
+            LackingSystems { claims: 4, second: 2, named: windows() }
+        );
+        assert_eq!(
+            lacking_systems(&claims, &[native, system("gvisor", "Linux")]),
+            LackingSystems { claims: 2, second: 0, named: windows() }
+        );
+        assert_eq!(lacking_systems(&claims, &[native, wine]), LackingSystems::default());
     }
 
     #[test]

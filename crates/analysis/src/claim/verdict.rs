@@ -6,7 +6,7 @@ use serde::Serialize;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::found::Datum;
-use super::model::{Claim, Statement};
+use super::model::{Claim, Rank, Side, Statement};
 use super::selection::Group;
 use super::systems::name_of;
 
@@ -53,10 +53,14 @@ pub struct JudgedClaim {
 /// Comparison for one combination of the values of the open parameters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedComparison {
-    /// Figure of side `a`; for a relation over a parameter, the one at its largest value.
+    /// Figure of side `a`; for a relation over a parameter, the one at its largest value; for a rank, that of the system which
+    /// seems to have it.
     pub a: SideFigure,
     /// Figure of side `b`, if there is one.
     pub b: Option<SideFigure>,
+    /// Number of systems that were ranked; `None` for a claim without ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub systems: Option<usize>,
     /// Parameter of the relation.
     pub over: Option<String>,
     /// Measured values of that parameter.
@@ -95,6 +99,9 @@ pub struct SideFigure {
     pub metric: String,
     /// Name of the measured system.
     pub system: String,
+    /// Rank by which the claim names the system: it has this rank by its estimate, whether or not that is certain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<Rank>,
     /// Unit of the figure.
     pub unit: String,
     /// Figure with its own interval.
@@ -102,38 +109,41 @@ pub struct SideFigure {
 }
 
 impl SideFigure {
-    fn of(datum: &Datum, metric: &str) -> Option<Self> {
+    fn of(datum: &Datum, side: &Side) -> Option<Self> {
         let exact = |count| Estimate { median: count, low: count, high: count, level: LEVEL };
         let (estimate, unit) = match datum.count {
             Some(count) => (exact(count), super::per_op::UNIT.to_owned()),
             None => (datum.result.estimate?, datum.result.unit.clone()),
         };
-        let (point, metric) = (datum.result.point(), metric.to_owned());
-        Some(Self { point, metric, system: name_of(datum.document), unit, estimate })
+        let (point, metric) = (datum.result.point(), side.metric.value.clone());
+        let (system, rank) = (name_of(datum.document), side.rank());
+        Some(Self { point, metric, system, rank, unit, estimate })
     }
 }
 
 impl JudgedComparison {
     pub(super) fn of(
         group: &Group,
+        pair: usize,
         statement: &Statement,
         interval: Option<QuantityInterval>,
         verdict: ClaimVerdict,
         note: String,
     ) -> Option<Self> {
-        let (_, last) = group.pairs.last()?;
+        let (_, shown) = group.pairs.get(pair)?;
         let relation = &statement.relation.value;
         let over = relation.quantity.over();
         let values = over.map(|over| {
             let values = group.pairs.iter().filter_map(|(_, pair)| pair.a.result.params.get(over));
             values.cloned().collect()
         });
-        let a = SideFigure::of(&last.a, &statement.a.metric.value)?;
-        let b = statement.b.as_ref().zip(last.b.as_ref());
+        let a = SideFigure::of(&shown.a, &statement.a)?;
+        let b = statement.b.as_ref().zip(shown.b.as_ref());
         let unit = if relation.quantity.word() == "value" { a.unit.clone() } else { String::new() };
         Some(Self {
-            b: b.and_then(|(side, datum)| SideFigure::of(datum, &side.metric.value)),
+            b: b.and_then(|(side, datum)| SideFigure::of(datum, side)),
             a,
+            systems: group.ranking.as_ref().map(|ranking| ranking.systems),
             over: over.map(str::to_owned),
             values,
             quantity: relation.quantity.word(),

@@ -44,7 +44,8 @@ fn system(name: &str, factor: impl Fn(&PointKey) -> f64, rng: &mut StdRng) -> Do
 fn overviewed(runs: &[Document]) -> Overview {
     let question = Question::default();
     let table = tabulate(runs, &Dimension::System, &question).unwrap();
-    overview(&table, &question.at, &Settings::default())
+    let settings = Settings::default();
+    overview(&compare_columns(table, &settings), &question.at, &settings)
 }
 
 fn verdicts(standings: &[Standing]) -> Vec<(&str, Option<Verdict>)> {

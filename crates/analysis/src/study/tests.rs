@@ -166,6 +166,7 @@ fn every_published_claim_is_present() {
             "network",
             &[
                 ("architecture-over-system", false),
+                ("architecture-over-windows-and-linux", false),
                 ("spread-75-percent", false),
                 ("linux-35-percent-ahead", false),
                 ("gain-marginal-beyond-1500", false),
@@ -300,6 +301,44 @@ fn claims_are_judged_by_one_system_or_by_two() {
     ];
     let first = ("linux".to_owned(), two[0].run.id.clone());
     assert_eq!(name_systems(&study, &mut two), [first], "the first run on Linux is the one meant");
+}
+
+#[test]
+fn any_two_systems_give_claims_about_ranks_a_verdict() {
+    use ClaimVerdict::{Fails, Holds, NotMeasurable};
+    let study = parsed("network", Size::Default);
+    let mail = [("arch", "loop"), ("connections", "1500"), ("delay", "10ms")];
+    let server = |arch| [("arch", arch), ("connections", "1000"), ("cpus", "1"), ("work", "none")];
+    let of = |system, rates: [f64; 3], time| {
+        let rate = |case, params: &[(&str, &str)], value| CaseResult {
+            better: Direction::Higher,
+            ..result(case, params, "rate", "/s", value)
+        };
+        let results = vec![
+            rate("mail/send", &mail, rates[0]),
+            rate("net/answer", &server("threads"), rates[1]),
+            rate("net/answer", &server("epoll"), rates[2]),
+            result("file/small", &[("size", "32k")], "create-read", "ns", time),
+        ];
+        document("Linux", Some(system), results)
+    };
+    let claims = [
+        "architecture-over-system",
+        "spread-75-percent",
+        "linux-35-percent-ahead",
+        "files-6-times-the-third",
+    ];
+    let verdicts = |runs: &mut [Document]| {
+        name_systems(&study, runs);
+        claims.map(|claim| verdict(&study, runs, claim))
+    };
+    let (native, sandbox) =
+        (of("native", [2e4, 1e4, 4e4], 1e5), of("sandbox", [1e4, 5e3, 2e4], 8e5));
+    assert_eq!(verdicts(&mut [native.clone()]), [NotMeasurable; 4]);
+    assert_eq!(verdicts(&mut [native.clone(), sandbox]), [Holds; 4]);
+    let like_native = of("sandbox", [2.1e4, 3e4, 4e4], 1.1e5);
+    let slow_loop = of("slow", [1.9e4, 1e4, 2e4], 1.2e5);
+    assert_eq!(verdicts(&mut [native, like_native, slow_loop]), [Fails; 4]);
 }
 
 #[test]

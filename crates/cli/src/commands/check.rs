@@ -106,6 +106,7 @@ fn measured(claims: Vec<Claim>, args: &Check) -> anyhow::Result<Option<Vec<Docum
         questions: Questions { claims: &options.claims, name_systems: &|_| {} },
         options: &options,
         asked: asked(&options, args),
+        roles: Vec::new(),
         on: &args.on,
         store: &args.store,
     };

@@ -11,7 +11,9 @@ use command::store::store_to_write;
 use report::quantity::format_duration;
 use results::Document;
 use runner::{On, Options, Plan, Questions, Request};
+use systems::System;
 
+use super::further_systems;
 use super::on::{measure_on, note_if_stopped, systems_of};
 use crate::args::OnSystems;
 
@@ -25,6 +27,8 @@ pub struct Needed<'a> {
     pub questions: Questions<'a>,
     /// Options to be stored with each run.
     pub asked: BTreeMap<String, String>,
+    /// Names that claims use for an operating system, each with that system.
+    pub roles: Vec<(String, String)>,
     /// The systems; this one if none is named.
     pub on: &'a OnSystems,
     /// Store of the runs.
@@ -44,7 +48,7 @@ impl Needed<'_> {
         if plan.points.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        self.announce(&plan, systems.len());
+        self.announce(&plan, &systems);
         let stop = stop_on_interrupt()?;
         if systems.is_empty() {
             runner::check_directories(&plan)?;
@@ -88,8 +92,10 @@ impl Needed<'_> {
         Ok(Some(ended.iter().map(|one| one.document(&store)).collect::<Result<_, _>>()?))
     }
 
-    /// Prints the number of measurements, their duration, and the limits of this machine that bound them.
-    fn announce(&self, plan: &Plan, systems: usize) {
+    /// Prints the number of measurements, their duration, the systems that claims lack, and the limits of this machine that
+    /// bound the measurements.
+    fn announce(&self, plan: &Plan, on: &[System]) {
+        let systems = on.len();
         let points = plan.points.len();
         let points = format!("{points} point{}", if points == 1 { "" } else { "s" });
         let several = match systems {
@@ -99,6 +105,8 @@ impl Needed<'_> {
         let of_all = || Duration::from_millis(plan.budget_ms * systems.max(1) as u64);
         let longest = format_duration(self.options.budget.unwrap_or_else(of_all));
         note(&format!("{}: {points}{several}, up to {longest}", self.by));
+        let lacking = further_systems::line(self.questions.claims, on, &self.roles, self.on);
+        lacking.iter().for_each(|line| note(line));
         let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
         let points: Vec<_> = points.collect();
         catalog::limits(&points).iter().for_each(|line| note(line));

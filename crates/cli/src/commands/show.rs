@@ -115,16 +115,14 @@ pub fn runs(args: &Runs) -> anyhow::Result<Ending> {
         note(&format!("run {id} is removed"));
         return Ok(Ending::Done);
     }
-    let runs = store_to_read(&args.store)?.runs()?;
+    let store = store_to_read(&args.store)?;
+    let runs = store.runs()?;
     if args.names {
         return print(&names(&runs)).map(|()| Ending::Done);
     }
-    if args.json {
-        let all: Vec<_> = runs.iter().map(run_json).collect();
-        print_json(&all)?;
-    } else {
-        let lines: Vec<RunLine> = runs.into_iter().map(run_line).collect();
-        print(&runs_table(&lines, &page()))?;
+    match args.json {
+        true => print_json(&runs.iter().map(run_json).collect::<Vec<_>>())?,
+        false => print(&runs_table(&runs.into_iter().map(run_line).collect::<Vec<_>>(), &page()))?,
     }
     Ok(Ending::Done)
 }
@@ -155,7 +153,7 @@ fn state(run: &RunSummary) -> &'static str {
 fn run_line(run: RunSummary) -> RunLine {
     RunLine {
         state: state(&run).to_owned(),
-        cases: run.results as usize,
+        figures: run.results,
         rounds: run.rounds,
         tags: pairs(&run.tags),
         asked: pairs(&run.asked),

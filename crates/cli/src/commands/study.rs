@@ -178,6 +178,7 @@ fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Vec
         questions: Questions { claims: &study.claims, name_systems: &name_runs },
         options: &options_of(study, size, args.on.on.len()),
         asked,
+        roles: study.systems.iter().map(|role| (role.name.clone(), role.os.clone())).collect(),
         on: &args.on,
         store: &args.store,
     };

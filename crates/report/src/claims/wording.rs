@@ -74,7 +74,13 @@ pub(super) fn name_of_side(shown: &SideFigure, comparison: &JudgedComparison) ->
     let is_time = shown.metric == measure::TIME.name;
     let metric = if is_time { String::new() } else { format!(", {}", shown.metric) };
     let several = comparison.b.as_ref().is_some_and(|b| b.system != comparison.a.system);
-    let system = if several { format!(" on {}", shown.system) } else { String::new() };
+    let system = match (shown.rank, comparison.systems) {
+        (Some(rank), Some(systems)) => {
+            format!(" on {} ({} of {systems})", shown.system, rank.word())
+        }
+        _ if several => format!(" on {}", shown.system),
+        _ => String::new(),
+    };
     format!("{}{metric}{system}", shown.point)
 }
 

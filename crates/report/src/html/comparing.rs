@@ -14,7 +14,7 @@ use crate::html::figures::scrolled;
 use crate::html::ratios::{RatioBar, interval, ratio_bars, verdict_class};
 use crate::html::standings::{self, Standings};
 use crate::html::text::{Ids, Text, paragraphs, visible};
-use crate::labels::Label;
+use crate::labels::{self, Label};
 use crate::overview::sentences;
 use crate::quantity::{figure, half_width, ratio_words};
 use crate::text;
@@ -188,6 +188,13 @@ fn words(verdict: Verdict) -> &'static str {
     }
 }
 
+/// Whether a figure of the area could be compared.
+pub(super) fn has_area(comparison: &Comparison, area: &str) -> bool {
+    let rows = comparison.rows.iter().filter(|row| row.point.area() == area);
+    let mut cells = rows.flat_map(|row| row.news.iter().flatten());
+    cells.any(|cell| cell.verdict != Verdict::NotComparable)
+}
+
 /// Whether a figure of the column could be compared.
 fn has_verdict(comparison: &Comparison, at: usize) -> bool {
     comparison.verdicts(at).iter().any(|verdict| *verdict != Verdict::NotComparable)
@@ -270,8 +277,17 @@ pub(super) fn area(comparison: &Comparison, area: &str, ids: &mut Ids) -> Markup
     let count = rows.len();
     let others = others(comparison);
     let most = rows_at_most(ROWS_OF_AREA, others);
-    let shown = rows.iter().take(most).map(|row| (name(row, false), bars_of(row, others)));
-    let mut chart = chart(comparison, area, shown, ids);
+    let all: Vec<Label> = rows.iter().map(|row| Label::of(&row.point)).collect();
+    let shared = match &all[..] {
+        // One point with several metrics.
+        [first, others @ ..] if others.iter().all(|label| label == first) => first.params.clone(),
+        all => labels::shared(all),
+    };
+    let shown = rows.iter().take(most).map(|row| {
+        let label = Label::of(&row.point).without(&shared).short();
+        (with_metric(row, &label), bars_of(row, others))
+    });
+    let mut chart = chart(comparison, &labels::title(area, &shared), shown, ids);
     if count > most {
         chart.notes.push(format!("The largest {most} of {count}: the table below has all."));
     }
@@ -318,8 +334,13 @@ fn table_row(row: &CompareRow) -> Markup {
 /// Name of a row in a chart or sentence: its point, with the area if `full`, and its metric unless that is the time.
 fn name(row: &CompareRow, full: bool) -> String {
     let short = if full { point_name(&row.point) } else { Label::of(&row.point).short() };
-    let short = visible(&short).into_owned();
-    if row.metric == measure::TIME.name { short } else { format!("{short}: {}", row.metric) }
+    with_metric(row, &short)
+}
+
+/// This name of a row's point, with the metric unless that is the time.
+fn with_metric(row: &CompareRow, point: &str) -> String {
+    let point = visible(point).into_owned();
+    if row.metric == measure::TIME.name { point } else { format!("{point}: {}", row.metric) }
 }
 
 fn point_name(point: &PointKey) -> String {

@@ -103,6 +103,10 @@ pub fn report_html(report: &Report) -> String {
         Some(("machine", "Machine")),
         Some(("method", "Method")),
     ];
+    // Areas without a comparison share one line, instead of a section each.
+    let is_compared =
+        |area: &&str| report.comparison.is_none_or(|it| comparing::has_area(it, area));
+    let (compared, apart): (Vec<&str>, Vec<&str>) = areas.iter().copied().partition(is_compared);
     let section = |id: &str, name: &str, content: Markup| {
         html! {
             section id=(id) aria-labelledby={ (id) "-h" } { h2 id={ (id) "-h" } { (name) } (content) }
@@ -141,9 +145,12 @@ pub fn report_html(report: &Report) -> String {
                             (top::section(view, only, &mut ids))
                         } })),
                     }
-                    (section("areas", "Areas", html! { @for name in &areas {
-                        (area::section(&views, name, report.comparison, areas.len() == 1, &mut ids))
-                    } }))
+                    (section("areas", "Areas", html! {
+                        @for name in &compared {
+                            (area::section(&views, name, report.comparison, compared.len() == 1, &mut ids))
+                        }
+                        @if !apart.is_empty() { p.note { "Not comparable: " (Text(&apart.join(", "))) "." } }
+                    }))
                     @if let Some(comparison) = report.comparison { (comparing::table(comparison, only)) }
                     (figures::section(&views, only))
                     (section("doubts", "Doubtful figures", html! { @for view in &views { (run::doubts(view)) } }))

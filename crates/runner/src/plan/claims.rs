@@ -187,6 +187,38 @@ mod tests {
     }
 
     #[test]
+    fn ranked_sides_are_measured_on_all_judged_systems() {
+        let text = r#"
+            [[claim]]
+            name = "ahead"
+            sentence = "s"
+            a = { case = "syscall/getppid", system = "gvisor" }
+            b.system = "next"
+            relation = "> 1"
+            [[claim]]
+            name = "spread"
+            sentence = "s"
+            a = { case = "syscall/read-0", system = "best" }
+            b.system = "worst"
+            relation = "> 1""#;
+        let claims = ClaimFile::parse(text).unwrap().claims;
+        let system = |name: &str, is_judged| MeasuredSystem {
+            name: name.to_owned(),
+            is_judged,
+            ..MeasuredSystem::default()
+        };
+        let systems = vec![system("native", true), system("gvisor", true), system("qemu", false)];
+        let on = |at| labels_on(&claims, On::OneOf(systems.clone(), at)).unwrap();
+        let both = ["syscall/getppid", "syscall/read-0"];
+        assert_eq!(
+            (on(0), on(1), on(2)),
+            (both.map(str::to_owned).into(), both.map(str::to_owned).into(), Vec::new())
+        );
+        assert_eq!(labels_on(&claims, On::This).unwrap(), both);
+        assert_eq!(labels_on(&claims, On::All).unwrap(), both);
+    }
+
+    #[test]
     fn each_system_is_measured_as_far_as_claims_need_it() {
         let text = r#"
             [[claim]]

@@ -54,8 +54,14 @@ impl On {
         }
     }
 
-    /// Whether these cases of a side are measured on this system.
+    /// Whether these cases of a side are measured on this system. A rank is one of all judged systems.
     fn has(&self, side: &Side, cases: &[&str]) -> bool {
+        if side.rank().is_some() {
+            return match self {
+                On::All | On::This => true,
+                On::OneOf(systems, at) => systems[*at].is_judged,
+            };
+        }
         let wanted = side.system.as_ref().map(|name| name.value.as_str());
         match self {
             On::All => true,

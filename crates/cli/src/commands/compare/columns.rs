@@ -73,11 +73,11 @@ pub fn side_by_side<'a>(
     ladder: bool,
 ) -> anyhow::Result<SideBySide<'a>> {
     let table = tabulate(runs, by, question).map_err(|error| Usage(error.to_string()))?;
-    let overview = overview(&table, &question.at, settings);
     let counts = differing_counts(&table);
     let ladders = if ladder { ladders(&table, settings) } else { Vec::new() };
     let columns = shown_names(by, &table.columns);
     let compared = compare_columns(table, settings);
+    let overview = overview(&compared, &question.at, settings);
     let comparison = comparison(&compared, columns, settings, all);
     Ok(SideBySide { compared, comparison, overview, counts, ladders })
 }
