@@ -44,7 +44,7 @@ fn is_wrong_run(error: &RunError) -> bool {
         | RunError::NoSuchClock { .. }
         | RunError::MachineChanged { .. } => true,
         RunError::Store(_)
-        | RunError::Worker(_)
+        | RunError::Worker { .. }
         | RunError::StoppedBeforeStart
         | RunError::NotWritable { .. }
         | RunError::NoRoom(_) => false,

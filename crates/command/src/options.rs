@@ -92,11 +92,18 @@ impl Files {
     }
 }
 
-fn is_stdout(path: &Path) -> bool {
+/// Whether the path stands for standard output.
+pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Writes a whole file.
+/// Writes a whole file; `-` is standard output.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Usage> {
+    use std::io::Write;
+    if is_stdout(path) {
+        let mut output = std::io::stdout().lock();
+        let written = output.write_all(bytes).and_then(|()| output.flush());
+        return written.map_err(|e| Usage(format!("cannot write to standard output: {e}")));
+    }
     std::fs::write(path, bytes).map_err(|e| Usage(format!("cannot write {}: {e}", path.display())))
 }

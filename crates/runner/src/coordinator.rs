@@ -231,7 +231,7 @@ impl<'a> Coordinator<'a> {
             Purpose::Counts => {
                 let mode = self.runs[run].counting_mode();
                 match self.round(run, which, mode) {
-                    Err(RunError::Worker(case_error)) if mode == Mode::CountForTracer => {
+                    Err(RunError::Worker { error: case_error }) if mode == Mode::CountForTracer => {
                         self.runs[run].give_up_tracing();
                         (self.watch)(Event::Note(format!(
                             "system calls are not counted: {case_error}"
@@ -360,7 +360,7 @@ impl<'a> Coordinator<'a> {
                 (self.watch)(Event::Note(reason));
                 Ok(())
             }
-            _ => Err(RunError::Worker(error)),
+            _ => Err(error.into()),
         }
     }
 

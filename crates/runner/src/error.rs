@@ -12,8 +12,11 @@ pub enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// No worker can be started.
-    #[error("{0}; after correcting it, continue with `oscost run --resume`")]
-    Worker(#[from] CaseError),
+    #[error("{}; after correcting it, continue with `oscost run --resume`", error)]
+    Worker {
+        /// The reason, which is part of this error's text.
+        error: CaseError,
+    },
     /// Another process is measuring this run.
     #[error("run {id} is being measured by process {pid}; wait for it to end, or end it")]
     UnderWay {
@@ -85,4 +88,10 @@ pub enum RunError {
     /// A directory to measure in has too little room.
     #[error("{0}")]
     NoRoom(CaseError),
+}
+
+impl From<CaseError> for RunError {
+    fn from(error: CaseError) -> Self {
+        Self::Worker { error }
+    }
 }

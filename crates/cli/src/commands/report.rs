@@ -4,7 +4,7 @@ use analysis::claim::judge;
 use analysis::study::{MeasuredTable, name_systems};
 use analysis::{Dimension, Question, Recorded, Selection, Settings};
 use command::ending::{Ending, Usage};
-use command::options::write;
+use command::options::{is_stdout, write};
 use command::output::note;
 use command::store::store_to_read;
 use report::{Comparison, ReportRun, Standings, StudyPage, report_html};
@@ -140,7 +140,9 @@ fn write_page(
         ..page
     });
     write(&args.output, text.as_bytes())?;
-    note(&format!("wrote {}", args.output.display()));
+    if !is_stdout(&args.output) {
+        note(&format!("wrote {}", args.output.display()));
+    }
     Ok(Ending::Done)
 }
 

@@ -214,8 +214,15 @@ fn readable(connection: Connection, path: &Path) -> Result<Connection, StoreErro
     }
 }
 
+/// Whether SQLite could not create the files that readers share with writers: the folder is read-only, or the disk is full.
 fn needs_writable_folder(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+    use rusqlite::ffi::{SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
+    const SHARED: [std::ffi::c_int; 3] =
+        [SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE];
+    let is_of_shared = error.sqlite_error().is_some_and(|e| SHARED.contains(&e.extended_code));
+    let code = error.sqlite_error_code();
+    is_of_shared
+        || matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::DiskFull))
 }
 
 /// The URI of an immutable file: the path percent-encoded, with `/` between folders on every system. See
