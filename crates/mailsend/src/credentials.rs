@@ -57,7 +57,9 @@ pub fn from_file(path: &Path) -> Result<Credentials, AuthError> {
     }
     let mut content = Vec::new();
     file.take(FILE_AT_MOST + 1).read_to_end(&mut content).map_err(fail)?;
-    let content = content.strip_suffix(b"\n").unwrap_or(&content);
+    // Editors on Windows begin a file with a byte order mark.
+    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&content);
+    let content = content.strip_suffix(b"\n").unwrap_or(content);
     let content = content.strip_suffix(b"\r").unwrap_or(content);
     Credentials::parse(content)
         .map_err(|cause| AuthError::Wrong { source_name: path.display().to_string(), cause })
@@ -111,6 +113,7 @@ mod tests {
         assert_eq!(tim, Credentials::parse(b"tim:tanstaaftanstaaf").unwrap());
         assert_eq!(in_file(b"tim:tanstaaftanstaaf\r\n").unwrap(), tim);
         assert_eq!(in_file(b"tim:tanstaaftanstaaf").unwrap(), tim);
+        assert_eq!(in_file(b"\xef\xbb\xbftim:tanstaaftanstaaf\r\n").unwrap(), tim);
     }
 
     #[test]

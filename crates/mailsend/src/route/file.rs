@@ -52,6 +52,8 @@ pub struct Fault {
 ///
 /// The error of the first invalid line.
 pub fn parse(content: &[u8]) -> Result<Vec<Entry>, Fault> {
+    // Editors on Windows begin a file with a byte order mark.
+    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
     let mut lines_of = HashMap::new();
     let mut entries = Vec::new();
     for (line, text) in (1..).zip(content.split(|&byte| byte == b'\n')) {
@@ -119,6 +121,11 @@ impl Routes {
         let at = |line, cause| RouteError::Line { path: path.to_owned(), line, cause };
         let entries = parse(&content).map_err(|fault| at(fault.line, fault.cause))?;
         Self::resolve(entries).map_err(|(line, cause)| at(line, cause))
+    }
+
+    /// All routes.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Route>> {
+        self.exact.values().chain(self.below.values()).chain([&self.others])
     }
 
     /// Resolves the servers' names, each once.
@@ -208,6 +215,13 @@ mod tests {
             Route::To(targets) => targets.iter().map(|t| t.addresses[0].port()).collect(),
             _ => Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_name() {
+        let with_mark = parse(b"\xef\xbb\xbfexample.org 127.0.0.1\r\n").unwrap();
+        assert_eq!(with_mark, parse(b"example.org 127.0.0.1\r\n").unwrap());
+        assert_eq!(parse(b"\xef\xbb\xbf# comment\n"), Ok(Vec::new()));
     }
 
     #[test]
