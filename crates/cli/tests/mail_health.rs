@@ -251,3 +251,27 @@ fn clear_text_is_a_repeated_failure_away_and_told() {
     deliver(&bench, 1, &format!("--relay {} --tls required {SHORT}", server.address)).with(1);
     assert_eq!(server.count("MAIL"), 0, "TLS is required");
 }
+
+#[test]
+fn a_small_limit_of_descriptors_allows_one_connection() {
+    let (bench, server) = (Bench::new(), Server::start(|_| None));
+    write(&bench, 3, 1, SHARED);
+    let mut command = send(&bench, &format!("--relay {} --loops 1", server.address));
+    let said = finish(common::linux::with_descriptors(&mut command, 40)).with(0);
+    assert!(said.err.contains("allows 1 connection, not 1500"), "{}", said.err);
+    assert_eq!(said.json()["connections_at_most"], 1, "{}", said.out);
+}
+
+/// RFC 5321, section 4.1.4: a client whose name is not known says its address; RFC 6531, section 3.7.1: names are ASCII.
+#[test]
+fn ehlo_has_an_ascii_name_or_an_address() {
+    for (how, name) in [("--hello bücher.example", "xn--bcher-kva.example"), ("", "")] {
+        let (bench, server) = (Bench::new(), Server::start(|_| None));
+        deliver(&bench, 1, &format!("--relay {} {how}", server.address)).with(0);
+        let seen = server.seen();
+        let ehlo = seen.iter().find(|seen| seen.verb == "EHLO").expect("an EHLO");
+        let said = ehlo.line.strip_prefix("EHLO ").expect("a name");
+        let is_whole = said == "[127.0.0.1]" || said.contains('.');
+        assert!(if name.is_empty() { is_whole } else { said == name }, "{said}");
+    }
+}

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use smtp::auth::{Credentials, EACH_AT_MOST};
+use smtp::data::without_mark;
 use thiserror::Error;
 
 /// The environment variable with `user:password`.
@@ -57,8 +58,7 @@ pub fn from_file(path: &Path) -> Result<Credentials, AuthError> {
     }
     let mut content = Vec::new();
     file.take(FILE_AT_MOST + 1).read_to_end(&mut content).map_err(fail)?;
-    // Editors on Windows begin a file with a byte order mark.
-    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&content);
+    let content = without_mark(&content);
     let content = content.strip_suffix(b"\n").unwrap_or(content);
     let content = content.strip_suffix(b"\r").unwrap_or(content);
     Credentials::parse(content)

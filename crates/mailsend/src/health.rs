@@ -17,11 +17,14 @@ use crate::queue::Retry;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// First pause after a refusal while other connections work: the server may not have noticed yet that one has ended.
 const FIRST_HOLD_MS: u32 = 10;
-/// Number of refusals in a row after which the server admits fewer connections than before.
-const REFUSED_IN_A_ROW: u16 = 3;
+/// Longest such pause.
+const HOLD_AT_MOST_MS: u32 = 1_000;
+/// Number of refused connections, and none admitted in between, after which the server admits fewer than before. A server
+/// that refuses at random, such as one behind a bad network, does so more rarely.
+const REFUSED_IN_A_ROW: u16 = 4;
 /// First interval at which one connection more than the limit is tried; it doubles with each refusal.
 const PROBE_EVERY_MS: u32 = 1_000;
-/// Longest such interval, and longest pause while other connections work.
+/// Longest such interval.
 const PROBE_AT_MOST_MS: u32 = 60_000;
 /// Longest time that a destination waits for a free connection before it asks again.
 const ASK_AGAIN_MS: u32 = 1_000;
@@ -57,11 +60,17 @@ struct Server {
     limit: u32,
     /// Whether `limit` is due to a refusal; else it grows.
     is_limited: bool,
+    /// Whether the limit was reported.
+    is_told: bool,
     /// Time from which one connection more than `limit` may be tried.
     probe_at: u32,
     probe_every: u32,
-    /// Number of refusals in a row, each of a connection begun after the one before.
+    /// Number of refusals since the server worked, each of a connection begun after the one before.
     refused: u16,
+    /// Number of connections refused since one was admitted.
+    in_a_row: u16,
+    /// Whether the server refuses connections that it had admitted, which then say nothing.
+    is_late: bool,
     refused_at: Option<u32>,
     /// Number of failures in a row without a working connection.
     failures: u16,
@@ -258,18 +267,23 @@ impl Servers {
     }
 
     /// Records that a connection can carry transactions. `is_secure`: it is encrypted.
-    pub fn admitted(&mut self, address: SocketAddr, is_secure: bool, now: u32) {
+    pub fn admitted(&mut self, address: SocketAddr, is_secure: bool) {
         let Some(server) = self.known.get_mut(&address) else { return };
         server.working += 1;
         server.proven = server.proven.max(server.working);
+        if !server.is_late {
+            server.in_a_row = 0;
+        }
         if is_secure {
             server.tls_failures = 0;
         }
-        if !server.is_limited {
-            server.limit = server.limit.max(server.working.saturating_mul(2));
-        } else if server.working > server.limit {
-            server.limit = server.working;
-            (server.probe_at, server.probe_every) = (now, PROBE_EVERY_MS / 2);
+        // Connections that are not needed prove nothing.
+        if !server.is_limited && server.open.saturating_mul(2) >= server.limit {
+            let doubled = server.working.saturating_mul(2);
+            server.limit = server.limit.saturating_add(1).max(doubled);
+        } else if server.is_limited && server.working > server.limit {
+            (server.limit, server.is_limited) = (server.working, false);
+            server.probe_every = PROBE_EVERY_MS / 2;
         }
     }
 
@@ -278,6 +292,7 @@ impl Servers {
         if let Some(server) = self.known.get_mut(&address) {
             server.has_worked = true;
             (server.refused, server.failures) = (0, 0);
+            (server.in_a_row, server.is_late) = (0, false);
             (server.paused_until, server.aside_until) = (0, 0);
             (server.is_permanent, server.reason) = (false, None);
         }
@@ -312,6 +327,7 @@ impl Servers {
                 return Consequence::None;
             }
             server.reason = Some(Arc::clone(why));
+            server.is_late |= failed.was_working;
             return server.refused(is_news, now);
         }
         server.reason = Some(Arc::clone(why));
@@ -320,10 +336,17 @@ impl Servers {
         if is_news || server.failures == 0 {
             server.failures = server.failures.saturating_add(1);
         }
-        let doubled = 1_u32.checked_shl(u32::from(server.failures) - 1).unwrap_or(u32::MAX);
+        if server.failures == 1 && server.has_worked {
+            // It worked a moment ago, and has refused the only connection: that is no limit.
+            server.is_limited = false;
+            server.paused_until = now.saturating_add(FIRST_HOLD_MS);
+            return Consequence::None;
+        }
+        let failures = u32::from(server.failures) - u32::from(server.has_worked);
+        let doubled = 1_u32.checked_shl(failures.max(1) - 1).unwrap_or(u32::MAX);
         let pause = pauses_ms.0.saturating_mul(doubled).min(pauses_ms.1);
         server.paused_until = now.saturating_add(pause);
-        (server.limit, server.is_limited, server.proven) = (1, false, 0);
+        (server.limit, server.is_limited, server.proven) = (server.limit.div_ceil(2), false, 0);
         Consequence::Paused
     }
 
@@ -386,25 +409,31 @@ impl Server {
     /// refusal.
     fn refused(&mut self, is_news: bool, now: u32) -> Consequence {
         (self.refused_at, self.is_permanent) = (Some(now), false);
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        let is_beyond = self.open >= self.limit || !self.is_limited;
         if is_news {
             self.refused = self.refused.saturating_add(1);
-            if self.open >= self.limit || !self.is_limited {
-                self.probe_every = self.probe_every.saturating_mul(2).min(PROBE_AT_MOST_MS);
-            }
         }
+        if is_news && is_beyond {
+            self.probe_every = self.probe_every.saturating_mul(2).min(PROBE_AT_MOST_MS);
+        }
+        // A refusal below the limit is not due to it, which may be too low.
         self.probe_at = now.saturating_add(self.probe_every);
+        if is_news && !is_beyond {
+            (self.probe_at, self.probe_every) = (now, PROBE_EVERY_MS / 2);
+        }
         let doubled = 1_u32.checked_shl(u32::from(self.refused.max(1)) - 1).unwrap_or(u32::MAX);
-        let hold = FIRST_HOLD_MS.saturating_mul(doubled).min(PROBE_AT_MOST_MS);
+        let hold = FIRST_HOLD_MS.saturating_mul(doubled).min(HOLD_AT_MOST_MS);
         self.paused_until = self.paused_until.max(now.saturating_add(hold));
-        let was_limited = self.is_limited;
-        if self.open >= self.proven || self.refused >= REFUSED_IN_A_ROW {
+        if self.open >= self.proven || self.in_a_row >= REFUSED_IN_A_ROW {
             (self.limit, self.is_limited) = (self.open, true);
             self.proven = self.proven.min(self.limit);
         }
-        match self.is_limited && !was_limited {
-            true => Consequence::Limited(self.limit),
-            false => Consequence::None,
+        // While none works yet, all may be refused.
+        if !self.is_limited || self.working == 0 || std::mem::replace(&mut self.is_told, true) {
+            return Consequence::None;
         }
+        Consequence::Limited(self.limit)
     }
 
     /// Records a failed handshake. Returns whether TLS is known not to work now.

@@ -14,6 +14,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
+use smtp::data::without_mark;
 use smtp::security::Security;
 use thiserror::Error;
 
@@ -168,18 +169,13 @@ fn verifying(
 /// The certificates in a file, also as authorities.
 fn roots_in(path: &Path) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), TlsError> {
     let path = || path.to_owned();
-    let fail = |cause: rustls::pki_types::pem::Error| {
-        let cause = match cause {
-            rustls::pki_types::pem::Error::Io(cause) => cause.to_string(),
-            cause => cause.to_string(),
-        };
-        TlsError::File { path: path(), cause }
-    };
+    let fail = |cause: String| TlsError::File { path: path(), cause };
+    let content = std::fs::read(path()).map_err(|cause| fail(cause.to_string()))?;
     let mut roots = RootCertStore::empty();
     let mut trusted = Vec::new();
-    let certificates = CertificateDer::pem_file_iter(path()).map_err(fail)?;
+    let certificates = CertificateDer::pem_slice_iter(without_mark(&content));
     for (number, certificate) in (1..).zip(certificates) {
-        let certificate = certificate.map_err(fail)?;
+        let certificate = certificate.map_err(|cause| fail(cause.to_string()))?;
         let added = roots.add(certificate.clone());
         added.map_err(|cause| TlsError::Certificate { path: path(), number, cause })?;
         trusted.push(certificate);
@@ -356,6 +352,7 @@ mod tests {
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
             let key = KeyPair::generate().unwrap();
             let mut file = NamedTempFile::new().unwrap();
+            file.write_all(b"\xef\xbb\xbf").unwrap(); // the byte order mark of an editor
             file.write_all(params.self_signed(&key).unwrap().pem().as_bytes()).unwrap();
             Self { issuer: Issuer::new(params, key), file }
         }

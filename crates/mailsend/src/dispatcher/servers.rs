@@ -21,11 +21,7 @@ impl Dispatcher {
         options: &DeliveryOptions,
         destination: u32,
     ) -> Option<Assignment> {
-        let domain = match options.is_relayed {
-            true => "",
-            false => options.list.domain_name(destination as usize),
-        };
-        let Some(route) = options.router.route(domain) else {
+        let Some(route) = options.router.route(domain_of(options, destination)) else {
             self.queue.look_up(destination);
             return None;
         };
@@ -54,14 +50,8 @@ impl Dispatcher {
         targets: &[Target],
     ) -> Option<Assignment> {
         let now = self.now();
-        let all: Vec<(&Target, SocketAddr)> = targets
-            .iter()
-            .flat_map(|to| to.addresses.iter().map(move |&address| (to, address)))
-            .collect();
-        let all = reachable(options, all);
-        let candidate =
-            |&(to, address): &(&Target, _)| Candidate { address, preference: to.preference };
-        let candidates: Vec<Candidate> = all.iter().map(candidate).collect();
+        let all = addresses(options, targets);
+        let candidates = candidates(&all);
         let may_omit_tls = may_omit_tls(options);
         match self.servers.choose(&candidates, may_omit_tls, self.assigned, now) {
             Choice::Connect { number, in_clear } => {
@@ -92,25 +82,50 @@ impl Dispatcher {
             }
             Choice::Down { until, is_permanent, why } => {
                 self.queue.closed(destination, false);
-                let (server, reply) = why.split_once(": ").unwrap_or(("", &why));
-                let reason = self.reasons.number(Some(server), &reply.into());
-                let is_over = self.queue.is_down(destination, reason, now, until);
-                if is_permanent {
-                    self.give_up(options, destination, EventKind::Failed, &why);
-                } else if is_over {
-                    self.give_up(options, destination, EventKind::GivenUp, &why);
-                } else {
-                    self.queue.pause(destination, until);
-                }
+                self.down(options, destination, until, is_permanent, &why);
                 None
             }
         }
     }
 
+    /// Pauses a destination without a server that can be reached before `until`, or gives up its recipients.
+    fn down(
+        &mut self,
+        options: &DeliveryOptions,
+        destination: u32,
+        until: u32,
+        is_permanent: bool,
+        why: &str,
+    ) {
+        let now = self.now();
+        let (server, reply) = why.split_once(": ").unwrap_or(("", why));
+        let reason = self.reasons.number(Some(server), &reply.into());
+        let is_over = self.queue.is_down(destination, reason, now, until.max(now));
+        if is_permanent {
+            self.give_up(options, destination, EventKind::Failed, why);
+        } else if is_over {
+            self.give_up(options, destination, EventKind::GivenUp, why);
+        } else {
+            self.queue.pause(destination, until);
+        }
+    }
+
+    /// Handles the case that a failure leaves a destination without a server. It is not left to the next connection, which
+    /// may be made after the pause.
+    fn check_down(&mut self, options: &DeliveryOptions, destination: u32) {
+        let Some(route) = options.router.route(domain_of(options, destination)) else { return };
+        let Route::To(targets) = &*route else { return };
+        let candidates = candidates(&addresses(options, targets));
+        let may_omit_tls = may_omit_tls(options);
+        let choice = self.servers.choose(&candidates, may_omit_tls, self.assigned, self.now());
+        if let Choice::Down { until, is_permanent, why } = choice {
+            self.down(options, destination, until, is_permanent, &why);
+        }
+    }
+
     /// Records that a connection can carry transactions.
     pub(super) fn admitted(&mut self, assignment: &Assignment) {
-        let now = self.now();
-        self.servers.admitted(assignment.address, assignment.is_secure, now);
+        self.servers.admitted(assignment.address, assignment.is_secure);
         self.wake_waiting(assignment.address);
     }
 
@@ -171,7 +186,9 @@ impl Dispatcher {
         };
         let name = server(assignment);
         let why: Arc<str> = format!("{name}: {}", failure.why).into();
-        let kind = match self.servers.failed(address, failed, &why, now) {
+        let consequence = self.servers.failed(address, failed, &why, now);
+        self.check_down(options, assignment.destination);
+        let kind = match consequence {
             Consequence::None => return,
             Consequence::Paused => NoticeKind::TriedAgain(options.retry.give_up),
             Consequence::Limited(connections) => NoticeKind::Limited(connections),
@@ -211,11 +228,26 @@ impl Dispatcher {
     }
 }
 
-/// The addresses of a family from which connections are made; all if there is none.
-fn reachable<'a>(
+/// The domain of a destination, for its route; any for a relay.
+fn domain_of(options: &DeliveryOptions, destination: u32) -> &str {
+    match options.is_relayed {
+        true => "",
+        false => options.list.domain_name(destination as usize),
+    }
+}
+
+fn candidates(all: &[(&Target, SocketAddr)]) -> Vec<Candidate> {
+    let one = |&(to, address): &(&Target, _)| Candidate { address, preference: to.preference };
+    all.iter().map(one).collect()
+}
+
+/// The addresses of servers, of a family from which connections are made; all if there is none.
+fn addresses<'a>(
     options: &DeliveryOptions,
-    mut all: Vec<(&'a Target, SocketAddr)>,
+    targets: &'a [Target],
 ) -> Vec<(&'a Target, SocketAddr)> {
+    let all = targets.iter().flat_map(|to| to.addresses.iter().map(move |&at| (to, at)));
+    let mut all: Vec<(&Target, SocketAddr)> = all.collect();
     let is_reached = |address: &SocketAddr| {
         options.sources.iter().any(|from| from.is_ipv6() == address.is_ipv6())
     };

@@ -38,7 +38,7 @@ use fields::{Columns, Part, Source};
 use header::RenderedField;
 #[cfg(not(fuzzing))]
 pub use sign::{SignError, Signer};
-use smtp::data::{LINE_OCTETS, LongLine, extend_wire, to_wire, too_long};
+use smtp::data::{LINE_OCTETS, LongLine, extend_wire, to_wire, too_long, without_mark};
 
 /// Maximum number of notes.
 const NOTES: usize = 20;
@@ -99,7 +99,7 @@ impl Template {
     /// # Errors
     /// If the message has no valid header, or a field is no column.
     pub fn parse(raw: &[u8], columns: &[String], heads: &Heads) -> Result<Self, TemplateError> {
-        let wire = to_wire(raw.strip_prefix("\u{feff}".as_bytes()).unwrap_or(raw));
+        let wire = to_wire(without_mark(raw));
         let columns = Columns::new(columns);
         let (lines, body) = header::split(&wire)?;
         check_heads(heads)?;

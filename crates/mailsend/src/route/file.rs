@@ -6,6 +6,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use smtp::data::without_mark;
+
 use super::error::RouteError;
 use super::host::{Host, HostPort, name_of};
 use super::target::{Route, Target, is_loopback, literal};
@@ -52,8 +54,7 @@ pub struct Fault {
 ///
 /// The error of the first invalid line.
 pub fn parse(content: &[u8]) -> Result<Vec<Entry>, Fault> {
-    // Editors on Windows begin a file with a byte order mark.
-    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
+    let content = without_mark(content);
     let mut lines_of = HashMap::new();
     let mut entries = Vec::new();
     for (line, text) in (1..).zip(content.split(|&byte| byte == b'\n')) {

@@ -68,7 +68,9 @@ pub fn run_session(
     match &channel {
         Ok(channel) => {
             stats.connections += 1;
-            if let (true, Ok(local)) = (session.needs_local(), channel.socket().local_addr()) {
+            if session.needs_local()
+                && let Ok(local) = channel.socket().local_addr()
+            {
                 session.set_local(local.ip());
             }
         }

@@ -383,7 +383,8 @@ impl Connection {
         if self.channel.is_handshaking() && !self.continue_handshake() {
             return;
         }
-        if let (true, Ok(local)) = (self.session.needs_local(), self.channel.socket().local_addr())
+        if self.session.needs_local()
+            && let Ok(local) = self.channel.socket().local_addr()
         {
             self.session.set_local(local.ip());
         }

@@ -25,7 +25,7 @@ use super::summary::counted;
 /// Number of descriptors for other purposes than connections.
 const SPARE_DESCRIPTORS: u64 = 64;
 /// Connections to a server before it has admitted any: fewer than many servers permit for one client.
-const CONNECTIONS_AT_FIRST: usize = 16;
+const CONNECTIONS_AT_FIRST: usize = 10;
 /// Maximum size of a message in bytes: it is held in memory.
 const MESSAGE_AT_MOST: u64 = 256 << 20;
 
