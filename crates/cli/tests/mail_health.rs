@@ -9,6 +9,9 @@ use common::mail::{SHARED, Sink, begin, events, send, signal, write};
 use common::smtp_server::{Act, Seen, Server};
 use common::{Bench, Said, finish, said_by};
 
+/// What a server does.
+type Script = fn(&Seen) -> Option<Act>;
+
 const SHORT: &str = "--retry-after 100ms --give-up 1s";
 
 /// Delivers to `recipients` in one domain.
@@ -56,7 +59,6 @@ fn the_reason_is_told_at_once_and_under_left() {
 /// Checks each kind of refusal: the recipients are deferred or failed for this reason, which is told at once.
 #[test]
 fn every_refusal_names_its_reason() {
-    type Script = fn(&Seen) -> Option<Act>;
     let refusals: [(Script, &str, &str); 6] = [
         (
             |s| (s.verb == "connect").then_some(Act::SayAndClose("421 4.3.2 busy")),
@@ -119,7 +121,7 @@ fn sources_of_the_other_family_are_refused() {
 
 #[test]
 fn a_server_that_admits_three_connections_is_not_hammered() {
-    let refusals: [fn(&Seen) -> Option<Act>; 4] = [
+    let refusals: [Script; 4] = [
         |s| (s.verb == "connect").then_some(Act::SayAndClose("421 4.7.0 too many connections")),
         |s| (s.verb == "connect").then_some(Act::SayAndClose("450 4.7.1 too many connections")),
         |s| (s.verb == "EHLO").then_some(Act::SayAndClose("421 4.7.0 too many connections")),
@@ -150,7 +152,7 @@ fn a_server_that_admits_three_connections_is_not_hammered() {
 /// RFC 5321, section 5.1: the client tries each server in order until the delivery succeeds.
 #[test]
 fn the_next_server_is_tried_after_any_transient_failure() {
-    let troubles: [(&str, fn(&Seen) -> Option<Act>); 8] = [
+    let troubles: [(&str, Script); 8] = [
         ("MAIL 421", |s| (s.verb == "MAIL").then_some(Act::SayAndClose("421 closing"))),
         ("MAIL 451", |s| (s.verb == "MAIL").then_some(Act::Say("451 4.3.0 no"))),
         ("MAIL 452", |s| (s.verb == "MAIL").then_some(Act::Say("452 4.3.1 disk full"))),

@@ -100,7 +100,6 @@ impl Client {
                 };
                 let act = (self.script)(&seen).unwrap_or_else(|| usual(&verb));
                 self.all.lock().expect("no panic").push(seen);
-                in_message = false;
                 match act {
                     Act::Say(reply) | Act::SayAndClose(reply) => {
                         write!(stream.get_mut(), "{reply}\r\n")?;
