@@ -70,8 +70,9 @@ fn sentence(notice: &Notice, now: &Zoned) -> String {
             let until = until.map(|at| at.strftime("%Y-%m-%d %H:%M:%S").to_string());
             format!("{reason}; trying again until {}", until.as_deref().unwrap_or("it works"))
         }
-        NoticeKind::Limited(connections) => format!(
-            "{reason}; continuing with {connections} at a time, and trying one more now and then"
+        // The number is still being found out.
+        NoticeKind::Limited(_) => format!(
+            "{reason}; continuing with the connections that work, and trying one more now and then"
         ),
         NoticeKind::InClear => format!(
             "{reason}; TLS has failed repeatedly: for 10 minutes this server gets mail in clear text where no other takes it"
@@ -111,13 +112,14 @@ mod tests {
 
     #[test]
     fn notices_say_what_follows() {
-        let now: Zoned = "2026-01-02T03:04:05[UTC]".parse().expect("a time");
+        let now = jiff::civil::date(2026, 1, 2).at(3, 4, 5, 0);
+        let now = now.to_zoned(jiff::tz::TimeZone::UTC).expect("a time");
         let notice = |kind| sentence(&Notice { reason: "a:25: no".into(), kind }, &now);
         assert_eq!(
             notice(NoticeKind::TriedAgain(Duration::from_secs(4 * 60 * 60))),
             "a:25: no; trying again until 2026-01-02 07:04:05"
         );
         assert!(notice(NoticeKind::TriedAgain(Duration::MAX)).ends_with("until it works"));
-        assert!(notice(NoticeKind::Limited(3)).contains("3 at a time"));
+        assert!(notice(NoticeKind::Limited(3)).contains("connections that work"));
     }
 }
