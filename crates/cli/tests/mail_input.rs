@@ -322,7 +322,7 @@ fn closed_ports_are_tried_until_it_is_enough() {
         let said = send(&bench, LIST, MESSAGE, &arguments).with(1);
         let (outcome, reply) = reply(&said);
         assert_eq!(outcome, "deferred");
-        assert!(reply.starts_with(&format!("127.0.0.1 ({address}): ")), "{reply}");
+        assert!(reply.starts_with(&format!("{address}: ")), "{reply}");
         #[cfg(unix)]
         assert!(reply.contains("refused"), "{reply}");
         assert!(said.json()["connections_failed"].as_u64() >= Some(2), "{said:?}");

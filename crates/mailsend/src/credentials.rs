@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use smtp::auth::{Credentials, EACH_AT_MOST};
+use smtp::data::without_mark;
 use thiserror::Error;
 
 /// The environment variable with `user:password`.
@@ -57,7 +58,8 @@ pub fn from_file(path: &Path) -> Result<Credentials, AuthError> {
     }
     let mut content = Vec::new();
     file.take(FILE_AT_MOST + 1).read_to_end(&mut content).map_err(fail)?;
-    let content = content.strip_suffix(b"\n").unwrap_or(&content);
+    let content = without_mark(&content);
+    let content = content.strip_suffix(b"\n").unwrap_or(content);
     let content = content.strip_suffix(b"\r").unwrap_or(content);
     Credentials::parse(content)
         .map_err(|cause| AuthError::Wrong { source_name: path.display().to_string(), cause })
@@ -111,6 +113,7 @@ mod tests {
         assert_eq!(tim, Credentials::parse(b"tim:tanstaaftanstaaf").unwrap());
         assert_eq!(in_file(b"tim:tanstaaftanstaaf\r\n").unwrap(), tim);
         assert_eq!(in_file(b"tim:tanstaaftanstaaf").unwrap(), tim);
+        assert_eq!(in_file(b"\xef\xbb\xbftim:tanstaaftanstaaf\r\n").unwrap(), tim);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use platform::socket::readiness::Waker;
 
-use crate::dispatcher::{Assignment, Dispatcher, Request, Response, Signals};
+use crate::dispatcher::{Assignment, Dispatcher, Notice, Request, Response, Signals};
 use crate::error::SendError;
 use crate::journal::Journal;
 use crate::options::DeliveryOptions;
@@ -14,7 +14,7 @@ use crate::stats::TransportStats;
 use crate::tally::{Count, Summary};
 
 /// Progress of a delivery.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Recipients with a final result.
     pub count: Count,
@@ -24,6 +24,8 @@ pub struct Progress {
     pub open: usize,
     /// Number of recipients that wait to be retried.
     pub waiting: usize,
+    /// The latest reason why recipients wait, if any do.
+    pub reason: Option<Arc<str>>,
 }
 
 /// A delivery: its dispatcher behind a lock. [`crate::deliver`] carries it out; other threads may read its
@@ -76,7 +78,13 @@ impl<'a> Delivery<'a> {
             of: dispatcher.recipients(),
             open: dispatcher.open_connections(),
             waiting: dispatcher.waiting(),
+            reason: dispatcher.reason(),
         }
+    }
+
+    /// Removes and returns the notices so far.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        self.dispatcher().take_notices()
     }
 
     pub(crate) fn options(&self) -> &'a DeliveryOptions {

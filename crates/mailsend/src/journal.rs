@@ -44,6 +44,8 @@ pub enum EventKind {
     Failed = 4,
     /// The retry period has ended.
     GivenUp = 5,
+    /// A server refused or lost a connection. No attempt for the recipient, which is the next one of the destination.
+    Server = 6,
 }
 
 impl EventKind {

@@ -15,6 +15,7 @@ pub mod tls;
 mod delivery;
 mod dispatcher;
 mod error;
+mod health;
 mod options;
 mod stats;
 mod tally;
@@ -22,7 +23,7 @@ mod transactions;
 mod transport;
 
 pub use delivery::{Delivery, Progress};
-pub use dispatcher::Signals;
+pub use dispatcher::{Notice, NoticeKind, Signals};
 pub use error::SendError;
 pub use options::{DeliveryOptions, Transport};
 pub use stats::TransportStats;

@@ -34,7 +34,8 @@ impl Count {
             EventKind::Delivered => self.delivered += 1,
             EventKind::GivenUp => self.given_up += 1,
             EventKind::Failed => self.failed += 1,
-            EventKind::Sending | EventKind::Deferred | EventKind::Uncertain => {}
+            EventKind::Sending | EventKind::Deferred | EventKind::Uncertain | EventKind::Server => {
+            }
         }
     }
 }
@@ -48,10 +49,15 @@ pub struct Tally {
     pub domains: Vec<Count>,
     /// Recipients by last reply, without the details that differ between replies.
     pub replies: HashMap<(Ended, String), ReplyGroup>,
-    /// Number of times a message was sent again that a server may have accepted before.
+    /// Number of recipients to whom a message was sent again that a server may have accepted before.
     pub repeated: u32,
+    /// Recipients that may have received the message although their result is another one, by that result.
+    pub possibly_delivered: Count,
     /// Number of times a recipient was deferred.
     pub deferrals: u64,
+    /// Number of recipients delivered over encrypted connections in this run, and in clear text.
+    pub encrypted: u32,
+    pub in_clear: u32,
 }
 
 /// Replies that are equal except for details.
@@ -115,14 +121,9 @@ impl Tally {
     /// Counts an event of a recipient, of `domain` if that is given.
     pub fn count(&mut self, domain: Option<usize>, kind: EventKind, why: &str) {
         let end = match kind {
-            EventKind::Sending => return,
-            EventKind::Deferred => {
+            EventKind::Sending | EventKind::Server => return,
+            EventKind::Deferred | EventKind::Uncertain => {
                 self.deferrals += 1;
-                return;
-            }
-            EventKind::Uncertain => {
-                self.deferrals += 1;
-                self.repeated += 1;
                 return;
             }
             EventKind::Delivered => Ended::Delivered,
@@ -144,7 +145,7 @@ impl Tally {
 }
 
 /// A reply with details replaced by `…`: addresses, and words with digits except the codes at the beginning.
-fn without_details(reply: &str) -> String {
+pub fn without_details(reply: &str) -> String {
     let mut words = Vec::new();
     for (number, word) in reply.split_whitespace().take(24).enumerate() {
         let is_code = number < 2 && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -167,8 +168,19 @@ pub struct Summary {
     pub bad: u32,
     /// Number of recipients without a final result.
     pub unsettled: usize,
-    /// Number of times a message was sent again that a server may have accepted before.
+    /// Recipients without a final result by their latest reason, the most frequent first.
+    pub left: Vec<(String, u32)>,
+    /// Number of recipients to whom a message was sent again that a server may have accepted before.
     pub repeated: u32,
+    /// Recipients that may have received the message although they were deferred or failed: the connection broke before
+    /// the server replied to the message.
+    pub possibly_delivered: Count,
+    /// Number of recipients without a final result that may have received the message.
+    pub possibly_delivered_left: u32,
+    /// Number of recipients delivered over encrypted connections, in this run.
+    pub encrypted: u32,
+    /// Number of recipients delivered in clear text, in this run.
+    pub in_clear: u32,
     /// Number of recipients whose message was being sent when an earlier run was killed.
     pub in_flight_before: u32,
     /// Number of times a recipient was deferred.

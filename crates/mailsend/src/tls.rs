@@ -4,13 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientConnection, Resumption};
+use rustls::client::{ClientConnection, Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
 };
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
+use smtp::data::without_mark;
 use smtp::security::Security;
 use thiserror::Error;
 
@@ -60,6 +64,9 @@ pub enum TlsError {
     /// No certificate can be valid for this name.
     #[error("\"{0}\" is no name of a server that speaks TLS")]
     Name(String),
+    /// Certificates cannot be verified.
+    #[error("certificates cannot be verified: {0}")]
+    Verifier(String),
     /// TLS is switched off.
     #[error("TLS is switched off")]
     Off,
@@ -94,11 +101,14 @@ impl ClientTls {
             Security::Off => None,
             Security::Offered => Some(accepting_any(&provider)),
             Security::Required => {
-                let roots = match ca {
+                let (roots, trusted) = match ca {
                     Some(path) => roots_in(path)?,
-                    None => roots_of_system(rustls_native_certs::load_native_certs())?,
+                    None => {
+                        let roots = roots_of_system(rustls_native_certs::load_native_certs())?;
+                        (roots, Vec::new())
+                    }
                 };
-                Some(builder(&provider).with_root_certificates(roots).with_no_client_auth())
+                Some(verifying(&provider, roots, trusted)?)
             }
         };
         let config = config.map(|mut config| {
@@ -143,22 +153,109 @@ fn accepting_any(provider: &Arc<CryptoProvider>) -> ClientConfig {
         .with_no_client_auth()
 }
 
-fn roots_in(path: &Path) -> Result<RootCertStore, TlsError> {
+fn verifying(
+    provider: &Arc<CryptoProvider>,
+    roots: RootCertStore,
+    trusted: Vec<CertificateDer<'static>>,
+) -> Result<ClientConfig, TlsError> {
+    let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    let inner = inner.build().map_err(|cause| TlsError::Verifier(cause.to_string()))?;
+    let config = builder(provider)
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(TrustedOrVerified { inner, trusted }));
+    Ok(config.with_no_client_auth())
+}
+
+/// The certificates in a file, also as authorities.
+fn roots_in(path: &Path) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), TlsError> {
     let path = || path.to_owned();
-    let fail = |cause: rustls::pki_types::pem::Error| {
-        let cause = match cause {
-            rustls::pki_types::pem::Error::Io(cause) => cause.to_string(),
-            cause => cause.to_string(),
-        };
-        TlsError::File { path: path(), cause }
-    };
+    let fail = |cause: String| TlsError::File { path: path(), cause };
+    let content = std::fs::read(path()).map_err(|cause| fail(cause.to_string()))?;
     let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(path()).map_err(fail)?;
+    let mut trusted = Vec::new();
+    let certificates = CertificateDer::pem_slice_iter(without_mark(&content));
     for (number, certificate) in (1..).zip(certificates) {
-        let added = roots.add(certificate.map_err(fail)?);
+        let certificate = certificate.map_err(|cause| fail(cause.to_string()))?;
+        let added = roots.add(certificate.clone());
         added.map_err(|cause| TlsError::Certificate { path: path(), number, cause })?;
+        trusted.push(certificate);
     }
-    if roots.is_empty() { Err(TlsError::NoCertificate { path: path() }) } else { Ok(roots) }
+    match trusted.is_empty() {
+        true => Err(TlsError::NoCertificate { path: path() }),
+        false => Ok((roots, trusted)),
+    }
+}
+
+/// Verifies certificates, and accepts one that is itself in the file of trusted ones and valid for the server's name, as
+/// other mail programs do: `openssl req -x509` makes servers such certificates, as authorities.
+#[derive(Debug)]
+struct TrustedOrVerified {
+    inner: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for TrustedOrVerified {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified = self.inner.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        // webpki has checked the time of validity before it reports this error.
+        match verified {
+            Err(error) if is_authority(&error) && self.trusted.iter().any(|t| t == end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
+
+/// The error of the verifying library that rustls does not name.
+fn other_error(error: &rustls::Error) -> Option<String> {
+    match error {
+        rustls::Error::InvalidCertificate(CertificateError::Other(other)) => {
+            Some(other.0.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// Whether the server's certificate is that of an authority.
+fn is_authority(error: &rustls::Error) -> bool {
+    other_error(error).as_deref() == Some("CaUsedAsEndEntity")
 }
 
 /// The usable certificates of the system, which may also have unusable ones.
@@ -172,6 +269,23 @@ fn roots_of_system(
         return Err(TlsError::NoRoots { causes: causes.concat() });
     }
     Ok(roots)
+}
+
+/// An error of a connection in words that say what is wrong with the server.
+pub fn tls_error_in_words(error: &rustls::Error) -> String {
+    match other_error(error).as_deref() {
+        Some("CaUsedAsEndEntity") => {
+            "the server's certificate is that of an authority (CA:TRUE), which is trusted only \
+             if --ca has this certificate itself"
+                .to_owned()
+        }
+        Some("UnsupportedCertVersion") => {
+            "the server's certificate is of X.509 version 1, which names no server: it \
+             needs one of version 3 with a subjectAltName"
+                .to_owned()
+        }
+        _ => error.to_string(),
+    }
 }
 
 /// Accepts any certificate, as [`Security::Offered`] requires. The server must still prove that it has the certificate's
@@ -238,6 +352,7 @@ mod tests {
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
             let key = KeyPair::generate().unwrap();
             let mut file = NamedTempFile::new().unwrap();
+            file.write_all(b"\xef\xbb\xbf").unwrap(); // the byte order mark of an editor
             file.write_all(params.self_signed(&key).unwrap().pem().as_bytes()).unwrap();
             Self { issuer: Issuer::new(params, key), file }
         }
@@ -329,6 +444,40 @@ mod tests {
         assert!(refused("mx.example.org", &self_signed("mx.example.org")).contains("certificate"));
         let stranger = Authority::new().certify("mx.example.org", 4000);
         assert!(refused("mx.example.org", &stranger).contains("certificate"));
+    }
+
+    /// `openssl req -x509` makes certificates with CA:TRUE, and OpenSSL accepts one that is itself trusted.
+    #[test]
+    fn a_certificate_that_is_itself_trusted_is_accepted() {
+        let made = |until_year| {
+            let (mut params, key) = request("mx.example.org", until_year);
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            let certificate = params.self_signed(&key).unwrap();
+            let mut file = NamedTempFile::new().unwrap();
+            file.write_all(certificate.pem().as_bytes()).unwrap();
+            let tls = ClientTls::new(Security::Required, Some(file.path())).unwrap();
+            (tls, (certificate.der().clone(), key))
+        };
+        let (tls, own) = made(4000);
+        meet(&tls, "mx.example.org", &own).unwrap();
+        let error = meet(&tls, "other.example.org", &own).unwrap_err().to_string();
+        assert!(error.contains("not valid for name"), "{error}");
+        let (other, _) = made(4000);
+        let error = tls_error_in_words(&meet(&other, "mx.example.org", &own).unwrap_err());
+        assert!(error.contains("authority") || error.contains("UnknownIssuer"), "{error}");
+        let (tls, expired) = made(2001);
+        let error = meet(&tls, "mx.example.org", &expired).unwrap_err().to_string();
+        assert!(error.contains("expired"), "{error}");
+    }
+
+    #[test]
+    fn errors_of_certificates_are_in_words() {
+        let error = |name: &str| {
+            let other = rustls::OtherError(Arc::new(std::io::Error::other(name.to_owned())));
+            tls_error_in_words(&rustls::Error::InvalidCertificate(CertificateError::Other(other)))
+        };
+        assert!(error("CaUsedAsEndEntity").contains("--ca"));
+        assert!(error("UnsupportedCertVersion").contains("version 1"));
     }
 
     #[test]

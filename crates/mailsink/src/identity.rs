@@ -8,6 +8,7 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use smtp::data::without_mark;
 
 /// The reason why there is no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -69,14 +70,18 @@ impl Identity {
             let path = path.to_owned();
             move |cause| CertificateError::Unreadable { path, what, cause }
         };
-        let chain: Result<Vec<_>, _> =
-            CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
+        let read = |path: &Path| std::fs::read(path).map_err(rustls::pki_types::pem::Error::Io);
+        let chain = read(certificate).and_then(|content| {
+            CertificateDer::pem_slice_iter(without_mark(&content)).collect::<Result<Vec<_>, _>>()
+        });
         let chain = chain.map_err(unreadable(certificate, "certificate"))?;
         if chain.is_empty() {
             let nothing = rustls::pki_types::pem::Error::NoItemsFound;
             return Err(unreadable(certificate, "certificate")(nothing));
         }
-        let key = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key, "private key"))?;
+        let secret =
+            read(key).and_then(|content| PrivateKeyDer::from_pem_slice(without_mark(&content)));
+        let key = secret.map_err(unreadable(key, "private key"))?;
         Ok(Self { chain, key, pem: None })
     }
 

@@ -7,8 +7,8 @@ use crate::text;
 
 /// Relative variation of a time, which determines its last digit.
 const SHOWN: f64 = 0.05;
-/// Width of a reply's count and outcome, in columns of the page.
-const BESIDE_REPLY: usize = 24;
+/// Maximum length of a reply in characters; a server may send 64 KiB.
+const REPLY_AT_MOST: usize = 1_000;
 /// Width of a domain's counts, in columns of the page.
 const BESIDE_DOMAIN: usize = 36;
 /// Maximum width of a domain, in columns of the page.
@@ -87,13 +87,12 @@ pub fn reply_time_table(lines: &[ReplyTimes], page: &Page) -> String {
     grid::table(columns, page)
 }
 
-/// The replies that decided the outcome of recipients. Long replies are truncated.
+/// The replies that decided the outcome of recipients, on as many lines as each needs.
 pub fn reply_table(lines: &[ReplyLine], page: &Page) -> String {
-    let room = page.table_width().saturating_sub(BESIDE_REPLY).max(BESIDE_REPLY);
     let reply = |line: &ReplyLine| {
         let reply = text::clean(&line.reply);
-        match reply.chars().count() > room {
-            true => reply.chars().take(room - 1).collect::<String>() + "…",
+        match reply.chars().count() > REPLY_AT_MOST {
+            true => reply.chars().take(REPLY_AT_MOST - 1).collect::<String>() + "…",
             false => reply,
         }
     };
@@ -101,7 +100,7 @@ pub fn reply_table(lines: &[ReplyLine], page: &Page) -> String {
         vec![
             Column::figures("recipients", lines.iter().map(|l| count(l.recipients.into()))),
             Column::words("outcome", lines.iter().map(|line| line.outcome)),
-            Column::words("reply", lines.iter().map(reply)),
+            Column::words("reply", lines.iter().map(reply)).wrapping(),
         ],
         page,
     )
@@ -148,6 +147,25 @@ fn count(number: u64) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Gmail's reply ends with the link that says what to do.
+    #[test]
+    fn a_long_reply_is_shown_whole() {
+        let reply = "550-5.7.26 Your email has been blocked because the sender is unauthenticated. \
+            Gmail requires all senders to authenticate with either SPF or DKIM. For instructions on \
+            setting up authentication, go to https://support.google.com/mail/answer/81126#authentication";
+        let line = ReplyLine { recipients: 3, outcome: "failed", reply: reply.to_owned() };
+        let table = reply_table(&[line], &NARROW);
+        let words: Vec<&str> = table.split_whitespace().collect();
+        assert!(
+            reply.split_whitespace().all(|word| {
+                // A word that is longer than the column is broken.
+                words.contains(&word) || table.replace(['\n', ' '], "").contains(word)
+            }),
+            "{table}"
+        );
+        assert!(table.lines().all(|line| line.chars().count() <= 60), "{table}");
+    }
 
     const NARROW: Page = Page { width: 60, colour: false, unicode: true, this_run: false };
 

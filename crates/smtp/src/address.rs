@@ -242,8 +242,24 @@ fn is_atext(c: char) -> bool {
         c if c.is_ascii_alphanumeric() => true,
         '!' | '#' | '$' | '%' | '&' | '\'' | '*' | '+' | '-' | '/' | '=' | '?' | '^' | '_'
         | '`' | '{' | '|' | '}' | '~' => true,
-        c => !c.is_ascii() && !c.is_control() && !c.is_whitespace() && c != '\u{feff}',
+        c => !c.is_ascii() && !c.is_control() && !c.is_whitespace() && !is_unwritten(c),
     }
+}
+
+/// Whether a character has no width, so that nobody sees that it is part of an address.
+pub fn is_invisible(c: char) -> bool {
+    // Joiners are part of words in some scripts.
+    is_unwritten(c) || matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+/// Invisible characters that are part of no word: soft hyphen, zero-width space, marks of the direction of writing, word
+/// joiner, byte order mark.
+fn is_unwritten(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
+            | '\u{2066}'..='\u{2069}' | '\u{feff}'
+    )
 }
 
 /// The canonical form of an address literal.

@@ -4,6 +4,9 @@
 //! closed. A server that accepts it as a line end can be made to see commands where others see one line or text ("SMTP
 //! smuggling"), and a server that waits for CR LF would not answer.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::address::DOMAIN_OCTETS;
 use crate::auth::Mechanism;
 
 /// Maximum length of a command line, in octets with its end: 512 by RFC 5321, more with the parameters of extensions.
@@ -20,7 +23,7 @@ pub enum Command<'a> {
     Ehlo(&'a str),
     /// MAIL FROM.
     Mail(Mail<'a>),
-    /// RCPT TO, with the address without its brackets. Parameters of RFC 3461 are ignored.
+    /// RCPT TO, with the address without its brackets. It has no parameters: DSN is not offered (RFC 3461).
     Rcpt(&'a str),
     /// DATA.
     Data,
@@ -65,10 +68,6 @@ pub struct Mail<'a> {
     pub utf8: bool,
     /// The identity of the submitter (RFC 4954).
     pub auth: Option<&'a str>,
-    /// The part of the message that a bounce must return (RFC 3461).
-    pub ret: Option<&'a str>,
-    /// The identifier of the message in bounces (RFC 3461).
-    pub envid: Option<&'a str>,
 }
 
 /// The encoding of a body.
@@ -295,10 +294,6 @@ fn set<'a>(mail: &mut Mail<'a>, name: &str, value: &'a str) -> Result<(), BadCom
         mail.utf8 = true;
     } else if is("AUTH") {
         mail.auth = Some(text.ok_or(wrong)?);
-    } else if is("RET") {
-        mail.ret = Some(text.ok_or(wrong)?);
-    } else if is("ENVID") {
-        mail.envid = Some(text.ok_or(wrong)?);
     } else {
         return Err(wrong);
     }
@@ -310,12 +305,8 @@ fn recipient(rest: &str) -> Result<&str, BadCommand> {
     if !(is_address(to) || to.eq_ignore_ascii_case("postmaster")) {
         return Err(BadCommand::Address);
     }
-    for parameter in parameters.split_ascii_whitespace() {
-        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        let known = ["NOTIFY", "ORCPT"].iter().any(|known| name.eq_ignore_ascii_case(known));
-        if !known || value.is_empty() {
-            return Err(BadCommand::Parameter);
-        }
+    if parameters.split_ascii_whitespace().next().is_some() {
+        return Err(BadCommand::Parameter);
     }
     Ok(to)
 }
@@ -354,12 +345,34 @@ fn closing_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether `text` has a local part and a domain; a server without mailboxes needs no more.
+/// Whether `text` has a local part and a valid domain; a server without mailboxes needs no more.
 fn is_address(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
     let is_quoted = local.len() > 2 && local.starts_with('"') && local.ends_with('"');
     let is_plain = |part: &str| !part.is_empty() && !part.contains([' ', '<', '>', '"', '\t']);
-    (is_quoted || is_plain(local)) && is_plain(domain)
+    (is_quoted || is_plain(local)) && is_domain(domain)
+}
+
+/// Whether `text` is a domain of letters, digits and hyphens, maybe beyond ASCII, or an address literal (RFC 5321, section
+/// 4.1.2).
+fn is_domain(text: &str) -> bool {
+    if let Some(literal) = text.strip_prefix('[') {
+        return literal.strip_suffix(']').is_some_and(is_literal);
+    }
+    let is_label = |label: &[u8]| {
+        let is_let_dig = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+        label.first().is_some_and(is_let_dig)
+            && label.last().is_some_and(is_let_dig)
+            && label.iter().all(|byte| is_let_dig(byte) || *byte == b'-')
+    };
+    text.len() <= DOMAIN_OCTETS && text.as_bytes().split(|byte| *byte == b'.').all(is_label)
+}
+
+fn is_literal(text: &str) -> bool {
+    match text.split_at_checked(5) {
+        Some((tag, v6)) if tag.eq_ignore_ascii_case("IPv6:") => v6.parse::<Ipv6Addr>().is_ok(),
+        _ => text.parse::<Ipv4Addr>().is_ok(),
+    }
 }
 
 #[cfg(test)]
@@ -373,12 +386,56 @@ mod tests {
     }
 
     #[test]
+    fn domains_are_checked() {
+        for good in [
+            "b",
+            "b-c.example",
+            "xn--bcher-kva.example",
+            "b\u{fc}cher.example",
+            "[127.0.0.1]",
+            "[IPv6:::1]",
+        ] {
+            let line = format!("RCPT TO:<a@{good}>");
+            assert_eq!(one(&line), Ok(Command::Rcpt(&line[9..line.len() - 1])), "{good}");
+        }
+        for bad in [
+            "",
+            ".",
+            "b..c",
+            ".b",
+            "b.",
+            "-b.c",
+            "b-.c",
+            "b_c",
+            "b,c",
+            "b/c",
+            "[b]",
+            "[1.2.3]",
+            "[127.0.0.1",
+            "[::1]",
+        ] {
+            let line = format!("RCPT TO:<a@{bad}>");
+            assert_eq!(one(&line), Err(BadCommand::Address), "{bad}");
+            let line = format!("MAIL FROM:<a@{bad}>");
+            assert_eq!(one(&line), Err(BadCommand::Address), "{bad}");
+        }
+    }
+
+    #[test]
     fn commands_are_read_in_any_case() {
         assert_eq!(one("ehlo client.example"), Ok(Command::Ehlo("client.example")));
         assert_eq!(one("HELO x "), Ok(Command::Helo("x")));
         assert_eq!(one("rCpT tO:<a@b>"), Ok(Command::Rcpt("a@b")));
         assert_eq!(one("RCPT TO:<Postmaster>"), Ok(Command::Rcpt("Postmaster")));
-        assert_eq!(one("RCPT TO:<a@b> NOTIFY=NEVER"), Ok(Command::Rcpt("a@b")));
+        // RFC 5321, section 4.1.1.11: a parameter of an extension that is not offered is 555.
+        for line in [
+            "RCPT TO:<a@b> NOTIFY=NEVER",
+            "RCPT TO:<a@b> ORCPT=rfc822;a@b",
+            "MAIL FROM:<a@b> RET=HDRS",
+            "MAIL FROM:<a@b> ENVID=QQ1",
+        ] {
+            assert_eq!(one(line), Err(BadCommand::Parameter), "{line}");
+        }
         assert_eq!(one(r#"RCPT TO:<"a> b\" c"@d>"#), Ok(Command::Rcpt(r#""a> b\" c"@d"#)));
         assert_eq!(one("BDAT 86400 last"), Ok(Command::Bdat { size: 86_400, last: true }));
         assert_eq!(one("BDAT 0"), Ok(Command::Bdat { size: 0, last: false }));
@@ -395,15 +452,13 @@ mod tests {
 
     #[test]
     fn mail_has_its_parameters() {
-        let line = "MAIL FROM:<é@x> SIZE=1000 BODY=8bitmime SMTPUTF8 AUTH=<> RET=HDRS ENVID=QQ1";
+        let line = "MAIL FROM:<é@x> SIZE=1000 BODY=8bitmime SMTPUTF8 AUTH=<>";
         let mail = Mail {
             from: "é@x",
             size: Some(1_000),
             body: Some(Body::EightBit),
             utf8: true,
             auth: Some("<>"),
-            ret: Some("HDRS"),
-            envid: Some("QQ1"),
         };
         assert_eq!(one(line), Ok(Command::Mail(mail)));
         assert_eq!(one("MAIL FROM: <>"), Ok(Command::Mail(Mail::default())));

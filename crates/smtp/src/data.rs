@@ -28,6 +28,11 @@ pub fn extend_wire(wire: &mut Vec<u8>, text: &[u8]) {
     wire.extend_from_slice(rest);
 }
 
+/// The content of a text file without the byte order mark with which editors on Windows begin it.
+pub fn without_mark(content: &[u8]) -> &[u8] {
+    content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content)
+}
+
 /// Whether the message has bytes beyond ASCII: the server must then offer 8BITMIME (RFC 6152).
 pub fn needs_8bit(message: &[u8]) -> bool {
     !message.is_ascii()

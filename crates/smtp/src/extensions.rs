@@ -44,7 +44,13 @@ impl Extensions {
                 "CHUNKING" => offered.chunking = true,
                 "STARTTLS" => offered.starttls = true,
                 "AUTH" => offered.logins.extend(words.map(str::to_ascii_uppercase)),
-                _ => {}
+                // Some servers write `AUTH=LOGIN PLAIN`, as drafts of RFC 2554 did.
+                keyword => {
+                    if let Some(first) = keyword.strip_prefix("AUTH=") {
+                        let rest = words.map(str::to_ascii_uppercase);
+                        offered.logins.extend([first.to_owned()].into_iter().chain(rest));
+                    }
+                }
             }
         }
         offered
@@ -94,6 +100,27 @@ impl Extensions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mechanisms_after_an_equals_sign_are_known() {
+        for (line, logins) in [
+            ("AUTH=LOGIN PLAIN", vec!["LOGIN", "PLAIN"]),
+            ("auth=plain", vec!["PLAIN"]),
+            ("AUTH LOGIN", vec!["LOGIN"]),
+            ("AUTHENTIC=PLAIN", vec![]),
+        ] {
+            let lines = vec!["mx.test".to_owned(), line.to_owned()];
+            assert_eq!(Extensions::of(&Reply { code: 250, lines }).logins, logins, "{line}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_offer_is_read(lines in proptest::collection::vec(".{0,40}", 0..8)) {
+            let offered = Extensions::of(&Reply { code: 250, lines });
+            proptest::prop_assert!(offered.logins.iter().all(|login| !login.contains(' ')));
+        }
+    }
 
     #[test]
     fn what_is_offered_is_understood_however_it_is_written() {

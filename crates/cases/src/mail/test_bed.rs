@@ -153,6 +153,8 @@ pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<DeliveryOptio
             connections: count_of(params, "connections")?,
             per_destination: PER_DOMAIN,
             per_transaction: PER_TRANSACTION,
+            // All connections are opened at once, as the trial says.
+            at_first: count_of(params, "connections")?,
         },
         per_connection: PER_CONNECTION,
         retry: Retry { after: RETRY, at_most: RETRY, give_up: RETRY },

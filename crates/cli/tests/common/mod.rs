@@ -8,6 +8,7 @@ pub mod linux;
 #[cfg(target_os = "linux")]
 pub mod mail;
 pub mod servers;
+pub mod smtp_server;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -2,25 +2,27 @@
 //! journal.
 
 mod protocol;
+mod reasons;
 mod restore;
+mod servers;
 mod signals;
 
-use std::collections::HashSet;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use smtp::security::Security;
-use smtp::session::{DeliveryStatus, Outcome, SessionFailure, SessionOptions, SmtpPhase};
+use smtp::session::{DeliveryStatus, Outcome, SessionOptions};
 
 use crate::error::SendError;
+use crate::health::Servers;
 use crate::journal::{EventKind, Journal};
 use crate::options::DeliveryOptions;
 use crate::queue::{Next, Queue, Verdict};
-use crate::route::{Route, Target};
 use crate::stats::TransportStats;
 use crate::tally::{Count, Summary, Tally};
 pub use protocol::{Assignment, Request, Response, Work};
+use reasons::Reasons;
+pub use reasons::{Notice, NoticeKind};
 pub use signals::Signals;
 
 /// Maximum time that a transport waits before it requests work again.
@@ -36,8 +38,8 @@ pub struct Dispatcher {
     session: Arc<SessionOptions>,
     /// Session settings without TLS, for servers that offer STARTTLS but fail at it.
     session_in_clear: Arc<SessionOptions>,
-    /// Destinations that offer TLS but failed at it.
-    in_clear: HashSet<u32>,
+    servers: Servers,
+    reasons: Reasons,
     /// The error that stops the delivery.
     fatal: Option<SendError>,
     /// Number of recipients whose message was being sent when an earlier run of this delivery ended.
@@ -79,7 +81,8 @@ impl Dispatcher {
             signals,
             session: Arc::new(options.session.clone()),
             session_in_clear: Arc::new(in_clear),
-            in_clear: HashSet::new(),
+            servers: Servers::new(options.limits.at_first, &options.retry),
+            reasons: Reasons::default(),
             fatal: None,
             in_flight_before: 0,
             open_at_most: 0,
@@ -127,72 +130,6 @@ impl Dispatcher {
         }
     }
 
-    /// The connection to make to a destination; `None` if its route is not known yet, or leads to no server.
-    fn assign(&mut self, options: &DeliveryOptions, destination: u32) -> Option<Assignment> {
-        let domain = match options.is_relayed {
-            true => "",
-            false => options.list.domain_name(destination as usize),
-        };
-        let Some(route) = options.router.route(domain) else {
-            self.queue.look_up(destination);
-            return None;
-        };
-        let targets = match &*route {
-            Route::To(targets) => targets,
-            Route::Never(why) => {
-                self.queue.closed(destination, false);
-                self.give_up(options, destination, EventKind::Failed, why);
-                return None;
-            }
-            Route::Later(why) => {
-                self.queue.closed(destination, false);
-                self.record_failure(options, destination, why);
-                return None;
-            }
-        };
-        let Some((tried, of, target, address)) = self.choose(destination, targets) else {
-            // The route has changed, and the remaining addresses failed before.
-            self.queue.clear_failures(destination);
-            self.queue.closed(destination, false);
-            return None;
-        };
-        let is_clear = self.in_clear.contains(&destination);
-        let session = if is_clear { &self.session_in_clear } else { &self.session };
-        Some(Assignment {
-            destination,
-            name: target.name.as_str().into(),
-            address,
-            session: Arc::clone(session),
-            tried,
-            of,
-            transactions_left: options.per_connection.max(1),
-            has_taken: false,
-            has_settled: false,
-        })
-    }
-
-    /// Chooses the destination's address to connect to: in turn among the addresses of the best preference that have not
-    /// failed. Returns the address's number, the number of addresses, and the address with its target.
-    fn choose<'a>(
-        &mut self,
-        destination: u32,
-        targets: &'a [Target],
-    ) -> Option<(usize, usize, &'a Target, SocketAddr)> {
-        let all: Vec<(&Target, SocketAddr)> = targets
-            .iter()
-            .flat_map(|to| to.addresses.iter().map(move |&address| (to, address)))
-            .collect();
-        let usable: Vec<usize> =
-            (0..all.len()).filter(|&one| !self.queue.has_failed(destination, one)).collect();
-        let best = usable.iter().map(|&one| all[one].0.preference).min()?;
-        let equal: Vec<usize> =
-            usable.into_iter().filter(|&one| all[one].0.preference == best).collect();
-        let tried = equal[self.assigned % equal.len()];
-        self.assigned = self.assigned.wrapping_add(1);
-        let (target, address) = all[tried];
-        Some((tried, all.len(), target, address))
-    }
-
     /// Handles a request of a connection. [`Dispatcher::commit`] must follow before the response is used.
     pub fn handle(
         &mut self,
@@ -211,9 +148,13 @@ impl Dispatcher {
                 self.settle(options, assignment, &outcomes);
                 None
             }
-            Request::Next => Some(self.next(assignment)),
-            Request::Closed(failure) => {
-                self.closed(options, assignment, failure);
+            Request::Next { is_secure } => Some(self.next(assignment, is_secure)),
+            Request::Failed(failure) => {
+                self.failed(options, assignment, &failure);
+                None
+            }
+            Request::Closed => {
+                self.closed(assignment);
                 None
             }
         }
@@ -227,12 +168,16 @@ impl Dispatcher {
         }
     }
 
-    fn next(&mut self, assignment: &mut Assignment) -> Response {
+    fn next(&mut self, assignment: &mut Assignment, is_secure: bool) -> Response {
         if self.is_stopping() || assignment.transactions_left == 0 {
             return Response::Quit;
         }
         let is_first = !std::mem::replace(&mut assignment.has_taken, true);
         assignment.transactions_left -= 1;
+        assignment.is_secure = is_secure;
+        if is_first {
+            self.admitted(assignment);
+        }
         let recipients = self.queue.take(assignment.destination, is_first);
         if recipients.is_empty() { Response::Quit } else { Response::Begin(recipients) }
     }
@@ -250,6 +195,11 @@ impl Dispatcher {
             self.queue.limit_transaction(destination, outcomes.len() - requeued);
         }
         for outcome in outcomes {
+            if matches!(outcome.status, DeliveryStatus::Delivered | DeliveryStatus::Uncertain) {
+                let is_uncertain = outcome.status == DeliveryStatus::Uncertain;
+                let is_again = self.queue.sent(outcome.recipient, is_uncertain);
+                self.tally.repeated += u32::from(is_again);
+            }
             let verdict = self.queue.settle(destination, outcome.recipient, outcome.status, now);
             let kind = match (outcome.status, verdict) {
                 (DeliveryStatus::Requeued, _) => continue,
@@ -261,9 +211,9 @@ impl Dispatcher {
                     EventKind::GivenUp
                 }
             };
-            if matches!(outcome.status, DeliveryStatus::Delivered | DeliveryStatus::Failed) {
-                assignment.has_settled = true;
-                self.queue.record_success(destination);
+            if verdict == Verdict::Retry {
+                let reason = self.reasons.number(None, &outcome.why);
+                self.queue.note_deferral(outcome.recipient, reason);
             }
             if outcome.status == DeliveryStatus::Uncertain && kind == EventKind::GivenUp {
                 // The message is not sent again, but the server may have accepted it.
@@ -271,12 +221,17 @@ impl Dispatcher {
             }
             self.record(options, outcome.recipient, kind, &outcome.why);
         }
+        self.settled(options, assignment, outcomes);
     }
 
     /// Counts an event, and records it in the journal.
     fn record(&mut self, options: &DeliveryOptions, recipient: u32, kind: EventKind, why: &str) {
         let (domain, _) = options.list.at(recipient);
         self.tally.count(Some(domain), kind, why);
+        let is_missed = matches!(kind, EventKind::GivenUp | EventKind::Failed);
+        if is_missed && self.queue.is_uncertain(recipient) {
+            self.tally.possibly_delivered.add(kind);
+        }
         self.journal(options, recipient, kind, why);
     }
 
@@ -284,40 +239,6 @@ impl Dispatcher {
         if let Some(journal) = &mut self.journal {
             let (_, number) = options.list.at(recipient);
             journal.record(number, kind, why);
-        }
-    }
-
-    fn closed(
-        &mut self,
-        options: &DeliveryOptions,
-        assignment: &Assignment,
-        failure: Option<SessionFailure>,
-    ) {
-        let destination = assignment.destination;
-        self.queue.closed(destination, assignment.has_taken);
-        let Some(failure) = failure else { return };
-        if failure.is_login && options.is_relayed {
-            let server = assignment.name.to_string();
-            self.stop_with(SendError::Login { server, why: failure.why.to_string() });
-        } else if failure.phase == SmtpPhase::Tls && may_omit_tls(assignment) {
-            self.in_clear.insert(destination);
-        } else if !assignment.has_taken {
-            // Another address of the destination may work.
-            let all = self.queue.address_failed(destination, assignment.tried, assignment.of);
-            if all {
-                let why = format!("{} ({}): {}", assignment.name, assignment.address, failure.why);
-                self.record_failure(options, destination, &why);
-            }
-        } else if !assignment.has_settled {
-            self.record_failure(options, destination, &failure.why);
-        }
-    }
-
-    /// Records that a destination could not be reached: pauses it, or gives up its recipients.
-    fn record_failure(&mut self, options: &DeliveryOptions, destination: u32, why: &str) {
-        let now = self.now();
-        if self.queue.record_failure(destination, now) {
-            self.give_up(options, destination, EventKind::GivenUp, why);
         }
     }
 
@@ -372,6 +293,35 @@ impl Dispatcher {
         self.queue.waits_to_retry()
     }
 
+    /// The latest reason why recipients wait, if any do.
+    pub fn reason(&self) -> Option<Arc<str>> {
+        let is_waiting = self.queue.waits_to_retry() > 0 || self.queue.has_paused();
+        self.reasons.latest().filter(|_| is_waiting).cloned()
+    }
+
+    /// Removes and returns the notices so far.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        self.reasons.take_notices()
+    }
+
+    /// The recipients without a final result by their latest reason, and the number of them that may have received the
+    /// message.
+    fn left(&self) -> (Vec<(String, u32)>, u32) {
+        let mut counts = std::collections::HashMap::new();
+        let mut possibly_delivered = 0;
+        for (recipient, reason) in self.queue.left() {
+            *counts.entry(reason).or_insert(0) += 1;
+            possibly_delivered += u32::from(self.queue.is_uncertain(recipient));
+        }
+        let text = |(reason, of): (u16, u32)| match reason {
+            0 => ("not tried yet".to_owned(), of),
+            reason => (self.reasons.text(reason).to_owned(), of),
+        };
+        let mut left: Vec<(String, u32)> = counts.into_iter().map(text).collect();
+        left.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        (left, possibly_delivered)
+    }
+
     /// The results, once all connections are closed.
     ///
     /// # Errors
@@ -385,7 +335,13 @@ impl Dispatcher {
             return Err(fatal);
         }
         debug_assert_eq!(self.queue.open(), 0);
+        let (left, possibly_delivered_left) = self.left();
         Ok(Summary {
+            left,
+            possibly_delivered: self.tally.possibly_delivered,
+            possibly_delivered_left,
+            encrypted: self.tally.encrypted,
+            in_clear: self.tally.in_clear,
             count: self.tally.all,
             before: self.before,
             bad: self.bad,
@@ -401,10 +357,4 @@ impl Dispatcher {
             is_stopped: self.queue.unsettled() > 0 || options.time.is_some(),
         })
     }
-}
-
-/// Whether the delivery may continue without TLS after TLS has failed; it must not send a password then.
-fn may_omit_tls(assignment: &Assignment) -> bool {
-    let session = &assignment.session;
-    session.security == Security::Offered && session.credentials.is_none()
 }

@@ -17,15 +17,17 @@ pub struct Assignment {
     pub address: SocketAddr,
     /// The settings of the session.
     pub session: Arc<SessionOptions>,
-    /// The number of the address among the destination's addresses.
-    pub(super) tried: usize,
-    /// Number of the destination's addresses.
-    pub(super) of: usize,
+    /// Time at which the connection was begun, in ms.
+    pub(super) begun: u32,
     pub(super) transactions_left: u32,
     /// Whether the connection has taken recipients.
     pub(super) has_taken: bool,
     /// Whether the server has accepted or permanently rejected a recipient over this connection.
     pub(super) has_settled: bool,
+    /// Whether the session has failed.
+    pub(super) has_failed: bool,
+    /// Whether the connection is encrypted.
+    pub(super) is_secure: bool,
 }
 
 /// A request of a connection to the dispatcher.
@@ -36,16 +38,21 @@ pub enum Request {
     /// Results for recipients.
     Settled(Vec<Outcome>),
     /// The connection can start another transaction.
-    Next,
-    /// The connection is closed, with the reason if it failed.
-    Closed(Option<SessionFailure>),
+    Next {
+        /// Whether it is encrypted.
+        is_secure: bool,
+    },
+    /// The session has failed; [`Request::Closed`] follows, maybe after QUIT.
+    Failed(SessionFailure),
+    /// The connection is closed.
+    Closed,
 }
 
 impl Request {
     /// Whether the dispatcher responds to the request. Only processes, which send requests over a socket, use this.
     #[cfg(unix)]
     pub fn has_response(&self) -> bool {
-        matches!(self, Self::Delivering(_) | Self::Next)
+        matches!(self, Self::Delivering(_) | Self::Next { .. })
     }
 }
 

@@ -36,7 +36,7 @@ pub enum ListError {
     },
     /// The column with the addresses cannot be determined.
     #[error(
-        "the list {} has no column named email, e-mail, address, mail or recipient, but {}: \
+        "the list {} has no column named email, e-mail address, address, mail or recipient, but {}: \
          specify the column of addresses with --address-column. (Columns are separated by commas.)",
         path.display(),
         quoted(columns)
@@ -56,6 +56,20 @@ pub enum ListError {
         asked: String,
         /// The list's columns.
         columns: Vec<String>,
+    },
+    /// The column has no address, and another one has.
+    #[error(
+        "the list {} has no address in its column {column:?}, but in {other:?}: specify the column of addresses with \
+         --address-column",
+        path.display()
+    )]
+    OtherColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column of addresses by its name.
+        column: String,
+        /// The first column with an address.
+        other: String,
     },
     /// The number of fields of a record differs from the first record's.
     #[error(

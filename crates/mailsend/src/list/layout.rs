@@ -8,8 +8,10 @@ use super::error::ListError;
 use super::source::trimmed;
 use smtp::address::Address;
 
-/// Usual names of the column with the addresses.
-const USUAL: [&str; 5] = ["email", "e-mail", "address", "mail", "recipient"];
+/// Usual names of the column with the addresses, in lower case without spaces and punctuation. The plain `address` may be a
+/// street's, so the others come first; Google's contacts have `E-mail 1 - Value`.
+const USUAL: [&str; 7] =
+    ["email", "emailaddress", "email1value", "mail", "mailaddress", "recipient", "address"];
 
 pub struct Layout {
     pub columns: Vec<String>,
@@ -24,7 +26,10 @@ impl Layout {
         let columns: Vec<String> = first.iter().map(|name| trimmed(name).to_owned()).collect();
         let named = match asked {
             Some(asked) => position(&columns, asked),
-            None => USUAL.iter().find_map(|usual| position(&columns, usual)),
+            None => {
+                let plain: Vec<String> = columns.iter().map(|name| plain(name)).collect();
+                USUAL.iter().find_map(|usual| plain.iter().position(|name| name == usual))
+            }
         };
         if let Some(address_column) = named {
             return Ok(Self { columns, address_column, has_header: true });
@@ -42,6 +47,11 @@ impl Layout {
             None => ListError::NoAddressColumn { path, columns },
         })
     }
+}
+
+/// A name in lower case without spaces and punctuation.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 fn position(columns: &[String], name: &str) -> Option<usize> {

@@ -32,6 +32,7 @@ pub struct List {
     bad: Vec<u32>,
     duplicates: u32,
     fingerprint: String,
+    longest: Vec<u32>,
 }
 
 impl List {
@@ -113,6 +114,11 @@ impl List {
             Ok((line, fields)) => (number, line, self.source.fault_of(fields)),
             Err(e) => (number, u64::from(self.source.lines[number as usize]), e.to_string()),
         })
+    }
+
+    /// The numbers of the records that have the longest value of a column, for checks of what values do to a message.
+    pub fn longest(&self) -> &[u32] {
+        &self.longest
     }
 
     /// Size and checksum of the file, as text.

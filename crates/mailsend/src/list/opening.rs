@@ -26,8 +26,8 @@ const BAD: u32 = u32::MAX;
 const DUPLICATE: u32 = u32::MAX - 1;
 
 impl List {
-    /// Indexes a file. The first record is a header if a column is named `email`, `e-mail`, `address`, `mail` or
-    /// `recipient` (in any case), or has the name `address_column`. Otherwise, if the first field, or the one with the
+    /// Indexes a file. The first record is a header if a column is named `email`, `e-mail address`, `address`, `mail` or
+    /// `recipient` (in any case and spelling), or has the name `address_column`. Otherwise, if the first field, or the one with the
     /// number `address_column`, is an address, there is no header, and columns are named `1`, `2` and so on.
     ///
     /// Records with invalid addresses are no error: see [`List::bad`]. If several records have the same address, the first
@@ -64,7 +64,11 @@ fn open(path: &Path, address_column: Option<&str>) -> Result<List, ListError> {
     let bad = found.bad;
     let fingerprint = format!("{octets}-{:08x}", sum.finalize());
     let names = found.names;
-    let mut list = List { source, names, members, starts, bad, duplicates: 0, fingerprint };
+    let mut longest: Vec<u32> = found.longest.iter().map(|&(_, number)| number).collect();
+    longest.sort_unstable();
+    longest.dedup();
+    let mut list =
+        List { source, names, members, starts, bad, duplicates: 0, fingerprint, longest };
     drop_duplicates(&mut list, found.domains, &found.hashes).map_err(unreadable)?;
     Ok(list)
 }
@@ -81,6 +85,10 @@ struct Found {
     hashes: Vec<u32>,
     names: Names,
     bad: Vec<u32>,
+    /// The first other column with an address, if that of the addresses has had none so far.
+    other_column: Option<usize>,
+    /// The octets of each column's longest value, and its record.
+    longest: Vec<(usize, u32)>,
 }
 
 impl Found {
@@ -94,6 +102,8 @@ impl Found {
             hashes: Vec::new(),
             names: Names::default(),
             bad: Vec::new(),
+            other_column: None,
+            longest: Vec::new(),
         }
     }
 
@@ -132,11 +142,19 @@ impl<'a> Pass<'a> {
         let mut is_there = !layout.has_header || self.read()?;
         let mut found = Found::new(layout);
         while is_there {
-            self.take(&mut found)?;
+            if !self.is_blank() {
+                self.take(&mut found)?;
+            }
             is_there = self.read()?;
         }
         if found.offsets.is_empty() {
             return Err(ListError::Empty { path: path.to_owned() });
+        }
+        if let (0, Some(other)) = (found.names.len(), found.other_column) {
+            let Layout { columns, address_column, .. } = &found.layout;
+            let name = |column: usize| columns[column].clone();
+            let (column, other) = (name(*address_column), name(other));
+            return Err(ListError::OtherColumn { path: path.to_owned(), column, other });
         }
         Ok(found)
     }
@@ -154,6 +172,11 @@ impl<'a> Pass<'a> {
             read => self.check_doubtful(start.byte(), start.line(), read, is_long)?,
         }
         Ok(true)
+    }
+
+    /// Whether the record is a row of a spreadsheet without any text, such as `,,,`.
+    fn is_blank(&self) -> bool {
+        self.record.len() > 1 && self.record.iter().all(|field| trimmed(field).is_empty())
     }
 
     /// Whether `offset` is the end of the bytes read.
@@ -239,12 +262,22 @@ impl<'a> Pass<'a> {
         found.offsets.push(offset);
         found.lines.push(u32::try_from(line).unwrap_or(u32::MAX));
         found.checks.push(check(&self.record));
+        found.longest.resize(self.record.len(), (0, 0));
+        for (longest, field) in found.longest.iter_mut().zip(&self.record) {
+            if field.len() > longest.0 {
+                *longest = (field.len(), number);
+            }
+        }
         match Address::parse(trimmed(&self.record[found.layout.address_column])) {
             Ok(address) => {
                 found.domains.push(found.names.number_of(address.domain()));
                 found.hashes.push(self.hasher.hash_one(address.local()) as u32);
             }
             Err(_) => {
+                if found.names.len() == 0 && found.other_column.is_none() {
+                    let is_address = |field: &str| Address::parse(trimmed(field)).is_ok();
+                    found.other_column = self.record.iter().position(is_address);
+                }
                 found.bad.push(number);
                 found.domains.push(BAD);
                 found.hashes.push(0);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use csv::StringRecord;
-use smtp::address::{Address, AddressError};
+use smtp::address::{Address, AddressError, is_invisible};
 
 /// Maximum size of a record, in bytes. A larger one means missing line ends, or an unterminated quoted field.
 pub const RECORD_OCTETS: u64 = 1 << 20;
@@ -36,9 +36,10 @@ impl Source {
     }
 }
 
-/// A field without surrounding white space and byte order mark.
+/// A field without surrounding white space and invisible characters, which web pages and spreadsheets leave at copied text:
+/// byte order marks, zero-width spaces and joiners, soft hyphens, and marks of the direction of writing.
 pub(super) fn trimmed(field: &str) -> &str {
-    field.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}')
+    field.trim_matches(|c: char| c.is_whitespace() || is_invisible(c))
 }
 
 /// A checksum of a record's fields, by which changes of the file are detected.

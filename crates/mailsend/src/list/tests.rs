@@ -43,6 +43,59 @@ fn addresses(list: &List) -> Vec<String> {
 }
 
 #[test]
+fn exports_of_other_programs_are_understood() {
+    for (header, column) in [
+        // Mailchimp's own header; the street is `Address`.
+        ("Email Address,First Name,Last Name,Address,Phone Number", 0),
+        ("Name,Address,E-mail 1 - Value", 2),
+        ("Name,E-Mail Address", 1),
+        ("address,EMAIL_ADDRESS", 1),
+        ("Address,Mail", 1),
+        ("Address,Name", 0),
+    ] {
+        let written = Written::new(format!("{header}\n"));
+        let first = csv::StringRecord::from(header.split(',').collect::<Vec<_>>());
+        let layout = super::layout::Layout::of(&written.path(), &first, None).unwrap();
+        assert_eq!(layout.address_column, column, "{header}");
+    }
+}
+
+#[test]
+fn a_column_without_addresses_beside_one_with_is_an_error() {
+    let error = fault("Name,Address,Contact\nJo,1 Main St,jo@a.test\nAl,2 Main St,al@a.test\n");
+    assert!(error.contains("no address in its column \"Address\", but in \"Contact\""), "{error}");
+    assert!(error.contains("--address-column"), "{error}");
+    // One valid address is enough, and a list without any address has its errors.
+    let mixed = "Address,Contact\n1 Main St,jo@a.test\nal@a.test,x\n";
+    assert_eq!(Written::new(mixed).open().bad_numbers(), [0]);
+    assert_eq!(Written::new("Address,Name\nx,y\n").open().bad_numbers(), [0]);
+}
+
+#[test]
+fn rows_without_text_are_no_recipients() {
+    let list = "email,name,city\n,,\njo@a.test,Jo,\n , ,\t\nal@a.test,,\n,,\n,,\n";
+    let list = Written::new(list);
+    let opened = list.open();
+    assert_eq!(addresses(&opened), ["jo@a.test", "al@a.test"]);
+    assert_eq!((opened.len(), opened.bad_numbers().len()), (2, 0));
+    assert_eq!(opened.record(1).unwrap().line, 5);
+    // A row with text and no address is an error of the list.
+    assert_eq!(Written::new("email,name\n,Jo\n").open().bad_numbers(), [0]);
+}
+
+#[test]
+fn invisible_characters_around_an_address_are_dropped() {
+    for invisible in
+        ["\u{200b}", "\u{feff}", "\u{2060}", "\u{a0}", "\u{200e}", "\u{ad}", "\u{200d}"]
+    {
+        let list = Written::new(format!("email\n{invisible}jo@a.test{invisible}\n"));
+        assert_eq!(addresses(&list.open()), ["jo@a.test"], "{invisible:?}");
+    }
+    // Within an address nobody sees them, and no other character could be meant.
+    assert_eq!(Written::new("email\nj\u{200b}o@a.test\n").open().bad_numbers(), [0]);
+}
+
+#[test]
 fn a_list_is_read_by_record_and_domain() {
     let written = Written::new(
         "\u{feff}name, E-Mail ,city\r\nJo,jo@b.test,\"A, B\"\r\n\r\nAl, al@A.test ,\"x\r\n\"\"y\"\"\"\r\nBo,bo@b.test,",

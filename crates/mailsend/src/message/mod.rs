@@ -38,7 +38,7 @@ use fields::{Columns, Part, Source};
 use header::RenderedField;
 #[cfg(not(fuzzing))]
 pub use sign::{SignError, Signer};
-use smtp::data::{extend_wire, to_wire};
+use smtp::data::{LINE_OCTETS, LongLine, extend_wire, to_wire, too_long, without_mark};
 
 /// Maximum number of notes.
 const NOTES: usize = 20;
@@ -99,7 +99,7 @@ impl Template {
     /// # Errors
     /// If the message has no valid header, or a field is no column.
     pub fn parse(raw: &[u8], columns: &[String], heads: &Heads) -> Result<Self, TemplateError> {
-        let wire = to_wire(raw.strip_prefix("\u{feff}".as_bytes()).unwrap_or(raw));
+        let wire = to_wire(without_mark(raw));
         let columns = Columns::new(columns);
         let (lines, body) = header::split(&wire)?;
         check_heads(heads)?;
@@ -118,6 +118,15 @@ impl Template {
                 *piece = Piece::Text(own.raw.to_vec());
             }
         }
+        if let Some(long) = too_long(&wire) {
+            made.notes.push(long_line_note(long));
+        }
+        if let Some(at) = memchr::memchr(0, &wire) {
+            let line = wire[..at].iter().filter(|b| **b == b'\n').count() + 1;
+            made.notes.push(format!(
+                "line {line} has a NUL octet, which a message cannot have (RFC 5322): servers may cut or refuse it"
+            ));
+        }
         made.notes.truncate(NOTES);
         let message_id_domain = heads.message_id_domain.clone();
         Ok(Self { pieces: made.pieces, is_personal, message_id_domain, notes: made.notes })
@@ -131,6 +140,14 @@ impl Template {
     /// Warnings about the message, which can be sent nevertheless: at most 20, one sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// A warning if a line of the message for this recipient is too long, because of the recipient's values.
+    pub fn note_for(&self, recipient: &Recipient) -> Option<String> {
+        let mut wire = Vec::new();
+        self.render(Some(recipient), Seed { run: "", number: 0, date: "" }, &mut wire);
+        let long = long_line_note(too_long(&wire)?);
+        Some(format!("as sent to the recipient in line {} of the list, {long}", recipient.line))
     }
 
     /// Appends the message for `recipient`, in wire form. Without a recipient, placeholders are empty.
@@ -175,6 +192,14 @@ impl Template {
         into.extend_from_slice(self.message_id_domain.as_bytes());
         into.extend_from_slice(b">\r\n");
     }
+}
+
+fn long_line_note(long: LongLine) -> String {
+    format!(
+        "line {} has {} octets, more than the {LINE_OCTETS} allowed (RFC 5322): servers may cut or refuse it; encode it \
+         as quoted-printable",
+        long.line, long.octets
+    )
 }
 
 /// The value of `Date` for `time` (RFC 5322 3.3), in UTC.

@@ -11,6 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use thiserror::Error;
 
 use smtp::address::{Address, AddressError};
+use smtp::data::without_mark;
 
 /// Maximum octets of a key's file: a key of 8,192 bits has 7,000.
 const KEY_OCTETS: u64 = 64 << 10;
@@ -117,7 +118,7 @@ impl Signer {
         let domain = postmaster.domain();
         let bad =
             |why: &dyn fmt::Display| SignError::Key { path: path.to_owned(), why: why.to_string() };
-        let der = PrivateKeyDer::from_pem_slice(pem).map_err(|e| bad(&e))?;
+        let der = PrivateKeyDer::from_pem_slice(without_mark(pem)).map_err(|e| bad(&e))?;
         let rsa = match &der {
             PrivateKeyDer::Pkcs1(der) => RsaKey::<Sha256>::from_der(der.secret_pkcs1_der()),
             PrivateKeyDer::Pkcs8(der) => {

@@ -47,6 +47,29 @@ fn fault(raw: &str, heads: &Heads) -> String {
 }
 
 #[test]
+fn lines_beyond_the_limit_are_noted() {
+    // RFC 5322, section 2.1.1: a line has at most 998 octets, without its end.
+    let raw = |octets: usize| format!("From: a@b.test\n\nx\n{}\n", "y".repeat(octets));
+    assert!(template(&raw(998), &["email"]).notes().is_empty());
+    for octets in [999, 5_000] {
+        let made = template(&raw(octets), &["email"]);
+        let note = &made.notes()[0];
+        assert!(note.starts_with(&format!("line 4 has {octets} octets")), "{note}");
+        assert!(note.contains("quoted-printable"), "{note}");
+    }
+    let header = format!("From: a@b.test\nX: {}\n\nx\n", "y".repeat(1_200));
+    assert!(template(&header, &["email"]).notes()[0].starts_with("line 2 has 1203 octets"));
+    let nul = template("From: a@b.test\n\nx\ny\0\n", &["email"]);
+    assert!(nul.notes()[0].starts_with("line 4 has a NUL octet"), "{:?}", nul.notes());
+    // A value makes the line long.
+    let made = template("From: a@b.test\n\nDear {c0}\n", &["email", "c0"]);
+    assert!(made.notes().is_empty());
+    assert_eq!(made.note_for(&recipient("jo@x.test", &[&"n".repeat(993)])), None);
+    let note = made.note_for(&recipient("jo@x.test", &[&"n".repeat(994)])).unwrap();
+    assert!(note.contains("line 2 of the list") && note.contains("has 999 octets"), "{note}");
+}
+
+#[test]
 fn a_message_for_all_is_completed_only() {
     let raw = "Return-Path: <x@y>\nFrom: a@b.test\nBcc: c@d.test,\n e@f.test\nSubject: Hi\n there\n\n.body\n";
     let made = template(raw, &["email"]);

@@ -19,8 +19,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of destinations whose routes are being looked up at the same time.
 const LOOKED_UP_AT_MOST: usize = 1_000;
 
-/// Maximum number of addresses tried for one destination.
-pub const ADDRESSES: usize = 16;
 /// Limits on concurrency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -30,6 +28,8 @@ pub struct Limits {
     pub per_destination: usize,
     /// Maximum number of recipients in one transaction.
     pub per_transaction: usize,
+    /// Number of connections to a server before it has admitted any; then the number doubles.
+    pub at_first: usize,
 }
 
 /// The next step of the delivery.
@@ -79,7 +79,13 @@ pub struct Queue {
 #[derive(Debug, Clone, Copy, Default)]
 struct RecipientState {
     attempts: u16,
+    /// The reason of the last deferral; 0 if there is none.
+    reason: u16,
     is_done: bool,
+    /// Whether a server may have accepted the message without a reply.
+    is_uncertain: bool,
+    /// Whether the message was sent again after that.
+    is_repeated: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -93,13 +99,17 @@ struct Destination {
     opening: u32,
     /// Maximum number of recipients in one transaction, as learned from the server.
     per_transaction: u32,
-    /// The addresses that have failed, one bit for each.
-    failed_addresses: u16,
-    /// Number of consecutive failures.
+    /// Number of consecutive failures to find the route.
     failures: u16,
+    /// Time since which no server could be reached.
+    down_since: Option<u32>,
+    /// The reason why; 0 if there is none.
+    reason: u16,
     is_paused: bool,
     is_looked_up: bool,
     is_in_ring: bool,
+    /// Whether it is in the list of a server without free connections.
+    is_waiting: bool,
 }
 
 impl Queue {
@@ -136,13 +146,19 @@ impl Queue {
     /// Restores the state of a recipient from an earlier run, before [`Queue::begin`].
     pub fn restore(&mut self, recipient: u32, attempts: u16, is_done: bool) {
         let state = &mut self.recipients[recipient as usize];
-        let before = std::mem::replace(state, RecipientState { attempts, is_done });
-        debug_assert!(!before.is_done, "a recipient is restored once");
+        debug_assert!(!state.is_done, "a recipient is restored once");
+        (state.attempts, state.is_done) = (attempts, is_done);
         if is_done {
             let destination = self.destination_of(recipient);
             self.destinations[destination as usize].waiting -= 1;
             self.unsettled -= 1;
         }
+    }
+
+    /// Restores whether a recipient may have received the message, and whether it was sent again after that.
+    pub fn restore_uncertain(&mut self, recipient: u32, is_uncertain: bool, is_repeated: bool) {
+        let state = &mut self.recipients[recipient as usize];
+        (state.is_uncertain, state.is_repeated) = (is_uncertain, is_repeated);
     }
 
     /// Begins the delivery: each destination with recipients may get a connection.
@@ -261,12 +277,48 @@ impl Queue {
         self.refresh(destination);
     }
 
-    /// Records that a destination can be reached: it has accepted or permanently rejected a recipient.
+    /// Records that a server of the destination has replied for a recipient.
     pub fn record_success(&mut self, destination: u32) {
-        self.destinations[destination as usize].failures = 0;
+        let one = &mut self.destinations[destination as usize];
+        (one.failures, one.down_since, one.reason) = (0, None, 0);
     }
 
-    /// Records that a destination could not be reached, and pauses it, longer each time. Returns whether its recipients
+    /// Records that no server of the destination can be reached before `until`, for the reason with this number. Returns
+    /// whether its recipients must be given up instead of waiting.
+    pub fn is_down(&mut self, destination: u32, reason: u16, now: u32, until: u32) -> bool {
+        let one = &mut self.destinations[destination as usize];
+        one.reason = reason;
+        let since = *one.down_since.get_or_insert(now);
+        Duration::from_millis(u64::from(until - since)) > self.retry.give_up
+    }
+
+    /// Records why a server of the destination refused connections.
+    pub fn note_reason(&mut self, destination: u32, reason: u16) {
+        self.destinations[destination as usize].reason = reason;
+    }
+
+    /// Pauses a destination until a time, or until [`Queue::resume`].
+    pub fn pause(&mut self, destination: u32, until: u32) {
+        let one = &mut self.destinations[destination as usize];
+        one.is_paused = true;
+        self.paused.push(Reverse((until, destination)));
+    }
+
+    /// Ends the pause of a destination that has waited for a free connection. Returns whether it needs a connection now.
+    pub fn resume(&mut self, destination: u32) -> bool {
+        let one = &mut self.destinations[destination as usize];
+        one.is_paused = false;
+        one.is_waiting = false;
+        self.refresh(destination);
+        self.destinations[destination as usize].is_in_ring
+    }
+
+    /// Marks a destination as one that waits for a free connection. Returns whether it did not wait before.
+    pub fn waits(&mut self, destination: u32) -> bool {
+        !std::mem::replace(&mut self.destinations[destination as usize].is_waiting, true)
+    }
+
+    /// Records that the route of a destination could not be found, and pauses it, longer each time. Returns whether its recipients
     /// must be given up instead.
     #[must_use]
     pub fn record_failure(&mut self, destination: u32, now: u32) -> bool {
@@ -316,27 +368,59 @@ impl Queue {
         }
     }
 
-    /// Whether an address of a destination has failed.
-    pub fn has_failed(&self, destination: u32, address: usize) -> bool {
-        address >= ADDRESSES
-            || self.destinations[destination as usize].failed_addresses & (1 << address) != 0
+    /// Records that the whole message was sent to a recipient; `is_uncertain`: without a reply. Returns whether the
+    /// recipient is the first time one that may have received it twice.
+    pub fn sent(&mut self, recipient: u32, is_uncertain: bool) -> bool {
+        let one = &mut self.recipients[recipient as usize];
+        let is_again =
+            one.is_uncertain && !std::mem::replace(&mut one.is_repeated, one.is_uncertain);
+        one.is_uncertain |= is_uncertain;
+        is_again
     }
 
-    /// Records that one of the `of` addresses of a destination has failed. Returns whether all have failed, in which case
-    /// all may be tried again.
-    pub fn address_failed(&mut self, destination: u32, address: usize, of: usize) -> bool {
-        let one = &mut self.destinations[destination as usize];
-        one.failed_addresses |= 1_u16.checked_shl(address as u32).unwrap_or(0);
-        let all = one.failed_addresses.count_ones() as usize >= of.min(ADDRESSES);
-        if all {
-            one.failed_addresses = 0;
-        }
-        all
+    /// Whether a server may have accepted the message for a recipient without a reply.
+    pub fn is_uncertain(&self, recipient: u32) -> bool {
+        self.recipients[recipient as usize].is_uncertain
     }
 
-    /// Lets all addresses of a destination be tried again.
-    pub fn clear_failures(&mut self, destination: u32) {
-        self.destinations[destination as usize].failed_addresses = 0;
+    /// Records the reason of a recipient's deferral.
+    pub fn note_deferral(&mut self, recipient: u32, reason: u16) {
+        self.recipients[recipient as usize].reason = reason;
+    }
+
+    /// The recipients without a final result, each with the number of its latest reason: the one of its destination, if
+    /// that cannot be reached.
+    pub fn left(&self) -> impl Iterator<Item = (u32, u16)> {
+        let places = self.starts.windows(2).zip(&self.destinations);
+        let of = |(place, one): (&[u32], &Destination)| {
+            let reason = one.reason;
+            (place[0]..place[1]).map(move |recipient| (recipient, reason))
+        };
+        places.flat_map(of).filter_map(|(recipient, reason)| {
+            let one = &self.recipients[recipient as usize];
+            let reason = if reason > 0 { reason } else { one.reason };
+            (!one.is_done).then_some((recipient, reason))
+        })
+    }
+
+    /// A recipient of a destination that waits to be taken.
+    pub fn first_waiting(&self, destination: u32) -> Option<u32> {
+        let returned = self.returned.get(&destination).and_then(|all| all.last());
+        let rest =
+            self.destinations[destination as usize].next..self.starts[destination as usize + 1];
+        let is_open = |&index: &u32| !self.recipients[index as usize].is_done;
+        returned.copied().or_else(|| rest.into_iter().find(is_open))
+    }
+
+    /// The wait after which a recipient that was just deferred is retried.
+    pub fn wait_of(&self, recipient: u32) -> Duration {
+        let attempts = self.recipients[recipient as usize].attempts;
+        self.retry.wait(attempts, self.retry.after).unwrap_or(self.retry.at_most)
+    }
+
+    /// Whether a destination cannot be reached.
+    pub fn has_paused(&self) -> bool {
+        !self.paused.is_empty()
     }
 
     /// Number of recipients without a final result.

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LIMITS: Limits = Limits { connections: 4, per_destination: 2, per_transaction: 3 };
+const LIMITS: Limits =
+    Limits { connections: 4, per_destination: 2, per_transaction: 3, at_first: 9 };
 
 fn retry(after: u64, at_most: u64, give_up: u64) -> Retry {
     let ms = Duration::from_millis;
@@ -96,15 +97,40 @@ fn a_failing_destination_is_paused_and_delays_no_other() {
 }
 
 #[test]
-fn failed_addresses_are_skipped_until_all_have_failed() {
+fn a_destination_waits_until_its_pause_ends_or_it_is_woken() {
     let mut queue = queue(&[9]);
-    assert!(!queue.address_failed(0, 0, 3));
-    assert!(!queue.address_failed(0, 0, 3), "other connections report the same failure");
-    assert!(!queue.address_failed(0, 2, 3));
-    let failed = |queue: &Queue| [0, 1, 2].map(|address| queue.has_failed(0, address));
-    assert_eq!(failed(&queue), [true, false, true]);
-    assert!(queue.address_failed(0, 1, 3));
-    assert_eq!(failed(&queue), [false; 3]);
+    assert_eq!(queue.next(0), Next::Connect(0));
+    queue.pause(0, 50);
+    queue.closed(0, false);
+    assert_eq!(queue.next(10), Next::Wait(Some(50)));
+    assert!(queue.resume(0));
+    assert_eq!(queue.next(10), Next::Connect(0));
+    queue.pause(0, 60);
+    queue.closed(0, false);
+    assert_eq!(queue.next(60), Next::Connect(0));
+}
+
+#[test]
+fn a_destination_that_stays_down_is_given_up() {
+    // Waits may take 10 s in all.
+    let mut queue = queue(&[2]);
+    assert!(!queue.is_down(0, 1, 1_000, 2_000));
+    assert!(!queue.is_down(0, 1, 10_000, 11_000));
+    assert!(queue.is_down(0, 1, 11_000, 11_001));
+    queue.record_success(0);
+    assert!(!queue.is_down(0, 1, 12_000, 13_000), "it was reached meanwhile");
+    assert_eq!(queue.left().collect::<Vec<_>>(), [(0, 1), (1, 1)]);
+}
+
+#[test]
+fn recipients_that_may_have_got_it_twice_count_once() {
+    let mut queue = queue(&[2]);
+    assert!(!queue.sent(0, true));
+    assert!(queue.is_uncertain(0) && !queue.is_uncertain(1));
+    assert!(queue.sent(0, true), "the second time");
+    assert!(!queue.sent(0, true) && !queue.sent(0, false));
+    assert!(!queue.sent(1, true));
+    assert!(queue.sent(1, false), "sent again, and accepted");
 }
 
 #[test]

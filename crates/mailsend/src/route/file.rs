@@ -6,6 +6,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use smtp::data::without_mark;
+
 use super::error::RouteError;
 use super::host::{Host, HostPort, name_of};
 use super::target::{Route, Target, is_loopback, literal};
@@ -52,6 +54,7 @@ pub struct Fault {
 ///
 /// The error of the first invalid line.
 pub fn parse(content: &[u8]) -> Result<Vec<Entry>, Fault> {
+    let content = without_mark(content);
     let mut lines_of = HashMap::new();
     let mut entries = Vec::new();
     for (line, text) in (1..).zip(content.split(|&byte| byte == b'\n')) {
@@ -119,6 +122,11 @@ impl Routes {
         let at = |line, cause| RouteError::Line { path: path.to_owned(), line, cause };
         let entries = parse(&content).map_err(|fault| at(fault.line, fault.cause))?;
         Self::resolve(entries).map_err(|(line, cause)| at(line, cause))
+    }
+
+    /// All routes.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Route>> {
+        self.exact.values().chain(self.below.values()).chain([&self.others])
     }
 
     /// Resolves the servers' names, each once.
@@ -208,6 +216,13 @@ mod tests {
             Route::To(targets) => targets.iter().map(|t| t.addresses[0].port()).collect(),
             _ => Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_name() {
+        let with_mark = parse(b"\xef\xbb\xbfexample.org 127.0.0.1\r\n").unwrap();
+        assert_eq!(with_mark, parse(b"example.org 127.0.0.1\r\n").unwrap());
+        assert_eq!(parse(b"\xef\xbb\xbf# comment\n"), Ok(Vec::new()));
     }
 
     #[test]

@@ -77,6 +77,19 @@ impl Router {
         }
     }
 
+    /// All servers, if they are known before a domain is looked up.
+    pub fn targets(&self) -> Vec<Target> {
+        let of = |route: &Arc<Route>| match &**route {
+            Route::To(targets) => targets.clone(),
+            Route::Never(_) | Route::Later(_) => Vec::new(),
+        };
+        match &self.0 {
+            By::Relay(route) => of(route),
+            By::File(routes) => routes.all().flat_map(of).collect(),
+            By::Mx(_) => Vec::new(),
+        }
+    }
+
     /// Whether all mail certainly stays on this machine: all servers are known and have only loopback addresses.
     pub fn is_loopback(&self) -> bool {
         match &self.0 {

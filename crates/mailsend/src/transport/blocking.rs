@@ -10,7 +10,7 @@ use socket2::{Domain, Socket, Type};
 use channel::Channel;
 use smtp::session::{Event, Session, SessionOptions, SmtpPhase};
 
-use super::socket::prepare;
+use super::socket::{in_words, prepare};
 use crate::dispatcher::{Assignment, Request, Response};
 use crate::error::SendError;
 use crate::options::DeliveryOptions;
@@ -66,8 +66,15 @@ pub fn run_session(
     let mut asked = Instant::now();
     let mut channel = connect(call, options.timeout).map(Channel::new);
     match &channel {
-        Ok(_) => stats.connections += 1,
-        Err(e) => session.broken(&e.to_string()),
+        Ok(channel) => {
+            stats.connections += 1;
+            if session.needs_local()
+                && let Ok(local) = channel.socket().local_addr()
+            {
+                session.set_local(local.ip());
+            }
+        }
+        Err(e) => session.not_connected(&in_words(e)),
     }
     let mut buffer = [0; BUFFER];
     loop {
@@ -83,18 +90,17 @@ pub fn run_session(
                 }
                 Event::Delivering(recipients) => Request::Delivering(recipients),
                 Event::Settled(outcomes) => Request::Settled(outcomes),
-                Event::Ready => Request::Next,
-                Event::Finished | Event::Failed(_) => {
+                Event::Ready => Request::Next { is_secure: session.is_secure() },
+                Event::Failed(failure) => {
+                    stats.failed += 1;
+                    Request::Failed(failure)
+                }
+                Event::Finished => {
                     stats.groups += session.groups();
-                    let failure = match event {
-                        Event::Failed(failure) => Some(failure),
-                        _ => None,
-                    };
-                    stats.failed += u64::from(failure.is_some());
                     if let Ok(channel) = channel {
                         channel.close();
                     }
-                    return dispatcher(Request::Closed(failure)).map(drop);
+                    return dispatcher(Request::Closed).map(drop);
                 }
             };
             match dispatcher(request)? {
@@ -197,7 +203,7 @@ fn receive_reply(
             Ok(0) => session.broken("the server closed the connection"),
             Ok(bytes) => session.received(&buffer[..bytes]),
             Err(e) if is_temporary(&e) => {}
-            Err(e) => session.broken(&e.to_string()),
+            Err(e) => session.broken(&in_words(&e)),
         }
     }
 }
@@ -211,6 +217,6 @@ fn is_temporary(error: &std::io::Error) -> bool {
 fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => "it took too long".to_owned(),
-        _ => error.to_string(),
+        _ => in_words(error),
     }
 }

@@ -13,7 +13,7 @@ use channel::Channel;
 use smtp::session::{Event, Session, SessionFailure};
 use smtp::transaction::Message;
 
-use super::socket::prepare;
+use super::socket::{in_words, prepare};
 use crate::delivery::Delivery;
 use crate::dispatcher::{Assignment, Request, Response, Work};
 use crate::error::SendError;
@@ -195,12 +195,15 @@ impl<'a> Loop<'a> {
                     self.stats.shortages += 1;
                 } else {
                     self.stats.failed += 1;
-                    session.broken(&e.to_string());
+                    session.not_connected(&in_words(&e));
                 }
                 // A local shortage is not a failure of the server.
                 let failure = std::iter::from_fn(|| session.event()).find_map(failure_of);
                 let mut dispatcher = self.delivery.dispatcher();
-                dispatcher.handle(self.options, &mut assignment, Request::Closed(failure));
+                if let Some(failure) = failure {
+                    dispatcher.handle(self.options, &mut assignment, Request::Failed(failure));
+                }
+                dispatcher.handle(self.options, &mut assignment, Request::Closed);
                 is_ours
             }
         }
@@ -292,15 +295,14 @@ impl<'a> Loop<'a> {
             let request = match event {
                 Event::Delivering(recipients) => Request::Delivering(recipients),
                 Event::Settled(outcomes) => Request::Settled(outcomes),
-                Event::Ready => Request::Next,
+                Event::Ready => Request::Next { is_secure: connection.session.is_secure() },
+                Event::Failed(failure) => {
+                    self.stats.failed += 1;
+                    Request::Failed(failure)
+                }
                 Event::Finished => {
                     over.push(number);
-                    Request::Closed(None)
-                }
-                Event::Failed(failure) => {
-                    over.push(number);
-                    self.stats.failed += 1;
-                    Request::Closed(Some(failure))
+                    Request::Closed
                 }
                 Event::Answered(_) | Event::Secure => continue,
             };
@@ -348,7 +350,7 @@ impl<'a> Loop<'a> {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => {
-                    connection.session.broken(&e.to_string());
+                    connection.session.broken(&in_words(&e));
                     return self.touched.push(number);
                 }
             }
@@ -357,7 +359,7 @@ impl<'a> Loop<'a> {
         if let Err(e) = connection.channel.flush()
             && !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
         {
-            connection.session.broken(&e.to_string());
+            connection.session.broken(&in_words(&e));
             return self.touched.push(number);
         }
         if has_sent {
@@ -369,7 +371,7 @@ impl<'a> Loop<'a> {
             connection.interest = interest;
             let socket = connection.channel.socket();
             if let Err(e) = self.readiness.change(socket, number, interest) {
-                connection.session.broken(&e.to_string());
+                connection.session.broken(&in_words(&e));
                 self.touched.push(number);
             }
         }
@@ -381,13 +383,21 @@ impl Connection {
         if self.channel.is_handshaking() && !self.continue_handshake() {
             return;
         }
+        if self.session.needs_local()
+            && let Ok(local) = self.channel.socket().local_addr()
+        {
+            self.session.set_local(local.ip());
+        }
         loop {
             match self.channel.receive(buffer) {
                 Ok(0) => self.session.broken("the server closed the connection"),
                 Ok(bytes) => self.session.received(&buffer[..bytes]),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) => self.session.broken(&e.to_string()),
+                Err(e) if self.session.replies() == 0 && is_of_connecting(&e) => {
+                    self.session.not_connected(&in_words(&e))
+                }
+                Err(e) => self.session.broken(&in_words(&e)),
             }
             if self.session.is_over() || !self.channel.has_received() {
                 return;
@@ -415,7 +425,7 @@ impl Connection {
             }
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => false,
             Err(e) => {
-                self.session.broken(&e.to_string());
+                self.session.broken(&in_words(&e));
                 false
             }
         }
@@ -437,6 +447,12 @@ fn begin(assignment: &Assignment, source: Option<IpAddr>) -> io::Result<TcpStrea
         Err(e) => return Err(e),
     }
     Ok(socket.into())
+}
+
+/// Whether the connection could not be made.
+fn is_of_connecting(error: &io::Error) -> bool {
+    use ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable, TimedOut};
+    matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable | TimedOut)
 }
 
 fn failure_of(event: Event) -> Option<SessionFailure> {

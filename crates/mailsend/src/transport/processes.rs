@@ -138,7 +138,7 @@ impl Parent<'_> {
             Err(_) => {
                 // A local shortage is not a failure of the server.
                 self.stats.shortages += 1;
-                self.delivery.request(&mut assignment, Request::Closed(None))?;
+                self.delivery.request(&mut assignment, Request::Closed)?;
                 std::thread::sleep(PAUSE);
             }
         }
@@ -236,8 +236,14 @@ impl Parent<'_> {
                 of_them.map(|&(recipient, _)| Outcome { recipient, status, why: why.into() });
             self.delivery.request(assignment, Request::Settled(outcomes.collect()))?;
         }
-        let failure = SessionFailure { phase: SmtpPhase::Idle, why: why.into(), is_login: false };
-        self.delivery.request(assignment, Request::Closed(Some(failure)))?;
+        let failure = SessionFailure {
+            phase: SmtpPhase::Idle,
+            why: why.into(),
+            is_login: false,
+            is_permanent: false,
+        };
+        self.delivery.request(assignment, Request::Failed(failure))?;
+        self.delivery.request(assignment, Request::Closed)?;
         Ok(())
     }
 }
@@ -255,8 +261,8 @@ impl Child {
             Request::Settled(outcomes) => self
                 .taken
                 .retain(|(index, _)| outcomes.iter().all(|outcome| outcome.recipient != *index)),
-            Request::Closed(_) => self.is_closed = true,
-            Request::Next => {}
+            Request::Closed => self.is_closed = true,
+            Request::Next { .. } | Request::Failed(_) => {}
         }
     }
 }

@@ -6,6 +6,17 @@ use std::net::IpAddr;
 use platform::socket::client::{bind_address, keep_alive};
 use socket2::Socket;
 
+use crate::tls::tls_error_in_words;
+
+/// An error of the system without its number, and an error of TLS in words.
+pub fn in_words(error: &io::Error) -> String {
+    if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        return tls_error_in_words(error);
+    }
+    let text = error.to_string();
+    text.split_once(" (os error").map_or(text.as_str(), |(words, _)| words).to_owned()
+}
+
 /// Prepares a socket of any transport, before it connects.
 ///
 /// # Errors

@@ -44,7 +44,7 @@ pub fn run(delivery: &Delivery) -> Result<TransportStats, SendError> {
                         Err(_) => {
                             // A local shortage is not a failure of the server.
                             all.shortages += 1;
-                            delivery.request(&mut kept, Request::Closed(None))?;
+                            delivery.request(&mut kept, Request::Closed)?;
                             std::thread::sleep(PAUSE);
                         }
                     }

@@ -94,6 +94,7 @@ impl ClientState {
         let unknown = (mail.size.is_some() && !offer.has(Extension::Size, self.secured))
             || (mail.body.is_some() && !offer.has(Extension::EightBitMime, self.secured))
             || mail.body == Some(Body::Binary)
+            || (mail.auth.is_some() && !offer.has(Extension::Auth, self.secured))
             || (mail.utf8 && !offer.has(Extension::SmtpUtf8, self.secured));
         let refusal = if unknown {
             ("555", "5.5.4", "parameter not offered")

@@ -94,6 +94,14 @@ fn malformed_and_misordered_commands_are_rejected() {
         ),
         ("EHLO x\r\nMAIL FROM:<\u{e9}@b>\r\nMAIL FROM:<\u{e9}@b> SMTPUTF8\r\n", "250 553 250"),
         ("EHLO x\r\nSTARTTLS\r\nAUTH PLAIN AGEAYg==\r\n", "250 502 502"),
+        (
+            "EHLO x\r\nMAIL FROM:<> RET=HDRS\r\nMAIL FROM:<> AUTH=<>\r\nMAIL FROM:<>\r\nRCPT TO:<a@b> NOTIFY=NEVER\r\n",
+            "250 555 555 250 555",
+        ),
+        (
+            "HELO x\r\nMAIL FROM:<a@-b>\r\nMAIL FROM:<a@b>\r\nRCPT TO:<a@b..c>\r\n",
+            "250 501 250 501",
+        ),
         ("HELP\r\nVRFY x\r\nNOOP\r\n", "500 252 250"),
         ("EHLO x\r\nMAIL FROM:a@b\r\nMAIL FROM:<a>\r\nMAIL FROM:<> X=1\r\n", "250 501 501 555"),
     ] {

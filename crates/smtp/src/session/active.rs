@@ -14,6 +14,8 @@ pub(super) struct ActiveTransaction {
     statuses: Vec<Option<(DeliveryStatus, Arc<str>)>>,
     /// Number of recipients that the server accepted.
     pub accepted: usize,
+    /// Whether the server has replied to MAIL; else it has not looked at any recipient.
+    pub is_mail_answered: bool,
     /// Whether the server rejected MAIL: its replies to the pipelined RCPT commands carry no information.
     pub is_rejected: bool,
     pub progress: Progress,
@@ -34,6 +36,7 @@ impl ActiveTransaction {
         Self {
             statuses: vec![None; transaction.to.len()],
             accepted: 0,
+            is_mail_answered: false,
             is_rejected: false,
             progress: Progress::NotStarted,
             transaction,
@@ -77,8 +80,11 @@ impl ActiveTransaction {
             self.accepted += 1;
             return;
         }
-        // The server limits the recipients of a transaction; 552 means the same (RFC 5321, section 4.5.3.1.10).
-        let is_full = matches!(reply.code, 452 | 552) && self.accepted > 0;
+        // The server limits the recipients of a transaction. 552 means the same (RFC 5321, section 4.5.3.1.10), and so
+        // does the detail 5.3, whatever its class (RFC 3463, section 3.6).
+        let is_limit = matches!(reply.code, 452 | 552)
+            || reply.enhanced().is_some_and(|code| code.ends_with(".5.3"));
+        let is_full = is_limit && self.accepted > 0;
         let status = if is_full { DeliveryStatus::Requeued } else { DeliveryStatus::of(reply) };
         self.statuses[number] = Some((status, reply.to_string().into()));
     }

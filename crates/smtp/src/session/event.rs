@@ -60,10 +60,10 @@ pub enum Event {
     Settled(Vec<Outcome>),
     /// The server has answered a group of commands, the last one in this phase.
     Answered(SmtpPhase),
-    /// The session has ended normally: close the connection.
-    Finished,
-    /// The session has failed: close the connection.
+    /// The session has failed. [`Event::Finished`] follows, maybe after QUIT.
     Failed(SessionFailure),
+    /// The session has ended: close the connection.
+    Finished,
 }
 
 /// The reason why a session failed.
@@ -75,4 +75,7 @@ pub struct SessionFailure {
     pub why: Arc<str>,
     /// Whether the server rejected the credentials: another attempt could lock the user out.
     pub is_login: bool,
+    /// Whether the server refuses all sessions permanently: a 5yz reply to the connection or to HELO (RFC 5321, sections
+    /// 3.1 and 4.2.1).
+    pub is_permanent: bool,
 }

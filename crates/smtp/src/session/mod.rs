@@ -13,6 +13,7 @@ mod send;
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::extensions::Extensions;
@@ -32,6 +33,8 @@ const CHUNK_ALONG_AT_MOST: usize = COPIED_AT_MOST;
 /// A session with one server.
 pub struct Session {
     options: Arc<SessionOptions>,
+    /// The client's address, if it is said in place of a name.
+    local: Option<IpAddr>,
     reader: ReplyReader,
     output: Output,
     /// The replies to the commands written so far, in order.
@@ -51,6 +54,8 @@ pub struct Session {
     is_ready: bool,
     /// Whether [`Session::quit`] was called.
     is_quitting: bool,
+    /// Whether [`Event::Failed`] was reported.
+    has_failed: bool,
     is_over: bool,
     events: VecDeque<Event>,
     /// Whether the TLS handshake is in progress.
@@ -75,6 +80,7 @@ impl Session {
     pub fn new(options: Arc<SessionOptions>) -> Self {
         Self {
             options,
+            local: None,
             reader: ReplyReader::default(),
             output: Output::default(),
             expected: VecDeque::from([Expected::Greeting]),
@@ -86,12 +92,23 @@ impl Session {
             may_deliver: false,
             is_ready: false,
             is_quitting: false,
+            has_failed: false,
             is_over: false,
             events: VecDeque::new(),
             is_securing: false,
             groups: 0,
             replies: 0,
         }
+    }
+
+    /// Whether [`Session::set_local`] is needed before the greeting is handled.
+    pub fn needs_local(&self) -> bool {
+        self.options.hello.is_empty() && self.local.is_none()
+    }
+
+    /// Sets the client's address on the connection, which it says in place of a name (RFC 5321, section 4.1.4).
+    pub fn set_local(&mut self, address: IpAddr) {
+        self.local = Some(address.to_canonical());
     }
 
     /// The bytes to send next.
@@ -162,7 +179,7 @@ impl Session {
                 }
                 Some(Err(malformed)) => {
                     let phase = self.phase();
-                    self.fail(phase, &malformed.to_string(), false);
+                    self.fail(phase, &format!("{}: {malformed}", phase.missing()), false);
                 }
             }
         }
@@ -237,10 +254,16 @@ impl Session {
         if self.is_over || !self.active.is_empty() {
             return false;
         }
-        self.is_over = true;
-        self.events.retain(|event| matches!(event, Event::Settled(_) | Event::Answered(_)));
-        self.events.push_back(Event::Finished);
+        self.events.retain(|event| {
+            matches!(event, Event::Settled(_) | Event::Answered(_) | Event::Failed(_))
+        });
+        self.end();
         true
+    }
+
+    /// Handles a connection that could not be made.
+    pub fn not_connected(&mut self, why: &str) {
+        self.fail(SmtpPhase::Connect, why, false);
     }
 
     /// Handles a broken connection or a timeout. The last events are the results for the recipients in progress, and the
@@ -248,10 +271,9 @@ impl Session {
     pub fn broken(&mut self, why: &str) {
         let phase = self.phase();
         if self.active.is_empty() && phase == SmtpPhase::Quit {
-            self.is_over = true;
-            return self.events.push_back(Event::Finished); // only the reply to QUIT is missing
+            return self.end(); // only the reply to QUIT is missing
         }
-        self.fail(phase, why, false);
+        self.fail(phase, &format!("{}: {why}", phase.missing()), false);
     }
 
     fn is_pipelining(&self) -> bool {
@@ -291,20 +313,59 @@ impl Session {
         self.events.push_back(Event::Settled(outcomes));
     }
 
-    /// Ends the session with a failure. Recipients whose transaction had not reached the server are requeued.
+    /// Ends the session at once, without QUIT: what the server would reply is unknown.
     fn fail(&mut self, phase: SmtpPhase, why: &str, is_login: bool) {
+        self.abort(SessionFailure { phase, why: why.into(), is_login, is_permanent: false });
+        self.end();
+    }
+
+    /// Ends a session that the server refuses, with QUIT (RFC 5321, section 4.1.1.10) unless a command is half sent.
+    fn dismiss(&mut self, failure: SessionFailure) {
+        let may_speak = self.to_send().is_empty();
+        self.abort(failure);
+        if !may_speak {
+            return self.end();
+        }
+        self.is_quitting = true;
+        self.queued.push_back(Expected::Quit);
+    }
+
+    /// Reports a failure while replies are outstanding. QUIT follows them.
+    fn refuse(&mut self, failure: SessionFailure) {
+        self.report(failure);
+        (self.is_ready, self.may_deliver, self.is_quitting) = (false, false, true);
+    }
+
+    /// Reports a failure, once in a session. Requests to the transport are void then; results for recipients remain valid.
+    fn report(&mut self, failure: SessionFailure) {
+        self.events.retain(|event| {
+            matches!(event, Event::Settled(_) | Event::Answered(_) | Event::Failed(_))
+        });
+        if !std::mem::replace(&mut self.has_failed, true) {
+            self.events.push_back(Event::Failed(failure));
+        }
+    }
+
+    fn end(&mut self) {
         self.is_over = true;
+        self.events.push_back(Event::Finished);
+    }
+
+    /// Abandons all transactions, and reports the failure. Recipients that the server has not looked at are requeued.
+    fn abort(&mut self, failure: SessionFailure) {
         // The unsent bytes include the end of a message.
         let is_cut = !self.to_send().is_empty() && self.expected.back() == Some(&Expected::Message);
         self.expected.clear();
         self.queued.clear();
         self.output.clear();
-        // Requests to the transport are void; results for recipients remain valid.
-        self.events.retain(|event| matches!(event, Event::Settled(_) | Event::Answered(_)));
+        let SessionFailure { phase, why, .. } = &failure;
         let why: Arc<str> = match &self.options.credentials {
-            Some(credentials) if phase == SmtpPhase::Login => credentials.hidden_in(why).into(),
-            _ => why.into(),
+            Some(credentials) if *phase == SmtpPhase::Login => credentials.hidden_in(why).into(),
+            _ => Arc::clone(why),
         };
+        self.is_ready = false;
+        self.may_deliver = false;
+        self.report(SessionFailure { why: Arc::clone(&why), ..failure });
         for (number, mut active) in std::mem::take(&mut self.active).into_iter().enumerate() {
             let status = match active.progress {
                 // The server got nothing of this transaction, or only together with the message of the one before it.
@@ -313,12 +374,13 @@ impl Session {
                 active::Progress::Complete if !self.options.dry && !is_cut => {
                     DeliveryStatus::Uncertain
                 }
+                // The server may have closed the connection before it read the command.
+                _ if !active.is_mail_answered => DeliveryStatus::Requeued,
                 _ => DeliveryStatus::Deferred,
             };
             active.settle_rest(status, &why);
             self.settle(active);
         }
-        self.events.push_back(Event::Failed(SessionFailure { phase, why, is_login }));
     }
 }
 

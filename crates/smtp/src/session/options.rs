@@ -6,7 +6,7 @@ use crate::security::Security;
 /// Settings of a session.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
-    /// The client's name in EHLO and HELO.
+    /// The client's name in EHLO and HELO; if empty, its address on the connection.
     pub hello: String,
     /// When TLS is used.
     pub security: Security,

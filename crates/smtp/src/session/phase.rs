@@ -47,6 +47,24 @@ impl SmtpPhase {
         self.into()
     }
 
+    /// What is missing if the server does not reply in this phase; begins a reason.
+    pub(super) fn missing(self) -> &'static str {
+        match self {
+            Self::Connect => "no connection",
+            Self::Greeting => "no greeting",
+            Self::Hello => "no reply to EHLO",
+            Self::Tls => "TLS handshake",
+            Self::Login => "no reply to AUTH",
+            Self::Mail => "no reply to MAIL",
+            Self::Rcpt => "no reply to RCPT",
+            Self::Data => "no reply to DATA",
+            Self::Message => "no reply to the message",
+            Self::Reset => "no reply to RSET",
+            Self::Quit => "no reply to QUIT",
+            Self::Idle => "between messages",
+        }
+    }
+
     /// The client's timeout in this phase, at least that of RFC 5321, section 4.5.3.2. For the connection itself it is 30
     /// s, as usual.
     pub fn timeout(self) -> Duration {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Session;
 use super::active::Progress;
-use super::event::{DeliveryStatus, Event};
+use super::event::{DeliveryStatus, Event, SessionFailure};
 use super::phase::{Expected, SmtpPhase};
 use crate::auth::Mechanism;
 use crate::extensions::Extensions;
@@ -15,6 +15,9 @@ impl Session {
     /// Handles a reply.
     pub(super) fn answered(&mut self, reply: &Reply) {
         let Some(expected) = self.expected.pop_front() else {
+            if self.has_failed {
+                return; // the reply to a command of an abandoned transaction
+            }
             // A server sends 421 on its own when a client was idle for too long.
             return self.fail(SmtpPhase::Idle, &reply.to_string(), false);
         };
@@ -26,7 +29,7 @@ impl Session {
         }
         match expected {
             Expected::Greeting if reply.is_positive() => self.queued.push_back(Expected::Ehlo),
-            Expected::Greeting => self.fail(SmtpPhase::Greeting, &reply.to_string(), false),
+            Expected::Greeting => self.dismiss(refusal(SmtpPhase::Greeting, reply)),
             Expected::Ehlo if reply.is_positive() => {
                 self.extensions = Extensions::of(reply);
                 self.greeted();
@@ -34,21 +37,22 @@ impl Session {
             // The server has no extensions (RFC 5321, section 3.2).
             Expected::Ehlo if reply.is_permanent() => self.queued.push_back(Expected::Helo),
             Expected::Helo if reply.is_positive() => self.greeted(),
-            Expected::Ehlo | Expected::Helo => {
-                self.fail(SmtpPhase::Hello, &reply.to_string(), false);
-            }
+            Expected::Ehlo | Expected::Helo => self.dismiss(refusal(SmtpPhase::Hello, reply)),
             Expected::StartTls if reply.code == 220 => {
                 self.is_securing = true;
                 self.events.push_back(Event::Secure);
             }
-            Expected::StartTls if self.options.security == Security::Required => {
-                self.fail(SmtpPhase::Tls, &format!("TLS is required: {reply}"), false);
+            // Whether to go on in clear text is decided for the server, not for this connection (RFC 3207, section 4).
+            Expected::StartTls => {
+                let what = match self.options.security {
+                    Security::Required => "TLS is required",
+                    Security::Off | Security::Offered => "STARTTLS is offered and refused",
+                };
+                self.dismiss(own(SmtpPhase::Tls, &format!("{what}: {reply}")));
             }
-            Expected::StartTls => self.authenticate(),
             Expected::Login => self.login_answered(reply),
             Expected::Quit => {
-                self.is_over = true;
-                self.events.push_back(Event::Finished);
+                self.end();
             }
             Expected::Mail
             | Expected::Rcpt(_)
@@ -66,7 +70,7 @@ impl Session {
             Security::Off => self.authenticate(),
             Security::Offered if !offered => self.authenticate(),
             Security::Required if !offered => {
-                self.fail(SmtpPhase::Tls, "TLS is required, and the server offers none", false);
+                self.dismiss(own(SmtpPhase::Tls, "TLS is required, and the server offers none"));
             }
             Security::Offered | Security::Required => self.queued.push_back(Expected::StartTls),
         }
@@ -79,7 +83,7 @@ impl Session {
         };
         if !self.is_secure {
             let why = "there is a password, and without TLS it is not said";
-            return self.fail(SmtpPhase::Login, why, true);
+            return self.dismiss(SessionFailure { is_login: true, ..own(SmtpPhase::Login, why) });
         }
         match Mechanism::best(self.extensions.logins.iter().map(String::as_str)) {
             Some(Mechanism::Plain) => {
@@ -91,7 +95,8 @@ impl Session {
             }
             None => {
                 let why = "the server takes no password by PLAIN or LOGIN";
-                return self.fail(SmtpPhase::Login, why, true);
+                return self
+                    .dismiss(SessionFailure { is_login: true, ..own(SmtpPhase::Login, why) });
             }
         }
         self.queued.push_back(Expected::Login);
@@ -103,7 +108,8 @@ impl Session {
             235 => self.become_ready(),
             _ => {
                 self.login.clear();
-                self.fail(SmtpPhase::Login, &reply.to_string(), reply.is_permanent());
+                let failure = own(SmtpPhase::Login, &reply.to_string());
+                self.dismiss(SessionFailure { is_login: reply.is_permanent(), ..failure });
             }
         }
     }
@@ -113,12 +119,20 @@ impl Session {
             return self.fail(expected.phase(), "a reply to nothing", false);
         };
         match expected {
-            Expected::Mail if !reply.is_positive() => {
-                active.is_rejected = true;
-                active.settle_rest(DeliveryStatus::of(reply), &reply.to_string().into());
+            Expected::Mail if reply.is_positive() => active.is_mail_answered = true,
+            Expected::Mail if reply.is_permanent() => {
+                (active.is_mail_answered, active.is_rejected) = (true, true);
+                active.settle_rest(DeliveryStatus::Failed, &reply.to_string().into());
                 self.abandon();
             }
-            Expected::Mail => {}
+            // The server takes no mail now. That says nothing about the recipients, whom another server may take at once
+            // (RFC 5321, section 5.1).
+            Expected::Mail => {
+                (active.is_mail_answered, active.is_rejected) = (true, true);
+                active.settle_rest(DeliveryStatus::Requeued, &reply.to_string().into());
+                self.refuse(own(SmtpPhase::Mail, &reply.to_string()));
+                self.abandon();
+            }
             Expected::Rcpt(number) => {
                 active.rcpt_answered(number, reply);
                 self.recipients_answered();
@@ -147,7 +161,7 @@ impl Session {
                 match reply.is_positive() {
                     true => self.finish(),
                     // The transaction is still open, and the next recipients would be added to it.
-                    false => self.fail(SmtpPhase::Reset, &reply.to_string(), false),
+                    false => self.dismiss(own(SmtpPhase::Reset, &reply.to_string())),
                 }
             }
         }
@@ -183,6 +197,10 @@ impl Session {
         }
         self.may_deliver = false;
         self.events.retain(|event| !matches!(event, Event::Delivering(_)));
+        if self.has_failed {
+            self.queued.clear();
+            return self.finish(); // QUIT is next
+        }
         self.queued.retain(|what| !is_of_transaction(what) || *what == Expected::Reset);
         if !self.queued.contains(&Expected::Reset) {
             self.queued.push_front(Expected::Reset);
@@ -235,6 +253,16 @@ impl Session {
             };
             active.settle_rest(status, &why);
         }
-        self.fail(expected.phase(), &why, false);
+        self.dismiss(own(expected.phase(), &why));
     }
+}
+
+/// A failure that says nothing of later sessions.
+fn own(phase: SmtpPhase, why: &str) -> SessionFailure {
+    SessionFailure { phase, why: why.into(), is_login: false, is_permanent: false }
+}
+
+/// The server refuses the session.
+fn refusal(phase: SmtpPhase, reply: &Reply) -> SessionFailure {
+    SessionFailure { is_permanent: reply.is_permanent(), ..own(phase, &reply.to_string()) }
 }

@@ -1,6 +1,7 @@
 //! Writes commands, as many at a time as the server's extensions permit.
 
 use std::io::{self, Write};
+use std::net::IpAddr;
 
 use super::Session;
 use super::active::Progress;
@@ -36,8 +37,8 @@ impl Session {
         // Writing to memory cannot fail.
         let _ = match what {
             Expected::Greeting => Ok(()),
-            Expected::Ehlo => write!(out, "EHLO {}\r\n", self.options.hello),
-            Expected::Helo => write!(out, "HELO {}\r\n", self.options.hello),
+            Expected::Ehlo => write_hello(out, "EHLO", &self.options.hello, self.local),
+            Expected::Helo => write_hello(out, "HELO", &self.options.hello, self.local),
             Expected::StartTls => out.write_all(b"STARTTLS\r\n"),
             Expected::Login => match self.login.pop_front() {
                 Some(line) => write!(out, "{line}\r\n"),
@@ -81,5 +82,20 @@ impl Session {
                 Ok(())
             }
         }
+    }
+}
+
+/// Writes EHLO or HELO with the client's name, or else its address as a literal (RFC 5321, section 4.1.3).
+fn write_hello(
+    out: &mut impl Write,
+    verb: &str,
+    name: &str,
+    local: Option<IpAddr>,
+) -> io::Result<()> {
+    match (name, local) {
+        ("", Some(IpAddr::V6(ip))) => write!(out, "{verb} [IPv6:{ip}]\r\n"),
+        ("", Some(IpAddr::V4(ip))) => write!(out, "{verb} [{ip}]\r\n"),
+        ("", None) => write!(out, "{verb} [127.0.0.1]\r\n"),
+        (name, _) => write!(out, "{verb} {name}\r\n"),
     }
 }

@@ -1,3 +1,5 @@
+mod refusals;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -52,6 +54,14 @@ fn greeted(options: SessionOptions, offers: &str) -> Session {
     session.received(offers.as_bytes());
     assert_eq!(events(&mut session), [Event::Ready]);
     session
+}
+
+/// The reported failure.
+fn failure(events: &[Event]) -> Option<&SessionFailure> {
+    events.iter().find_map(|event| match event {
+        Event::Failed(failure) => Some(failure),
+        _ => None,
+    })
 }
 
 fn settled(events: &[Event]) -> Vec<(u32, DeliveryStatus)> {
@@ -164,7 +174,7 @@ fn nothing_is_said_within_a_transaction_that_is_not_known() {
     session.begin(transaction(&["b@x.test"], "A: b\r\n\r\n"));
     said(&mut session);
     session.received(b"451 no\r\n503 within another\r\n250 ok\r\n354 go on\r\n");
-    assert_eq!(said(&mut session), "");
+    assert_eq!(said(&mut session), "QUIT\r\n");
     assert_eq!(
         settled(&events(&mut session)),
         [(0, DeliveryStatus::Deferred), (0, DeliveryStatus::Requeued)]
@@ -176,8 +186,8 @@ fn nothing_is_said_within_a_transaction_that_is_not_known() {
     session.received(b"451 no\r\n250 ok\r\n354 go on\r\n");
     assert_eq!(said(&mut session), "");
     let reported = events(&mut session);
-    assert_eq!(settled(&reported), [(0, DeliveryStatus::Deferred)]);
-    assert!(matches!(reported.last(), Some(Event::Failed(_))));
+    assert_eq!(settled(&reported), [(0, DeliveryStatus::Requeued)]);
+    assert!(failure(&reported).is_some() && session.is_over());
 }
 
 #[test]
@@ -202,7 +212,7 @@ fn what_follows_a_long_message_is_said_after_it() {
 
 #[test]
 fn a_message_whose_end_was_not_sent_was_not_taken() {
-    for (sent_but, status) in [(1, DeliveryStatus::Deferred), (0, DeliveryStatus::Uncertain)] {
+    for (sent_but, status) in [(1, DeliveryStatus::Requeued), (0, DeliveryStatus::Uncertain)] {
         let mut session = greeted(options(), EVERYTHING);
         session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
         session.deliver();
@@ -323,11 +333,27 @@ fn a_connection_lost_after_the_message_leaves_it_uncertain() {
     session.broken("reset");
     let reported = events(&mut session);
     assert_eq!(settled(&reported), [(0, DeliveryStatus::Uncertain), (0, DeliveryStatus::Requeued)]);
-    assert!(matches!(reported.last(), Some(Event::Failed(_))) && session.is_over());
+    assert!(failure(&reported).is_some() && session.is_over());
     let mut session = begun();
     session.deliver();
     session.received(b"421 going down\r\n");
     assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Deferred)], "it said no");
+}
+
+#[test]
+fn a_client_without_a_name_says_its_address() {
+    for (address, literal) in [
+        ("192.0.2.1", "[192.0.2.1]"),
+        ("2001:db8::1", "[IPv6:2001:db8::1]"),
+        ("::ffff:192.0.2.1", "[192.0.2.1]"),
+    ] {
+        let nameless = SessionOptions { hello: String::new(), ..options() };
+        let mut session = Session::new(Arc::new(nameless));
+        assert!(session.needs_local());
+        session.set_local(address.parse().unwrap());
+        session.received(b"220 mx\r\n");
+        assert_eq!(said(&mut session), format!("EHLO {literal}\r\n"));
+    }
 }
 
 #[test]
@@ -348,7 +374,7 @@ fn tls_that_is_required_is_had_or_nothing_is_said() {
         let mut session = Session::new(Arc::new(required.clone()));
         replies.iter().for_each(|reply| session.received(reply.as_bytes()));
         let reported = events(&mut session);
-        matches!(reported.last(), Some(Event::Failed(SessionFailure { phase: SmtpPhase::Tls, .. })))
+        failure(&reported).is_some_and(|failure| failure.phase == SmtpPhase::Tls)
     };
     assert!(refused(&["220 mx\r\n", NOTHING]), "not offered");
     let offered = "250-mx\r\n250 STARTTLS\r\n";
@@ -379,10 +405,11 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
     let with = SessionOptions { credentials, security: Security::Offered, ..options() };
     let mut session = Session::new(Arc::new(with.clone()));
     session.received(b"220 mx\r\n");
+    said(&mut session);
     session.received(b"250-mx\r\n250 AUTH PLAIN LOGIN\r\n");
     let reported = events(&mut session);
-    assert!(matches!(reported.last(), Some(Event::Failed(SessionFailure { is_login: true, .. }))));
-    assert_eq!(said(&mut session), "", "no TLS");
+    assert!(failure(&reported).is_some_and(|failure| failure.is_login));
+    assert_eq!(said(&mut session), "QUIT\r\n", "no TLS");
 
     let secured = |offers: &str| {
         let mut session = Session::new(Arc::new(with.clone()));
@@ -407,7 +434,7 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
     assert_eq!(said(&mut session), "*\r\n");
     session.received(b"535 wrong\r\n");
     let reported = events(&mut session);
-    assert!(matches!(reported.last(), Some(Event::Failed(SessionFailure { is_login: true, .. }))));
+    assert!(failure(&reported).is_some_and(|failure| failure.is_login));
     for repeats in
         ["500 what is AUTH PLAIN AGpvAG9wZW4gc2VzYW1l?\r\n", "AUTH PLAIN AGpvAG9wZW4gc2Vz\r\n"]
     {
@@ -415,7 +442,7 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
         said(&mut session);
         session.received(repeats.as_bytes());
         let reported = events(&mut session);
-        let Some(Event::Failed(failure)) = reported.last() else { panic!("{reported:?}") };
+        let Some(failure) = failure(&reported) else { panic!("{reported:?}") };
         assert!(failure.why.contains("AUTH PLAIN …"), "{}", failure.why);
         assert!(!failure.why.contains("b3Blbi"), "{}", failure.why);
         assert!(!failure.why.contains("AG9wZW"), "{}", failure.why);
@@ -427,7 +454,7 @@ fn converse(session: &mut Session, mut luck: impl Iterator<Item = u8>) -> Vec<Ou
     let mut outcomes = Vec::new();
     let mut received: Vec<u8> = Vec::new();
     let mut next_index = 0;
-    let mut in_message = false;
+    let (mut in_message, mut has_failed) = (false, false);
     session.received(b"220 mx\r\n");
     for _ in 0..2_000 {
         while let Some(event) = session.event() {
@@ -441,7 +468,10 @@ fn converse(session: &mut Session, mut luck: impl Iterator<Item = u8>) -> Vec<Ou
                 Event::Ready => session.quit(),
                 Event::Delivering(_) => session.deliver(),
                 Event::Settled(more) => outcomes.extend(more),
-                Event::Finished | Event::Failed(_) => return outcomes,
+                Event::Finished => return outcomes,
+                Event::Failed(_) => {
+                    assert!(!std::mem::replace(&mut has_failed, true), "one failure at most");
+                }
                 Event::Secure | Event::Answered(_) => {}
             }
         }

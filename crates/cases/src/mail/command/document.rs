@@ -10,6 +10,8 @@ pub fn document(options: &DeliveryOptions, summary: &Summary) -> Value {
     let carried = &summary.carried;
     let latencies = carried.latencies.iter().map(|(phase, times)| latency(*phase, times));
     let reply = |(end, reply, recipients): &(Ended, String, u32)| json!({"outcome": end.name(), "reply": reply, "recipients": recipients});
+    let left =
+        |(reason, recipients): &(String, u32)| json!({"reason": reason, "recipients": recipients});
     let domain = |(domain, count): (usize, &Count)| {
         json!({
             "domain": options.list.domain_name(domain),
@@ -31,7 +33,14 @@ pub fn document(options: &DeliveryOptions, summary: &Summary) -> Value {
         "bad_addresses": summary.bad,
         "left": summary.unsettled,
         "possibly_repeated": summary.repeated,
+        "possibly_delivered": {
+            "deferred": summary.possibly_delivered.given_up,
+            "failed": summary.possibly_delivered.failed,
+            "left": summary.possibly_delivered_left,
+        },
         "in_flight_when_killed": summary.in_flight_before,
+        "delivered_encrypted": summary.encrypted,
+        "delivered_in_clear": summary.in_clear,
         "deferrals": summary.deferrals,
         "seconds": summary.took.as_secs_f64(),
         "connections": carried.connections,
@@ -43,6 +52,7 @@ pub fn document(options: &DeliveryOptions, summary: &Summary) -> Value {
         "shortages": carried.shortages,
         "latencies": latencies.collect::<Vec<_>>(),
         "replies": summary.replies.iter().map(reply).collect::<Vec<_>>(),
+        "left_reasons": summary.left.iter().map(left).collect::<Vec<_>>(),
         "domains": summary.domains.iter().enumerate().map(domain).collect::<Vec<_>>(),
     })
 }

@@ -9,7 +9,7 @@ use mailsend::credentials;
 use mailsend::list::List;
 use mailsend::message::{self, Heads, Signer, Template};
 use mailsend::queue::{Limits, Retry};
-use mailsend::route::{MxOptions, Router};
+use mailsend::route::{MxOptions, Router, Target};
 use mailsend::tls::ClientTls;
 use mailsend::{DeliveryOptions, Signals, Transport};
 use platform::process::limits::raise_descriptors;
@@ -20,9 +20,12 @@ use smtp::security::Security;
 use smtp::session::SessionOptions;
 
 use super::args::{MailArch, MailSend, TlsMode};
+use super::summary::counted;
 
 /// Number of descriptors for other purposes than connections.
 const SPARE_DESCRIPTORS: u64 = 64;
+/// Connections to a server before it has admitted any: fewer than many servers permit for one client.
+const CONNECTIONS_AT_FIRST: usize = 10;
 /// Maximum size of a message in bytes: it is held in memory.
 const MESSAGE_AT_MOST: u64 = 256 << 20;
 
@@ -33,6 +36,7 @@ pub fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<Delive
     let hello = hello(args)?;
     let template = template(args, &list, from.as_ref(), &hello)?;
     let router = router(args, signals)?;
+    let sources = sources(args, &router)?;
     let credentials = credentials(args)?;
     let security = security(args, credentials.is_some())?;
     let is_personal = template.is_personal() || args.verp;
@@ -53,6 +57,7 @@ pub fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<Delive
             connections: within_limit(args.connections),
             per_destination,
             per_transaction: if is_personal { 1 } else { args.recipients },
+            at_first: CONNECTIONS_AT_FIRST,
         },
         per_connection: u32::try_from(args.transactions).unwrap_or(u32::MAX),
         retry: Retry {
@@ -61,7 +66,7 @@ pub fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<Delive
             give_up: args.give_up,
         },
         timeout: args.timeout,
-        sources: sources(args)?,
+        sources,
         transport: transport(args)?,
         time: None,
         run: runner::new_id(),
@@ -137,11 +142,22 @@ fn template(
     let heads = Heads {
         list_unsubscribe: args.list_unsubscribe.clone(),
         one_click: args.one_click,
-        message_id_domain: from.map_or(hello, Address::domain).to_owned(),
+        message_id_domain: match (from, hello) {
+            (Some(from), _) => from.domain().to_owned(),
+            (None, "") => "[127.0.0.1]".to_owned(),
+            (None, hello) => hello.to_owned(),
+        },
     };
     let template = Template::parse(&raw, list.columns(), &heads);
     let template = template.map_err(|e| Usage(format!("--message {path}: {e}")))?;
     template.notes().iter().for_each(|text| note(text));
+    if template.is_personal() && template.notes().is_empty() {
+        let mut reader = list.reader();
+        let records = list.longest().iter().filter_map(|&number| reader.record(number).ok());
+        if let Some(text) = records.filter_map(|recipient| template.note_for(&recipient)).next() {
+            note(&text);
+        }
+    }
     Ok(template)
 }
 
@@ -200,40 +216,69 @@ pub fn bind(cpus: &[usize]) -> Result<(), Usage> {
     platform::cpu::keep_process_to(cpus).map_err(|refusal| Usage(format!("--bind-cpu: {refusal}")))
 }
 
-/// The name for EHLO: this machine's name, or an address if servers would reject the name.
+/// The name for EHLO, in ASCII (RFC 6531, section 3.7.1): this machine's name if it is a whole one. Else it is empty, and
+/// each session says its address.
 fn hello(args: &MailSend) -> anyhow::Result<String> {
-    let is_name = |name: &str| Address::parse(&format!("x@{name}")).is_ok();
     match &args.transport.hello {
-        Some(name) if is_name(name) => Ok(name.clone()),
-        Some(name) => Err(Usage(format!("--hello {name}: it is not a domain name")).into()),
-        None => Ok(platform::machine::host_name()
-            .filter(|name| is_name(name))
-            .unwrap_or_else(|| "[127.0.0.1]".to_owned())),
+        Some(name) => match ascii_name(name) {
+            Some(ascii) => Ok(ascii),
+            None => Err(Usage(format!("--hello {name}: it is not a domain name")).into()),
+        },
+        None => Ok(own_name(platform::machine::host_name())),
     }
+}
+
+/// The name of a machine with this host name. A name without a dot is known in its own network only, and many servers
+/// reject it.
+fn own_name(host_name: Option<String>) -> String {
+    host_name
+        .and_then(|name| ascii_name(&name))
+        .filter(|name| name.contains('.'))
+        .unwrap_or_default()
+}
+
+/// A domain in A-labels, or an address literal.
+fn ascii_name(name: &str) -> Option<String> {
+    Address::parse(&format!("x@{name}")).ok().map(|address| address.domain().to_owned())
 }
 
 /// The number of connections that the limit of descriptors permits. Prints a note if that is fewer than requested.
 pub fn within_limit(asked: usize) -> usize {
     let Some(limit) = raise_descriptors() else { return asked };
     let possible = usize::try_from(limit.saturating_sub(SPARE_DESCRIPTORS)).unwrap_or(asked);
+    let possible = possible.max(1);
     if possible < asked {
         note(&format!(
-            "the limit of descriptors allows {possible} connections, not {asked}; to raise it: ulimit -Hn {}",
+            "the limit of descriptors allows {}, not {asked}; to raise it: ulimit -Hn {}",
+            counted(possible, "connection"),
             (asked as u64).saturating_add(SPARE_DESCRIPTORS)
         ));
     }
-    asked.min(possible.max(1))
+    asked.min(possible)
 }
 
-/// Rejects source addresses that this machine cannot connect from.
-fn sources(args: &MailSend) -> Result<Vec<IpAddr>, Usage> {
-    for source in &args.transport.sources {
+/// Rejects source addresses that this machine cannot connect from, or from which no server can be reached.
+fn sources(args: &MailSend, router: &Router) -> Result<Vec<IpAddr>, Usage> {
+    let sources = &args.transport.sources;
+    let is_reached = |server: &Target| {
+        let mut addresses = server.addresses.iter();
+        addresses.any(|to| sources.iter().any(|from| from.is_ipv6() == to.is_ipv6()))
+    };
+    let targets = if sources.is_empty() { Vec::new() } else { router.targets() };
+    if let Some(server) = targets.iter().find(|server| !is_reached(server)) {
+        let address = server.addresses[0];
+        let family = if address.is_ipv6() { "IPv6" } else { "IPv4" };
+        return Err(Usage(format!(
+            "--source: none of the addresses is {family}, as the server {address} is"
+        )));
+    }
+    for source in sources {
         let bound = std::net::TcpListener::bind((*source, 0));
         bound.map_err(|e| {
             Usage(format!("--source {source}: cannot connect from this address: {e}"))
         })?;
     }
-    Ok(args.transport.sources.clone())
+    Ok(sources.clone())
 }
 
 /// Converts an error with its causes, except those that its text contains.
@@ -248,4 +293,20 @@ pub fn usage(error: impl std::error::Error) -> Usage {
         cause = error.source();
     }
     Usage(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_for_ehlo_are_ascii_and_whole() {
+        // RFC 3492, section 7.1, has such labels; this one is by idn2 of GNU libidn.
+        assert_eq!(ascii_name("bücher.example").as_deref(), Some("xn--bcher-kva.example"));
+        assert_eq!(ascii_name("[127.0.0.1]").as_deref(), Some("[127.0.0.1]"));
+        assert_eq!(ascii_name("a b"), None);
+        assert_eq!(own_name(Some("mx.example.org".into())), "mx.example.org");
+        assert_eq!(own_name(Some("vm".into())), "");
+        assert_eq!(own_name(None), "");
+    }
 }

@@ -8,6 +8,7 @@ use report::{
     DomainLine, OutcomeLine, Page, ReplyLine, ReplyTimes, domain_table, outcome_table, reply_table,
     reply_time_table,
 };
+use smtp::security::Security;
 
 /// Maximum number of replies and domains that are shown.
 const SHOWN: usize = 10;
@@ -62,11 +63,23 @@ fn outcomes(
         .map(|(outcome, recipients, note)| OutcomeLine { outcome, recipients, note })
         .collect();
     text.push_str(&outcome_table(&lines, all, page));
-    if summary.repeated > 0 {
+    let possibly = summary.possibly_delivered;
+    let lost = "the connection broke before the server replied to the message";
+    for (of, what) in [
+        (possibly.given_up, "of the deferred may have received it"),
+        (possibly.failed, "of the failed may have received it"),
+        (summary.possibly_delivered_left, "of those left may have received it"),
+        (summary.repeated, "may have received it twice"),
+    ] {
+        if of > 0 {
+            let _ = writeln!(text, "{of} {what}: {lost}");
+        }
+    }
+    if options.session.security != Security::Off && summary.encrypted + summary.in_clear > 0 {
         let _ = writeln!(
             text,
-            "{} may have received it twice: the connection broke before the server replied to the message",
-            summary.repeated
+            "{} over encrypted connections, {} in clear text",
+            summary.encrypted, summary.in_clear
         );
     }
     if summary.in_flight_before > 0 {
@@ -114,17 +127,23 @@ fn latencies(text: &mut String, summary: &Summary, page: &Page) {
 }
 
 fn replies(text: &mut String, summary: &Summary, page: &Page) {
-    if summary.replies.is_empty() {
+    if summary.replies.is_empty() && summary.left.is_empty() {
         return;
     }
+    let left = |(reason, of): &(String, u32)| ReplyLine {
+        recipients: *of,
+        outcome: "left",
+        reply: reason.clone(),
+    };
     let line = |(end, reply, of): &(Ended, String, u32)| ReplyLine {
         recipients: *of,
         outcome: end.name(),
         reply: reply.clone(),
     };
-    let shown: Vec<ReplyLine> = summary.replies.iter().take(SHOWN).map(line).collect();
+    let all = summary.replies.iter().take(SHOWN).map(line);
+    let shown: Vec<ReplyLine> = summary.left.iter().take(SHOWN).map(left).chain(all).collect();
     let _ = write!(text, "\n{}", reply_table(&shown, page));
-    note_others(text, summary.replies.len());
+    note_others(text, summary.replies.len().max(summary.left.len()));
 }
 
 fn domains(text: &mut String, options: &DeliveryOptions, summary: &Summary, page: &Page) {

@@ -77,6 +77,7 @@ fn deliver_once(
     step: &mut SweepLine,
 ) -> anyhow::Result<()> {
     options.limits.connections = step.connections;
+    options.limits.at_first = step.connections;
     options.limits.per_destination =
         if options.is_relayed { step.connections } else { args.per_domain };
     let delivery = Delivery::new(options, None, Arc::new(Signals::default()))?;
