@@ -85,7 +85,12 @@ fn limited(command: &mut Command, limit: libc::__rlimit_resource_t, most: u64) {
 /// Ends with figures, or with a sentence; a panic, an abort or a signal is neither.
 fn check(what: &str, said: &Said) {
     let code = said.code.unwrap_or_else(|| panic!("{what}: ended by a signal: {}", said.err));
-    assert!([0, 3].contains(&code) || code == 2 && !said.err.contains("Usage:"), "{what}: {code}\n{}\n{}", said.out, said.err);
+    assert!(
+        [0, 3].contains(&code) || code == 2 && !said.err.contains("Usage:"),
+        "{what}: {code}\n{}\n{}",
+        said.out,
+        said.err
+    );
     assert!(!said.err.contains("panicked"), "{what}: {}", said.err);
     let is_said = code == 0 || !said.err.trim().is_empty() || !said.out.trim().is_empty();
     assert!(is_said || what.contains("no standard error"), "{what}: not a word");

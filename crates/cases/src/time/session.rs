@@ -90,6 +90,14 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Lets the worker end, which runs nothing.
+    fn finish(&mut self) {
+        if let Some(Running { mut child, orders, .. }) = self.running.take() {
+            drop(orders);
+            let _ = child.wait();
+        }
+    }
+
     /// Ends the worker, with the commands that it runs.
     fn end(&mut self) {
         if let Some(Running { mut child, orders, .. }) = self.running.take() {
@@ -104,7 +112,8 @@ impl<'a> Session<'a> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        self.end();
+        // After an order was not carried out, the worker has been ended.
+        self.finish();
     }
 }
 

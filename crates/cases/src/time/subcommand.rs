@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use command::ending::Usage;
 use command::interrupt::stop_on_interrupt;
-use command::measure::{Form, best_clock, in_progress, show_ended};
+use command::measure::{Form, in_progress, show_ended};
 use command::options::{Output as Shown, StoreArg, write};
 use command::output::{note, print};
 use command::store::store_to_write;
@@ -163,7 +163,7 @@ impl Arguments for Time {
         let commands: Vec<Timed> = named.iter().map(|named| named.timed.clone()).collect();
         let how = how(self, commands.len())?;
         let stop = stop_on_interrupt()?;
-        let clock = best_clock()?;
+        let clock = measure::survey::monotonic_facts();
         let mut store = store_to_write(&self.store)?;
         let request = Request {
             commands: &commands,
