@@ -140,7 +140,7 @@ impl Arguments for Concurrency {
             asked.insert(WITHIN.to_owned(), format_duration(limit));
         }
         let form = Form::of(self.output.json, false);
-        measure(&plan, asked, form, &self.output, &self.store, &stop)
+        measure(&plan, asked, form, &self.output, &self.store, stop)
     }
 }
 

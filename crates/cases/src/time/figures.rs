@@ -68,14 +68,17 @@ impl Turn {
     }
 
     /// The mean over the runs, if it is known of all.
-    fn mean(&self, of: fn(&Run) -> Option<f64>) -> Option<f64> {
+    fn mean(&self, of: OfRun) -> Option<f64> {
         let values: Option<Vec<f64>> = self.runs.iter().map(of).collect();
         values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
     }
 }
 
+/// A figure of a run, if it is known.
+type OfRun = fn(&Run) -> Option<f64>;
+
 /// Metrics that are means over the runs of a turn.
-const MEANS: &[(&Metric, fn(&Run) -> Option<f64>)] = &[
+const MEANS: &[(&Metric, OfRun)] = &[
     (&metrics::CPU, cpu),
     (&metrics::USER, |run| divided(run, 0)),
     (&metrics::SYSTEM, |run| divided(run, 1)),
@@ -168,12 +171,7 @@ impl Evidence {
         results
     }
 
-    fn metric(
-        &self,
-        metric: &Metric,
-        of: fn(&Run) -> Option<f64>,
-        seed: u64,
-    ) -> Option<CaseResult> {
+    fn metric(&self, metric: &Metric, of: OfRun, seed: u64) -> Option<CaseResult> {
         let known = self.turns.iter().filter_map(|turn| Some((turn, turn.mean(of)?)));
         let known: Vec<(&Turn, f64)> = known.collect();
         // A figure of some runs only would be of the slow or the fast ones.

@@ -166,7 +166,7 @@ pub fn scan(from: &str, to: &str, step: &str) -> Result<Vec<String>, Usage> {
     let decimals = |text: &str| text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let (low, high, by) = (number(from)?, number(to)?, number(step)?);
     let steps = (high - low) / by;
-    if by == 0.0 || steps < 0.0 || steps > AT_MOST {
+    if by == 0.0 || !(0.0..=AT_MOST).contains(&steps) {
         return Err(Usage(format!("{from} to {to} in steps of {step}: there are no such values")));
     }
     let decimals = decimals(from).max(decimals(step));

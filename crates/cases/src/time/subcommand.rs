@@ -173,7 +173,7 @@ impl Arguments for Time {
             clock: &clock,
         };
         let timed =
-            |watch: &mut dyn FnMut(Event<'_>)| time_commands(request, &mut store, &stop, watch);
+            |watch: &mut dyn FnMut(Event<'_>)| time_commands(request, &mut store, stop, watch);
         let (measured, took) = in_progress(timed)?;
         let export = self.export(&named, &measured);
         let form = Form::of(self.shown.json, false);

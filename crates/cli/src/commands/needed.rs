@@ -61,13 +61,13 @@ impl Needed<'_> {
                 let questions = Some(self.questions);
                 let request = Request { plan: &plan, asked, tags, clock: &clock, questions };
                 let (ended, took) =
-                    watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
+                    watched(|watch| runner::begin(request, &mut store, stop, watch))?;
                 (vec![ended], took)
             }
             false => {
                 let (asked, tags) = (self.asked, BTreeMap::new());
                 let questions = Some(self.questions);
-                measure_on(&systems, self.options, asked, tags, questions, &mut store, &stop)?
+                measure_on(&systems, self.options, asked, tags, questions, &mut store, stop)?
             }
         };
         let first_saved = ended.iter().find(|one| one.unsaved.is_none()).unwrap_or(&ended[0]);

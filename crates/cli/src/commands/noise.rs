@@ -37,7 +37,7 @@ pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
         let plan = plan_of(&args.measuring.options()?)?;
         let (asked, tags) = (args.measuring.asked(), tags.clone());
         let request = Request { plan: &plan, asked, tags, clock: &clock, questions: None };
-        let (ended, _) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
+        let (ended, _) = watched(|watch| runner::begin(request, &mut store, stop, watch))?;
         if ended.ending == runner::Ending::Stopped {
             note("stopped: the runs before are stored, and count");
             return Ok(Ending::NotMeasured);

@@ -24,19 +24,19 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
     args.output.files.check()?;
     let stop = stop_on_interrupt()?;
     if let Some(name) = &args.resume {
-        return resume(name, args, &stop);
+        return resume(name, args, stop);
     }
     let form = Form::of(args.output.json, args.tables);
     if args.dry_run {
         return dry_run(args);
     }
     if !args.on.on.is_empty() {
-        return run_on(args, form, &stop);
+        return run_on(args, form, stop);
     }
     let plan = plan_of(&args.options()?)?;
     runner::check_directories(&plan)?;
     announce(&plan);
-    measure(&plan, args.asked(), form, &args.output, &args.store, &stop)
+    measure(&plan, args.asked(), form, &args.output, &args.store, stop)
 }
 
 /// Prints the measurements that a run would make.
