@@ -18,7 +18,8 @@ pub struct Exported<'a> {
     pub evidence: &'a Evidence,
 }
 
-/// hyperfine's JSON: times in seconds, of each run and summarised.
+/// hyperfine's JSON: times in seconds, of each run and summarised. The fields are those of its versions 1 (`times`, `mean`) and
+/// 2 (`measurements`, `summary`).
 pub fn hyperfine_json(all: &[Exported]) -> Value {
     let with_runs = all.iter().filter(|one| one.evidence.ending.is_none());
     let results: Vec<Value> = with_runs.filter_map(of_command).collect();
@@ -38,11 +39,23 @@ fn of_command(one: &Exported) -> Option<Value> {
         values.map(|values| self::mean(&values))
     };
     let memory: Option<Vec<u64>> = runs.iter().map(|run| run.max_resident).collect();
+    let (median, deviation) = (measure::stats::median(&mut ascending), deviation(&times, mean));
+    let measurement = |run: &&Run| {
+        json!({
+            "time_wall_clock": {"value": seconds(run.ns), "unit": "second"},
+            "exit_code": exit_code(run.exit),
+        })
+    };
+    let summary = json!({
+        "mean": mean, "stddev": deviation, "median": median, "min": least, "max": most,
+    });
     let mut value = json!({
         "command": one.name,
+        "measurements": runs.iter().map(measurement).collect::<Vec<_>>(),
+        "summary": {"time_wall_clock": summary},
         "mean": mean,
-        "stddev": deviation(&times, mean),
-        "median": measure::stats::median(&mut ascending),
+        "stddev": deviation,
+        "median": median,
         "user": cpu(0),
         "system": cpu(1),
         "min": least,
@@ -167,6 +180,8 @@ mod tests {
             "{result}"
         );
         assert_eq!(result["times"], json!([0.002, 0.004, 0.012]));
+        assert_eq!(result["measurements"][1]["time_wall_clock"]["value"], 0.004);
+        assert_eq!(result["summary"]["time_wall_clock"]["median"], 0.004);
         assert_eq!(result["exit_codes"], json!([0, 0, null]));
         assert_eq!(result["parameters"], json!({"n": "1"}));
     }

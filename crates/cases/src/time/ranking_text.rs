@@ -44,10 +44,9 @@ fn clause(Ranked { command, compared }: &Ranked) -> String {
         }
         (Verdict::Same, _) => format!("as fast as {command}{}", percent()),
         (Verdict::CannotTell, _) => {
-            format!(
-                "neither faster nor slower than {command}, as far as is known{}{note}",
-                percent()
-            )
+            let is_shorter = ratio.is_none_or(|ratio| ratio.mid >= 1.0);
+            let word = if is_shorter { "faster" } else { "slower" };
+            format!("perhaps {word} than {command}{}{note}", percent())
         }
         (verdict, _) => format!("beside {command}: {}{}{note}", verdict.word(), percent()),
     }
@@ -113,7 +112,7 @@ mod tests {
             ranked("B", Verdict::CannotTell, [0.99, 1.01, 1.03], "more runs would settle it");
         assert_eq!(
             text(unclear),
-            "A ran neither faster nor slower than B, as far as is known: +1.0 % (-1.0 to +3.0 %); more runs would\nsettle it.\n"
+            "A ran perhaps faster than B: +1.0 % (-1.0 to +3.0 %); more runs would settle it.\n"
         );
     }
 
