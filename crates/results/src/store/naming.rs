@@ -67,7 +67,8 @@ impl Store {
             let sql = "SELECT count(*) FROM runs WHERE results > 0";
             let count = self.connection.query_row(sql, [], |row| row.get(0));
             let count: i64 = count.map_err(self.failed())?;
-            return Err(unknown(format!("it has only {count} runs with results")));
+            let runs = if count == 1 { "run" } else { "runs" };
+            return Err(unknown(format!("it has only {count} {runs} with results")));
         }
         let Some((key, value)) = name.split_once('=') else { return Ok(None) };
         // All runs of an invocation have its tags: the last run stands for its group.

@@ -169,7 +169,7 @@ impl Store {
     /// The newest run that has a plan and is not finished, which `run --resume` continues. Another process may be
     /// measuring it now.
     pub fn unfinished(&self) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT id FROM runs WHERE finished IS NULL AND plan IS NOT NULL
+        let sql = "SELECT id FROM runs WHERE finished IS NULL AND plan <> ''
                    ORDER BY seq DESC LIMIT 1";
         self.connection.query_row(sql, [], |row| row.get(0)).optional().map_err(self.failed())
     }

@@ -160,6 +160,15 @@ fn the_columns_for_sql_say_what_the_document_says() {
 }
 
 #[test]
+fn a_run_without_a_plan_is_not_the_one_to_resume() {
+    let (_folder, mut store) = new_store();
+    begin(&mut store, "planned", "2026-11-21T20:36:55Z");
+    let recorded = unfinished_run("recorded", "2026-11-21T20:37:55Z");
+    store.begin_run(&recorded, &machine(), "").expect("begins");
+    assert_eq!(store.unfinished().expect("one"), Some("planned".to_owned()));
+}
+
+#[test]
 fn runs_are_ordered_by_when_they_came_whatever_the_clock_said() {
     let (_folder, mut store) = new_store();
     begin(&mut store, "third", "2026-11-21T20:36:55.5Z");
