@@ -16,8 +16,9 @@ use platform::process::{CAN_FORK, Child, EndWithChildren, fork};
 use crate::place::{self, APART};
 use crate::{Param, Takes, value_of};
 
-/// Maximum time for a partner process to end after the measuring task; then it is killed.
-const ENDS_WITHIN: Duration = Duration::from_secs(2);
+/// Maximum time for a partner process to end after the measuring task; then it is killed. Beside much other work it may not run
+/// for seconds. The coordinator waits two seconds longer before it kills the worker, without this reason.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Maximum time to wait, after an error of the measuring task, for the exit status of a partner that failed.
 const SHOWS_ITS_END_WITHIN: Duration = Duration::from_secs(1);

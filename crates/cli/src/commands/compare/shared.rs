@@ -83,9 +83,14 @@ pub fn floor_lines<'r>(
     let largest = least.iter().copied().fold(0.0, f64::max) * 100.0;
     let median = measure::stats::median(&mut least) * 100.0;
     let margin = settings.margin * 100.0;
-    let mut lines = vec![format!(
-        "smallest detectable difference: {median:.1} % (median; largest {largest:.1} %)"
-    )];
+    let percent = |percent: f64| match percent {
+        few if few <= 1_000.0 => format!("{few:.1} %"),
+        // Beyond this the rows are too few or vary too much for any statement.
+        _ => "more than 1,000 %".to_owned(),
+    };
+    let (median, largest) = (percent(median), percent(largest));
+    let mut lines =
+        vec![format!("smallest detectable difference: {median} (median; largest {largest})")];
     lines.extend(basis(&runs.into_iter().collect::<Vec<_>>()));
     lines.push(format!(
         "same: certainly within {margin:.1} %; intervals hold for all rows together at 95 %"
