@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use measure::record::Line;
 use measure::survey::ClockFacts;
 use platform::CaseError;
-use results::{CaseResult, EMULATED, RoundRow, RunInfo, Store};
+use results::{CaseResult, RoundRow, RunInfo, Store};
 
 use crate::error::RunError;
 use crate::id::{new_id, now_rfc3339, unix_ms};
 use crate::launch::RoundEnd;
-use crate::machine::{Description, VERSION, description};
+use crate::machine::VERSION;
 use crate::plan::Point;
-use crate::run::{Ended, conclude, emulated_by};
+use crate::run::{Ended, conclude, described};
 use crate::stored_round::KIND_ROUND;
 
 /// A run whose rounds are made elsewhere. It cannot be resumed: what is stored when its process dies stays unfinished.
@@ -88,13 +88,4 @@ impl<'s> Recording<'s> {
         self.store.finish_run(&self.id, &now_rfc3339())?;
         conclude(self.store, self.id, true)
     }
-}
-
-/// The description of this machine.
-fn described(clock: &ClockFacts) -> Description {
-    let mut machine = description(&platform::machine::describe(), clock);
-    if let Some(emulator) = platform::cpu::emulator() {
-        machine.insert(EMULATED.to_owned(), emulated_by(&emulator).into());
-    }
-    machine
 }

@@ -183,15 +183,21 @@ fn described_for(
     clock: &ClockFacts,
     store: &mut Store,
 ) -> Result<(Description, Timebase), RunError> {
-    let mut machine = description(&platform::machine::describe(), clock);
+    let mut machine = described(clock);
     let timebase = stored_timebase(store, plan.cpus.last().copied(), clock, &machine)?;
     add_cycle_counting(&mut machine, &timebase.latency);
-    if let Some(emulator) = platform::cpu::emulator() {
-        machine.insert(EMULATED.to_owned(), emulated_by(&emulator).into());
-    }
     add_core_type(&mut machine, &plan.cpus);
     add_file_systems(&mut machine, directories(plan));
     Ok((machine, timebase))
+}
+
+/// The description of this machine, and of the clock that times its runs.
+pub(crate) fn described(clock: &ClockFacts) -> Description {
+    let mut machine = description(&platform::machine::describe(), clock);
+    if let Some(emulator) = platform::cpu::emulator() {
+        machine.insert(EMULATED.to_owned(), emulated_by(&emulator).into());
+    }
+    machine
 }
 
 /// The fact that a program emulates the processor.

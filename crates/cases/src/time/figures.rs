@@ -44,7 +44,12 @@ pub struct Evidence {
 }
 
 impl Turn {
-    /// The median time of the runs in ns.
+    /// The median time of the runs, in ns.
+    pub fn median_ns(&self) -> f64 {
+        median(&mut self.runs.iter().map(|run| run.ns as f64).collect::<Vec<_>>())
+    }
+
+    /// The median time of the runs, for the interval.
     fn value(&self, seed: u64) -> RoundValue {
         let times: Vec<f64> = self.runs.iter().map(|run| run.ns as f64).collect();
         let value = match times[..] {
@@ -134,12 +139,13 @@ impl Evidence {
             (time.outcome, time.reason) = (*outcome, Some(reason.clone()));
             return vec![time];
         }
-        let Some(interval) = self.time(seed) else {
+        let values = self.values(seed);
+        if values.is_empty() {
             time.outcome = Outcome::TimedOut;
             time.reason = Some(results::STOPPED_BEFORE.to_owned());
             return vec![time];
-        };
-        let values = self.values(seed);
+        }
+        let interval = interval_of(&values, seed);
         if values.len() < ROUNDS_FOR_INTERVAL {
             time.doubts.push(Doubt::FewRounds);
         }

@@ -138,10 +138,10 @@ impl Timing<'_> {
         let began = Instant::now();
         let every = || 0..self.commands.len();
         for which in every() {
-            self.once(which, |command| &command.setup, "--setup")?;
+            self.once(which, |command| &command.setup, "--setup");
         }
         for which in every() {
-            self.warm_up(which)?;
+            self.warm_up(which);
         }
         let mut rng = StdRng::seed_from_u64(self.seed);
         let mut passes = 0;
@@ -159,15 +159,16 @@ impl Timing<'_> {
             for (which, runs) in pass {
                 self.announce(which, watch);
                 self.turn(which, runs, recording)?;
-                if let Some(ns) = self.evidence[which].median_ns() {
-                    watch(Event::Figure { label: &self.label(which), ns });
+                // The median of all runs would be sorted anew after each turn.
+                if let Some(turn) = self.evidence[which].turns.last() {
+                    watch(Event::Figure { label: &self.label(which), ns: turn.median_ns() });
                 }
             }
             passes += 1;
         }
         for which in every() {
-            self.count(which, watch)?;
-            self.once(which, |command| &command.cleanup, "--cleanup")?;
+            self.count(which, watch);
+            self.once(which, |command| &command.cleanup, "--cleanup");
         }
         Ok(())
     }
@@ -233,9 +234,7 @@ impl Timing<'_> {
         (done.turns, done.runs) = (done.turns + 1, done.runs + runs.len());
         done.took += began.elapsed();
         if let Err(error) = &end {
-            done.is_over = true;
-            let outcome = Outcome::of(error);
-            self.evidence[which].ending = Some((outcome, error.to_string()));
+            self.give_up(which, error);
         }
         if !runs.is_empty() {
             self.evidence[which].turns.push(Turn { started_ms, runs });
@@ -272,76 +271,76 @@ impl Timing<'_> {
         Ok(())
     }
 
-    /// Runs a command that is run once for all runs; if it fails, the command has no figure.
-    fn once(
-        &mut self,
-        which: usize,
-        of: fn(&Timed) -> &Vec<String>,
-        option: &str,
-    ) -> Result<(), RunError> {
-        let words = of(&self.commands[which]).clone();
-        if words.is_empty() || self.must_stop() {
-            return Ok(());
-        }
-        let order = Order { words, before: Vec::new(), after: Vec::new(), ..self.order(which, 1) };
-        let Some(reply) = self.session.execute(&order)? else { return Ok(()) };
-        let failed = reply.runs.iter().find(|run| !run.succeeded());
-        let failed = failed.map(|run| {
-            let how = in_words(run.exit);
-            CaseError::Failed(format!(
-                "the command of {option} {how}; --show-output shows what it prints"
-            ))
-        });
-        if let Some(error) = reply.end.err().or(failed) {
-            self.done[which].is_over = true;
-            self.evidence[which].ending = Some((Outcome::of(&error), error.to_string()));
-        }
-        Ok(())
+    /// Ends a command without a figure, for this reason.
+    fn give_up(&mut self, which: usize, error: &CaseError) {
+        self.done[which].is_over = true;
+        self.evidence[which].ending = Some((Outcome::of(error), error.to_string()));
     }
 
-    fn warm_up(&mut self, which: usize) -> Result<(), RunError> {
+    /// Runs a command that is run once for all runs; if it fails, the command has no figure.
+    fn once(&mut self, which: usize, of: fn(&Timed) -> &Vec<String>, option: &str) {
+        let words = of(&self.commands[which]).clone();
+        if words.is_empty() || self.must_stop() {
+            return;
+        }
+        let order = Order { words, before: Vec::new(), after: Vec::new(), ..self.order(which, 1) };
+        let made = self.session.execute(&order).and_then(|reply| {
+            let Some(reply) = reply else { return Ok(()) };
+            reply.end?;
+            match reply.runs.iter().find(|run| !run.succeeded()) {
+                None => Ok(()),
+                Some(run) => Err(CaseError::Failed(format!(
+                    "the command of {option} {}; --show-output shows what it prints",
+                    in_words(run.exit)
+                ))),
+            }
+        });
+        if let Err(error) = made {
+            self.give_up(which, &error);
+        }
+    }
+
+    fn warm_up(&mut self, which: usize) {
         if self.how.warmup > 0 && !self.done[which].is_over && !self.must_stop() {
             let order = Order { stops_at_failure: false, ..self.order(which, self.how.warmup) };
-            self.session.execute(&order)?;
+            if let Err(error) = self.session.execute(&order) {
+                self.give_up(which, &error);
+            }
         }
-        Ok(())
     }
 
     /// Counts the system calls of one more run.
-    fn count(&mut self, which: usize, watch: &mut dyn FnMut(Event<'_>)) -> Result<(), RunError> {
-        let Some(ns) = self.evidence[which].median_ns() else { return Ok(()) };
+    fn count(&mut self, which: usize, watch: &mut dyn FnMut(Event<'_>)) {
+        let Some(ns) = self.evidence[which].median_ns() else { return };
         let is_long = ns >= COUNTED_FROM.as_nanos() as f64;
         let wanted = self.how.counts.unwrap_or(is_long);
         if !wanted || self.done[which].is_over || self.must_stop() {
-            return Ok(());
+            return;
         }
         // To close a tracepoint takes the kernel some 40 ms.
         let tracepoint = platform::counters::syscall_tracepoint();
         if self.how.counts.is_none() && tracepoint.is_none() {
-            return Ok(());
+            return;
         }
         let order = Order { stops_at_failure: false, ..self.order(which, 1) };
         let (output, input) = (self.how.output.clone(), self.how.input.clone());
         // What is printed was printed before.
         let output = if output == Output::Inherit { Output::Null } else { output };
-        self.evidence[which].syscalls = match tracepoint {
-            Some(id) => {
-                let counting = Counting::Tracepoint(id);
-                let reply = Session::new(output, input, counting, self.stop).execute(&order)?;
-                reply.and_then(|reply| reply.runs.first()?.syscalls)
-            }
+        let counted = match tracepoint {
+            Some(id) => Session::new(output, input, Counting::Tracepoint(id), self.stop)
+                .execute(&order)
+                .map(|reply| reply.and_then(|reply| reply.runs.first()?.syscalls)),
             None => {
                 let settings = Settings { parent: None, output, input, counting: Counting::Marks };
-                match traced_calls(&settings, &order, self.stop) {
-                    Ok(calls) => calls,
-                    Err(error) => {
-                        watch(Event::Note(format!("system calls are not counted: {error}")));
-                        None
-                    }
-                }
+                traced_calls(&settings, &order, self.stop)
             }
         };
-        Ok(())
+        match counted {
+            Ok(calls) => self.evidence[which].syscalls = calls,
+            Err(error) => {
+                watch(Event::Note(format!("system calls are not counted: {error}")));
+            }
+        }
     }
 
     /// Whether the figures are precise, or the comparison has a result.

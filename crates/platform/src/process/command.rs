@@ -13,11 +13,11 @@ use crate::{CaseError, IS_WINDOWS};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
-    /// With this exit code.
+    /// The process ended by itself with this exit code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended the process.
     Signal(i32),
-    /// It was killed at its time limit.
+    /// The process was killed at its time limit.
     TimeLimit,
 }
 
