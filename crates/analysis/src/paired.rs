@@ -17,6 +17,8 @@ pub(crate) struct Rounds {
     quiet: Timed,
     /// Values of all rounds.
     all: Timed,
+    /// Whether the values are core cycles.
+    in_cycles: bool,
 }
 
 /// Values with the start times of their rounds.
@@ -43,22 +45,24 @@ impl Rounds {
     pub(crate) fn of(result: &CaseResult, factor: f64, scale: Scale) -> Option<Self> {
         let behind_figure =
             Timed::of(&result.round_values, &result.round_starts_ms, factor, scale)?;
+        let in_cycles = factor != 1.0;
         if result.disturbed {
             let quiet = Timed { values: Vec::new(), starts_ms: Vec::new() };
-            return Some(Self { quiet, all: behind_figure });
+            return Some(Self { quiet, all: behind_figure, in_cycles });
         }
         if result.all_round_values.is_empty() {
-            return Some(Self { quiet: behind_figure.clone(), all: behind_figure });
+            return Some(Self { quiet: behind_figure.clone(), all: behind_figure, in_cycles });
         }
         let (values, starts) = (&result.all_round_values, &result.all_round_starts_ms);
-        Some(Self { quiet: behind_figure, all: Timed::of(values, starts, factor, scale)? })
+        let all = Timed::of(values, starts, factor, scale)?;
+        Some(Self { quiet: behind_figure, all, in_cycles })
     }
 }
 
 /// A difference between figures.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Paired {
-    /// The difference: the mean over blocks, without a sixth at each end if there are eight or more.
+    /// The difference: the trimmed mean over blocks ([`spread::middle_of_times`]).
     pub(crate) center: f64,
     /// Effective number of independent differences.
     pub(crate) count: f64,
@@ -83,7 +87,10 @@ pub(crate) fn paired(terms: &[(f64, &Rounds)]) -> Option<Paired> {
         return None;
     }
     let sums: Vec<f64> = differences.iter().map(|(_, sum)| *sum).collect();
-    let middle = spread::middle_of(&sums)?;
+    let middle = match terms.iter().any(|(_, rounds)| rounds.in_cycles) {
+        true => spread::middle_of(&sums)?,
+        false => spread::middle_of_times(&sums)?,
+    };
     Some(Paired {
         center: middle.mean,
         count: middle.count,

@@ -34,18 +34,6 @@ pub const REFERENCE: &str = "reference";
 /// than two were measured. All comparisons share one chance of error. Selecting the fastest command from the same data does
 /// not raise that chance (see `crate::concurrency::choice`).
 pub fn rank_commands(document: &Document) -> Option<Ranking> {
-    rank(document, Settings::default().chance)
-}
-
-/// Whether the comparison of the commands has a result, so that no more runs are needed. Each look at the same growing data is
-/// a chance of error, which all looks together share.
-pub fn is_answered(document: &Document) -> bool {
-    let chance = Settings::default().chance / f64::from(super::schedule::LOOKS);
-    let is_known = |ranked: &Ranked| ranked.compared.verdict != Verdict::CannotTell;
-    rank(document, chance).is_none_or(|ranking| ranking.others.iter().all(is_known))
-}
-
-fn rank(document: &Document, chance: f64) -> Option<Ranking> {
     let measured = |result: &&CaseResult| {
         result.case == CASE_NAME
             && result.metric == TIME.name
@@ -63,7 +51,7 @@ fn rank(document: &Document, chance: f64) -> Option<Ranking> {
     }
     let names = names(&times);
     let usual = Settings::default();
-    let settings = Settings { chance: chance / (times.len() - 1) as f64, ..usual };
+    let settings = Settings { chance: usual.chance / (times.len() - 1) as f64, ..usual };
     let base = alone(document, times[base_at], &names[base_at]);
     let others = times.iter().zip(&names).enumerate().filter(|(at, _)| *at != base_at);
     let ranked = others.filter_map(|(_, (other, name))| {
@@ -72,6 +60,13 @@ fn rank(document: &Document, chance: f64) -> Option<Ranking> {
         Some(Ranked { command: name.clone(), compared })
     });
     Some(Ranking { base: names[base_at].clone(), others: ranked.collect() })
+}
+
+/// Whether the comparison of the commands has a result, so that no more runs are needed. The intervals of runs in turn hold at
+/// every look at the growing data.
+pub fn is_answered(document: &Document) -> bool {
+    let is_known = |ranked: &Ranked| ranked.compared.verdict != Verdict::CannotTell;
+    rank_commands(document).is_none_or(|ranking| ranking.others.iter().all(is_known))
 }
 
 /// A run that has only this result, at a point that all commands share, measured in turn with the other commands.
@@ -183,28 +178,58 @@ mod tests {
         assert_eq!(verdicts, [("fast", Verdict::Faster), ("slowest", Verdict::Slower)]);
     }
 
-    /// Checks how often looks at equal commands end their runs with a difference.
-    #[test]
-    fn looks_seldom_find_a_difference_between_equal_commands() {
-        use rand::{RngExt, SeedableRng};
-        let mut rng = rand::rngs::StdRng::seed_from_u64(11);
-        let series = |rng: &mut rand::rngs::StdRng| {
-            (0..160).map(|_| 1e8 * (1.0 + 0.05 * rng.random::<f64>().powi(2))).collect::<Vec<f64>>()
-        };
-        let mut found = 0;
-        const TRIES: usize = 200;
-        for _ in 0..TRIES {
-            let (a, b) = (series(&mut rng), series(&mut rng));
-            let looks = (1..=160).filter(|&turns| super::super::schedule::is_look(turns));
-            let is_found = looks.clone().any(|turns| {
-                let results = vec![time("a", a[..turns].to_vec()), time("b", b[..turns].to_vec())];
-                let chance = Settings::default().chance / f64::from(super::super::schedule::LOOKS);
-                let verdict = rank(&document(results), chance).unwrap().others[0].compared.verdict;
-                matches!(verdict, Verdict::Slower | Verdict::Faster)
-            });
-            found += usize::from(is_found);
+    /// Two commands in turn on a machine whose speed changes now and then, for both, and on which a third of the runs take long.
+    fn in_turn(rng: &mut rand::rngs::StdRng, slower: f64) -> [CaseResult; 2] {
+        use rand::RngExt;
+        let mut values = [Vec::new(), Vec::new()];
+        let mut is_fast = false;
+        for _ in 0..160 {
+            is_fast ^= rng.random::<f64>() < 0.2;
+            let machine = if is_fast { 1.0 } else { 1.3 };
+            for (values, ns) in values.iter_mut().zip([1e8, 1e8 * slower]) {
+                let run = if rng.random::<f64>() < 0.3 { 1.7 } else { 1.0 };
+                values.push(ns * machine * run * (1.0 + 0.02 * rng.random::<f64>()));
+            }
         }
-        assert!(found * 20 <= TRIES, "{found} of {TRIES}");
+        let of = |name: &str, values: Vec<f64>, from: i64| {
+            let round_starts_ms = (0..160).map(|run| from + 100 * run).collect();
+            CaseResult { round_starts_ms, ..time(name, values) }
+        };
+        let [a, b] = values;
+        [of("a", a, 0), of("b", b, 30)]
+    }
+
+    /// The verdict at the first look that has one, as in a session.
+    fn at_looks(a: &CaseResult, b: &CaseResult) -> Verdict {
+        let first = |result: &CaseResult, turns: usize| CaseResult {
+            round_values: result.round_values[..turns].to_vec(),
+            round_starts_ms: result.round_starts_ms[..turns].to_vec(),
+            ..result.clone()
+        };
+        let of_look = |turns: usize| {
+            let document = document(vec![first(a, turns), first(b, turns)]);
+            rank_commands(&document).unwrap().others[0].compared.verdict
+        };
+        let looks = (1..=160).filter(|&turns| super::super::schedule::is_look(turns));
+        let mut known = looks.map(of_look).filter(|&verdict| verdict != Verdict::CannotTell);
+        known.next().unwrap_or(Verdict::CannotTell)
+    }
+
+    /// Checks how often looks at equal commands end their runs with a difference, and at a command that is slower by 3 %.
+    #[test]
+    fn looks_seldom_find_a_difference_between_equal_commands_and_often_a_small_one() {
+        use rand::SeedableRng;
+        let mut rng = rand::rngs::StdRng::seed_from_u64(11);
+        const TRIES: usize = 100;
+        let mut tell_apart = |slower: f64| {
+            let tries = (0..TRIES).map(|_| {
+                let [a, b] = in_turn(&mut rng, slower);
+                at_looks(&a, &b)
+            });
+            tries.filter(|verdict| matches!(verdict, Verdict::Slower | Verdict::Faster)).count()
+        };
+        let (equal, slower) = (tell_apart(1.0), tell_apart(1.03));
+        assert!(equal * 20 <= TRIES && slower * 10 >= TRIES * 7, "{equal} {slower} of {TRIES}");
     }
 
     #[test]
