@@ -113,6 +113,6 @@ impl<'a> Facts<'a> {
                 (&self.points[new.run], new.result),
             ])
         };
-        emulation(sides, base.result).or_else(|| either().map(HeldBack::Limited))
+        emulation(sides, base.result).or_else(either)
     }
 }

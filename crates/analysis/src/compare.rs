@@ -14,7 +14,7 @@ use results::{CaseResult, Document, Outcome};
 use serde::Serialize;
 
 use crate::change::{Change, Sides};
-use crate::judge::{Compared, HeldBack, Judge, Pair, Settings, emulation};
+use crate::judge::{Compared, Judge, Pair, Settings, emulation};
 use crate::scope::{Points, is_unsupported, pairs};
 
 /// A fact besides the measured figures that differs between runs.
@@ -45,7 +45,7 @@ pub fn compare(base: &Document, new: &Document, settings: &Settings) -> Vec<Comp
     };
     let mut changes: Vec<Option<Change>> = rows.iter().map(|row| of_row(*row)).collect();
     let judge = Judge::of(changes.iter_mut().flatten(), settings);
-    let points = Points::of(&[base, new]);
+    let points = [base, new].map(|run| Points::of(&[run]));
     let emulated = [(base.emulated(), "base"), (new.emulated(), "new")];
     let is_itself = base.run.id == new.run.id && base.results == new.results;
     let judged = rows.into_iter().zip(changes);
@@ -53,7 +53,7 @@ pub fn compare(base: &Document, new: &Document, settings: &Settings) -> Vec<Comp
         let any = base.or(new);
         let held_back = any
             .and_then(|any| emulation(emulated, any))
-            .or_else(|| any.and_then(|any| points.held_back(any)).map(HeldBack::Limited));
+            .or_else(|| Points::either_held_back([(&points[0], base?), (&points[1], new?)]));
         let pair = Pair { base, new, change, held_back, is_itself };
         judge.row(pair, || why_no_pair(base, new))
     };

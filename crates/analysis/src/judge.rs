@@ -71,6 +71,9 @@ pub(crate) struct Pair<'a> {
 /// Note on figures that have no interval.
 pub(crate) const TOO_FEW_ROUNDS: &str = "a figure of too few rounds has no interval";
 
+/// Note on a verdict where the load generator or the receiver limited the better side.
+const AT_LEAST: &str = "at least: the load generator or the receiver limited the better side";
+
 /// Reason why a pair gets no verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum HeldBack {
@@ -78,8 +81,22 @@ pub(crate) enum HeldBack {
     Emulated(String),
     /// One side is emulated, and the other is not: their ratio has no meaning.
     EmulatedInPart(String),
-    /// Something other than what was measured determined the figure.
-    Limited(String),
+    /// Something other than what was measured determined a figure.
+    Limited {
+        /// What it was.
+        why: String,
+        /// The only side that was limited, if its figure bounds what the program itself can do.
+        only: Option<Side>,
+    },
+}
+
+/// A side of a pair.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Side {
+    /// The one that is compared with.
+    Base,
+    /// The other one.
+    New,
 }
 
 impl HeldBack {
@@ -87,12 +104,12 @@ impl HeldBack {
     fn verdict(self) -> (Verdict, String) {
         match self {
             Self::Emulated(why) | Self::EmulatedInPart(why) => (Verdict::Emulated, why),
-            Self::Limited(why) => (Verdict::CannotTell, why),
+            Self::Limited { why, .. } => (Verdict::CannotTell, why),
         }
     }
 
     fn is_of_emulation(&self) -> bool {
-        !matches!(self, Self::Limited(_))
+        !matches!(self, Self::Limited { .. })
     }
 }
 
@@ -163,8 +180,11 @@ impl<'a> Judge<'a> {
         let half = change.half_width(self.chance);
         let half = if pair.is_itself { Some(0.0) } else { half };
         row.ratio = half.filter(|_| change.log).map(|half| Ratio::of_log(change.by, half));
+        // A new figure that something else limited is at worst as bad as it was measured.
+        let is_bound =
+            |why: &HeldBack| matches!(why, HeldBack::Limited { only: Some(Side::New), .. });
         if have_intervals
-            && pair.held_back.is_none()
+            && pair.held_back.as_ref().is_none_or(is_bound)
             && !change.is_disturbed
             && change.rounds >= LEAST_ROUNDS
         {
@@ -175,6 +195,10 @@ impl<'a> Judge<'a> {
             _ if pair.is_itself => (Verdict::Same, String::new()),
             // A fact, such as the step of a clock, has no variance that a disturbance could increase.
             (_, None) if change.rounds == 0 && change.by == 0.0 => (Verdict::Same, String::new()),
+            (Some(HeldBack::Limited { why, only: Some(side) }), Some(half)) if have_intervals => {
+                let (verdict, _) = self.verdict(any, &change, half, row.floor);
+                at_least(verdict, side).unwrap_or((Verdict::CannotTell, why))
+            }
             (Some(why), _) => why.verdict(),
             (None, _) if !have_intervals => (Verdict::CannotTell, TOO_FEW_ROUNDS.to_owned()),
             (None, Some(half)) => self.verdict(any, &change, half, row.floor),
@@ -224,6 +248,15 @@ impl<'a> Judge<'a> {
             cannot_tell(what_would_decide(change.by.abs(), half, (lowest, floor), margin))
         }
     }
+}
+
+/// The verdict on a side that is better although something else limited its figure, and its note.
+fn at_least(verdict: Verdict, limited: Side) -> Option<(Verdict, String)> {
+    let is_better = match limited {
+        Side::Base => verdict.is_loss(),
+        Side::New => verdict.is_gain(),
+    };
+    is_better.then(|| (verdict, AT_LEAST.to_owned()))
 }
 
 /// Whether a difference of logarithms has a verdict although there are fewer rounds than usual: at least three, and the whole

@@ -7,6 +7,7 @@ use results::{Document, LAUNCHER, PointKey, serialize_label};
 use serde::Serialize;
 use strum::IntoStaticStr;
 
+use crate::change::Ratio;
 use crate::columns::Facts;
 use crate::judge::{Judge, Pair, Settings};
 use crate::spread::{Spread, welch};
@@ -167,9 +168,7 @@ pub fn ladders(table: &Table, settings: &Settings) -> Vec<Ladder> {
 fn added(before: Found, of: Found, facts: &Facts, judge: &Judge) -> Option<Added> {
     let [from, to] = [before, of].map(|found| Spread::of(&found.result.round_values));
     let (from, to) = (from?, to?);
-    let (error, degrees) = welch((from.error, from.degrees), (to.error, to.degrees));
-    let half = t_quantile(1.0 - judge.chance / 2.0, degrees) * error;
-    let ns = of.result.estimate?.median - before.result.estimate?.median;
+    let of_before = before.result.estimate?.median;
     let pair = Pair {
         base: Some(before.result),
         new: Some(of.result),
@@ -177,7 +176,16 @@ fn added(before: Found, of: Found, facts: &Facts, judge: &Judge) -> Option<Added
         held_back: facts.held_back(before, of),
         is_itself: false,
     };
-    let verdict = judge.row(pair, String::new).verdict;
+    let row = judge.row(pair, String::new);
+    let verdict = row.verdict;
+    // Of the ratio that the table of rows shows, so that both say the same.
+    if let Some(Ratio { mid, low, high }) = row.ratio {
+        let [ns, low, high] = [mid, low, high].map(|ratio| of_before * (ratio - 1.0));
+        return Some(Added { ns, low, high, verdict });
+    }
+    let ns = of.result.estimate?.median - of_before;
+    let (error, degrees) = welch((from.error, from.degrees), (to.error, to.degrees));
+    let half = t_quantile(1.0 - judge.chance / 2.0, degrees) * error;
     Some(Added { ns, low: ns - half, high: ns + half, verdict })
 }
 

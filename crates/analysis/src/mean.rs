@@ -92,7 +92,7 @@ impl Sample {
                 Some(
                     HeldBack::Emulated(why)
                     | HeldBack::EmulatedInPart(why)
-                    | HeldBack::Limited(why),
+                    | HeldBack::Limited { why, .. },
                 ),
                 _,
             ) => self.left_out.push(why),

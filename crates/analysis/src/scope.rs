@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::{Doubt, Role};
 use results::{CaseResult, Direction, Document, Outcome, Reference};
 
+use crate::judge::{HeldBack, Side};
+
 type PointOf<'a> = (&'a str, &'a BTreeMap<String, String>);
 
 /// The compared results of `base`, each with its counterpart in `new`.
@@ -88,15 +90,21 @@ impl<'a> Points<'a> {
         self.point(result).held_back(result)
     }
 
-    /// Reason why one of two results gets no verdict, each with the facts about its own run.
-    pub(crate) fn either_held_back(sides: [(&Self, &CaseResult); 2]) -> Option<String> {
+    /// Reason why the change from one result to another gets no verdict, each with the facts about its own run.
+    pub(crate) fn either_held_back(sides: [(&Self, &CaseResult); 2]) -> Option<HeldBack> {
+        let is_bound = sides.map(|(points, result)| points.is_lower_bound(result));
         let [base, new] = sides.map(|(points, result)| points.point(result));
+        let only = match is_bound {
+            [true, false] if new.gave_way.is_none() => Some(Side::Base),
+            [false, true] if base.gave_way.is_none() => Some(Side::New),
+            _ => None,
+        };
         let either = PointFacts {
             saturated: base.saturated.or(new.saturated),
             gave_way: base.gave_way.or(new.gave_way),
             ..PointFacts::default()
         };
-        either.held_back(sides[0].1)
+        Some(HeldBack::Limited { why: either.held_back(sides[0].1)?, only })
     }
 
     fn point(&self, result: &CaseResult) -> PointFacts<'a> {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use catalog::counterparts;
-use measure::Params;
+use measure::{Params, TIME};
 use results::{CaseResult, Direction, Document, Outcome, PointKey};
 use thiserror::Error;
 
@@ -427,13 +427,34 @@ fn columns(
         }
         None if by.is_of_runs() => 0,
         None => {
-            let most = columns.iter().map(|(_, figures)| *figures).max();
-            columns.iter().position(|(_, figures)| Some(*figures) == most).unwrap_or(0)
+            let wins = |value: &String| match by {
+                Dimension::Case => times_fastest(value, chosen),
+                _ => 0,
+            };
+            let ranks = columns.iter().map(|(value, figures)| (wins(value), *figures));
+            let ranks: Vec<(usize, usize)> = ranks.collect();
+            ranks.iter().position(|rank| Some(rank) == ranks.iter().max()).unwrap_or(0)
         }
     };
     let base = columns.remove(base);
     columns.insert(0, base);
     Ok(columns.into_iter().map(|(value, _)| value).collect())
+}
+
+/// Number of points at which this case has the shortest time: the others are then compared with one that a user would select.
+fn times_fastest(case: &str, chosen: &[(Found, String)]) -> usize {
+    let times = || {
+        let is_time =
+            |found: &Found| found.result.metric == TIME.name && found.result.has_interval();
+        chosen.iter().map(|(found, _)| *found).filter(is_time)
+    };
+    let median = |found: &Found| found.result.estimate.map_or(f64::INFINITY, |time| time.median);
+    let is_fastest = |own: &Found| {
+        let is_same =
+            |other: &Found| other.run == own.run && other.result.params == own.result.params;
+        times().filter(is_same).all(|other| median(own) <= median(&other))
+    };
+    times().filter(|own| own.result.case == case).filter(is_fastest).count()
 }
 
 /// Whether the user's `base` means the value of the dimension; a case may be named without its area, since all cases are of one
@@ -573,11 +594,11 @@ mod tests {
         let error = tabulate(&runs, &by("case"), &Question::default()).unwrap_err();
         assert_eq!(error, TableError::SeveralAreas("lock, clock".to_owned()));
         let table = tabulate(&runs, &by("case"), &at(&["case=lock"])).unwrap();
+        assert_eq!(table.columns, ["lock/futex", "lock/sysv"], "the fastest is the base");
+        assert_eq!(shown(&table), ["lock/*{workers=1}: 1 | 2"]);
+        let from_sysv = Question { base: Some("sysv".to_owned()), ..at(&["case=lock"]) };
+        let table = tabulate(&runs, &by("case"), &from_sysv).unwrap();
         assert_eq!(table.columns, ["lock/sysv", "lock/futex"]);
-        assert_eq!(shown(&table), ["lock/*{workers=1}: 2 | 1"]);
-        let from_futex = Question { base: Some("futex".to_owned()), ..at(&["case=lock"]) };
-        let table = tabulate(&runs, &by("case"), &from_futex).unwrap();
-        assert_eq!(table.columns, ["lock/futex", "lock/sysv"]);
     }
 
     #[test]

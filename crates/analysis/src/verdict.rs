@@ -61,6 +61,11 @@ impl Verdict {
         matches!(self, Verdict::Slower | Verdict::Worse)
     }
 
+    /// Whether the verdict is a change for the better.
+    pub fn is_gain(self) -> bool {
+        matches!(self, Verdict::Faster | Verdict::Better)
+    }
+
     /// The verdict on a metric that has significantly grown or shrunk.
     pub fn of_change(metric: &str, better: Direction, grown: bool) -> Self {
         match (better, grown) {

@@ -338,11 +338,16 @@ fn figure_cell(cell: Option<&Cell>) -> grid::Cell {
     }
 }
 
-/// A ratio with its interval, such as `x1.032 (1.028..1.037)`, in two parts; unknown if the interval extends from a tenth to ten
-/// times.
+/// A ratio with its interval, such as `x1.032 (1.028..1.037)`, in two parts. If the interval extends from a tenth to ten times,
+/// only its end on the side of 1, such as `>x25`; unknown if it includes 1.
 pub(crate) fn ratio_cell(ratio: Ratio) -> grid::Cell {
     if ratio.high > ratio.mid * 10.0 && ratio.low < ratio.mid / 10.0 {
-        return grid::Cell::unknown();
+        let number = match (ratio.low, ratio.high) {
+            (low, _) if low > 1.0 => format!(">x{low:.1}"),
+            (_, high) if high < 1.0 => format!("<x{high:.3}"),
+            _ => return grid::Cell::unknown(),
+        };
+        return grid::Cell::figure(Figure { number, unit: String::new() });
     }
     let places = match ratio.mid.abs() {
         mid if mid >= 100.0 => 1,

@@ -20,6 +20,12 @@ const LEAST_NAMES: usize = 12;
 /// Width of the gap between two columns of words.
 const GAP: usize = 2;
 
+/// Maximum number of undecided columns that a sentence names; further ones are counted.
+const UNDECIDED_AT_MOST: usize = 4;
+
+/// Maximum number of columns that a sentence names in the order of the table; more are sorted by their ratio.
+const DECIDED_IN_ORDER: usize = 4;
+
 /// Maximum number of columns with a sentence each.
 const SENTENCES_AT_MOST: usize = 8;
 
@@ -39,19 +45,31 @@ pub(crate) fn sentences(overview: &Overview, columns: &[String]) -> Vec<(String,
 
 /// All columns compared with `base` in the only area: `against fork, epoll is 7.8 times faster (5.7 to 10), ...`.
 fn sentence_of_area(area: &Standing, base: &str, others: &[String]) -> String {
-    let words = |(name, column): (&String, &ColumnStanding)| {
+    let mut decided: Vec<(f64, String)> = Vec::new();
+    let mut undecided = Vec::new();
+    for (name, column) in others.iter().zip(&area.columns) {
         let name = text::clean(name);
         match column.mean {
             Some(mean) if mean.verdict.is_difference() => {
                 let ratio = mean.ratio;
-                let ratio = if ratio.mid < 1.0 { ratio.inverse() } else { ratio };
-                format!("{name} is {} {}", factor(ratio, false), mean.verdict.word())
+                let factor_of = if ratio.mid < 1.0 { ratio.inverse() } else { ratio };
+                let words =
+                    format!("{name} is {} {}", factor(factor_of, false), mean.verdict.word());
+                decided.push((ratio.mid, words));
             }
-            Some(mean) if mean.verdict == Verdict::Same => format!("{name} is the same"),
-            _ => format!("cannot tell for {name}"),
+            Some(mean) if mean.verdict == Verdict::Same => {
+                decided.push((mean.ratio.mid, format!("{name} is the same")));
+            }
+            _ => undecided.push(name),
         }
-    };
-    let against: Vec<String> = others.iter().zip(&area.columns).map(words).collect();
+    }
+    if others.len() > DECIDED_IN_ORDER {
+        decided.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    }
+    let mut against: Vec<String> = decided.into_iter().map(|(_, words)| words).collect();
+    if !undecided.is_empty() {
+        against.push(format!("cannot tell for {}", text::listed(undecided, UNDECIDED_AT_MOST)));
+    }
     let names = std::iter::once(base).chain(others.iter().map(String::as_str));
     let best = names.zip(&area.ranks).find(|(_, rank)| **rank == Some([1, 1]));
     let best =
@@ -84,10 +102,13 @@ pub(crate) fn sentence(areas: &[(&Standing, &ColumnStanding)], base: &str) -> St
         parts.push(format!("{} than {base} in {}", words(&gains).1, listed(&gains, true)));
     }
     if !same.is_empty() {
-        parts.push(format!("the same as {base} in {}", listed(&same, false)));
+        let is_mean = same.iter().any(|(_, mean)| mean.points > 1);
+        let on_average = if is_mean { "on average " } else { "" };
+        parts.push(format!("{on_average}the same as {base} in {}", listed(&same, false)));
     }
     if !unknown.is_empty() {
-        parts.push(format!("cannot tell for {}", listed(&unknown, false)));
+        let names = unknown.iter().map(|(area, _)| named(area)).collect();
+        parts.push(format!("cannot tell for {}", text::listed(names, AREAS_AT_MOST)));
     }
     let emulated = with(&|verdict| verdict == Verdict::Emulated);
     if !emulated.is_empty() {
@@ -114,7 +135,11 @@ fn listed(areas: &[(&Standing, Mean)], with_ratios: bool) -> String {
             true => format!(", {} of {} points", mean.agree, mean.points),
             false => String::new(),
         };
-        if with_ratios { format!("{name} ({}{agree})", times(mean.ratio.mid)) } else { name }
+        match with_ratios {
+            true => format!("{name} ({}{agree})", times(mean.ratio.mid)),
+            false if mean.points == 1 => name,
+            false => format!("{name} ({} points)", mean.points),
+        }
     };
     text::listed(areas.iter().map(name).collect(), AREAS_AT_MOST)
 }
@@ -185,10 +210,7 @@ fn compared_standings(
         return String::new();
     }
     let others = &columns[1..];
-    let names = |spread: usize| {
-        let names = standings.iter().map(|standing| name_of(standing));
-        Column::names(title, names).spread(&vec![spread; standings.len()])
-    };
+    let names = || Column::names(title, standings.iter().map(|standing| name_of(standing)));
     let all: Vec<Option<&ColumnStanding>> =
         standings.iter().flat_map(|standing| standing.columns.iter().map(Some)).collect();
     let of_column = |at: usize| -> Vec<Option<&ColumnStanding>> {
@@ -196,12 +218,12 @@ fn compared_standings(
     };
     if let [_] = others {
         let columns = verdict_columns("ratio", &all).into_iter().chain(points_columns(&all));
-        let side = std::iter::once(names(0)).chain(columns).collect();
+        let side = std::iter::once(names()).chain(columns).collect();
         return grid::table(side, page) + &left_out_text(&all, page);
     }
     let notes = left_out_text(&all, page);
     for with_points in [true, false] {
-        let mut side_by_side = vec![names(0)];
+        let mut side_by_side = vec![names()];
         for (at, name) in others.iter().enumerate() {
             side_by_side.extend(verdict_columns(&text::clean(name), &of_column(at)));
             if with_points {
@@ -212,12 +234,27 @@ fn compared_standings(
             return grid::table(side_by_side, page) + &notes;
         }
     }
-    let mut below = vec![names(others.len() - 1)];
-    let values = standings.iter().flat_map(|_| others.iter().map(String::as_str));
+    let has_mean = |(_, _, column): &(usize, usize, &ColumnStanding)| column.mean.is_some();
+    let lines = standings.iter().enumerate().flat_map(|(at, standing)| {
+        standing.columns.iter().enumerate().map(move |(other, column)| (at, other, column))
+    });
+    let (lines, without): (Vec<_>, Vec<_>) = lines.partition(has_mean);
+    if lines.is_empty() {
+        return without_mean(&without, standings, others, page) + &notes;
+    }
+    let all: Vec<Option<&ColumnStanding>> =
+        lines.iter().map(|(_, _, column)| Some(*column)).collect();
+    let is_first = |line: usize| line == 0 || lines[line - 1].0 != lines[line].0;
+    let of_line = |line: usize| match is_first(line) {
+        true => name_of(standings[lines[line].0]),
+        false => String::new(),
+    };
+    let mut below = vec![Column::names(title, (0..lines.len()).map(of_line))];
+    let values = lines.iter().map(|(_, other, _)| others[*other].as_str());
     below.push(Column::words(by, values).wrapping());
     below.extend(verdict_columns("ratio", &all));
-    let ranks = standings.iter().flat_map(|standing| standing.ranks.iter().skip(1));
-    let ranks = ranks.map(|rank| rank_words(*rank, "-"));
+    let ranks = lines.iter().map(|(at, other, _)| standings[*at].ranks.get(other + 1));
+    let ranks = ranks.map(|rank| rank_words(rank.copied().flatten(), "-"));
     let ranks = Column::words(&format!("rank\nof {}", columns.len()), ranks);
     let others_width = grid::total_width(&below[2..]) + ranks.width();
     let fits = others_width + LEAST_NAMES + GAP + LEAST_NAMES <= page.table_width();
@@ -225,7 +262,22 @@ fn compared_standings(
     if grid::total_width(&below) + grid::total_width(&points_columns(&all)) <= page.table_width() {
         below.extend(points_columns(&all));
     }
-    grid::table(below, page) + &notes
+    grid::table(below, page) + &without_mean(&without, standings, others, page) + &notes
+}
+
+/// The columns that could not be compared, in a line for each standing.
+fn without_mean(
+    lines: &[(usize, usize, &ColumnStanding)],
+    standings: &[&Standing],
+    others: &[String],
+    page: &Page,
+) -> String {
+    let of_standings = grouped(lines.iter().map(|(at, other, _)| (*at, others[*other].clone())));
+    let of_standing = |(at, names): (usize, Vec<String>)| {
+        let line = format!("{}: no mean for {}", name_of(standings[at]), names.join(", "));
+        page.hanging("  ", &line)
+    };
+    page.paint_lines(Ink::Faint, &of_standings.into_iter().map(of_standing).collect::<String>())
 }
 
 /// Name of an area or a design, with its metric unless that is the time.

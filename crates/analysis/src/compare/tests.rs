@@ -189,7 +189,7 @@ fn another_steady_mode_of_the_same_operation_is_no_verdict() {
 }
 
 #[test]
-fn a_time_that_the_generator_held_back_is_no_verdict() {
+fn a_time_that_the_generator_held_back_is_a_verdict_only_for_the_faster_side() {
     let of = |metric: &str, value: f64| CaseResult {
         metric: metric.to_owned(),
         better: if metric == "rate" { Direction::Higher } else { Direction::Lower },
@@ -206,7 +206,16 @@ fn a_time_that_the_generator_held_back_is_no_verdict() {
     let [faster, better] = [Verdict::Faster, Verdict::Better];
     assert_eq!(verdicts(base.clone(), new.clone()), [faster, better]);
     new[0].doubts.push(Doubt::ClientSaturated);
-    assert_eq!(verdicts(base, new), [Verdict::CannotTell, better]);
+    assert_eq!(verdicts(base.clone(), new.clone()), [faster, better], "at least as fast");
+    let [slower, worse] = [Verdict::Slower, Verdict::Worse];
+    assert_eq!(verdicts(new.clone(), base.clone()), [slower, worse]);
+    let row = &compare(&run(base.clone()), &run(new.clone()), &Settings::default())[0];
+    assert!(row.note.starts_with("at least"), "{row:?}");
+    // The limited side is the slower one: the server itself may be faster.
+    let mut limited = base.clone();
+    limited[0].doubts.push(Doubt::ClientSaturated);
+    assert_eq!(verdicts(limited.clone(), all(60e3, 8e3)), [Verdict::CannotTell, better]);
+    assert_eq!(verdicts(limited, new), [Verdict::CannotTell, better], "both are limited");
 }
 
 #[test]
