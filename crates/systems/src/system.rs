@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::binary;
 use crate::error::SystemError;
 use crate::file::SystemsFile;
-use crate::launcher::{Launcher, Runs, Starting, qemu};
+use crate::launcher::{Launcher, Runs, Starting, command, qemu};
 use crate::launchers::{self, LAUNCHERS};
 use crate::options::{Settings, Value, ValueKind, is_name};
 use crate::running::Running;
@@ -36,9 +36,11 @@ impl System {
         }
         match text.split_once('=') {
             Some((name, rest)) if is_name(name) => {
-                // The text `wine=PROGRAM.exe` means `wine:PROGRAM.exe`.
+                // The text `wine=PROGRAM.exe` means `wine:PROGRAM.exe`; a command line contains the program to run.
+                let is_argument =
+                    named(rest, file).is_none() && !rest.contains(command::PLACEHOLDER);
                 let takes_argument = launchers::find(name)
-                    .filter(|launcher| launcher.argument.is_some() && named(rest, file).is_none());
+                    .filter(|launcher| launcher.argument.is_some() && is_argument);
                 let system = match takes_argument {
                     Some(launcher) => of_launcher(launcher, Some(rest)),
                     None => named(rest, file).unwrap_or_else(|| command_line(rest, file)),
@@ -305,6 +307,8 @@ mod tests {
             ("same=fast", "same", "native"),
             ("mine=./boot.sh {oscost} agent", "mine", "command"),
             ("mine={oscost} agent", "mine", "command"),
+            ("bwrap=bwrap --ro-bind / / {oscost} agent", "bwrap", "command"),
+            ("bwrap=/", "bwrap", "bwrap"),
             ("mine=command:env A=b {oscost} agent", "mine", "command"),
         ] {
             assert_eq!(parsed(text), (name.to_owned(), launcher), "{text}");

@@ -1,11 +1,16 @@
 //! `bwrap`: the agent runs in separate namespaces, made by bubblewrap.
 
+use std::path::Path;
 use std::process::Command;
 
-use super::{AGENT, Argument, Launch, Launcher, Starting};
+use super::{AGENT, Argument, Launch, Launcher, Runs, Starting};
+use crate::binary;
 use crate::error::SystemError;
 use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
+
+/// The directory that has the libraries of this program.
+const ROOT: &str = "/";
 
 /// The launcher `bwrap`.
 pub const BWRAP: Launcher = Launcher {
@@ -17,7 +22,7 @@ pub const BWRAP: Launcher = Launcher {
         OptionSpec {
             name: "directory",
             kind: ValueKind::Path,
-            meaning: "the root file system, read-only; without it there is only oscost",
+            meaning: "the root file system, read-only, such as `/`; without it there is only oscost",
         },
         OptionSpec {
             name: "network",
@@ -26,17 +31,40 @@ pub const BWRAP: Launcher = Launcher {
         },
         OptionSpec { name: "args", kind: ValueKind::Words, meaning: "further options of bwrap" },
     ],
+    runs,
     check,
     launch,
     ..Launcher::STATIC
 };
 
-fn check(_settings: &Settings) -> Result<(), SystemError> {
-    program::need("bwrap", "bwrap", "bubblewrap").map(|_| ())
+/// With this system's files, it has the libraries of this program too.
+fn runs(settings: &Settings) -> Runs {
+    match settings.path("directory") {
+        Some(path) if path == Path::new(ROOT) => Runs::ThisProgram,
+        _ => Runs::Static,
+    }
+}
+
+fn check(settings: &Settings) -> Result<(), SystemError> {
+    program::need("bwrap", "bwrap", "bubblewrap")?;
+    match runs(settings) {
+        Runs::Static => {
+            binary::without_libraries(settings).map(drop).map_err(|error| match error {
+                SystemError::Unsupported(why) => SystemError::Unsupported(format!(
+                    "{why}; bwrap:{ROOT} does without: it has this system's files, read-only"
+                )),
+                error => error,
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
-    let binary = start.static_binary()?;
+    let binary = match runs(start.settings) {
+        Runs::ThisProgram => start.own_binary()?,
+        _ => start.static_binary()?,
+    };
     let mut command = Command::new(program::need("bwrap", "bwrap", "bubblewrap")?);
     command.args(["--unshare-all", "--die-with-parent", "--new-session"]);
     if start.settings.flag("network") {

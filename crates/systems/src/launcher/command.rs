@@ -8,7 +8,7 @@ use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 
 /// Stands in the command line for the path of the oscost to start; see the option `static`.
-const PLACEHOLDER: &str = "{oscost}";
+pub const PLACEHOLDER: &str = "{oscost}";
 
 /// The launcher `command`.
 pub const COMMAND: Launcher = Launcher {
