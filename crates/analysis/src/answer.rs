@@ -19,7 +19,7 @@ pub struct Answer {
     /// Name of the application.
     pub application: &'static str,
     /// The application with the conditions: `server, 100 connections at a time`.
-    pub of: &'static str,
+    pub of: String,
     /// What the application does, as a sentence.
     pub says: &'static str,
     /// Metric of the figures, a cost: less is better.
@@ -89,16 +89,13 @@ fn answer(
     situation: &'static Situation,
 ) -> Option<Answer> {
     let metric = situation.metric;
-    let mut found: Vec<(&Design, &CaseResult)> = Vec::new();
-    for design in application.designs {
-        // Designs are compared at points that are equal but for what the designs name.
-        let beside = found.first().map(|(_, first)| *first);
-        let result = point(results, design, situation, metric.name, beside);
-        found.extend(result.map(|result| (design, result)));
-    }
+    let (level, mut found) = levels(results, situation).into_iter().find_map(|level| {
+        let found = at_level(results, application, situation, &level);
+        (found.len() > 1).then_some((level, found))
+    })?;
     let cost = |result: &CaseResult| result.estimate.map_or(f64::INFINITY, |e| e.median);
     found.sort_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)));
-    let (_, best) = *found.first().filter(|_| found.len() > 1)?;
+    let (_, best) = *found.first()?;
     let figure = |(design, result): &(&'static Design, &CaseResult)| {
         let is_best = std::ptr::eq(*result, best);
         Some(DesignFigure {
@@ -113,7 +110,7 @@ fn answer(
     Some(Answer {
         area: area.name,
         application: application.name,
-        of: situation.name,
+        of: situation.name.replace("{}", &level),
         says: application.says,
         metric: metric.name,
         than: situation.than,
@@ -122,19 +119,51 @@ fn answer(
     })
 }
 
-/// The point of a design in a situation; with equal other parameters as the point `beside`, if one is given.
+/// The values of the situation's level: the usual one, then all that were measured, the greatest first.
+fn levels(results: &[CaseResult], situation: &Situation) -> Vec<String> {
+    let Some(param) = situation.level else { return vec![String::new()] };
+    let usual = situation.params.iter().find(|(name, _)| *name == param);
+    let number = |result: &CaseResult| result.params.get(param)?.parse::<u64>().ok();
+    let mut measured: Vec<u64> = results.iter().filter_map(number).collect();
+    measured.sort_unstable_by_key(|&level| std::cmp::Reverse(level));
+    measured.dedup();
+    let usual = usual.map(|(_, value)| (*value).to_owned());
+    usual.into_iter().chain(measured.iter().map(u64::to_string)).collect()
+}
+
+/// The points of the designs in a situation at this level.
+fn at_level<'r>(
+    results: &'r [CaseResult],
+    application: &'static Application,
+    situation: &Situation,
+    level: &str,
+) -> Vec<(&'static Design, &'r CaseResult)> {
+    let of_level = situation.level.map(|param| (param, level));
+    let params = situation.params.iter().map(|&(name, value)| match of_level {
+        Some((param, level)) if name == param => (name, level),
+        _ => (name, value),
+    });
+    let params: Vec<(&str, &str)> = params.collect();
+    let mut found: Vec<(&Design, &CaseResult)> = Vec::new();
+    for design in application.designs {
+        // Designs are compared at points that are equal but for what the designs name.
+        let beside = found.first().map(|(_, first)| *first);
+        let result = point(results, design, &params, situation.metric.name, beside);
+        found.extend(result.map(|result| (design, result)));
+    }
+    found
+}
+
+/// The point of a design with these parameters; with equal other parameters as the point `beside`, if one is given.
 fn point<'r>(
     results: &'r [CaseResult],
     design: &Design,
-    situation: &Situation,
+    params: &[(&str, &str)],
     metric: &str,
     beside: Option<&CaseResult>,
 ) -> Option<&'r CaseResult> {
-    let in_situation = |params: &Params| {
-        situation
-            .params
-            .iter()
-            .all(|(name, value)| params.get(*name).is_none_or(|own| own == value))
+    let in_situation = |of_point: &Params| {
+        params.iter().all(|(name, value)| of_point.get(*name).is_none_or(|own| own == value))
     };
     let selected = |select: &Select| {
         results.iter().find(|result| {

@@ -110,16 +110,23 @@ impl Situation {
         name: &'static str,
         params: &'static [(&'static str, &'static str)],
     ) -> Self {
-        Self { name, params, metric: &TIME, than: "as fast as" }
+        Self { name, params, level: None, metric: &TIME, than: "as fast as" }
+    }
+
+    /// The situation with this parameter as its level.
+    pub const fn at_level(self, param: &'static str) -> Self {
+        Self { level: Some(param), ..self }
     }
 }
 
 /// Conditions under which the designs of an application are compared within a run.
 pub struct Situation {
-    /// The application with the conditions, in a few words: `server, 100 connections at a time`.
+    /// The application with the conditions, in a few words, `{}` standing for the level: `server, {} connections at a time`.
     pub name: &'static str,
     /// Parameters of the compared points, besides those that the designs name, and their values.
     pub params: &'static [(&'static str, &'static str)],
+    /// The parameter with numbers of which the greatest is taken if a run has not measured that of `params`.
+    pub level: Option<&'static str>,
     /// The cost by which the designs are compared.
     pub metric: &'static Metric,
     /// What follows the factor between a slower design and the best one: `7.3 times as fast as`.

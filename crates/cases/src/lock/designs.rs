@@ -15,13 +15,15 @@ pub const APPLICATIONS: &[Application] = &[Application {
             points: &[&[Select::case("lock/posix-sem-shared"), Select::case("lock/win-semaphore")]],
         },
         Design {
-            name: "mutex",
+            name: "pthread mutex",
             points: &[&[Select::case("lock/pthread-mutex"), Select::case("lock/critical-section")]],
         },
         Design {
             name: "futex",
             points: &[&[Select::case("lock/futex"), Select::case("lock/wait-on-address")]],
         },
+        Design { name: "Rust Mutex", points: &[&[Select::case("lock/std-mutex")]] },
+        Design { name: "parking_lot", points: &[&[Select::case("lock/parking-lot-mutex")]] },
     ],
     situations: &[
         Situation::by_time("lock, free", super::ALONE),

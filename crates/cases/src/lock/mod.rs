@@ -50,7 +50,10 @@ pub const AREA: Area = Area {
         "lock/eventfd-token",
     ],
     summary: &[
-        SummaryRow::time("lock and unlock, free (Mutex)", Select::point("lock/std-mutex", ALONE)),
+        SummaryRow::time(
+            "lock and unlock, free (Rust Mutex)",
+            Select::point("lock/std-mutex", ALONE),
+        ),
         SummaryRow::time(
             "lock and unlock, contended by 2 threads",
             Select::point("lock/std-mutex", TWO),
@@ -61,19 +64,19 @@ pub const AREA: Area = Area {
             of: Select::point("lock/std-mutex", TWO),
             to: Select::point("lock/std-mutex", ALONE),
             metric: &TIME,
-            greater: "A second thread that contends for a mutex makes it {} as expensive.",
-            less: "A mutex that two threads contend for is cheaper: alone it costs {} as much.",
+            greater: "A second thread that contends for a Rust Mutex makes it {} as expensive.",
+            less: "A Rust Mutex that two threads contend for is cheaper: alone it costs {} as much.",
             equal: "A second thread that contends for a mutex changes its cost little ({}).",
         },
         Finding::Value {
             point: Select::point("lock/std-mutex", BY_ONE),
             metric: &WORK_FOR_TENTH,
-            says: "A free mutex around less than {} of work costs more than 10 % of the time.",
+            says: "A free Rust Mutex around less than {} of work costs more than 10 % of the time.",
         },
         Finding::Value {
             point: Select::point("lock/std-mutex", TWO),
             metric: &HANDOVER_TO_WAITER,
-            says: "A thread that waits for a mutex acquires it {} after the beginning of its release.",
+            says: "A thread that waits for a Rust Mutex acquires it {} after the beginning of its release.",
         },
     ],
     applications: designs::APPLICATIONS,
