@@ -33,8 +33,9 @@ pub fn claims_text(title: Option<&str>, claims: &[JudgedClaim], page: &Page) -> 
     }
     let is_measured = |claim: &JudgedClaim| !claim.comparisons.is_empty();
     if claims.iter().any(is_measured) {
-        let legend = "Figures have their own 95 % intervals. The intervals of ratios and other compared quantities are \
-                      those of the verdicts, which hold for all claims of the file together at 95 %.";
+        let legend = "Figures have their own 95 % intervals, of this run: the next one here may differ by more, which \
+                      `oscost show` gives. The intervals of ratios and other compared quantities are those of the \
+                      verdicts, which hold for all claims of the file together at 95 %.";
         text.push('\n');
         text.push_str(&page.prose(Ink::Faint, legend));
     }

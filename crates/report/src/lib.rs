@@ -63,7 +63,9 @@ pub use matrix::{overview_text, systems_summary};
 pub use noise::{detectable_text, scores_text};
 pub use page::Page;
 pub use plot::plots;
-pub use results_table::{area_times_line, closing_line, closing_lines, results_tables};
+pub use results_table::{
+    area_times_line, closing_line, closing_lines, failures_lines, results_tables,
+};
 pub use runs_table::{RunLine, runs_table};
 pub use study::{StudyLine, StudyPage, studies_table, study_text};
 pub use summary::summary;

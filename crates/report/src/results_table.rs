@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use results::{CaseResult, Document, Interval, Outcome};
 
+use crate::first_seen::{distinct, grouped};
 use crate::folded::{folded_lines, is_folded};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
@@ -113,6 +114,41 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
     let took = took.map_or_else(String::new, |t| format!(", in {}", format_duration(t)));
     let line = format!("{} {points}: {}{took}", rows.len(), parts.join(", "));
     page.hanging("", &line)
+}
+
+/// A line for each reason why points of the run failed, timed out or were implausible, with their number and the first of them;
+/// empty if none did.
+pub fn failures_lines(document: &Document, page: &Page) -> String {
+    /// Maximum number of reasons.
+    const REASONS_AT_MOST: usize = 4;
+    let has_failed = |result: &&CaseResult| {
+        matches!(result.outcome, Outcome::Failed | Outcome::TimedOut | Outcome::Implausible)
+            && result.was_begun()
+            && !is_derived(result)
+    };
+    let failed = document.results.iter().filter(has_failed);
+    let why = |result: &CaseResult| (result.outcome, result.reason.clone().unwrap_or_default());
+    let mut reasons =
+        grouped(failed.map(|result| (why(result), results::label(&result.case, &result.params))));
+    for (_, points) in &mut reasons {
+        *points = distinct(std::mem::take(points));
+    }
+    reasons.sort_by_key(|(_, points)| std::cmp::Reverse(points.len()));
+    let line = |((outcome, why), points): &((Outcome, String), Vec<String>)| {
+        let others = match points.len() {
+            1 => String::new(),
+            2 => " and 1 other".to_owned(),
+            count => format!(" and {} others", count - 1),
+        };
+        let why = if why.is_empty() { "no reason was given" } else { why };
+        page.hanging("  ", &format!("{}{others} {}: {why}", points[0], word(*outcome)))
+    };
+    let mut lines: String = reasons.iter().take(REASONS_AT_MOST).map(line).collect();
+    if reasons.len() > REASONS_AT_MOST {
+        let further = reasons.len() - REASONS_AT_MOST;
+        lines.push_str(&page.hanging("  ", &format!("{further} further reasons: --tables")));
+    }
+    lines
 }
 
 /// Rows that are counted as points: those of this operating system.

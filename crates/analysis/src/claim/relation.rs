@@ -244,11 +244,19 @@ impl<'t> Parser<'t> {
             "at" => {
                 self.wrong_at(at, "`at` is for `crosses`; elsewhere use `=` or `within 5 % of`")
             }
-            _ => self.wrong_at(
-                at,
-                "a condition is missing: <, <=, =, >=, > or `at` with a number, `between X and Y`, \
-                 or `within 5 %`",
-            ),
+            _ => {
+                let found = match self.words.get(at) {
+                    Some((_, word)) => format!("{word:?} begins no condition"),
+                    None => "a condition is missing".to_owned(),
+                };
+                self.wrong_at(
+                    at,
+                    format!(
+                        "{found}: write one such as \"< 2 us\", \"ratio >= 2\", \"within 5 %\" or \"between 1 us and 2 \
+                         us\"; the metric is that of the sides, `time` if they name none"
+                    ),
+                )
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use command::measure::{
 };
 use command::output::{note, page, print};
 use command::store::store_to_write;
-use report::systems_summary;
+use report::{failures_lines, systems_summary};
 use results::{Document, Store};
 use runner::{Ended, OnRequest, Options, Questions, RunError, Starts, Timeouts};
 use systems::{System, SystemsFile};
@@ -101,6 +101,12 @@ fn show(documents: &[Document], form: Form, verbose: bool) -> anyhow::Result<()>
     if !verdict.is_empty() {
         print_announcement("ratios", documents)?;
         print(&verdict)?;
+        for document in documents {
+            let failures = failures_lines(document, &page());
+            if !failures.is_empty() {
+                print(&format!("failed on {}:\n{failures}", document.system().unwrap_or("?")))?;
+            }
+        }
         if form != Form::Tables {
             return print(
                 "`oscost compare last --by system` prints each point, `--tables` each system.",

@@ -124,7 +124,7 @@ fn mistakes_in_relations_have_a_column() {
     for (relation, more, message) in [
         ("", TWO, "line 4, column 12: the text is empty in `claim.relation`"),
         ("ratio", TWO, "line 4, column 18: a condition is missing"),
-        ("ratio ~ 3", TWO, "line 4, column 19: a condition is missing"),
+        ("ratio ~ 3", TWO, "line 4, column 19: \"~\" begins no condition: write one such as"),
         ("ratio <= ", TWO, "line 4, column 22: a number is missing"),
         ("ratio <= x", TWO, "line 4, column 22: a number is missing"),
         ("ratio <= 1.2.3", TWO, "line 4, column 22: \"1.2.3\" is not a number"),
