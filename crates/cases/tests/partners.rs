@@ -581,7 +581,7 @@ mod linux {
             if let Some(found) = found() {
                 return Some(found);
             }
-            if began.elapsed() > Duration::from_secs(20) {
+            if began.elapsed() > Duration::from_secs(60) {
                 return None;
             }
             std::thread::sleep(Duration::from_millis(1));
