@@ -20,7 +20,7 @@ use crate::place::{self, APART};
 use crate::{Param, Takes, value_of};
 
 /// Maximum time to wait, after an error of the measuring task, for the exit status of a partner that failed.
-const SHOWS_ITS_END_WITHIN: Duration = Duration::from_secs(1);
+const SHOWS_ITS_END_WITHIN: Duration = Duration::from_secs(3);
 
 /// The parameter `as`: tasks as processes and as threads.
 pub const AS: Param = Param::new("as", &["processes", "threads"])

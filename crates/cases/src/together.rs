@@ -256,7 +256,7 @@ mod tests {
             gate.close();
             assert_eq!(waiting.map(|thread| thread.join().unwrap()), [false, false]);
         });
-        let sum = at_once(1..=4u32, Ok).unwrap().into_iter().sum::<u32>();
+        let sum = at_once(1..5u32, Ok).unwrap().into_iter().sum::<u32>();
         assert_eq!(sum, 10);
     }
 

@@ -54,6 +54,8 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     trials.push(test("a_killed_partner_is_an_interruption", linux::a_killed_partner));
     #[cfg(target_os = "linux")]
+    trials.push(test("threads_that_cannot_be_created_are_an_error", linux::no_threads));
+    #[cfg(target_os = "linux")]
     for name in linux::KILLED {
         trials.push(test(format!("nothing_is_left_of_{name}"), || linux::nothing_is_left(name)));
     }
@@ -453,7 +455,7 @@ fn a_partner_that_fails_is_reported() {
             round_of(&order, |round| measure_ring(&tasks(&order, processes), round, ends, 0));
         let Err(CaseError::Failed(why)) = result else { panic!("{result:?}") };
         assert!(why.contains("waiting for the token: "), "{why}");
-        assert_eq!(why.contains("its partner: waiting for the token: out of order"), !processes);
+        assert!(why.contains("its partner: waiting for the token: out of order"), "{why}");
     }
 }
 
@@ -536,6 +538,63 @@ mod linux {
             matches!(&result, Err(CaseError::Interrupted(why)) if why.contains("signal 9")),
             "{result:?}"
         );
+    }
+
+    /// Threads that could not be created were a panic, or other threads waited for them for ever.
+    pub fn no_threads() {
+        let of = |name: &str, given: &[(&str, &str)]| {
+            let case = catalog::find(name).expect("it is a case");
+            let all = case.params.iter().map(|param| (param.name, param.default[0]));
+            let all = all.chain(given.iter().copied());
+            (case, all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<Params>())
+        };
+        let lock = [("workers", "2"), ("as", "threads"), ("place", "unpinned")];
+        let threads = [("as", "threads"), ("place", "unpinned")];
+        let malloc = [("workers", "1"), ("size", "64")];
+        let cases = [
+            of("lock/std-mutex", &lock),
+            of("switch/pipe", &threads),
+            of("ipc/pipe", &threads),
+            of("thread/wake-futex", &[("place", "same")]),
+            of("memory/malloc-threads", &malloc),
+        ];
+        let orders =
+            cases.each_ref().map(|(case, params)| order(&case.label(), params, Mode::Sample));
+        let mut child = platform::process::fork(|| {
+            deny_threads();
+            let all = cases.iter().zip(&orders);
+            let wrong = all.filter(|((case, params), order)| {
+                let (_, result) = round_of(order, |round| (case.run)(params, round));
+                let is_said = matches!(&result, Err(CaseError::Unsupported(why))
+                    if why.contains("cannot be created: Operation not permitted"));
+                if !is_said {
+                    eprintln!("{}: {result:?}", case.label());
+                }
+                !is_said
+            });
+            wrong.count() as i32
+        })
+        .unwrap();
+        assert_eq!(child.wait(), Ok(()));
+    }
+
+    /// Denies clone3(2), with which the C library creates threads.
+    fn deny_threads() {
+        let step =
+            |code: u32, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+        let mut filter = [
+            step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+            step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, libc::SYS_clone3 as u32),
+            step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+            step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+        ];
+        let program = libc::sock_fprog { len: 4, filter: filter.as_mut_ptr() };
+        // SAFETY: the program describes the filter, which the kernel copies.
+        unsafe {
+            assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+            let mode = libc::SECCOMP_MODE_FILTER;
+            assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program), 0);
+        }
     }
 
     /// Cases whose partners would wait forever, or that have objects with names.

@@ -160,3 +160,13 @@ fn the_script_of_all_tests_ends_what_it_started() {
         assert!(users_of(&bench.temp()).is_empty(), "{request}: something is left");
     }
 }
+
+#[test]
+fn the_faults_of_public_reports_do_not_come_back() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/reproductions");
+    let mut command = Command::new(script);
+    command.arg(env!("CARGO_BIN_EXE_oscost")).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let said = finish(&mut command).with(0);
+    assert!(said.out.contains(" reproductions: 0 failed"), "{}", said.out);
+}
