@@ -7,21 +7,20 @@
 
 use std::time::{Duration, Instant};
 
+use measure::round::PATIENCE;
 use measure::{CaseError, Params, Round, RoundOrder};
 use platform::cpu::topology::Distance;
 use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::memory::address_wait::Sharing;
-use platform::process::{CAN_FORK, Child, EndWithChildren, fork};
+use platform::memory::shared::Shared;
+use platform::process::failure::FirstFailure;
+use platform::process::{CAN_FORK, Child, EndWithChildren, fork, spawn_scoped};
 
 use crate::place::{self, APART};
 use crate::{Param, Takes, value_of};
 
-/// Maximum time for a partner process to end after the measuring task; then it is killed. Beside much other work it may not run
-/// for seconds. The coordinator waits two seconds longer before it kills the worker, without this reason.
-const ENDS_WITHIN: Duration = Duration::from_secs(10);
-
 /// Maximum time to wait, after an error of the measuring task, for the exit status of a partner that failed.
-const SHOWS_ITS_END_WITHIN: Duration = Duration::from_secs(1);
+const SHOWS_ITS_END_WITHIN: Duration = Duration::from_secs(3);
 
 /// The parameter `as`: tasks as processes and as threads.
 pub const AS: Param = Param::new("as", &["processes", "threads"])
@@ -188,11 +187,18 @@ fn beside_threads<E: Send>(
     let own = ends.next().ok_or_else(no_end)?;
     std::thread::scope(|scope| {
         let work = &work;
-        let start = |(at, end)| scope.spawn(move || work(at + 1, end));
+        let start = |(at, end)| spawn_scoped(scope, "a partner", move || work(at + 1, end));
         let threads: Vec<_> = ends.enumerate().map(start).collect();
-        let measured = measure(own);
+        // The partners that did start end when this task drops its end.
+        let measured = match threads.iter().find_map(|thread| thread.as_ref().err()) {
+            Some(reason) => {
+                drop(own);
+                Err(reason.clone())
+            }
+            None => measure(own),
+        };
         let mut ended = Ok(());
-        for thread in threads {
+        for thread in threads.into_iter().flatten() {
             let panicked = |_| Err(CaseError::Failed("a partner panicked".into()));
             ended = ended.and(thread.join().unwrap_or_else(panicked));
         }
@@ -207,6 +213,7 @@ fn beside_processes<E>(
 ) -> Result<(), CaseError> {
     let mut ends: Vec<Option<E>> = ends.into_iter().map(Some).collect();
     let mut children = Vec::new();
+    let failure = Shared::new(FirstFailure::none())?;
     // The watch kills this process when a partner is killed: a mechanism without an end of file would wait for that partner
     // forever. It is dropped before the children, which are killed when dropped.
     let watch = EndWithChildren::begin();
@@ -217,6 +224,7 @@ fn beside_processes<E>(
             match own.map_or_else(|| Err(no_end()), |own| work(number, own)) {
                 Ok(()) => 0,
                 Err(reason) => {
+                    failure.report(&reason);
                     eprintln!("oscost worker: a partner: {reason}");
                     1
                 }
@@ -228,14 +236,20 @@ fn beside_processes<E>(
     let measured = measure(own);
     drop(watch);
     // An error returns here and drops the children, which kills them.
-    measured.map_err(|reason| with_end_of_child(reason, &mut children))?;
-    children.iter_mut().try_for_each(await_end)
+    measured.or_else(|reason| with_end_of_child(reason, &mut children, &failure))?;
+    children.iter_mut().try_for_each(|child| await_end(child, &failure))
 }
 
 /// The reason of the measuring task, with that of a partner that ended. The measuring task sees the end of file before its
 /// partner has ended, so this waits for the partner's exit status.
-fn with_end_of_child(reason: CaseError, children: &mut [Child]) -> CaseError {
-    let CaseError::Failed(text) = &reason else { return reason };
+fn with_end_of_child(
+    reason: CaseError,
+    children: &mut [Child],
+    failure: &FirstFailure,
+) -> Result<(), CaseError> {
+    if !matches!(reason, CaseError::Failed(_)) {
+        return Err(reason);
+    }
     let began = Instant::now();
     let mut running = children.len();
     while running > 0 && began.elapsed() < SHOWS_ITS_END_WITHIN {
@@ -244,10 +258,11 @@ fn with_end_of_child(reason: CaseError, children: &mut [Child]) -> CaseError {
             match child.try_wait() {
                 // A signal may have killed the partner together with the worker, or instead of it.
                 Some(Err(how)) if how.contains("signal") => {
-                    return CaseError::Interrupted(format!("a partner process: {how}"));
+                    return Err(CaseError::Interrupted(format!("a partner process: {how}")));
                 }
                 Some(Err(how)) => {
-                    return CaseError::Failed(format!("{text}; a partner process: {how}"));
+                    let partner = of_partner(&how, failure);
+                    return with_reason_of_partner(Err(reason), Err(partner));
                 }
                 Some(Ok(())) => {}
                 None => running += 1,
@@ -255,32 +270,41 @@ fn with_end_of_child(reason: CaseError, children: &mut [Child]) -> CaseError {
         }
         std::thread::sleep(Duration::from_micros(500));
     }
-    reason
+    Err(reason)
+}
+
+/// The reason of a partner process that ended in this way: its own if it gave one.
+fn of_partner(how: &str, failure: &FirstFailure) -> CaseError {
+    failure.first().unwrap_or_else(|| CaseError::Failed(format!("a partner process: {how}")))
 }
 
 fn no_end() -> CaseError {
     CaseError::Failed("a task has no end of the mechanism".into())
 }
 
-fn await_end(child: &mut Child) -> Result<(), CaseError> {
+fn await_end(child: &mut Child, failure: &FirstFailure) -> Result<(), CaseError> {
     let began = Instant::now();
     loop {
         if let Some(ended) = child.try_wait() {
-            return ended.map_err(|how| CaseError::Failed(format!("a partner process: {how}")));
+            return ended.map_err(|how| of_partner(&how, failure));
         }
-        if began.elapsed() > ENDS_WITHIN {
+        if began.elapsed() > PATIENCE {
             return Err(CaseError::Failed("a partner process did not end".into()));
         }
         std::thread::sleep(Duration::from_micros(50));
     }
 }
 
-/// The outcome of the measuring task. If it and a partner failed, the error has both reasons.
+/// The outcome of the measuring task. If it and a partner failed, the error has both reasons, or that of the partner alone if it
+/// says what the system lacks or denies.
 fn with_reason_of_partner(
     measured: Result<(), CaseError>,
     partner: Result<(), CaseError>,
 ) -> Result<(), CaseError> {
     match (measured, partner) {
+        (Err(CaseError::Failed(_)), Err(CaseError::Unsupported(reason))) => {
+            Err(CaseError::Unsupported(reason))
+        }
         (Err(CaseError::Failed(own)), Err(reason)) => {
             Err(CaseError::Failed(format!("{own}; its partner: {reason}")))
         }

@@ -1,16 +1,15 @@
 //! Threads that work at the same time: batches of operations, each thread on its own CPU, or one item of a list each.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use measure::round::PATIENCE;
 use measure::time::{Clock, Stopwatch};
 use measure::trial::Timed;
 use measure::{CaseError, Round};
 use platform::cpu::pin_thread;
-
-/// Time for which a thread that is ready waits for the others.
-const PATIENCE: Duration = Duration::from_secs(10);
+use platform::process::spawn_scoped;
 
 /// Result of one thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,7 +78,7 @@ pub fn together<W: Work>(
     std::thread::scope(|scope| {
         let one = &one;
         let start = |(number, &cpu): (usize, &usize)| {
-            let started = std::thread::Builder::new().spawn_scoped(scope, move || one(number, cpu));
+            let started = spawn_scoped(scope, "a thread", move || one(number, cpu));
             // Counts as ready, so that the threads that did start do not wait for this one.
             started.inspect_err(|_| {
                 failed.store(true, Ordering::Release);
@@ -94,7 +93,7 @@ pub fn together<W: Work>(
                 Ok(thread) => thread
                     .join()
                     .unwrap_or_else(|_| Err(CaseError::Failed("a thread panicked".into()))),
-                Err(error) => Err(CaseError::from_io("starting a thread", &error)),
+                Err(error) => Err(error),
             };
             match ended {
                 Ok(share) => shares.extend(share),
@@ -113,20 +112,56 @@ pub fn at_once<T: Send, R: Send>(
     items: impl ExactSizeIterator<Item = T>,
     work: impl Fn(T) -> Result<R, CaseError> + Sync,
 ) -> Result<Vec<R>, CaseError> {
-    let (ready, work) = (&Barrier::new(items.len()), &work);
+    let (gate, work) = (&Gate::of(items.len()), &work);
     std::thread::scope(|scope| {
         let start = |item| {
-            scope.spawn(move || {
-                ready.wait();
-                work(item)
-            })
+            let started = spawn_scoped(scope, "a thread of the trial", move || match gate.pass() {
+                true => work(item),
+                false => Err(CaseError::Failed("another thread of the trial did not start".into())),
+            });
+            started.inspect_err(|_| gate.close())
         };
         let threads: Vec<_> = items.map(start).collect();
+        if let Some(reason) = threads.iter().find_map(|thread| thread.as_ref().err()) {
+            return Err(reason.clone()); // the others end without work
+        }
         let panicked = |_| Err(CaseError::Failed("a thread of the trial panicked".into()));
-        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked));
+        let ended = threads.into_iter().flatten();
+        let ended = ended.map(|thread| thread.join().unwrap_or_else(panicked));
         // Collects twice: the first time joins all threads, also after an error.
         ended.collect::<Vec<_>>().into_iter().collect()
     })
+}
+
+/// A barrier at which threads wait for each other, unless one of them could not be started.
+struct Gate {
+    /// Number of threads that are still expected; `None` if the gate is closed.
+    expected: Mutex<Option<usize>>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn of(threads: usize) -> Self {
+        Self { expected: Mutex::new(Some(threads)), changed: Condvar::new() }
+    }
+
+    /// Waits until all threads are here; returns whether they are.
+    fn pass(&self) -> bool {
+        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        *expected = expected.map(|threads| threads - 1);
+        if *expected == Some(0) {
+            self.changed.notify_all();
+        }
+        let is_waiting = |expected: &mut Option<usize>| expected.is_some_and(|threads| threads > 0);
+        let passed = self.changed.wait_while(expected, is_waiting);
+        passed.unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Lets all threads go on without the one that is missing.
+    fn close(&self) {
+        *self.expected.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.changed.notify_all();
+    }
 }
 
 /// Waits until all threads are ready. Threads spin, so that they begin within a microsecond of each other, and yield to those
@@ -211,6 +246,18 @@ mod tests {
         };
         let refused = together(clock(), &[cpu; 3], Duration::from_millis(1), prepare);
         assert_eq!(refused, Err(CaseError::Unsupported("no more memory".into())));
+    }
+
+    #[test]
+    fn threads_that_cannot_all_start_do_not_wait_for_each_other() {
+        let gate = Gate::of(3);
+        std::thread::scope(|scope| {
+            let waiting = [scope.spawn(|| gate.pass()), scope.spawn(|| gate.pass())];
+            gate.close();
+            assert_eq!(waiting.map(|thread| thread.join().unwrap()), [false, false]);
+        });
+        let sum = at_once(1..5u32, Ok).unwrap().into_iter().sum::<u32>();
+        assert_eq!(sum, 10);
     }
 
     #[test]

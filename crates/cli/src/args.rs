@@ -12,6 +12,7 @@ mod run;
 mod store;
 mod study;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use catalog::worker::WORKER;
@@ -129,11 +130,22 @@ pub fn parse() -> Result<Command, Ending> {
                     return Err(Ending::Done);
                 }
                 ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => print(),
+                ErrorKind::InvalidUtf8 => note(&not_text(std::env::args_os().skip(1))),
                 _ => note(&in_one_line(&error.render().to_string())),
             }
             Err(Ending::WrongUsage)
         }
     }
+}
+
+/// Names the arguments that are not UTF-8, which clap does not.
+fn not_text(arguments: impl Iterator<Item = OsString>) -> String {
+    let named: Vec<String> = arguments
+        .filter(|argument| argument.to_str().is_none())
+        .map(|argument| format!("{argument:?}"))
+        .collect();
+    let are = if named.len() == 1 { "the argument is" } else { "these arguments are" };
+    format!("{are} not text in UTF-8: {}; see --help", named.join(", "))
 }
 
 /// clap's message of several paragraphs in one line, without the usage.
@@ -164,6 +176,20 @@ mod tests {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("oscost "), "{} has no example", command.get_name());
         }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn an_argument_that_is_not_text_is_named() {
+        use std::os::unix::ffi::OsStringExt;
+        let of = |arguments: &[&[u8]]| {
+            not_text(arguments.iter().map(|bytes| OsString::from_vec(bytes.to_vec())))
+        };
+        assert_eq!(
+            of(&[b"run", b"a\xff"]),
+            "the argument is not text in UTF-8: \"a\\xFF\"; see --help"
+        );
+        assert!(of(&[b"\xff", b"\xfe"]).starts_with("these arguments are not text"));
     }
 
     #[test]

@@ -15,7 +15,11 @@ use args::Command;
 fn main() -> ExitCode {
     platform::process::inherited::reset_signals();
     cases::install();
-    let outcome = match args::parse() {
+    let command = args::parse();
+    if !matches!(command, Ok(Command::Worker { .. })) {
+        platform::process::inherited::share_heap_where_limited();
+    }
+    let outcome = match command {
         Err(ending) => return ending.into(),
         Ok(Command::Worker { task, order }) => commands::worker(&task, &order),
         Ok(Command::Agent(agent)) => commands::agent(&agent),

@@ -4,12 +4,14 @@
 
 mod common;
 
+use std::ffi::CString;
 use std::fs::{File, Permissions, set_permissions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::linux::{as_nobody, closed, on_one_cpu, with_descriptors, with_file_system};
+use common::linux::{as_nobody, closed, on_one_cpu, until, with_descriptors, with_file_system};
 use common::{Bench, CASE, finish, said_by, started, times};
 
 const RUN: &str = "run clock/std-instant --quick --budget 1s";
@@ -126,6 +128,68 @@ fn there_is_no_proc() {
     };
     assert!(fstat["reason"].as_str().is_some_and(|r| r.contains("/proc")), "{fstat}");
     assert_eq!(getppid["outcome"], "measured", "{getppid}");
+}
+
+/// A root directory without `/dev`, as after a plain chroot, was reported as if a program were missing.
+#[test]
+fn there_is_no_null_device() {
+    if testing::skip_unless_root("to hide /dev") {
+        return;
+    }
+    let bench = Bench::new();
+    let concurrency = "concurrency --jobs 2 --length 1ms --bound wait --budget 1s";
+    for arguments in [RUN, concurrency, "time -r 1 -- true"] {
+        let mut command = bench.command(arguments);
+        let said = finish(with_file_system(&mut command, Path::new("/dev"), "size=4k")).with(3);
+        let words = ["/dev/null: No such file", "mknod -m 666 /dev/null c 1 3"];
+        assert!(words.iter().all(|word| said.err.contains(word)), "{arguments}: {}", said.err);
+    }
+}
+
+/// Opening a FIFO waits for its other end. A request to stop was noted meanwhile, and nothing looked at it.
+#[test]
+fn a_fifo_whose_other_end_nobody_opens() {
+    let bench = Bench::new();
+    let fifo =
+        CString::new(bench.path("fifo.json").to_str().expect("a plain path")).expect("no NUL");
+    // SAFETY: the path ends with NUL.
+    assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+    bench.oscost("run --op fifo.json").with(2).complains(&["fifo", "it is not a file"]);
+    bench.oscost(RUN).with(0);
+    let run_to = |option: &str| format!("{RUN} {option} fifo.json");
+    for (arguments, printed) in [
+        ("run clock --systems fifo.json --on x".to_owned(), None),
+        ("check fifo.json".to_owned(), None),
+        ("study fifo.json".to_owned(), None),
+        ("import fifo.json".to_owned(), None),
+        ("compare fifo.json last".to_owned(), None),
+        ("concurrency --from fifo.json".to_owned(), None),
+        (run_to("--csv"), Some("core clock")),
+        (run_to("--xlsx"), Some("core clock")),
+        ("report last -o fifo.json".to_owned(), None),
+    ] {
+        let mut child = started(&mut bench.command(&arguments));
+        if let Some(text) = printed {
+            let mut out = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+            assert!(out.any(|line| line.is_ok_and(|line| line.starts_with(text))), "{arguments}");
+        }
+        until(&format!("{arguments} waits for the FIFO"), || is_opening_a_fifo(child.id()));
+        // SAFETY: our own child, which was not waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) }, 0);
+        assert_eq!(said_by(child).code, None, "{arguments}: the signal ends it");
+    }
+}
+
+/// Whether the main thread waits for the other end of a FIFO: the kernel's function, or where that is hidden, any sleep.
+fn is_opening_a_fifo(pid: u32) -> bool {
+    let wait = std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
+    match wait.as_str() {
+        "" | "0" => {
+            let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+            call.starts_with(&format!("{} ", libc::SYS_openat))
+        }
+        wait => wait.contains("fifo") || wait.contains("wait_for_partner"),
+    }
 }
 
 #[test]

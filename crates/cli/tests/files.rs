@@ -145,7 +145,8 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
             std::fs::read_to_string(format!("/proc/{}/mounts", begun.id())).unwrap_or_default();
         message.contains("small") || !Path::new(&format!("/proc/{}", begun.id())).exists()
     });
-    std::thread::sleep(Duration::from_millis(700));
+    until("it has checked for room", || bench.store().exists());
+    std::thread::sleep(Duration::from_millis(300));
     // Another process fills the free space, in its own mount namespace.
     let _ = write(format!("{mounts}/hog"), vec![1u8; 39 << 20]);
     let document = said_by(begun).ended().json();

@@ -7,7 +7,11 @@ mod common;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::linux::{before, closed, denied, signal_group, until, users_of, with_file_system};
+use common::hosted::Hosted;
+use common::linux::{
+    before, closed, denied, is_listening, signal_group, until, users_of, with_file_system,
+};
+use common::mail::signal;
 use common::{Bench, Said, finish, said_by};
 
 /// Commands that run for long, here for less than a second.
@@ -15,6 +19,22 @@ const LONG: &[&str] = &[
     "run clock/std-instant --quick --budget 300ms",
     "time --runs 2 -- sleep 0.2",
     "concurrency --jobs 3 --length 2ms..3ms --bound wait --budget 500ms",
+];
+
+/// Such commands that measure less, or nothing. `SERVER` and `SINK` are addresses.
+const FURTHER: &[&str] = &[
+    "run clock/std-instant --quick --budget 300ms --on native",
+    "noise clock/std-instant --quick --budget 300ms --runs 2",
+    "net load --to SERVER --protocol 450 --concurrency 3 --duration 200ms",
+    "mail send --list list --message message --from us@oscost.test --relay SINK --give-up 2s",
+    "mail send --list list --message message --from us@oscost.test --relay SINK --sweep 1..2 --step 100ms --passes 1",
+];
+
+/// Commands that run until they are asked to end.
+const ENDLESS: &[&str] = &[
+    "net serve --arch epoll --listen 127.0.0.1:0",
+    "net serve --arch fork --listen 127.0.0.1:0 --workers 2",
+    "mail sink --listen 127.0.0.1:0",
 ];
 
 /// What a start changes.
@@ -98,33 +118,81 @@ fn check(what: &str, said: &Said) {
 
 #[test]
 fn each_odd_start_ends_with_a_figure_or_a_sentence() {
+    let bench = Bench::new();
+    let server = Hosted::start(&bench, "net serve --arch epoll");
+    let sink = Hosted::start(&bench, "mail sink");
+    let peers = [server.address, sink.address].map(|address| address.to_string());
     // The programs mostly wait, and nobody reads their figures.
     for at_once in STARTS.chunks(4) {
-        std::thread::scope(|scope| {
-            for (name, change) in at_once {
-                scope.spawn(move || start_all(name, *change));
-            }
-        });
+        common::at_once(at_once, |(name, change)| start_all(name, *change, &peers));
     }
+    server.stop();
+    sink.stop();
 }
 
 /// Starts all commands with this change at once.
-fn start_all(name: &str, change: fn(&mut Command)) {
+fn start_all(name: &str, change: fn(&mut Command), [server, sink]: &[String; 2]) {
     // A busy machine takes longer, but not for ever.
     const WITHIN: Duration = Duration::from_secs(60);
     let began = Instant::now();
-    let started = LONG.iter().map(|line| {
+    let started = [LONG, FURTHER, ENDLESS].concat().into_iter().map(|line| {
         let bench = Bench::new();
-        let mut command = bench.command(line);
+        bench.write("list", "a@oscost.test\nb@oscost.test\n");
+        bench.write("message", "From: us@oscost.test\n\nHello\n");
+        let mut command = bench.command(&line.replace("SERVER", server).replace("SINK", sink));
         change(&mut command);
         let child = command.spawn().expect("the program starts");
-        (format!("{name}: {line}"), bench, child)
+        (line, bench, child)
     });
-    for (what, bench, child) in started.collect::<Vec<_>>() {
+    for (line, bench, mut child) in started.collect::<Vec<_>>() {
+        let what = format!("{name}: {line}");
+        if ENDLESS.contains(&line) {
+            let pid = child.id();
+            let mut has_ended = false;
+            until(&format!("{what} listens"), || {
+                has_ended = child.try_wait().expect("our own child").is_some();
+                has_ended || is_listening(pid)
+            });
+            if !has_ended {
+                let other = name == "SIGTERM ignored";
+                signal(&child, if other { libc::SIGINT } else { libc::SIGTERM });
+            }
+        }
         let said = said_by(child);
         assert!(began.elapsed() < WITHIN, "{what}: took {:?}", began.elapsed());
         check(&what, &said);
         until(&format!("{what}: no process is left"), || users_of(&bench.temp()).is_empty());
+    }
+}
+
+/// What the system denies to a task of a round was told to nobody: its parent said only that it "could not join".
+#[test]
+fn the_call_that_is_denied_to_a_task_of_a_round_is_named() {
+    let bench = Bench::new();
+    let reasons = |command: &mut Command| -> Vec<String> {
+        let document = finish(command).ended().json();
+        let results = common::times(&document);
+        assert!(!results.is_empty());
+        let reason = |result: &&serde_json::Value| match result["outcome"].as_str() {
+            Some("unsupported") => result["reason"].as_str().map(str::to_owned),
+            _ => panic!("{result}"),
+        };
+        results.iter().map(|result| reason(result).expect("a reason")).collect()
+    };
+    let locks =
+        "run lock/sysv-sem lock/flock scale/lseek --param workers=2 --quick --budget 2s --json";
+    let switches = "run switch/pipe switch/futex --param place=other --quick --budget 2s --json";
+    for run in [locks, switches] {
+        for reason in reasons(denied(&mut bench.command(run), &[libc::SYS_sched_setaffinity])) {
+            assert!(reason.starts_with("sched_setaffinity: Operation not permitted"), "{reason}");
+        }
+    }
+    let signals =
+        "run signal/sigqueue signal/sigqueue-process timer/create-timer --quick --budget 2s --json";
+    let mut command = bench.command(signals);
+    limited(&mut command, libc::RLIMIT_SIGPENDING, 0);
+    for reason in reasons(&mut command) {
+        assert!(reason.contains("pending signals, `ulimit -i`"), "{reason}");
     }
 }
 

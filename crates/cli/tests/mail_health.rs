@@ -4,6 +4,7 @@
 mod common;
 
 use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
 
 use common::mail::{SHARED, Sink, begin, events, send, signal, write};
 use common::smtp_server::{Act, Seen, Server};
@@ -32,12 +33,16 @@ fn connections(server: &Server, verb: &str) -> usize {
 fn the_reason_is_told_at_once_and_under_left() {
     let bench = Bench::new();
     write(&bench, 2, 1, SHARED);
-    let child = begin(&bench, "--relay 127.0.0.1:1 --retry-after 1m --give-up 4h");
-    std::thread::sleep(std::time::Duration::from_millis(1_500));
-    signal(&child, libc::SIGTERM);
-    let said = said_by(child).with(3);
+    let mut child = begin(&bench, "--relay 127.0.0.1:1 --retry-after 1m --give-up 4h");
     let reason = "127.0.0.1:1: Connection refused";
-    assert!(said.err.contains(&format!("{reason}; trying again until 20")), "{}", said.err);
+    let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let mut told = lines.map(|line| line.expect("text")).take_while(|line| !line.is_empty());
+    let told_at_once = told.find(|line| line.contains(reason)).expect("the reason");
+    assert!(told_at_once.contains(&format!("{reason}; trying again until 20")), "{told_at_once}");
+    signal(&child, libc::SIGTERM);
+    let rest = std::thread::spawn(move || told.count());
+    let said = said_by(child).with(3);
+    rest.join().expect("a reader");
     let report = said.json();
     assert_eq!(report["left_reasons"][0]["reason"], reason, "{report}");
     assert_eq!(report["left_reasons"][0]["recipients"], 2, "{report}");

@@ -12,7 +12,10 @@ use std::net::TcpListener;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use common::linux::{close_silently, descendants, signal_descendant, until, with_file_system};
+use common::hosted::Hosted;
+use common::linux::{
+    close_silently, descendants, handles, is_pending, signal_descendant, until, with_file_system,
+};
 use common::mail::{
     DELIVERED, PERSONAL, SENDING, Sink, begin, deliver, events, judge, send, signal, write,
 };
@@ -164,6 +167,7 @@ fn a_stopped_sender_does_not_wait_for_silent_servers() {
         write(&bench, 10, 1, PERSONAL);
         let sink = Sink::start(&bench, "--fault connect:stall:100%");
         let child = begin(&bench, &format!("--relay {} --connections 5 {how}", sink.address));
+        until("it handles requests", || handles(child.id(), libc::SIGTERM));
         std::thread::sleep(Duration::from_millis(300));
         signal(&child, libc::SIGTERM);
         names_the_way_on(&said_by(child).with(3));
@@ -282,21 +286,22 @@ fn told_twice_to_stop_it_ends_at_once() {
     at_once(&["", "--arch threads", "--arch processes"], |how| {
         let bench = Bench::new();
         write(&bench, 10, 1, PERSONAL);
-        let sink = Sink::start(&bench, "--fault end:stall:100%");
+        let mut sink = Hosted::start(&bench, "mail sink --fault end:stall:100%");
         let to = format!("--relay {} --connections 5 {how}", sink.address);
         let child = begin(&bench, &to);
         // Each connection waits for a reply that never comes.
-        let journal =
-            || std::fs::metadata(bench.path("list.csv.journal-wal")).map(|data| data.len());
-        until("it has begun", || journal().is_ok_and(|size| size > 0));
-        std::thread::sleep(Duration::from_millis(500));
+        until("each connection has sent a message", || {
+            sink.report()["faults"]["end:stall"].as_u64() == Some(5)
+        });
         signal(&child, libc::SIGTERM);
+        until("the request was taken", || !is_pending(child.id(), libc::SIGTERM));
         std::thread::sleep(Duration::from_millis(500));
         assert!(is_alive(&child), "it waits for the answer");
         signal(&child, libc::SIGTERM);
         let said = said_by(child).with(3);
         assert!(said.err.lines().last().is_some_and(|last| last.contains("--resume")), "{said:?}");
-        let address = sink.kill();
+        let address = sink.address;
+        drop(sink);
         let sink = Sink::start_at(&bench, &address.to_string(), "");
         let report = deliver(&bench, &format!("{to} --resume")).0.with(0).json();
         judge(&bench, 10, &report, &sink.stop(), 5);

@@ -6,7 +6,7 @@ mod common;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::linux::{descendants, until};
 use common::{Bench, at_once, said_by, started};
@@ -70,9 +70,7 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
         let below = descendants(pid);
         // SAFETY: the process is our child and has not been waited for.
         unsafe { libc::kill(pid as libc::pid_t, libc::SIGTERM) };
-        let began = Instant::now();
         said_by(child).with(0);
-        assert!(began.elapsed() < Duration::from_secs(20), "{}", architecture.name);
         for one in below {
             assert!(
                 !platform::process::status::is_alive(one),

@@ -1,11 +1,15 @@
-//! The scripts that compare oscost with other programs report the packages to install if these are missing.
+//! The scripts that compare oscost with other programs report the packages to install if these are missing, and the script of all
+//! tests ends what it started.
 #![cfg(target_os = "linux")]
 
 mod common;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use common::{Bench, Said, finish};
+use common::linux::{until, users_of};
+use common::{Bench, Said, finish, said_by};
 
 /// Scripts, each with the packages of the programs that it needs besides those of [`PRESENT`].
 const JUDGES: [(&str, &[&str]); 3] = [
@@ -96,4 +100,73 @@ fn nothing_is_said_where_all_is_there() {
     let program = Path::new(env!("CARGO_BIN_EXE_oscost"));
     let said = run(&bench, "need", &arguments, program).with(0);
     assert!(said.out.is_empty() && said.err.is_empty(), "{}", said.err);
+}
+
+/// A cargo whose tests leave a process behind and fail, or go on until they are ended.
+const CARGO: &str = "\
+case \"$*\" in
+'test --workspace')
+    sleep 1000 &
+    touch \"$TMPDIR/tests\"
+    while [ ! -e \"$TMPDIR/builds\" ]; do sleep 0.05; done
+    [ -z \"$FAILS\" ] || exit 7
+    wait ;;
+esac
+";
+
+/// Builds that go on in the background, in a process of their own that ignores requests.
+const BUILDS: &str = "\
+(trap '' TERM; sleep 0.3) &
+sleep 1000 &
+touch \"$TMPDIR/builds\"
+wait
+";
+
+#[test]
+fn the_script_of_all_tests_ends_what_it_started() {
+    const FAILS: libc::c_int = 0;
+    for (request, code) in
+        [(FAILS, 7), (libc::SIGINT, 130), (libc::SIGTERM, 143), (libc::SIGHUP, 129)]
+    {
+        let bench = Bench::new();
+        for folder in ["scripts", "bin"] {
+            std::fs::create_dir(bench.path(folder)).expect("a folder");
+        }
+        let script = |name: &str, text: &str| {
+            let path = bench.write(name, &format!("#!/bin/sh\n{text}"));
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("our file");
+        };
+        script("bin/cargo", CARGO);
+        script("scripts/windows-test", BUILDS);
+        script("scripts/test-kernels", "");
+        script("scripts/runsc", "echo runsc");
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
+        std::fs::copy(scripts.join("test-all"), bench.path("scripts/test-all")).expect("a copy");
+        let path = std::env::var("PATH").expect("a PATH");
+        let mut command = Command::new(bench.path("scripts/test-all"));
+        command.env("PATH", format!("{}:{path}", bench.path("bin").display()));
+        command.env("TMPDIR", bench.temp()).stdin(Stdio::null());
+        command.env("FAILS", if request == FAILS { "yes" } else { "" });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let all = command.spawn().expect("the script starts");
+        let is_there = |name: &str| bench.temp().join(name).exists();
+        until("tests and builds run", || is_there("tests") && is_there("builds"));
+        if request != FAILS {
+            // SAFETY: our own child, which was not waited for.
+            assert_eq!(unsafe { libc::kill(all.id() as libc::pid_t, request) }, 0);
+        }
+        let said = said_by(all).with(code);
+        assert!(said.out.contains("FAILED in the last step"), "{}", said.out);
+        assert!(users_of(&bench.temp()).is_empty(), "{request}: something is left");
+    }
+}
+
+#[test]
+fn the_faults_of_public_reports_do_not_come_back() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/reproductions");
+    let mut command = Command::new(script);
+    command.arg(env!("CARGO_BIN_EXE_oscost")).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let said = finish(&mut command).with(0);
+    assert!(said.out.contains(" reproductions: 0 failed"), "{}", said.out);
 }

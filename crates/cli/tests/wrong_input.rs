@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, CASE};
+use common::{Bench, CASE, finish};
 
 #[test]
 fn wrong_arguments() {
@@ -53,6 +53,44 @@ fn wrong_arguments() {
         let said = bench.oscost(arguments).with(2).complains(words);
         assert!(said.out.is_empty(), "{arguments}: {}", said.out);
     }
+}
+
+/// A name that was given could reorder the text around it, or hide: `runs` and `compare` printed it as it was.
+#[test]
+fn names_are_shown_without_invisible_characters() {
+    let bench = Bench::new();
+    let with = |arguments: &str, more: &[&str]| finish(bench.command(arguments).args(more));
+    let tag = "t=\u{202e}b\u{200b}";
+    let run = with(&format!("run {CASE} --quick --budget 300ms --tag"), &[tag]).with(0);
+    let timed = with("time -r 2 --no-count -n a\u{2066}b --", &["true"]).with(0);
+    let mut shown = vec![run, timed];
+    for arguments in ["runs", "show last", "show last~1", "compare last~1 last"] {
+        shown.push(bench.oscost(arguments));
+    }
+    shown.push(bench.oscost("show \u{202e}x").with(2));
+    shown.push(bench.oscost("run \u{202e}x").with(2));
+    shown.push(bench.oscost("run --budget 5\u{202e}").with(2));
+    shown.push(bench.oscost("time -r 1 --no-count -- nosuch\u{202e}").with(3));
+    for said in &shown {
+        let text = format!("{}{}", said.out, said.err);
+        assert!(!text.contains(['\u{202e}', '\u{2066}', '\u{200b}']), "{text}");
+    }
+    assert!(shown[2].out.contains("[U+202E]b[U+200B]"), "{}", shown[2].out);
+    // A document has the name as it is.
+    assert_eq!(bench.oscost("export last~1").with(0).json()["run"]["tags"]["t"], tag[2..]);
+    let mut command = bench.command("run");
+    command.arg(not_utf8());
+    finish(&mut command).with(2).complains(&["the argument is not text in UTF-8: \"a\\x"]);
+}
+
+#[cfg(unix)]
+fn not_utf8() -> std::ffi::OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(b"a\xff".to_vec())
+}
+
+#[cfg(windows)]
+fn not_utf8() -> std::ffi::OsString {
+    std::os::windows::ffi::OsStringExt::from_wide(&[u16::from(b'a'), 0xd800])
 }
 
 #[test]

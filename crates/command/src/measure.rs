@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::command_line::{in_one_line, store_option};
 use crate::ending::Ending;
 use crate::options::{Output, StoreArg};
-use crate::output::{note, page, print, print_json};
+use crate::output::{note, page, print, print_document, print_json};
 use crate::progress::Progress;
 use crate::store::store_to_write;
 
@@ -148,7 +148,7 @@ pub fn show_results(
     if form == Form::Json {
         let text = results::to_json(document);
         if conclusions.is_empty() {
-            return print(&text);
+            return print_document(&text);
         }
         let mut whole: Value = serde_json::from_str(&text)?;
         conclusions.into_iter().for_each(|conclusion| whole[conclusion.key] = conclusion.json);

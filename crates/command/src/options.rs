@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use platform::process::inherited::end_when_asked;
 use results::Document;
 
 use crate::ending::Usage;
-use crate::output::print;
+use crate::output::print_document;
 
 /// The store of the runs.
 #[derive(Debug, Clone, Args)]
@@ -81,7 +82,7 @@ impl Files {
     /// Writes the files that the user named.
     pub fn write(&self, document: &Document) -> anyhow::Result<()> {
         match &self.csv {
-            Some(path) if is_stdout(path) => print(&results::to_csv(document))?,
+            Some(path) if is_stdout(path) => print_document(&results::to_csv(document))?,
             Some(path) => write(path, results::to_csv(document).as_bytes())?,
             None => {}
         }
@@ -100,6 +101,8 @@ pub fn is_stdout(path: &Path) -> bool {
 /// Writes a whole file; `-` is standard output.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Usage> {
     use std::io::Write;
+    // A FIFO may wait for its reader for ever.
+    end_when_asked();
     if is_stdout(path) {
         let mut output = std::io::stdout().lock();
         let written = output.write_all(bytes).and_then(|()| output.flush());

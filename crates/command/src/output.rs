@@ -3,14 +3,27 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
+use platform::process::inherited::end_when_asked;
 use report::Page;
+use report::text::{visible, visible_page};
 use serde::Serialize;
 
-/// Prints text to stdout. A closed pipe is no error: its reader needs no more.
+/// Prints text for people to stdout: invisible characters, which may reorder the text around them, become visible. A closed pipe
+/// is no error: its reader needs no more.
 ///
 /// # Errors
 /// The error of writing.
 pub fn print(text: &str) -> anyhow::Result<()> {
+    print_document(&visible_page(text))
+}
+
+/// Prints text for programs to stdout, as it is. A closed pipe is no error: its reader needs no more.
+///
+/// # Errors
+/// The error of writing.
+pub fn print_document(text: &str) -> anyhow::Result<()> {
+    // Nothing is measured any more: a request to stop ends a command whose output nobody reads.
+    end_when_asked();
     match write(text) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output"),
@@ -22,7 +35,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// # Errors
 /// The error of writing.
 pub fn print_json(document: &impl Serialize) -> anyhow::Result<()> {
-    print(&serde_json::to_string_pretty(document)?)
+    print_document(&serde_json::to_string_pretty(document)?)
 }
 
 fn write(text: &str) -> std::io::Result<()> {
@@ -34,9 +47,10 @@ fn write(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Prints a message to stderr; an error of writing is ignored.
+/// Prints a message to stderr, in which nothing is invisible; an error of writing is ignored.
 pub fn note(text: &str) {
-    let _ = writeln!(std::io::stderr(), "oscost: {text}");
+    let lines: Vec<_> = text.split('\n').map(visible).collect();
+    let _ = writeln!(std::io::stderr(), "oscost: {}", lines.join("\n"));
 }
 
 /// The page for stdout: as wide as its terminal, or 100 columns in a pipe; colour only on a terminal and without

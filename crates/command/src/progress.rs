@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use report::text::clean;
 use runner::Event;
 
 /// Number of steps of the bar.
@@ -42,12 +43,12 @@ impl Progress {
                 self.bar.set_position((done * STEPS as f64) as u64);
                 self.bar.set_prefix(spent + &left.unwrap_or_default());
                 if self.bar.message().is_empty() {
-                    self.bar.set_message(label.to_owned());
+                    self.bar.set_message(clean(label));
                 }
             }
             Event::Figure { label, ns } => {
                 let time = report::quantity::format_time(ns, ns * ABOUT);
-                self.bar.set_message(format!("{label}  {time}"));
+                self.bar.set_message(format!("{}  {time}", clean(label)));
             }
             Event::Note(text) => self.bar.suspend(|| crate::output::note(&text)),
         }

@@ -21,6 +21,9 @@ pub use crate::order::RoundOrder;
 
 /// Maximum time of a round with partners, as a multiple of other rounds' limit.
 const ROUND_OF_PARTNERS: f64 = 2.0;
+/// Maximum time to wait for another task of the round, which other programs may keep from running for seconds. The runner waits two
+/// seconds longer for a worker, so that the worker can report the reason.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Number of samples in one line of output.
 const CHUNK: usize = 64;
 /// Number of operations of the untimed pass, and the maximum time they may take.

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use platform::CaseError;
 use platform::counters::ThreadCounters;
 use platform::memory::shared::Shared;
-use platform::process::fork;
+use platform::process::{fork, spawn_scoped};
 
 pub use placement::{WORKERS_AT_MOST, WorkerGroup, WorkerPlace};
 pub use worker::{Operations, Task};
@@ -99,16 +99,18 @@ impl Round<'_> {
             coordinate(&order, &state, worker_group, &mut children, hands_over)?;
         } else {
             std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..worker_group.workers)
-                    .map(|number| scope.spawn(move || worker(number).work()))
-                    .collect();
+                let start = |number| {
+                    spawn_scoped(scope, "a worker thread", move || worker(number).work())
+                        .inspect_err(|reason| state.failure.report(reason))
+                };
+                let threads: Vec<_> = (0..worker_group.workers).map(start).collect();
                 let coordinated = coordinate(&order, &state, worker_group, &mut [], hands_over);
                 if coordinated.is_err() {
                     // The workers that can still continue are released; the reason is returned below.
                     state.phase.store(phase::LEAVE, Ordering::Release);
                 }
                 for thread in threads {
-                    thread.join().map_err(|_| CaseError::Failed("a worker panicked".into()))??;
+                    thread?.join().map_err(|_| CaseError::Failed("a worker panicked".into()))??;
                 }
                 coordinated
             })?;

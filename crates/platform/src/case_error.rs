@@ -29,10 +29,13 @@ impl CaseError {
         Self::from_io(what, &io::Error::last_os_error())
     }
 
-    /// The [`CaseError`] for `error`: `Unsupported` for a call that the system does not have or does not permit, else
-    /// `Failed`.
+    /// The [`CaseError`] for `error`: `Unsupported` for a call that the system does not have, does not permit or does not permit so
+    /// often, with the name of the limit; else `Failed`.
     pub fn from_io(what: &str, error: &io::Error) -> Self {
         let text = format!("{what}: {error}");
+        if let Some(limit) = limit_of(what, error) {
+            return Self::Unsupported(format!("{text}: {limit}"));
+        }
         match error.kind() {
             io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => Self::Unsupported(text),
             _ if not_implemented(error) => Self::Unsupported(text),
@@ -46,6 +49,54 @@ impl From<io::Error> for CaseError {
         Self::from_io("system call", &error)
     }
 }
+
+/// The limit that makes a call fail in this way, with the command that shows it: the error itself names none.
+#[cfg(unix)]
+fn limit_of(what: &str, error: &io::Error) -> Option<&'static str> {
+    let (call, code) = (what.split(' ').next(), error.raw_os_error()?);
+    let of_call = LIMITS.iter().find(|(of, errors, _)| call == Some(of) && errors.contains(&code));
+    of_call.map(|(.., limit)| *limit).or(match code {
+        libc::EMFILE => Some("the limit of open descriptors, `ulimit -n`"),
+        libc::ENFILE => Some("the system's limit of open files, fs.file-max"),
+        _ => None,
+    })
+}
+
+#[cfg(windows)]
+fn limit_of(_what: &str, _error: &io::Error) -> Option<&'static str> {
+    None
+}
+
+/// Limits of resources other than descriptors: the call, its errors according to its manual page, and the limit.
+#[cfg(unix)]
+const LIMITS: &[(&str, &[i32], &str)] = {
+    const SIGNALS: &str = "the limit of pending signals, `ulimit -i`";
+    const LOCKED: &str = "the limit of locked memory, `ulimit -l`";
+    const TASKS: &str = "a limit of processes: `ulimit -u`, or pids.max of the control group";
+    &[
+        ("sigqueue", &[libc::EAGAIN], SIGNALS),
+        ("timer_create", &[libc::EAGAIN], SIGNALS),
+        ("mlock", &[libc::EAGAIN, libc::ENOMEM, libc::EPERM], LOCKED),
+        ("io_uring_setup", &[libc::ENOMEM], LOCKED),
+        ("mq_open", &[libc::EMFILE], "the limit of message queues, `ulimit -q`"),
+        ("mq_open", &[libc::ENOSPC], "the system's limit of message queues, fs.mqueue.queues_max"),
+        ("semget", &[libc::ENOSPC], "the system's limit of semaphores, kernel.sem"),
+        ("msgget", &[libc::ENOSPC], "the system's limit of message queues, kernel.msgmni"),
+        (
+            "shmget",
+            &[libc::ENOSPC],
+            "the system's limit of shared memory, kernel.shmmni or kernel.shmall",
+        ),
+        ("inotify_init1", &[libc::EMFILE], "fs.inotify.max_user_instances, or `ulimit -n`"),
+        ("inotify_add_watch", &[libc::ENOSPC], "fs.inotify.max_user_watches"),
+        ("F_SETPIPE_SZ", &[libc::EPERM], "fs.pipe-max-size, or fs.pipe-user-pages-soft"),
+        ("fork", &[libc::EAGAIN], TASKS),
+        ("clone", &[libc::EAGAIN], TASKS),
+        ("clone3", &[libc::EAGAIN], TASKS),
+        ("vfork", &[libc::EAGAIN], TASKS),
+        ("posix_spawn", &[libc::EAGAIN], TASKS),
+    ]
+};
 
 #[cfg(unix)]
 fn not_implemented(error: &io::Error) -> bool {
@@ -61,6 +112,23 @@ fn not_implemented(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn the_limit_that_denies_a_call_is_named() {
+        let of = |call: &str, code: i32| {
+            CaseError::from_io(call, &io::Error::from_raw_os_error(code)).to_string()
+        };
+        assert!(
+            of("sigqueue", libc::EAGAIN).ends_with(": the limit of pending signals, `ulimit -i`")
+        );
+        assert!(of("timer_create", libc::EAGAIN).contains("`ulimit -i`"));
+        assert!(of("mq_open", libc::EMFILE).contains("`ulimit -q`"));
+        assert!(of("pipe", libc::EMFILE).contains("`ulimit -n`"));
+        assert!(of("vfork and execve", libc::EAGAIN).contains("`ulimit -u`"));
+        let other = CaseError::from_io("read", &io::Error::from_raw_os_error(libc::EAGAIN));
+        assert!(matches!(other, CaseError::Failed(_)), "{other:?}");
+    }
 
     #[test]
     fn a_missing_call_is_unsupported_and_a_broken_one_failed() {

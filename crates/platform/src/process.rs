@@ -4,6 +4,7 @@
 pub mod children;
 pub mod command;
 pub mod control_group;
+pub mod failure;
 pub mod hosted;
 pub mod inherited;
 pub mod init;
@@ -21,6 +22,7 @@ pub mod windows;
 use std::fs::File;
 use std::io::PipeReader;
 use std::process::Command;
+use std::thread::{Scope, ScopedJoinHandle};
 
 use crate::{CaseError, IS_LINUX, IS_UNIX, IS_WINDOWS};
 
@@ -57,6 +59,21 @@ pub fn spawn_with_own_descriptors(act: impl FnOnce() + Send + 'static) -> std::i
     })?;
     let _ = ready_rx.recv();
     Ok(())
+}
+
+/// Starts a thread in `scope` that does `work`; `what` names it. Unlike [`Scope::spawn`], a thread that cannot be created is an
+/// error, not a panic.
+///
+/// # Errors
+/// The system's reason, with its likely cause.
+pub fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    what: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, CaseError> {
+    std::thread::Builder::new()
+        .spawn_scoped(scope, work)
+        .map_err(|error| inherited::not_created(what, &error))
 }
 
 /// Calls `act` for each termination signal (SIGTERM, SIGINT, SIGHUP) that this process does not ignore, in a thread with its
@@ -206,7 +223,7 @@ mod os {
 
     pub fn divert_standard_output() -> std::io::Result<File> {
         let output = std::io::stdout().as_fd().try_clone_to_owned()?;
-        let null = File::options().write(true).open("/dev/null")?;
+        let null = super::inherited::null_device()?;
         // SAFETY: both descriptors are open; standard output is the process's own to replace.
         match unsafe { libc::dup2(null.as_raw_fd(), libc::STDOUT_FILENO) } {
             -1 => Err(std::io::Error::last_os_error()),
@@ -387,7 +404,7 @@ mod os {
 
     pub fn divert_standard_output() -> std::io::Result<File> {
         let output = std::io::stdout().as_handle().try_clone_to_owned()?;
-        let null = File::options().write(true).open("NUL")?;
+        let null = super::inherited::null_device()?;
         // SAFETY: the handle is open, and stays so: nothing else owns it.
         match unsafe { SetStdHandle(STD_OUTPUT_HANDLE, null.into_raw_handle()) } {
             0 => Err(std::io::Error::last_os_error()),

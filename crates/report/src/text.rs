@@ -1,5 +1,8 @@
 //! Wrapping and cleaning of text.
 
+use std::borrow::Cow;
+use std::fmt::Write;
+
 use textwrap::core::Word;
 use textwrap::{Options, WordSeparator, WordSplitter};
 use unicode_width::UnicodeWidthStr;
@@ -12,10 +15,68 @@ pub fn width(text: &str) -> usize {
 /// Selector that makes the previous character an emoji of double width, which the wrapping library does not know.
 const EMOJI_SELECTOR: char = '\u{fe0f}';
 
-/// `text` on one line: control characters and white space (a foreign file may contain any) are replaced by spaces.
+/// `text` on one line: control characters and white space (a foreign file may contain any) are replaced by spaces, and invisible
+/// characters are written as `[U+202E]`.
 pub fn clean(text: &str) -> String {
-    let kept = text.chars().filter(|c| *c != EMOJI_SELECTOR);
-    kept.map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect()
+    let mut cleaned = String::with_capacity(text.len());
+    for c in text.chars().filter(|c| *c != EMOJI_SELECTOR) {
+        match c {
+            c if c.is_control() || c.is_whitespace() => cleaned.push(' '),
+            c => push_visibly(&mut cleaned, c),
+        }
+    }
+    cleaned
+}
+
+/// `text` with control characters and invisible ones written as `[U+202E]`. Line ends and tabs become spaces.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    rewritten(
+        text,
+        |c| c.is_control() || is_invisible(c),
+        |text, c| match c {
+            '\n' | '\r' | '\t' => text.push(' '),
+            c if c.is_control() => push_code(text, c),
+            c => push_visibly(text, c),
+        },
+    )
+}
+
+/// A page of text with invisible characters written as `[U+202E]`. Control characters stay: those of a page are line ends and
+/// colours.
+pub fn visible_page(text: &str) -> Cow<'_, str> {
+    rewritten(text, is_invisible, push_visibly)
+}
+
+/// `text`, where it has such characters with each character as `push` writes it.
+fn rewritten(
+    text: &str,
+    is_such: impl Fn(char) -> bool,
+    push: impl Fn(&mut String, char),
+) -> Cow<'_, str> {
+    if !text.chars().any(is_such) {
+        return Cow::Borrowed(text);
+    }
+    let mut written = String::with_capacity(text.len());
+    text.chars().for_each(|c| push(&mut written, c));
+    Cow::Owned(written)
+}
+
+fn push_visibly(text: &mut String, c: char) {
+    if is_invisible(c) { push_code(text, c) } else { text.push(c) }
+}
+
+fn push_code(text: &mut String, c: char) {
+    let _ = write!(text, "[U+{:04X}]", u32::from(c));
+}
+
+/// Whether the character is a directional mark, which reorders the text around it, of zero width, a tag, or a noncharacter.
+pub fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    ) || u32::from(c) & 0xfffe == 0xfffe
+        || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
 /// `text` with at most `widest` characters: a longer one is shortened before its last third, where command lines differ least.
@@ -150,6 +211,18 @@ mod tests {
     #[test]
     fn nothing_from_a_file_can_move_the_cursor() {
         assert_eq!(clean("a\u{1b}[2J\r\nb"), "a [2J  b");
+        assert_eq!(clean("a\u{202e}b\u{2028}c\u{200b}"), "a[U+202E]b c[U+200B]");
+    }
+
+    #[test]
+    fn invisible_characters_become_visible() {
+        assert_eq!(visible("a\u{202e}b\0\u{7f}"), "a[U+202E]b[U+0000][U+007F]");
+        assert_eq!(visible("a\nb\tc"), "a b c");
+        assert_eq!(visible("±0.2 % größer"), "±0.2 % größer");
+        assert_eq!(
+            visible_page("\u{1b}[1ma\u{2066}b\u{1b}[0m\n"),
+            "\u{1b}[1ma[U+2066]b\u{1b}[0m\n"
+        );
     }
 
     #[test]

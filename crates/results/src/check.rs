@@ -41,15 +41,20 @@ impl Document {
 }
 
 impl RunInfo {
-    /// Checks the id (`[A-Za-z0-9_.-]`, 1 to 64 characters, not `last`), both times (RFC 3339), the core's
+    /// Checks the id (`[A-Za-z0-9_.-]`, 1 to 64 characters, not `last`), both times (RFC 3339) and their order, the core's
     /// frequency and the seconds of each area.
     pub fn check(&self) -> Result<(), Fault> {
         check_run_id(&self.id)?;
         check_run_facts(self.core_clock_ghz, &self.area_seconds)?;
-        [Some(&self.started), self.finished.as_ref()].into_iter().flatten().try_for_each(|text| {
-            ensure(parse_time(text).is_some(), || {
-                format!("{text:?} is not a time such as 2026-11-21T20:36:55Z (RFC 3339)")
+        let time = |text: &String| {
+            parse_time(text).ok_or_else(|| {
+                Fault(format!("{text:?} is not a time such as 2026-11-21T20:36:55Z (RFC 3339)"))
             })
+        };
+        let started = time(&self.started)?;
+        let Some(end) = &self.finished else { return Ok(()) };
+        ensure(time(end)? >= started, || {
+            format!("the run finished at {end}, before it started at {}", self.started)
         })
     }
 

@@ -10,6 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use crate::check::parse_time;
 use crate::document::*;
 
 /// A document with one measured result that has all fields, and one unsupported result.
@@ -350,6 +351,12 @@ fn arbitrary_run() -> impl Strategy<Value = RunInfo> {
         btree_map(text(), 0.0..1e6_f64, 0..3),
     )
         .prop_map(|(id, started, finished, seed, oscost, tags, asked, clock, seconds)| {
+            let (mut started, mut finished) = (started, finished);
+            if let Some(end) =
+                finished.as_mut().filter(|end| parse_time(end) < parse_time(&started))
+            {
+                std::mem::swap(&mut started, end);
+            }
             RunInfo {
                 id,
                 started,

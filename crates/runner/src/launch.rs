@@ -15,7 +15,7 @@ use measure::round::Mode;
 use measure::user_code::UserLibrary;
 use platform::CaseError;
 use platform::counters::tracer::Traced;
-use platform::process::inherited::not_created;
+use platform::process::inherited::{not_created, not_started};
 use serde::{Deserialize, Serialize};
 
 /// The output of a worker, and how its round ended.
@@ -43,6 +43,8 @@ pub enum RoundEnd {
 pub(crate) const GRACE: Duration = Duration::from_secs(12);
 /// Time for which a worker may continue after a request to stop; most rounds are shorter.
 pub(crate) const LAST_CHANCE: Duration = Duration::from_millis(500);
+/// Time for reading what a worker that has ended printed. Processes that left the worker's group may hold the pipes longer.
+const READ_WITHIN: Duration = Duration::from_secs(2);
 /// The interval at which requests to stop are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Maximum length of a worker's output, in bytes: more than any round prints.
@@ -146,7 +148,7 @@ fn launch_plainly(
             let end = RoundEnd::Died(format!("starting a worker: {e}"));
             return Ok(Report { text: String::new(), end });
         }
-        Err(e) => return Err(CaseError::from_io("starting a worker", &e)),
+        Err(e) => return Err(not_started("starting a worker", &e)),
     };
     let pid = child.id();
     let pipes = Pipe::read(child.stdout.take()).and_then(|output| {
@@ -158,8 +160,7 @@ fn launch_plainly(
     platform::cleanup::note_end(pid);
     // Processes that the worker left behind would disturb the next round.
     platform::process::end_group(pid);
-    // Processes that left the worker's group may still hold the pipes, and are not waited for.
-    let (mut output, errors) = (output.text(LAST_CHANCE), errors.text(LAST_CHANCE));
+    let (mut output, errors) = (output.text(READ_WITHIN), errors.text(READ_WITHIN));
     // The empty line of the announcement is no output.
     if output.starts_with('\n') {
         output.remove(0);
@@ -189,7 +190,7 @@ pub fn output_of(command: &mut Command, limit: Duration, stop: &AtomicBool) -> O
     let output = Pipe::read(child.stdout.take()).inspect_err(|_| end_now(&mut child)).ok()?;
     let (status, hung) = await_end(&mut child, &output, limit, stop, &Phases::NONE).ok()?;
     platform::process::end_group(pid);
-    let text = output.text(LAST_CHANCE);
+    let text = output.text(READ_WITHIN);
     (status.success() && !hung).then_some(text)
 }
 

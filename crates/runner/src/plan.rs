@@ -357,7 +357,7 @@ fn with_measuring_cpu_last(cpus: &[usize], wanted: Option<usize>) -> Result<Vec<
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
 
@@ -708,9 +708,41 @@ mod tests {
         let temp = temp.to_str().unwrap();
         let ordinary = of(&[]);
         assert_eq!(of(&[("dir", &[temp])]), ordinary);
-        assert_eq!(of(&[("dir", &[temp, "temp"])]), 2 * ordinary);
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(of(&[("dir", &[temp, here.to_str().unwrap()])]), 2 * ordinary);
         // A combination chosen by hand is planned, and reports itself where it is impossible.
         assert_eq!(of(&[("engine", &["pread"]), ("mode", &["cached"])]), 2);
+    }
+
+    /// A directory that was named twice, by a symbolic link or with a slash at its end, was measured as two.
+    #[test]
+    #[cfg(unix)]
+    fn a_directory_is_measured_once() {
+        let dirs_of = |dirs: &[&str]| -> BTreeSet<String> {
+            let dirs = dirs.iter().map(|dir| (*dir).to_owned()).collect();
+            let params = BTreeMap::from([("dir".to_owned(), dirs)]);
+            let filters = vec!["file/random-read".to_owned()];
+            let plan =
+                plan(&Options { filters, params, ..Options::default() }, &[0, 1], 7).unwrap();
+            plan.points.iter().map(|point| point.params["dir"].clone()).collect()
+        };
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let [one, other] = ["one", "other"].map(|name| {
+            let dir = home.join(name);
+            std::fs::create_dir(&dir).unwrap();
+            dir.to_str().unwrap().to_owned()
+        });
+        let again = [format!("{one}/"), format!("{one}/."), format!("{one}/../one")];
+        let [slash, dot, up] = again.each_ref().map(String::as_str);
+        assert_eq!(dirs_of(&[&one, slash, dot, up, &other]), BTreeSet::from([one.clone(), other]));
+        assert_eq!(dirs_of(&[slash, &one]), BTreeSet::from([one.clone()]));
+        let temp = std::env::temp_dir();
+        assert_eq!(dirs_of(&["temp", temp.to_str().unwrap()]), BTreeSet::from(["temp".to_owned()]));
+        let link = home.join("link");
+        std::os::unix::fs::symlink(&one, &link).unwrap();
+        let link = link.to_str().unwrap();
+        assert_eq!(dirs_of(&[link, &one]), BTreeSet::from([link.to_owned()]));
     }
 
     #[test]

@@ -254,7 +254,7 @@ pub fn is_invisible(c: char) -> bool {
 
 /// Invisible characters that are part of no word: soft hyphen, zero-width space, marks of the direction of writing, word
 /// joiner, byte order mark.
-fn is_unwritten(c: char) -> bool {
+pub(crate) fn is_unwritten(c: char) -> bool {
     matches!(
         c,
         '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'

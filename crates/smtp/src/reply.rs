@@ -5,6 +5,8 @@ use std::fmt;
 use memchr::memchr;
 use thiserror::Error;
 
+use crate::address::is_unwritten;
+
 /// Maximum length of a line, in octets with its end. RFC 5321 4.5.3.1.5 allows 512; some servers send more.
 pub const LINE_OCTETS: usize = 2_048;
 /// Maximum number of lines of a reply: the reply to EHLO has some 20.
@@ -198,10 +200,11 @@ fn split_line(line: &[u8]) -> Option<(u16, bool, &[u8])> {
     }
 }
 
-/// `text` made safe for a terminal or a log: valid UTF-8 without control characters.
+/// `text` made safe for a terminal or a log: valid UTF-8 without control characters, and without invisible ones, which may reorder
+/// the text around them.
 fn harmless(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
-    if !text.contains(char::is_control) {
+    if !text.contains(|c: char| c.is_control() || is_unwritten(c)) {
         return text.into_owned();
     }
     text.chars().map(harmless_char).collect()
@@ -210,7 +213,7 @@ fn harmless(text: &[u8]) -> String {
 fn harmless_char(c: char) -> char {
     match c {
         '\t' => ' ',
-        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c if c.is_control() || is_unwritten(c) => char::REPLACEMENT_CHARACTER,
         c => c,
     }
 }
@@ -328,6 +331,8 @@ mod tests {
         let reply = read_one(b"550 a\x1b[2J\tb\x00\xc2\x9b\xff\rc\r\n");
         assert!(!reply.text().contains(char::is_control), "{reply:?}");
         assert!(reply.text().starts_with("a\u{fffd}[2J b"), "{reply:?}");
+        let reply = read_one("550 a\u{202e}b\u{2066}c\r\n".as_bytes());
+        assert_eq!(reply.text(), "a\u{fffd}b\u{fffd}c");
     }
 
     /// The replies in `bytes`, up to a malformed one, fed in pieces that end at `cuts`.

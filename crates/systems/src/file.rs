@@ -168,6 +168,19 @@ impl Reader<'_> {
         let known = || LAUNCHERS.iter().map(|one| one.name).collect::<Vec<_>>().join(", ");
         let given = table.iter().find(|(key, _)| key.get_ref() == "launcher");
         let Some((_, value)) = given else {
+            // A misspelt key is the cause, rather than the one that is missing.
+            let is_known = |key: &Spanned<DeString>| {
+                let mut options = LAUNCHERS.iter().flat_map(launchers::options_of);
+                options.any(|option| option.name == key.get_ref().as_ref())
+            };
+            if let Some((key, _)) = table.iter().find(|(key, _)| !is_known(key)) {
+                let message = format!(
+                    "no launcher has an option {:?}; `launcher` is one of {}",
+                    key.get_ref(),
+                    known()
+                );
+                return Err(self.error(&key.span(), message));
+            }
             let message =
                 format!("{}: the launcher is missing: one of {}", name.get_ref(), known());
             return Err(self.error(&name.span(), message));
@@ -286,6 +299,13 @@ mod tests {
                 "\n[a]\nkernel = 'x'\n",
                 "/etc/systems.toml:2:2: a: the launcher is missing: one of native",
             ),
+            // The misspelt key is the first mistake, not the key that is missing for that reason.
+            (
+                "[a]\nlauncer = 'qemu'\nkernel = 'x'\n",
+                ":2:1: no launcher has an option \"launcer\"; `launcher` is one of native",
+            ),
+            ("[a]\nlauncher = 'native'\nspeed = 1\nbad = 1\n", ":3:1: native has no option"),
+            ("[z]\nlauncher = 1\n[a]\nlauncher = 2\n", ":2:12: the launcher is one of"),
             ("[a]\nlauncher = 'nativ'\n", ":2:12: the launcher is one of native, "),
             ("[a]\nlauncher = 7\n", ":2:12: the launcher is one of native, "),
             (

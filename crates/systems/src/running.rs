@@ -19,8 +19,8 @@ const ERRORS_KEPT: usize = 16 << 10;
 const GRACE: Duration = Duration::from_millis(1_500);
 /// Time limit for a system to end after SIGTERM.
 const GRACE_AFTER_REQUEST: Duration = Duration::from_millis(500);
-/// Time limit for the last error output.
-const LAST_ERRORS: Duration = Duration::from_millis(200);
+/// Time limit for reading the last error output of a system that has ended; another process may hold it open.
+const LAST_ERRORS: Duration = Duration::from_secs(2);
 
 /// A running agent. Dropping it ends the system, and removes everything that the system left.
 #[derive(Debug)]

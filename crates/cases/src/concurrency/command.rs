@@ -123,7 +123,6 @@ impl Arguments for Concurrency {
         if self.within.is_some() && self.goal != Goal::Foreground {
             return Err(Usage("--within is a limit of --goal foreground".into()).into());
         }
-        let stop = stop_on_interrupt()?;
         let jobs = jobs_of(self)?;
         let cpus = platform::cpu::allowed();
         let list = list_of(&jobs).map_err(|case_error| Usage(case_error.to_string()))?;
@@ -140,6 +139,7 @@ impl Arguments for Concurrency {
             asked.insert(WITHIN.to_owned(), format_duration(limit));
         }
         let form = Form::of(self.output.json, false);
+        let stop = stop_on_interrupt()?;
         measure(&plan, asked, form, &self.output, &self.store, stop)
     }
 }

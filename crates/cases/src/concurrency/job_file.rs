@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use measure::count::parse_duration;
 
@@ -86,7 +87,8 @@ struct JobLine<'a> {
 /// # Errors
 /// The first error, with its line. If jobs wait for each other, the line is that of the first of them.
 pub fn parse(text: &str) -> Result<JobList, JobFileError> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<JobLine> = Vec::new();
+    let mut line_of = HashMap::new();
     for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let content = line.split('#').next().unwrap_or_default();
         let fields: Vec<&str> =
@@ -97,7 +99,13 @@ pub fn parse(text: &str) -> Result<JobList, JobFileError> {
         if lines.len() == JOBS_AT_MOST {
             return Err(wrong(at + 1, format!("there are more than {JOBS_AT_MOST} jobs")));
         }
-        lines.push(parse_line(at + 1, &fields).map_err(|problem| wrong(at + 1, problem))?);
+        let line = parse_line(at + 1, &fields).map_err(|problem| wrong(at + 1, problem))?;
+        if let Some((name, other)) =
+            line.name.and_then(|name| line_of.insert(name, at + 1).map(|other| (name, other)))
+        {
+            return Err(wrong(at + 1, format!("the job in line {other} is named {name}, too")));
+        }
+        lines.push(line);
     }
     if lines.is_empty() {
         return Err(wrong(0, "has no jobs: expected one line per job, such as `5ms 30%`"));
@@ -143,22 +151,30 @@ fn parse_line<'a>(number: usize, fields: &[&'a str]) -> Result<JobLine<'a>, Stri
     Ok(line)
 }
 
+/// Parses the fields from left to right, so that the error is about the first one that is wrong.
 fn parse_numbers(fields: &[&str]) -> Result<Job, String> {
-    let (length, share, arrival) = match *fields {
-        [length, share] => (length, share, "0s"),
-        [length, share, arrival] => (length, share, arrival),
-        _ => {
-            return Err(
-                "a job is a length, a CPU share and optionally an arrival, such as `5ms 30% 20ms`"
-                    .into(),
-            );
+    let mut fields = fields.iter();
+    let length = fields.next().map(|length| parse_length(length)).transpose()?;
+    let share = fields.next().map(|share| parse_share(share)).transpose()?;
+    let arrival = fields.next().map(|arrival| parse_arrival(arrival)).transpose()?;
+    match (length, share, fields.next()) {
+        (Some(length), Some(share), None) => {
+            Ok(Job { arrival: arrival.unwrap_or_default(), ..Job::new(length, share) })
         }
-    };
-    let arrival = parse_duration(arrival).map_err(|e| e.to_string())?;
-    if arrival > LENGTH_AT_MOST {
-        return Err(format!("the arrival in {fields:?} is too late: at most 1h"));
+        _ => {
+            Err("a job is a length, a CPU share and optionally an arrival, such as `5ms 30% 20ms`"
+                .into())
+        }
     }
-    Ok(Job { arrival, ..Job::new(parse_length(length)?, parse_share(share)?) })
+}
+
+fn parse_arrival(text: &str) -> Result<Duration, String> {
+    match parse_duration(text).map_err(|e| e.to_string())? {
+        arrival if arrival > LENGTH_AT_MOST => {
+            Err(format!("the arrival {text} is too late: at most 1h"))
+        }
+        arrival => Ok(arrival),
+    }
 }
 
 /// Parses a name: a letter or `_`, then letters, digits, `_`, `-` and `.`.
@@ -177,19 +193,10 @@ fn parse_name(text: &str) -> Result<&str, String> {
     Ok(text)
 }
 
-/// Builds the list: resolves dependencies from names to positions.
+/// Builds the list from lines whose names differ: resolves dependencies from names to positions.
 fn connect(lines: &[JobLine]) -> Result<JobList, JobFileError> {
-    let mut place_of: HashMap<&str, usize> = HashMap::new();
-    for (place, line) in lines.iter().enumerate() {
-        let before = line.name.and_then(|name| place_of.insert(name, place).zip(Some(name)));
-        if let Some((before, name)) = before {
-            let other = lines[before].number;
-            return Err(wrong(
-                line.number,
-                format!("the job in line {other} is named {name}, too"),
-            ));
-        }
-    }
+    let named = lines.iter().enumerate().filter_map(|(place, line)| Some((line.name?, place)));
+    let place_of: HashMap<&str, usize> = named.collect();
     let mut pairs = Vec::new();
     for (place, line) in lines.iter().enumerate() {
         for name in &line.after {
@@ -320,6 +327,23 @@ mod tests {
         assert!(parse(&format!("1ms 1 name={name}n")).is_err());
     }
 
+    /// `5 ms 30%` was reported as "30%" that is no duration, because the arrival was parsed first.
+    #[test]
+    fn the_first_wrong_field_and_line_are_reported() {
+        for (text, line, problem) in [
+            ("5 ms 30%\n", 1, "\"5\" is not a duration"),
+            ("5ms 30% soon\n", 1, "\"soon\" is not a duration"),
+            ("5ms 300% soon\n", 1, "\"300%\" is not a share"),
+            ("5 30% 1ms 4 name=7\n", 1, "\"5\" is not a duration"),
+            ("5ms 5 2h name=7\n", 1, "the arrival 2h is too late"),
+            ("5ms 5 name=a\n5ms 5 name=a\n5\n", 2, "in line 1 is named a, too"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!(error.line, line, "{text:?}: {error}");
+            assert!(error.problem.contains(problem), "{text:?}: {error}");
+        }
+    }
+
     #[test]
     fn a_long_cycle_is_shortened() {
         let line = |at: usize| format!("1ms 1 name=j{at} after=j{}\n", (at + 1) % 1_000);
@@ -357,6 +381,44 @@ mod tests {
                     prop_assert!(list.jobs.len() <= lines.len());
                     prop_assert_eq!(list.dependencies.order().len(), list.jobs.len());
                 }
+            }
+        }
+
+        /// Each of these fields is right in one place and wrong in the others.
+        #[test]
+        fn an_error_is_about_the_first_field_that_is_wrong(
+            fields in prop::collection::vec(prop::sample::select(&["5ms", "30", "?", "2", "1s", "55%"][..]), 1..6)
+        ) {
+            let is_right = |(at, field): (usize, &&str)| match at {
+                0 | 2 => field.ends_with('s'),
+                1 => !field.ends_with('s') && *field != "?",
+                _ => true,
+            };
+            let wrong = fields.iter().enumerate().position(|(at, field)| !is_right((at, field)));
+            let problem = parse(&fields.join(" ")).map(|_| ()).map_err(|error| error.problem);
+            match (wrong, fields.len()) {
+                (None, 2 | 3) => prop_assert_eq!(problem, Ok(())),
+                (None, _) => prop_assert!(problem.unwrap_err().starts_with("a job is a length")),
+                (Some(at), _) => {
+                    let (problem, field) = (problem.unwrap_err(), fields[at]);
+                    prop_assert!(problem.starts_with(&format!("{field:?} is not a ")), "{}", problem);
+                }
+            }
+        }
+
+        /// What precedes a mistake is right: lines after it hide none.
+        #[test]
+        fn an_error_is_in_the_first_line_that_is_wrong(
+            lines in prop::collection::vec(
+                prop::sample::select(&["5ms 30%", "1s 5 name=a", "1s 5 name=b", "5 ms 30%", "1s", "1s 5 x=y", "# 5"][..]),
+                1..7,
+            )
+        ) {
+            let text = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+            if let Err(error) = parse(&text(&lines)) && error.line > 0 {
+                let before = parse(&text(&lines[..error.line - 1]));
+                prop_assert!(before.map_or_else(|error| error.line == 0, |_| true));
+                prop_assert!(parse(&text(&lines[..error.line])).is_err());
             }
         }
     }

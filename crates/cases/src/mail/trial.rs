@@ -11,6 +11,7 @@ use measure::trial::Timed;
 use measure::{CaseError, Doubt, Metric, Params, Round};
 use platform::counters::{Counts, ProcessCounter};
 use platform::cpu::keep_process_to;
+use platform::process::spawn_scoped;
 use smtp::session::SmtpPhase;
 
 use super::list::Post;
@@ -115,7 +116,8 @@ impl DeliveryTrial {
         let (over, is_over) = mpsc::channel();
         let (delivered, seen) = std::thread::scope(|scope| {
             let (delivery, sampler) = (&delivery, &mut sampler);
-            let watching = scope.spawn(move || watch(delivery, sampler, &is_over, times));
+            let watch = move || watch(delivery, sampler, &is_over, times);
+            let watching = spawn_scoped(scope, "the thread that samples", watch)?;
             // The process is pinned after the sampler's thread has started: that thread is not pinned to this CPU, and its calls
             // are not counted.
             let _ = keep_process_to(&[test_bed.sender]);
@@ -125,8 +127,9 @@ impl DeliveryTrial {
             });
             let delivered = deliver(delivery);
             drop(over);
-            (delivered, watching.join().expect("the sampler does not panic"))
-        });
+            let seen = watching.join().expect("the sampler does not panic");
+            Ok::<_, CaseError>((delivered, seen))
+        })?;
         let _ = keep_process_to(test_bed.context.cpus());
         let summary = delivered.map_err(failed)?;
         let SampledDelivery { first, last, memory, cost } = seen?;

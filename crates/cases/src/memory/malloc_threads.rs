@@ -2,6 +2,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::Duration;
 
+use measure::round::PATIENCE;
 use measure::time::Stopwatch;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
@@ -18,8 +19,6 @@ const SPAN: Duration = Duration::from_millis(12);
 const BATCH: usize = 100;
 /// Maximum number of batches on their way to another thread.
 const QUEUED: usize = 8;
-/// Time after which a thread gives up if its partner does nothing.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Several threads that allocate at once.
 pub const CASE: Case = Case {

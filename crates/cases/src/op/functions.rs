@@ -17,7 +17,7 @@ use super::library::{OpLibrary, checksum, file_name};
 use crate::worker::{Task, read_order, worker};
 
 /// Time limit for loading a library and asking it for its name.
-const NAMING_LIMIT: Duration = Duration::from_secs(5);
+const NAMING_LIMIT: Duration = Duration::from_secs(10);
 
 /// Loads a library of the user and prints the name of the library's function.
 pub const NAME_LIBRARY: Task = Task { name: "name", run: |order| name(&read_order(order)?) };
@@ -56,6 +56,10 @@ pub fn functions(paths: &[PathBuf], memory: u64) -> Result<Vec<(Point, UserLibra
 fn library_at(path: &Path, memory: u64) -> Result<UserLibrary, Usage> {
     let bad = |problem: String| Usage(format!("--op {}: {problem}", path.display()));
     let full = std::path::absolute(path).map_err(|e| bad(e.to_string()))?;
+    // A FIFO would wait for its writer for ever.
+    if full.metadata().is_ok_and(|facts| !facts.is_file()) {
+        return Err(bad("it is not a file with a shared library".to_owned()));
+    }
     let checksum = checksum(&full).map_err(|e| bad(e.to_string()))?;
     let path = full.to_str().ok_or_else(|| bad("its name is not UTF-8".to_owned()))?.to_owned();
     Ok(UserLibrary { path, checksum, memory })

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
+use measure::round::PATIENCE;
 use measure::stats::{median, quantile};
 use measure::survey::cost_of;
 use measure::time::{Clock, Stopwatch, Ticks};
@@ -17,13 +18,12 @@ use measure::trial::{Timed, TrialContext};
 use measure::{CaseError, Doubt, Params, Round, metrics};
 use platform::counters::voluntary_switches;
 use platform::cpu::pin_thread;
+use platform::process::spawn_scoped;
 
 use crate::{Case, Param, Takes, Trials, length_of, value_of};
 
 /// Number of wake-ups of a trial.
 const WAKE_UPS: u32 = 400;
-/// Time without an answer after which a wake-up counts as missed.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 metrics! {
     /// Metrics of every wake-up.
@@ -143,7 +143,8 @@ fn wake_repeatedly(
     let clock_cost = cost_of(clock).get();
     let waking = std::thread::current();
     std::thread::scope(|scope| {
-        let sleeper = scope.spawn(|| sleep_repeatedly(sleep, cpu, clock, &state, &waking));
+        let work = || sleep_repeatedly(sleep, cpu, clock, &state, &waking);
+        let sleeper = spawn_scoped(scope, "the sleeping thread", work)?;
         let mut slept_ns = Vec::with_capacity(count as usize);
         let mut missed = None;
         for number in 1..=count {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use measure::CaseError;
 use platform::process::command::{Exit, adopt_orphans, found_in_path, run};
+use platform::process::inherited::null_device;
 
 use super::order::{Order, Output, Reply, Run, Settings, in_words};
 use crate::worker::{Task, read_order};
@@ -45,20 +46,21 @@ enum Sink<'a> {
 
 impl<'a> Runner<'a> {
     fn new(settings: &'a Settings) -> Result<Self, CaseError> {
-        let null = if platform::IS_WINDOWS { "NUL" } else { "/dev/null" };
         let opened = |path: &std::path::Path, file: std::io::Result<File>| {
             file.map_err(|e| CaseError::Failed(format!("{}: {e}", path.display())))
         };
-        let input = settings.input.as_deref().unwrap_or(null.as_ref());
+        let null = || null_device().map_err(|e| CaseError::Failed(e.to_string()));
+        let input = match settings.input.as_deref() {
+            Some(path) => opened(path, File::open(path))?,
+            None => null()?,
+        };
         let output = match &settings.output {
-            Output::Null => {
-                Sink::Null(opened(null.as_ref(), File::options().write(true).open(null))?)
-            }
+            Output::Null => Sink::Null(null()?),
             Output::Pipe => Sink::Pipe(discarding()?),
             Output::Inherit => Sink::Inherit,
             Output::File(path) => Sink::File(path),
         };
-        Ok(Self { settings, input: opened(input, File::open(input))?, output })
+        Ok(Self { settings, input, output })
     }
 
     fn execute(&self, order: &Order) -> Reply {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use command::ending::{Ending, Usage};
 use command::options::write;
-use command::output::{note, print};
+use command::output::{note, print_document};
 use command::store::{store_to_read, store_to_write};
 use results::{Document, Imported, parse_document};
 
@@ -26,7 +26,7 @@ pub fn export(args: &Export) -> anyhow::Result<Ending> {
         None if args.format == Format::Workbook => {
             return Err(Usage("a workbook is written to a file: --output run.xlsx".into()).into());
         }
-        None => print(&String::from_utf8_lossy(&bytes))?,
+        None => print_document(&String::from_utf8_lossy(&bytes))?,
         Some(path) => write(path, &bytes)?,
     }
     Ok(Ending::Done)

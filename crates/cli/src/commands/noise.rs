@@ -28,9 +28,9 @@ pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
     if args.validate {
         return validate(args);
     }
-    let stop = stop_on_interrupt()?;
     let clock = best_clock()?;
     let mut store = store_to_write(&args.store)?;
+    let stop = stop_on_interrupt()?;
     let tags = BTreeMap::from([(TAG.to_owned(), new_id())]);
     let mut ids: Vec<String> = Vec::new();
     for number in 1..=args.runs {

@@ -5,10 +5,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use command::ending::{Ending, Usage};
+use command::interrupt::stop_on_interrupt;
 use command::measure::{
     Form, NOTHING_SAVED, in_progress, print_announcement, show_area_times, show_results,
 };
-use command::output::{note, page, print};
+use command::output::{note, page, print, print_document};
 use command::store::store_to_write;
 use report::{failures_lines, systems_summary};
 use results::{Document, Store};
@@ -66,7 +67,7 @@ pub fn note_if_stopped(ended: &[Ended]) -> bool {
 }
 
 /// Measures on all systems in turn, stores one run for each and shows their results.
-pub fn run_on(args: &Run, form: Form, stop: &AtomicBool) -> anyhow::Result<Ending> {
+pub fn run_on(args: &Run, form: Form) -> anyhow::Result<Ending> {
     if args.output.files.are_given() && args.on.on.len() > 1 {
         let problem = "--csv and --xlsx write one run: use `oscost export` for each system's";
         return Err(Usage(problem.to_owned()).into());
@@ -75,12 +76,13 @@ pub fn run_on(args: &Run, form: Form, stop: &AtomicBool) -> anyhow::Result<Endin
     let options = args.options()?;
     let mut store = store_to_write(&args.store)?;
     let tags = args.output.tags.iter().cloned().collect();
+    let stop = stop_on_interrupt()?;
     let (ended, took) = measure_on(&systems, &options, args.asked(), tags, None, &mut store, stop)?;
     let documents = ended.iter().map(|ended| ended.document(&store));
     let documents: Vec<Document> = documents.collect::<Result<_, _>>()?;
     if form == Form::Json {
         let all = serde_json::to_string_pretty(&documents)?;
-        print(&all)?;
+        print_document(&all)?;
     } else if !args.output.files.are_printed() {
         show(&documents, form, args.output.verbose)?;
     }

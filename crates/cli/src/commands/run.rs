@@ -1,6 +1,5 @@
 //! `oscost run`.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use analysis::claim::Claim;
@@ -22,20 +21,21 @@ use crate::args::Run;
 /// Measures, stores the run and shows its results.
 pub fn run(args: &Run) -> anyhow::Result<Ending> {
     args.output.files.check()?;
-    let stop = stop_on_interrupt()?;
     if let Some(name) = &args.resume {
-        return resume(name, args, stop);
+        return resume(name, args);
     }
     let form = Form::of(args.output.json, args.tables);
     if args.dry_run {
         return dry_run(args);
     }
     if !args.on.on.is_empty() {
-        return run_on(args, form, stop);
+        return run_on(args, form);
     }
     let plan = plan_of(&args.options()?)?;
     runner::check_directories(&plan)?;
     announce(&plan);
+    // A file may be a FIFO that waits for its writer: while files are read, a request to stop ends this process.
+    let stop = stop_on_interrupt()?;
     measure(&plan, args.asked(), form, &args.output, &args.store, stop)
 }
 
@@ -59,13 +59,14 @@ fn dry_run(args: &Run) -> anyhow::Result<Ending> {
 }
 
 /// Resumes the run with this name, or the latest unfinished one if the name is empty.
-fn resume(name: &str, args: &Run, stop: &AtomicBool) -> anyhow::Result<Ending> {
+fn resume(name: &str, args: &Run) -> anyhow::Result<Ending> {
     let mut store = store_to_write(&args.store)?;
     let name = Some(name).filter(|name| !name.is_empty());
     let begun = to_resume(name, &store)?;
     let claims = claims_of(&begun);
     let questions =
         (!claims.is_empty()).then_some(Questions { claims: &claims, name_systems: &|_| {} });
+    let stop = stop_on_interrupt()?;
     let (ended, _) = watched(|watch| runner::resume(&begun, questions, &mut store, stop, watch))?;
     let form = Form::of(args.output.json, args.tables);
     show_ended(&store, &ended, None, form, &args.output, &args.store)

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
 use command::ending::{Ending, Usage};
-use command::output::{note, print};
+use command::output::{note, print_document};
 
 use crate::args::definition;
 
@@ -18,7 +18,7 @@ const NAMES_OF_RUNS: &str = "oscost runs --names 2>/dev/null";
 
 /// Prints a completion script.
 pub fn completions(shell: Shell) -> anyhow::Result<Ending> {
-    print(&script(shell)?)?;
+    print_document(&script(shell)?)?;
     Ok(Ending::Done)
 }
 

@@ -168,6 +168,40 @@ fn parent(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Whether a process handles this signal, by a handler or by waiting for it, instead of ending.
+pub fn handles(pid: u32, signal: libc::c_int) -> bool {
+    has_signal(pid, &["SigCgt:", "SigBlk:"], signal)
+}
+
+/// Whether this signal was sent to a process that has not taken it yet.
+pub fn is_pending(pid: u32, signal: libc::c_int) -> bool {
+    has_signal(pid, &["SigPnd:", "ShdPnd:"], signal)
+}
+
+/// Whether one of these sets of proc_pid_status(5) has the signal.
+fn has_signal(pid: u32, sets: &[&str], signal: libc::c_int) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let sets = status.lines().filter_map(|line| sets.iter().find_map(|set| line.strip_prefix(set)));
+    let mut sets = sets.filter_map(|set| u64::from_str_radix(set.trim(), 16).ok());
+    sets.any(|set| set >> (signal - 1) & 1 == 1)
+}
+
+/// Whether a process has a TCP socket that listens.
+pub fn is_listening(pid: u32) -> bool {
+    const LISTEN: &str = "0A";
+    let table = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).unwrap_or_default();
+    // State and inode are fields of proc_pid_net(5).
+    let listening: Vec<String> = table
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|fields| fields.get(3) == Some(&LISTEN))
+        .filter_map(|fields| Some(format!("socket:[{}]", fields.get(9)?)))
+        .collect();
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut targets = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    targets.any(|target| listening.iter().any(|socket| target.as_os_str() == socket.as_str()))
+}
+
 /// The processes that were started with this folder for temporary files.
 pub fn users_of(temp: &Path) -> Vec<u32> {
     let wanted = format!("TMPDIR={}", temp.display());

@@ -21,7 +21,7 @@ use crate::transactions::TransactionBuilder;
 /// Pause after a process could not be started.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Maximum wait at the end for children that have closed their socket.
-const ENDS_WITHIN: Duration = Duration::from_secs(1);
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
 /// Number of bytes received from a child at a time.
 const BUFFER: usize = 16 * 1024;
 

@@ -9,7 +9,7 @@ use platform::process::Child;
 use super::hand_over::HandOvers;
 use super::placement::WorkerGroup;
 use super::state::{SharedState, phase};
-use crate::round::{Mode, RoundOrder};
+use crate::round::{Mode, PATIENCE, RoundOrder};
 use crate::time::Stopwatch;
 
 /// Maximum time that sampling continues beyond its usual time until each worker has finished its first batch, which takes
@@ -19,9 +19,6 @@ const FIRST_BATCH_AT_MOST: Duration = Duration::from_secs(3);
 /// CPU.
 const HAND_OVERS_AT_MOST: Duration = Duration::from_millis(10);
 const FIRST_HAND_OVER_AT_MOST: Duration = Duration::from_millis(200);
-/// Time limit for the start, and for the end of a batch, after which the round fails.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// Takes the worker group through its phases; through those of hand-overs if `hands_over`.
 pub(super) fn coordinate(
     order: &RoundOrder,
@@ -59,19 +56,24 @@ pub(super) fn coordinate(
     wait_for(&state.left, all, "leaving", state, children)?;
     for child in children {
         let watch = Stopwatch::start();
-        let ended = loop {
-            if let Some(ended) = child.try_wait() {
-                break ended;
+        let how_it_ended = loop {
+            if let Some(how) = child.try_wait() {
+                break how;
             }
             if watch.elapsed().get() > PATIENCE.as_nanos() as f64 {
                 return Err(CaseError::TimedOut("a worker process did not end".into()));
             }
             std::thread::sleep(Duration::from_micros(100));
         };
-        ended
-            .map_err(|how| CaseError::Interrupted(format!("a worker process ended with {how}")))?;
+        how_it_ended.map_err(|how| ended(state, &how))?;
     }
     Ok(())
+}
+
+/// The reason of a worker process that ended in this way: its own if it gave one.
+fn ended(state: &SharedState, how: &str) -> CaseError {
+    let unknown = || CaseError::Interrupted(format!("a worker process ended with {how}"));
+    state.failure.first().unwrap_or_else(unknown)
 }
 
 fn wait_until(count: &AtomicU32, all: u32, limit: Duration) -> bool {
@@ -94,13 +96,13 @@ fn wait_for(
 ) -> Result<(), CaseError> {
     let watch = Stopwatch::start();
     while count.load(Ordering::Acquire) < all {
-        if state.refused.load(Ordering::Acquire) > 0 {
-            return Err(CaseError::Failed("a worker could not join".into()));
+        if let Some(reason) = state.failure.first() {
+            return Err(reason);
         }
         // A child that ended normally has incremented the count before.
         for child in children.iter_mut() {
             if let Some(Err(how)) = child.try_wait() {
-                return Err(CaseError::Interrupted(format!("a worker process ended with {how}")));
+                return Err(ended(state, &how));
             }
         }
         if watch.elapsed().get() > PATIENCE.as_nanos() as f64 {

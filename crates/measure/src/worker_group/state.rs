@@ -6,6 +6,7 @@ use platform::CaseError;
 use platform::counters::Counts;
 use platform::counters::system_calls::CallCounts;
 use platform::memory::shared::Shared;
+use platform::process::failure::FirstFailure;
 
 use super::hand_over::HandOvers;
 use super::placement::WorkerGroup;
@@ -67,8 +68,8 @@ pub(super) struct SharedState {
     pub hand_overs: HandOvers,
     /// A counter that only the lock under test protects.
     pub unprotected: AtomicU64,
-    /// Number of a worker that could not join, plus one; 0 if all joined.
-    pub refused: AtomicU32,
+    /// Why the first worker that failed did.
+    pub failure: FirstFailure,
     /// One slot for each worker.
     pub slots: Shared<[Slot]>,
 }
@@ -102,7 +103,7 @@ impl SharedState {
             left: AtomicU32::new(0),
             hand_overs: HandOvers::default(),
             unprotected: AtomicU64::new(0),
-            refused: AtomicU32::new(0),
+            failure: FirstFailure::none(),
             slots: Shared::list(workers, Slot::empty)?,
         })
     }

@@ -83,15 +83,21 @@ impl<T> Worker<'_, T> {
         }
     }
 
-    /// Joins, measures or counts, and tests exclusion, in the phases of the coordinator.
+    /// Takes part in the round. The coordinator learns the reason if that fails.
     pub fn work<W>(&self) -> Result<(), CaseError>
     where
         T: Task<W>,
     {
-        let joined = self.pin().and_then(|()| self.task.join(self.number));
-        let mut own = joined.inspect_err(|_| {
-            self.state.refused.store(self.number as u32 + 1, Ordering::Release);
-        })?;
+        self.take_part().inspect_err(|reason| self.state.failure.report(reason))
+    }
+
+    /// Joins, measures or counts, and tests exclusion, in the phases of the coordinator.
+    fn take_part<W>(&self) -> Result<(), CaseError>
+    where
+        T: Task<W>,
+    {
+        self.pin()?;
+        let mut own = self.task.join(self.number)?;
         let mut sampler = Sampler::new(
             self.order,
             self.worker_group.cpu_of(self.number, &self.order.cpus),

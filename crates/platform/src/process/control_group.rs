@@ -48,7 +48,7 @@ mod os {
     /// The file with the pids of a group's processes; a process whose pid is written into it joins.
     const MEMBERS: &str = "cgroup.procs";
     /// Time limit for the removal of a group: the kernel removes it only when its last process is gone.
-    const REMOVED_WITHIN: Duration = Duration::from_secs(2);
+    const REMOVED_WITHIN: Duration = Duration::from_secs(10);
     /// Filter for a process stopped by its tracer, in the terms of the tracepoint `sched_switch` since Linux 4.14.
     const TRACED: &std::ffi::CStr = c"prev_state == 8";
 

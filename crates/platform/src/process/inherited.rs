@@ -1,5 +1,6 @@
 //! What a process inherits from the one that starts it, and requests to stop.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::sync::atomic::AtomicBool;
 
@@ -15,6 +16,13 @@ pub fn reset_signals() {
     os::reset_signals();
 }
 
+/// Makes all threads share one heap where this process's address space is limited (`ulimit -v`): the C library would reserve 64 MiB
+/// for each thread, until an allocation fails, which ends the process. To be called before the first thread is started, and not
+/// in a process that measures allocations.
+pub fn share_heap_where_limited() {
+    os::share_heap_where_limited();
+}
+
 /// Makes Ctrl-C and requests to terminate (SIGINT, SIGTERM, SIGHUP) set the flag that is returned. A signal that was ignored when
 /// this process started stays ignored, as nohup(1) and shells expect of background jobs.
 ///
@@ -23,6 +31,40 @@ pub fn reset_signals() {
 pub fn stop_flag() -> std::io::Result<&'static AtomicBool> {
     os::handle_requests_to_stop()?;
     Ok(&STOP)
+}
+
+/// The null device.
+pub const NULL_DEVICE: &str = if IS_WINDOWS { "NUL" } else { "/dev/null" };
+
+/// Opens the null device.
+///
+/// # Errors
+/// The error of opening it, with its name and the remedy: a root directory without `/dev` has none.
+pub fn null_device() -> std::io::Result<File> {
+    let opened = File::options().read(true).write(true).open(NULL_DEVICE);
+    opened.map_err(|error| {
+        let remedy = match IS_WINDOWS {
+            true => "",
+            false => ", which programs that are started need (mount /dev, or `mknod -m 666 /dev/null c 1 3`)",
+        };
+        std::io::Error::new(error.kind(), format!("{NULL_DEVICE}: {error}{remedy}"))
+    })
+}
+
+/// The error of a program that cannot be started. The system names no file: it may be the null device that is missing, which the
+/// program would get as its input or output.
+pub fn not_started(what: &str, error: &std::io::Error) -> CaseError {
+    let is_about_a_file = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
+    match null_device() {
+        Err(missing) if is_about_a_file => CaseError::Failed(format!("{what}: {missing}")),
+        _ => CaseError::from_io(what, error),
+    }
+}
+
+/// Gives requests to stop their usual action again, which is to end this process: nothing looks at the flag of [`stop_flag`] from
+/// now on.
+pub fn end_when_asked() {
+    os::end_when_asked();
 }
 
 /// The error of a thread or process that cannot be created, with its likely cause.
@@ -40,7 +82,11 @@ pub fn not_created(what: &str, error: &std::io::Error) -> CaseError {
         }
         _ => "",
     };
-    CaseError::Failed(format!("{what} cannot be created: {error}{cause}"))
+    let reason = format!("{what} cannot be created: {error}{cause}");
+    match error.kind() {
+        ErrorKind::PermissionDenied => CaseError::Unsupported(reason),
+        _ => CaseError::Failed(reason),
+    }
 }
 
 #[cfg(unix)]
@@ -74,6 +120,17 @@ pub(super) mod os {
         }
     }
 
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    pub fn share_heap_where_limited() {
+        if crate::process::limits::address_space().is_some() {
+            // SAFETY: takes numbers only.
+            unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+        }
+    }
+
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    pub fn share_heap_where_limited() {}
+
     pub fn handle_requests_to_stop() -> io::Result<()> {
         let handled = action(request as *const () as libc::sighandler_t, libc::SA_RESTART);
         for signal in heeded() {
@@ -83,6 +140,14 @@ pub(super) mod os {
             }
         }
         Ok(())
+    }
+
+    pub fn end_when_asked() {
+        let default = action(libc::SIG_DFL, 0);
+        for signal in heeded() {
+            // SAFETY: the action is valid.
+            unsafe { libc::sigaction(signal, &default, std::ptr::null_mut()) };
+        }
     }
 
     /// The requests to stop that this process does not ignore.
@@ -111,12 +176,19 @@ mod os {
 
     pub fn reset_signals() {}
 
+    pub fn share_heap_where_limited() {}
+
     pub fn handle_requests_to_stop() -> io::Result<()> {
         // SAFETY: the handler is a function of this type, and only stores to a static.
         match unsafe { SetConsoleCtrlHandler(Some(request), 1) } {
             0 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
+    }
+
+    pub fn end_when_asked() {
+        // SAFETY: the handler is a function of this type; removing one that was not added changes nothing.
+        unsafe { SetConsoleCtrlHandler(Some(request), 0) };
     }
 
     /// Handles Ctrl-C, Ctrl-Break, and the end of the console or the session, in a thread of the system.

@@ -11,6 +11,16 @@ pub fn raise_descriptors() -> Option<u64> {
     os::raise_descriptors()
 }
 
+/// The soft limit of the size of a file in bytes; `None` if there is none, or it is unknown.
+pub fn file_size() -> Option<u64> {
+    os::file_size()
+}
+
+/// The soft limit of this process's address space in bytes; `None` if there is none, or it is unknown.
+pub fn address_space() -> Option<u64> {
+    os::address_space()
+}
+
 /// A limit of this system on the number of connections of a server or a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
@@ -152,6 +162,22 @@ mod os {
         Some(now)
     }
 
+    #[allow(clippy::unnecessary_cast, reason = "FreeBSD's are signed")]
+    pub fn file_size() -> Option<u64> {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `limit` is a valid place for the call to fill.
+        let done = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+        (done == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as u64)
+    }
+
+    #[allow(clippy::unnecessary_cast, reason = "FreeBSD's are signed")]
+    pub fn address_space() -> Option<u64> {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `limit` is a valid place for the call to fill.
+        let done = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+        (done == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as u64)
+    }
+
     /// The soft and the hard limit.
     #[allow(clippy::unnecessary_cast, reason = "FreeBSD's are signed")]
     pub fn descriptors() -> Option<(u64, u64)> {
@@ -175,6 +201,14 @@ mod os {
     }
 
     pub fn waiting_connections() -> Option<u64> {
+        None
+    }
+
+    pub fn file_size() -> Option<u64> {
+        None
+    }
+
+    pub fn address_space() -> Option<u64> {
         None
     }
 

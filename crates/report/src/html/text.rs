@@ -1,10 +1,11 @@
 //! Text from outside with invisible characters made visible, and identifiers of elements made from names.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, Render, html};
+
+pub(super) use crate::text::visible;
 
 /// Maximum length of an identifier before its number.
 const LONGEST_ID: usize = 60;
@@ -18,34 +19,6 @@ impl Render for Text<'_> {
     fn render_to(&self, buffer: &mut String) {
         maud::Escaper::new(buffer).write_str(&visible(self.0)).expect("a string takes all text");
     }
-}
-
-/// `text` with invisible characters written as `[U+202E]`. Line ends and tabs become spaces.
-pub(super) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| is_invisible(c) || c.is_control()) {
-        return Cow::Borrowed(text);
-    }
-    let mut seen = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\r' | '\t' => seen.push(' '),
-            c if c.is_control() || is_invisible(c) => {
-                let _ = write!(seen, "[U+{:04X}]", u32::from(c));
-            }
-            c => seen.push(c),
-        }
-    }
-    Cow::Owned(seen)
-}
-
-/// Whether the character is a directional mark, of zero width, a tag, or a noncharacter.
-fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
-    ) || u32::from(c) & 0xfffe == 0xfffe
-        || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
 /// Identifiers of elements, each used once.
@@ -102,10 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn invisible_characters_become_visible() {
-        assert_eq!(visible("a\u{202e}b\0\u{7f}"), "a[U+202E]b[U+0000][U+007F]");
-        assert_eq!(visible("a\nb\tc"), "a b c");
-        assert_eq!(visible("±0.2 % größer"), "±0.2 % größer");
+    fn text_from_outside_is_escaped_and_visible() {
         let text = html! { (Text("<script>\"'&\u{feff}")) }.into_string();
         assert_eq!(text, "&lt;script&gt;&quot;'&amp;[U+FEFF]");
     }

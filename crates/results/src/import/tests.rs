@@ -40,6 +40,11 @@ fn each_damage_is_named_with_its_line() {
             "is not a time such as",
         ),
         (
+            r#""finished": "2026-11-21T20:37:55Z""#,
+            r#""finished": "2026-11-21T20:36:54Z""#,
+            "finished at 2026-11-21T20:36:54Z, before it started at 2026-11-21T20:36:55Z",
+        ),
+        (
             r#""kernel": "new""#,
             r#""kernel": 7"#,
             "run.tags.kernel: invalid type: integer `7`, expected a string",

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use platform::process::limits::file_size;
 use rusqlite::ErrorCode;
 
 use crate::check::{Fault, one_line};
@@ -173,6 +174,7 @@ fn io_cause(error: &io::Error) -> String {
             "the file system is read-only; set OSCOST_STORE to a file elsewhere".to_owned()
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DISK_FULL.to_owned(),
+        io::ErrorKind::FileTooLarge => too_large(file_size().unwrap_or_default()),
         io::ErrorKind::IsADirectory => {
             "a folder, not a file; set OSCOST_STORE to a file".to_owned()
         }
@@ -184,6 +186,23 @@ fn io_cause(error: &io::Error) -> String {
 }
 
 const DISK_FULL: &str = "the disk is full; free some space and go on with `oscost run --resume`";
+
+/// A store that would become larger than this process's files may be.
+fn too_large(limit: u64) -> String {
+    let kib = limit >> 10;
+    format!(
+        "it would exceed the limit of file size, {kib} KiB (`ulimit -f`); raise that, or delete runs"
+    )
+}
+
+/// Whether a write failed in a way that a limit of file size causes.
+fn is_of_size(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
+    error.sqlite_error().is_some_and(|error| {
+        [SQLITE_IOERR_WRITE, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_TRUNCATE]
+            .contains(&error.extended_code)
+    })
+}
 
 fn sqlite_cause(error: &rusqlite::Error) -> String {
     match error.sqlite_error_code() {
@@ -201,6 +220,9 @@ fn sqlite_cause(error: &rusqlite::Error) -> String {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             let seconds = BUSY_TIMEOUT.as_secs();
             format!("another process has kept it locked for {seconds} s; end that one, or try again")
+        }
+        Some(ErrorCode::SystemIoFailure) if is_of_size(error) && file_size().is_some() => {
+            too_large(file_size().unwrap_or_default())
         }
         // SQLite could not extend the index of its write-ahead log.
         Some(ErrorCode::SystemIoFailure)

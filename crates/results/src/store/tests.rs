@@ -48,6 +48,18 @@ fn begin(store: &mut Store, id: &str, started: &str) {
     store.begin_run(&unfinished_run(id, started), &machine(), "{}").expect("a new run");
 }
 
+/// A clock that was set back during a run would make a document that no import accepts.
+#[test]
+fn a_run_does_not_end_before_it_begins() {
+    let (_folder, mut store) = new_store();
+    let run = unfinished_run("a", "2026-11-21T20:36:55Z");
+    store.begin_run(&run, &machine(), "{}").expect("a new run");
+    store.finish_run("a", "2026-11-20T00:00:00Z").expect("finished");
+    let document = store.document("a").expect("the run");
+    assert_eq!(document.run.finished.as_deref(), Some("2026-11-21T20:36:55Z"));
+    assert_eq!(document.check(), Ok(()));
+}
+
 #[test]
 fn a_run_is_kept_as_it_arrives() {
     let (_folder, mut store) = new_store();

@@ -210,7 +210,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores the end of the run (RFC 3339).
+    /// Stores the end of the run (RFC 3339); that of its start if the system's clock was set back meanwhile.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] if `finished` is not a time.
@@ -221,6 +221,14 @@ impl Store {
                 format!("finished {finished:?} is not an RFC 3339 time"),
             ));
         }
+        let started: Option<String> = self
+            .connection
+            .query_row("SELECT started FROM runs WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+            .map_err(self.failed())?;
+        let started = started.ok_or_else(|| self.unknown(id))?;
+        let finished =
+            if parse_time(finished) < parse_time(&started) { started.as_str() } else { finished };
         let sql = "UPDATE runs SET finished = ?2 WHERE id = ?1";
         match self.connection.execute(sql, [id, finished]).map_err(self.failed())? {
             0 => Err(self.unknown(id)),

@@ -20,8 +20,8 @@ use crate::worker::{PROBED, probe_worker};
 pub(crate) const WORKERS: &str = "processes";
 /// Name of the capability to count system calls by tracing a process.
 pub(crate) const TRACER: &str = "ptrace";
-/// Time limit of a probe.
-const PROBE_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit of a probe, beside other programs.
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Capabilities, by name.
 pub(crate) struct Capabilities(BTreeMap<String, Capability>);

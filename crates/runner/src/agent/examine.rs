@@ -43,7 +43,7 @@ pub(crate) fn examine(what: &ExamineOrder) -> Machine {
 /// Minimum time to start a worker in several attempts, in ms.
 fn worker_start_ms() -> f64 {
     const TRIES: usize = 3;
-    const LIMIT: Duration = Duration::from_secs(5);
+    const LIMIT: Duration = Duration::from_secs(10);
     let never = AtomicBool::new(false);
     let start = |_| {
         let began = Instant::now();

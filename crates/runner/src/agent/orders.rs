@@ -1,9 +1,9 @@
 //! Reads the coordinator's orders, one per line.
 
 use std::io::{BufRead, BufReader, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::wire::Order;
 
@@ -39,13 +39,16 @@ impl Orders {
     /// Reads from `input`, in a thread if `thread` is set and one can be started.
     pub(crate) fn read(input: Box<dyn Read + Send>, thread: bool) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
-        let mut input = BufReader::new(input);
+        let input = BufReader::new(input);
         if !thread {
             return Self { source: Source::Direct(input), ended };
         }
+        // The thread takes the input from here, so that it stays where no thread can be started.
+        let input = Arc::new(Mutex::new(Some(input)));
         let (lines, read) = sync_channel(WAITING_AT_MOST);
-        let at_end = Arc::clone(&ended);
-        std::thread::spawn(move || {
+        let (theirs, at_end) = (Arc::clone(&input), Arc::clone(&ended));
+        let started = std::thread::Builder::new().spawn(move || {
+            let Some(mut input) = take(&theirs) else { return };
             while let Some(line) = next_line(&mut input) {
                 if lines.send(line).is_err() {
                     return;
@@ -53,7 +56,11 @@ impl Orders {
             }
             at_end.store(true, Ordering::Relaxed);
         });
-        Self { source: Source::Thread(read), ended }
+        let source = match started.err().and_then(|_| take(&input)) {
+            Some(input) => Source::Direct(input),
+            None => Source::Thread(read),
+        };
+        Self { source, ended }
     }
 
     /// A flag that is set when the input has ended: then no round is needed any more.
@@ -79,6 +86,11 @@ impl Orders {
             };
         }
     }
+}
+
+/// What is there, unless it was taken before.
+fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
+    from.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// The next line, cut off at [`ORDER_AT_MOST`]; `None` at the end.

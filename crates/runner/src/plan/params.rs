@@ -1,5 +1,6 @@
 //! Values of parameters: those listed with a case are resolved for this machine, those given explicitly are checked.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use catalog::{Case, Param, Takes};
@@ -51,8 +52,19 @@ pub(super) fn values_of(
         }
     }
     let mut seen = std::collections::BTreeSet::new();
-    values.retain(|value| seen.insert(value.clone()));
+    values.retain(|value| seen.insert(identity(param, value)));
     Ok(values)
+}
+
+/// What a value of the parameter means: one directory has several names (a symbolic link, `temp`).
+fn identity(param: &Param, value: &str) -> PathBuf {
+    match param.takes {
+        Takes::Directory => {
+            let path = catalog::directory_of(value);
+            path.canonicalize().unwrap_or(path)
+        }
+        _ => value.into(),
+    }
 }
 
 /// Every other one of several numbers or lengths of trials for a quick run; else all values.
@@ -156,7 +168,9 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
             path => match path.metadata() {
                 Err(error) => Err(bad(error.to_string())),
                 Ok(facts) if !facts.is_dir() => Err(bad("it is not a directory".into())),
-                Ok(_) => Ok(value.to_owned()),
+                Ok(_) if value == catalog::TEMP => Ok(value.to_owned()),
+                // Without slashes at its end, and without `.`.
+                Ok(_) => Ok(path.components().collect::<PathBuf>().to_string_lossy().into_owned()),
             },
         },
         Takes::ServerWork => match value.parse::<servers::Work>() {

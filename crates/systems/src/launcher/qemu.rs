@@ -124,7 +124,7 @@ const PROBE: [u8; 7] = [0xba, 0x01, 0x05, 0xb0, 0x10, 0xee, 0xf4];
 /// The exit code that QEMU's device at that port makes of the value.
 const PROBED: i32 = 0x10 << 1 | 1;
 /// Time limit of the probe, which takes a tenth of a second with a working KVM.
-const PROBE_TIME: Duration = Duration::from_secs(5);
+const PROBE_TIME: Duration = Duration::from_secs(10);
 
 /// Time limit for a kernel without a file system to panic, which takes a second with a working KVM. At an instruction that
 /// KVM cannot execute, QEMU stops the machine and waits.

@@ -187,6 +187,15 @@ fn other_mistakes_have_a_line_and_a_column() {
             good.clone() + "colour = 1\n",
             "line 6, column 1: unknown key `colour`, expected one of `name`, ",
         ),
+        // The first mistake in the file is reported, not the first key of the alphabet.
+        (
+            "[[claim]]\nzebra = 1\nant = 1\n".to_owned(),
+            "line 2, column 1: unknown key `zebra`, expected one of",
+        ),
+        (
+            good.replace("relation", "relaton"),
+            "line 4, column 1: unknown key `relaton`, expected one of",
+        ),
         (good.replace("\"x\"", "\"a b\""), "line 2, column 8: a name consists of"),
         (
             good.replace("\"x\"", "7"),

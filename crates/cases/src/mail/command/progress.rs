@@ -8,19 +8,24 @@ use command::output::note;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Zoned;
 use mailsend::{Delivery, Notice, NoticeKind, Progress};
+use measure::CaseError;
+use platform::process::spawn_scoped;
 
 /// Interval of the progress display.
 const SHOWN_EVERY: Duration = Duration::from_millis(200);
 
 /// Prints the notices of a delivery during `work`, and on a terminal shows the progress.
-pub fn watched<T>(delivery: &Delivery, work: impl FnOnce() -> T) -> T {
+///
+/// # Errors
+/// If the thread that does so cannot be started.
+pub fn watched<T>(delivery: &Delivery, work: impl FnOnce() -> T) -> Result<T, CaseError> {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let shown = scope.spawn(|| show(delivery, &is_over));
+        let shown = spawn_scoped(scope, "a thread", || show(delivery, &is_over))?;
         let done = work();
         is_over.store(true, Ordering::SeqCst);
         shown.thread().unpark();
-        done
+        Ok(done)
     })
 }
 

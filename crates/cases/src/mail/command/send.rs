@@ -40,7 +40,7 @@ pub fn send(args: &MailSend) -> anyhow::Result<Ending> {
     announce(args, &options);
     stop_on_request(&signals)?;
     let delivery = Delivery::new(&options, journal, signals)?;
-    let summary = watched(&delivery, || deliver(&delivery))?;
+    let summary = watched(&delivery, || deliver(&delivery))??;
     match args.json {
         true => print_json(&document(&options, &summary))?,
         false => print(&summary::text(&options, &summary, &page()))?,
