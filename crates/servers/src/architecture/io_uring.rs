@@ -339,6 +339,14 @@ impl Queue {
                     return self.push(&[receive.user_data(RECEIVED | number as u64)]);
                 }
             }
+            Wants::Shut => {
+                connection.exchange.was_shut();
+                self.deadlines.add(number, connection.deadline);
+                // It completes like a send of no bytes, and nothing else is started before.
+                connection.sending = Some(Cow::Borrowed(&[]));
+                let shut = opcode::Shutdown::new(slot, libc::SHUT_WR).build();
+                return self.push(&[shut.user_data(SENT | number as u64)]);
+            }
             Wants::Write => {
                 let out = connection.sending.insert(connection.exchange.take_to_send());
                 // The flag makes the kernel send all bytes, or fail.

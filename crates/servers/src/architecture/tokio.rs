@@ -102,6 +102,12 @@ async fn converse(mut stream: TcpStream, terms: Terms) {
                     }
                 })
             }),
+            // Nothing is awaited; a client that has closed already is noticed by the next read.
+            Wants::Shut => {
+                let _ = stream.shutdown().await;
+                exchange.was_shut();
+                continue;
+            }
             Wants::Close => return,
         };
         match done {
