@@ -7,6 +7,7 @@ pub mod control_group;
 pub mod hosted;
 pub mod inherited;
 pub mod init;
+pub mod interrupts;
 pub mod limits;
 #[cfg(unix)]
 pub mod program;

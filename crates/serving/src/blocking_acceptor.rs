@@ -5,16 +5,18 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use platform::socket::server::stop_listening;
+use platform::socket::server::{accept_or_interrupt, stop_listening};
 use platform::socket::transfer::is_shortage;
 
 use crate::accept::{AcceptContext, Drain, PAUSE, is_of_one_connection};
+use crate::stop::Waiter;
 
 /// Iterates over connections accepted by blocking calls, until the stop is requested and the accept queue is drained.
 /// Several threads and processes may accept from the same listener, each with its own iterator.
 #[derive(Debug)]
 pub struct BlockingAcceptor<'a> {
     context: AcceptContext<'a>,
+    waiter: Waiter,
     listener: &'a TcpListener,
     drain: Option<Drain>,
     /// Whether all others have left the rest of the queue to this one.
@@ -22,18 +24,18 @@ pub struct BlockingAcceptor<'a> {
 }
 
 impl<'a> BlockingAcceptor<'a> {
-    /// Accepts from `listener`.
+    /// Accepts from `listener`, in the calling thread.
     pub fn new(context: AcceptContext<'a>, listener: &'a TcpListener) -> Self {
-        Self { context, listener, drain: None, is_last: false }
+        Self { context, waiter: context.stop.waiter(), listener, drain: None, is_last: false }
     }
 
     /// Waits for a connection; `None` if the stop is requested.
     fn wait(&self) -> Option<io::Result<TcpStream>> {
-        let stop = self.context.stop;
-        stop.begin_wait();
-        let accepted = (!stop.is_requested()).then(|| self.listener.accept());
-        stop.end_wait();
-        accepted.map(|accepted| accepted.map(|(stream, _)| stream))
+        self.waiter.begin_wait();
+        let is_requested = self.context.stop.is_requested();
+        let accepted = (!is_requested).then(|| accept_or_interrupt(self.listener));
+        self.waiter.end_wait();
+        accepted
     }
 
     fn begin_to_drain(&mut self) -> io::Result<()> {

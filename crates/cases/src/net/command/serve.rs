@@ -72,10 +72,10 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         host(&server, None).context("the server failed")?;
     } else {
         let (name, address) = (args.arch.name, server.address());
-        note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
         let stop = server.stop();
         let request = move || stop.request_and_wake(address);
         on_request_to_stop(request)?;
+        note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
         report()?;
         server.serve().context("the server failed")?;
         shortages(&server).iter().for_each(|line| note(line));
