@@ -91,12 +91,11 @@ impl ExternalReplies {
     }
 }
 
-/// The body in the bytes after a head, and the bytes after the body; `None` if it is incomplete.
-fn body(
-    bytes: &[u8],
-    content: Delimited,
-    is_end: bool,
-) -> Result<Option<(Cow<'_, [u8]>, &[u8])>, String> {
+/// A body, and the bytes after it.
+type Body<'a> = (Cow<'a, [u8]>, &'a [u8]);
+
+/// The body in the bytes after a head; `None` if it is incomplete.
+fn body(bytes: &[u8], content: Delimited, is_end: bool) -> Result<Option<Body<'_>>, String> {
     Ok(match content {
         Delimited::Length(length) => match usize::try_from(length) {
             Ok(length) if length <= bytes.len() => {

@@ -7,6 +7,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
+use platform::CaseError;
 use platform::socket::server::stop_listening;
 use platform::socket::transfer::is_shortage;
 use serving::{Drain, PAUSE, Stop, is_of_one_connection};
@@ -22,6 +23,13 @@ use crate::server::{Server, Terms};
 const READ_AT_ONCE: usize = 4 * 1024;
 /// Interval at which a server without new clients checks whether it must stop.
 const STOP_NOTICED_WITHIN: Duration = Duration::from_millis(50);
+
+/// Checks whether this process may have threads, and what the runtime waits by, such as epoll and eventfd.
+pub fn check() -> Result<(), CaseError> {
+    super::threads()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map(drop).map_err(|e| CaseError::from_io("tokio's runtime", &e))
+}
 
 pub fn serve(server: &Server) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()

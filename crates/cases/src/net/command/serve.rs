@@ -117,9 +117,9 @@ fn shortages(server: &Server) -> Vec<String> {
 
 /// A list of the architectures, with the reasons why some are unsupported.
 fn architectures() -> String {
-    let meaning = |architecture: &Architecture| match architecture.missing_here() {
-        Some(reason) => format!("{} (unsupported here: {reason})", architecture.meaning),
-        None => architecture.meaning.to_owned(),
+    let meaning = |architecture: &Architecture| match architecture.check() {
+        Err(reason) => format!("{} (unsupported here: {reason})", architecture.meaning),
+        Ok(()) => architecture.meaning.to_owned(),
     };
     let all = ARCHITECTURES.iter().map(|one| (one.name, meaning(one)));
     definition_list(&all.collect::<Vec<_>>(), &page())
