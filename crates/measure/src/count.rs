@@ -145,6 +145,7 @@ mod tests {
         assert_eq!(parse_size("3m"), Ok(3 << 20));
         assert_eq!(parse_size("8g"), Ok(8 << 30));
         assert_eq!(parse_size("17179869183g"), Ok(17_179_869_183 << 30));
+        assert!(parse_size("17179869184g").is_err());
         for bad in [
             "",
             "k",
@@ -157,7 +158,6 @@ mod tests {
             "1t",
             "٣",
             "18446744073709551616",
-            "17179869184g",
             "18446744073709551616k",
         ] {
             assert!(parse_count(bad).is_err() && parse_size(bad).is_err(), "{bad}");

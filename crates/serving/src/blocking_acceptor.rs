@@ -105,3 +105,47 @@ impl Iterator for BlockingAcceptor<'_> {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::accept::Shortages;
+    use crate::acceptor::Acceptor;
+    use crate::stop::Stop;
+
+    /// Threads that accept, and an event loop, end although no connection can wake them: the address refuses all.
+    #[test]
+    fn a_stop_needs_no_connection() {
+        let stop = Stop::new().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let nobody = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).unwrap();
+        let shortages = Shortages::default();
+        let context = AcceptContext { stop, clients_send_first: false, shortages: &shortages };
+        let (ready_tx, ready_rx) = mpsc::channel();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                let (ready, listener) = (ready_tx.clone(), &listener);
+                scope.spawn(move || {
+                    let connections = BlockingAcceptor::new(context, listener);
+                    ready.send(()).unwrap();
+                    assert_eq!(connections.count(), 0);
+                });
+            }
+            let ready = ready_tx.clone();
+            scope.spawn(move || {
+                let mut acceptor = Acceptor::without_accept(context, []);
+                ready.send(()).unwrap();
+                while !acceptor.is_closed() {
+                    let wait = acceptor.wakes_at().map_or(-1, |_| 1);
+                    // SAFETY: no descriptors.
+                    unsafe { libc::poll(std::ptr::null_mut(), 0, wait) };
+                    acceptor.tick(Instant::now());
+                }
+            });
+            (0..4).for_each(|_| ready_rx.recv().unwrap());
+            stop.request_and_wake(nobody);
+        });
+    }
+}
