@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use measure::count::ParseUnitError;
 use measure::{CaseError, Metric, Params, Round};
 
 /// A case: one measured operation, with its definition.
@@ -263,10 +264,7 @@ pub fn value_of<'a>(params: &'a Params, name: &str) -> Result<&'a str, CaseError
 /// # Errors
 /// `Failed` if it is missing or not a count.
 pub fn count_of(params: &Params, name: &str) -> Result<usize, CaseError> {
-    let text = value_of(params, name)?;
-    let wrong = |e: &dyn std::fmt::Display| CaseError::Failed(format!("parameter {name}: {e}"));
-    let count = measure::count::parse_count(text).map_err(|e| wrong(&e))?;
-    usize::try_from(count).map_err(|e| wrong(&e))
+    number_of(params, name, measure::count::parse_count)
 }
 
 /// The value of a parameter that is a number of bytes.
@@ -274,7 +272,18 @@ pub fn count_of(params: &Params, name: &str) -> Result<usize, CaseError> {
 /// # Errors
 /// `Failed` if it is missing or not a number of bytes.
 pub fn size_of(params: &Params, name: &str) -> Result<usize, CaseError> {
-    count_of(params, name)
+    number_of(params, name, measure::count::parse_size)
+}
+
+fn number_of(
+    params: &Params,
+    name: &str,
+    parse: fn(&str) -> Result<u64, ParseUnitError>,
+) -> Result<usize, CaseError> {
+    let text = value_of(params, name)?;
+    let wrong = |e: &dyn std::fmt::Display| CaseError::Failed(format!("parameter {name}: {e}"));
+    let number = parse(text).map_err(|e| wrong(&e))?;
+    usize::try_from(number).map_err(|e| wrong(&e))
 }
 
 /// The value of a parameter that is a duration.

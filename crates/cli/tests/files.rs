@@ -74,7 +74,7 @@ fn directories_that_cannot_be_used() {
         ("run clock --dir tmp", &["\"dir\"", "they have"]),
         ("run file --param dir=tmp", &["tmp", "not a full path"]),
         ("run file --param size=2048k", &["size", "at most 1m"]),
-        ("run file --param size=x", &["size", "it is not a count"]),
+        ("run file --param size=x", &["size", "it is not a size"]),
         ("run file --param files=0", &["files", "at least 1"]),
         ("run --resume --dir tmp", &["--resume", "--dir"]),
     ] {

@@ -119,6 +119,11 @@ fn contradictory_options_are_rejected() {
         (&format!("net load {to} --status 503"), &["--status is for http"]),
         (&format!("net load {to} --idle"), &["--idle", "closes each connection after its reply"]),
         (&format!("net load {to} --source ::1"), &["::1", "IPv6"]),
+        // An address that no machine has (RFC 5737).
+        (
+            &format!("net load {to} --source 192.0.2.9"),
+            &["--source 192.0.2.9: cannot connect from this address"],
+        ),
         (&format!("net load {to} --bind-cpu 4095"), &["--bind-cpu 4095"]),
         (
             &format!("net load {to} --server-pid 4294967290"),
@@ -139,4 +144,9 @@ fn too_few_descriptors_are_said_before_it_starts() {
     let said = common::finish(common::linux::with_descriptors(&mut command, 100)).with(3);
     let said = said.complains(&["100 descriptors", "beyond 68 connections", "ulimit -Hn 2032"]);
     assert!(said.out.lines().any(|line| line.starts_with("    68 ")), "{}", said.out);
+    // No connection is left: none is opened.
+    let mut command = bench.command(&format!("{load} --duration 100ms"));
+    let said = common::finish(common::linux::with_descriptors(&mut command, 20)).with(3);
+    assert!(said.out.is_empty(), "{}", said.out);
+    said.complains(&["20 descriptors", "32 are for other purposes", "ulimit -Hn 2032"]);
 }

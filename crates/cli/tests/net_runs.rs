@@ -8,7 +8,9 @@ mod common;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-use common::linux::{descendants, signal_descendant, until, users_of, with_descriptors};
+use common::linux::{
+    denied, descendants, signal_descendant, until, users_of, with_descriptors, without_network,
+};
 use common::{Bench, entries, finish, said_by, started, times};
 use serde_json::Value;
 
@@ -119,6 +121,58 @@ fn unsupported_architectures_are_reported_and_not_measured() {
     assert_eq!(time["outcome"], "unsupported");
     assert!(time["reason"].as_str().is_some_and(|why| why.contains("Windows")), "{time}");
     bench.oscost("run net --param arch=nginx").with(2).complains(&["nginx", "epoll"]);
+}
+
+/// The reasons of all points of a document, which all are unsupported.
+#[track_caller]
+fn reasons(document: &Value) -> Vec<&str> {
+    let all = times(document);
+    assert!(!all.is_empty(), "{document}");
+    all.into_iter()
+        .map(|time| {
+            assert_eq!(time["outcome"], "unsupported", "{time}");
+            time["reason"].as_str().expect("a reason")
+        })
+        .collect()
+}
+
+#[test]
+fn what_the_system_denies_is_unsupported_with_the_remedy() {
+    let bench = Bench::new();
+    let run = "run net/answer net/requests net/hold --param arch=io_uring --param connections=1 --quick --json";
+    let rings = [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+    let document = finish(denied(&mut bench.command(run), &rings)).with(3).json();
+    for reason in reasons(&document) {
+        assert!(reason.starts_with("io_uring_setup: Operation not permitted"), "{reason}");
+        assert!(reason.contains("seccomp"), "{reason}");
+    }
+    let run = "run net/answer mail/send ipc/tcp ipc/udp --quick --json";
+    let document = finish(denied(&mut bench.command(run), &[libc::SYS_socket])).with(3).json();
+    for reason in reasons(&document) {
+        assert!(reason.contains("Operation not permitted"), "{reason}");
+    }
+    let load = "net load --to 127.0.0.1:9 --protocol 450 --duration 100ms";
+    let said = finish(denied(&mut bench.command(load), &[libc::SYS_socket])).with(3);
+    said.complains(&["a socket: Operation not permitted"]);
+}
+
+#[test]
+fn without_loopback_nothing_is_waited_for() {
+    if testing::skip_unless_root("to create a network namespace") {
+        return;
+    }
+    let bench = Bench::new();
+    let run =
+        "run net/answer net/hold net/slow mail/send ipc/tcp ipc/tcp-connect ipc/udp --quick --json";
+    let document = finish(without_network(&mut bench.command(run))).with(3).json();
+    for reason in reasons(&document) {
+        assert!(reason.starts_with("loopback is down (ip link set lo up)"), "{reason}");
+    }
+    // Points that need no network are measured.
+    let run = "run net/answer ipc/pipe --quick --budget 3s --json";
+    let document = finish(without_network(&mut bench.command(run))).with(0).json();
+    let of_pipe = times(&document).into_iter().find(|time| time["case"] == "ipc/pipe");
+    assert_eq!(of_pipe.expect("the case")["outcome"], "measured", "{document}");
 }
 
 #[test]

@@ -5,22 +5,27 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::linux::{descendants, until};
-use common::{Bench, at_once, said_by, started};
+use common::linux::{denied, descendants, until, without_network};
+use common::{Bench, at_once, finish, said_by, started};
 use servers::ARCHITECTURES;
+
+/// The first line of a server's output, which says where it listens.
+fn first_line(output: &mut impl Read) -> String {
+    let mut said = String::new();
+    BufReader::with_capacity(1, output).read_line(&mut said).expect("text");
+    said
+}
 
 /// Starts a server. Returns it and its address when it listens.
 fn start(bench: &Bench, architecture: &str) -> (Child, SocketAddr) {
     let arguments =
         format!("net serve --arch {architecture} --listen 127.0.0.1:0 --workers 4 --timeout 2s");
     let mut child = started(&mut bench.command(&arguments));
-    let mut said = String::new();
-    let stderr = child.stderr.as_mut().expect("a pipe");
     // The server prints nothing more before its end.
-    BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
+    let said = first_line(child.stderr.as_mut().expect("a pipe"));
     let address = said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
     (child, address.unwrap_or_else(|| panic!("no address in: {said}")))
 }
@@ -33,36 +38,56 @@ fn reply_of(address: SocketAddr) -> String {
     reply
 }
 
-/// Checks a network namespace that is removed before the server ends: no connection can wake the server, and it ends anyway.
+/// Checks servers that no connection can reach, and so none can wake: they end at SIGTERM, or when their input ends.
 #[test]
-fn a_server_without_its_network_ends_with_its_input() {
+fn servers_without_a_network_end() {
     if testing::skip_unless_root("to create a network namespace for a server") {
         return;
     }
     let bench = Bench::new();
-    let serve = "net serve --arch fork --listen 127.0.0.1:0 --report";
-    let oscost = bench.command(serve);
-    let mut command = Command::new("unshare");
-    command.args(["--net", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
-    command.arg(oscost.get_program()).args(oscost.get_args());
-    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = piped.spawn().expect("unshare is there");
-    let mut said = String::new();
-    let out = child.stdout.as_mut().expect("a pipe");
-    BufReader::with_capacity(1, out).read_line(&mut said).expect("it says where it listens");
+    let here: Vec<_> = ARCHITECTURES.iter().filter(|one| one.check().is_ok()).collect();
+    at_once(&here, |architecture| {
+        let serve = format!("net serve --arch {} --listen 127.0.0.1:2525", architecture.name);
+        let mut child = started(without_network(&mut bench.command(&serve)));
+        first_line(child.stderr.as_mut().expect("a pipe"));
+        // SAFETY: the process is our child and has not been waited for.
+        unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+        said_by(child).with(0);
+    });
+    let serve = "net serve --arch fork --listen 127.0.0.1:2525 --report";
+    let mut command = bench.command(serve);
+    let piped = without_network(&mut command).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = piped.spawn().expect("it starts");
+    let said = first_line(child.stdout.as_mut().expect("a pipe"));
     assert!(said.contains("listening"), "{said}");
-    let (network, down) = (format!("/proc/{}/ns/net", child.id()), "ip link set lo down");
-    let net = format!("--net={network}");
-    let done = Command::new("nsenter").args([&net, "sh", "-c", down]).status();
-    assert!(done.expect("nsenter is there").success());
     drop(child.stdin.take());
     until("it has ended", || child.try_wait().expect("our own child").is_some());
+}
+
+/// What the system denies is said before the server claims to serve.
+#[test]
+fn a_server_that_cannot_serve_says_so_at_once() {
+    let bench = Bench::new();
+    let rings = [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+    for (arch, calls, words) in [
+        ("io_uring", &rings[..], &["io_uring_setup: Operation not permitted", "seccomp"][..]),
+        ("io_uring", &rings[1..], &["io_uring_", "Operation not permitted"]),
+        ("epoll", &[libc::SYS_epoll_create1], &["epoll_create1: Operation not permitted"]),
+        ("epoll-per-cpu", &[libc::SYS_epoll_create1], &["epoll_create1"]),
+        ("tokio", &[libc::SYS_eventfd2], &["tokio's runtime: Operation not permitted"]),
+        ("poll", &[libc::SYS_socket], &["listen at 127.0.0.1:0: Operation not permitted"]),
+    ] {
+        let serve = format!("net serve --arch {arch} --listen 127.0.0.1:0");
+        let said = finish(denied(&mut bench.command(&serve), calls)).with(3);
+        assert!(!said.err.contains(" serves "), "{arch}: {}", said.err);
+        said.complains(&["unsupported on this system"]).complains(words);
+    }
 }
 
 #[test]
 fn every_server_ends_at_sigterm_and_leaves_nothing() {
     let bench = Bench::new();
-    let here: Vec<_> = ARCHITECTURES.iter().filter(|one| one.missing_here().is_none()).collect();
+    let here: Vec<_> = ARCHITECTURES.iter().filter(|one| one.check().is_ok()).collect();
     at_once(&here, |architecture| {
         let (child, address) = start(&bench, architecture.name);
         assert_eq!(reply_of(address), "450 too busy\r\n", "{}", architecture.name);

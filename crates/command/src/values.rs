@@ -3,16 +3,21 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use measure::count::{ParseUnitError, parse_count, parse_duration, parse_percentage};
+use measure::count::{ParseUnitError, parse_count, parse_duration, parse_percentage, parse_size};
 
 /// The problem with a value, without the value, which clap names.
 fn problem(error: ParseUnitError) -> String {
     format!("it {}", error.problem())
 }
 
-/// A whole number, as in 64 or 1k.
+/// A whole number, as in 64 or 1k, which is 1000.
 pub fn count(text: &str) -> Result<u64, String> {
     parse_count(text).map_err(problem)
+}
+
+/// A number of bytes, as in 512, 64k or 1m.
+pub fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(problem)
 }
 
 /// A share, as in 5%. A number below 1 without the sign may be meant as a share or as a percentage.

@@ -103,6 +103,11 @@ impl Exchange {
             false => Verdict::More,
         }
     }
+
+    /// Judges the end of the connection before the reply was complete: the reply may end with it.
+    pub fn ended(&mut self, progress: &mut Progress) -> Verdict {
+        self.external.as_mut().map_or(Verdict::More, |external| external.ended(progress))
+    }
 }
 
 /// Describes where the bytes after the first `before` bytes of a reply differ from the expected ones.

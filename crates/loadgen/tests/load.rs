@@ -226,6 +226,44 @@ fn external_http_servers_are_accepted() {
     assert_eq!(other.errors.first_wrong.as_deref(), Some("its status is 503, not 200"));
 }
 
+/// Replies in each way that RFC 9112, section 6.3, allows, each on a server of its own.
+#[test]
+fn replies_of_ordinary_http_servers_are_accepted() {
+    const CHUNKED: &str =
+        "HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n";
+    const HINTED: &str =
+        "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno";
+    const TO_THE_END: &str = "HTTP/1.1 503 No\r\n\r\nno";
+    const TWO_LINES: &str =
+        "HTTP/1.1 503 No\r\nConnection: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno";
+    for (reply, closes) in
+        [(CHUNKED, false), (HINTED, false), (TO_THE_END, true), (TWO_LINES, true)]
+    {
+        let to = answering(move |stream| {
+            while reading_head(stream) {
+                for piece in reply.as_bytes().chunks(reply.len() / 3) {
+                    let _ = stream.write_all(piece);
+                }
+                if closes {
+                    return;
+                }
+            }
+        });
+        let step = step(Load { status: Some(503), ..load(to, "http") }, 3);
+        assert_eq!(step.errors.total(), 0, "{reply:?}: {:?}", step.errors);
+        assert!(step.replies > 3 && step.reply.len() == step.replies, "{reply:?}: {step:?}");
+        assert_eq!(closes, !step.close.is_empty(), "{reply:?}");
+        assert_eq!(closes, step.connections > 0, "{reply:?}");
+    }
+    // A reply that the end of its connection cuts off is no whole one.
+    for reply in [&CHUNKED[..CHUNKED.len() - 1], "HTTP/1.1 503 No\r\nContent-Length: 3\r\n\r\nno"] {
+        let to = answering(move |stream| {
+            let _ = reading_head(stream) && stream.write_all(reply.as_bytes()).is_ok();
+        });
+        only(&step(Load { status: Some(503), ..load(to, "http") }, 3), ErrorKind::ClosedEarly);
+    }
+}
+
 #[test]
 fn a_closed_port() {
     let began = Instant::now();

@@ -8,6 +8,7 @@ use platform::CaseError;
 use platform::counters::ProcessCounter;
 use platform::process::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
+pub use serving::hosted::tell_refusal;
 use serving::hosted::{self, start_reporting};
 
 use crate::counts::Counts;

@@ -21,29 +21,49 @@ fn wrong(text: &str, problem: &'static str) -> ParseUnitError {
     ParseUnitError { text: text.to_owned(), problem }
 }
 
-/// Parses a count: digits, then optionally `k`, `m` or `g` (either case) for 2^10, 2^20, 2^30.
+/// Parses a count: digits, then optionally `k`, `m` or `g` (either case) for a thousand, a million, a billion.
 ///
 /// # Errors
 /// If the text is anything else, or the count does not fit 64 bits.
 ///
 /// ```
 /// use measure::count::parse_count;
-/// assert_eq!(parse_count("10k"), Ok(10_240));
+/// assert_eq!(parse_count("10k"), Ok(10_000));
 /// assert!(parse_count("18446744073709551615k").is_err());
 /// ```
 pub fn parse_count(text: &str) -> Result<u64, ParseUnitError> {
-    let (digits, shift) = match text.as_bytes().last() {
-        Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
-        Some(b'm' | b'M') => (&text[..text.len() - 1], 20),
-        Some(b'g' | b'G') => (&text[..text.len() - 1], 30),
+    const HELP: &str = "is not a count: digits, then k, m or g if you like, as in 10k";
+    with_unit(text, 1_000, HELP)
+}
+
+/// Parses a number of bytes: digits, then optionally `k`, `m` or `g` (either case) for 2^10, 2^20, 2^30.
+///
+/// # Errors
+/// If the text is anything else, or the number does not fit 64 bits.
+///
+/// ```
+/// use measure::count::parse_size;
+/// assert_eq!(parse_size("10k"), Ok(10_240));
+/// ```
+pub fn parse_size(text: &str) -> Result<u64, ParseUnitError> {
+    const HELP: &str = "is not a size in bytes: digits, then k, m or g if you like, as in 64k";
+    with_unit(text, 1_024, HELP)
+}
+
+/// Digits, then optionally `k`, `m` or `g` for the first three powers of `k`.
+fn with_unit(text: &str, k: u64, help: &'static str) -> Result<u64, ParseUnitError> {
+    let (digits, power) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 1),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], 2),
+        Some(b'g' | b'G') => (&text[..text.len() - 1], 3),
         _ => (text, 0),
     };
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(wrong(text, "is not a count: digits, then k, m or g if you like, as in 10k"));
+        return Err(wrong(text, help));
     }
-    let number: u64 =
-        digits.parse().map_err(|_| wrong(text, "is too large: it must fit 64 bits"))?;
-    number.checked_mul(1 << shift).ok_or_else(|| wrong(text, "is too large: it must fit 64 bits"))
+    let number: Option<u64> = digits.parse().ok();
+    let product = number.and_then(|number| number.checked_mul(k.pow(power)));
+    product.ok_or_else(|| wrong(text, "is too large: it must fit 64 bits"))
 }
 
 /// Parses a duration: a decimal number with its unit, `ns`, `us`, `ms`, `s`, `m` or `h`.
@@ -115,11 +135,17 @@ mod tests {
     fn counts() {
         assert_eq!(parse_count("0"), Ok(0));
         assert_eq!(parse_count("7"), Ok(7));
-        assert_eq!(parse_count("1K"), Ok(1024));
-        assert_eq!(parse_count("3m"), Ok(3 << 20));
-        assert_eq!(parse_count("8g"), Ok(8 << 30));
+        assert_eq!(parse_count("1K"), Ok(1_000));
+        assert_eq!(parse_count("3m"), Ok(3_000_000));
+        assert_eq!(parse_count("8g"), Ok(8_000_000_000));
         assert_eq!(parse_count("18446744073709551615"), Ok(u64::MAX));
-        assert_eq!(parse_count("17179869183g"), Ok(17_179_869_183 << 30));
+        assert_eq!(parse_count("18446744073g"), Ok(18_446_744_073_000_000_000));
+        assert!(parse_count("18446744074g").is_err());
+        assert_eq!(parse_size("1K"), Ok(1024));
+        assert_eq!(parse_size("3m"), Ok(3 << 20));
+        assert_eq!(parse_size("8g"), Ok(8 << 30));
+        assert_eq!(parse_size("17179869183g"), Ok(17_179_869_183 << 30));
+        assert!(parse_size("17179869184g").is_err());
         for bad in [
             "",
             "k",
@@ -132,10 +158,9 @@ mod tests {
             "1t",
             "٣",
             "18446744073709551616",
-            "17179869184g",
             "18446744073709551616k",
         ] {
-            assert!(parse_count(bad).is_err(), "{bad}");
+            assert!(parse_count(bad).is_err() && parse_size(bad).is_err(), "{bad}");
         }
     }
 
@@ -170,7 +195,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in "\\PC*") {
-            let _ = (parse_count(&text), parse_duration(&text), parse_percentage(&text));
+            let _ = (parse_count(&text), parse_size(&text), parse_duration(&text), parse_percentage(&text));
         }
 
         #[test]
@@ -182,10 +207,12 @@ mod tests {
         #[test]
         fn a_count_is_exact_or_refused(number: u64, suffix in 0usize..4) {
             let text = format!("{number}{}", ["", "k", "m", "g"][suffix]);
-            let exact = u128::from(number) << (10 * suffix);
-            match parse_count(&text) {
-                Ok(count) => prop_assert_eq!(u128::from(count), exact),
-                Err(_) => prop_assert!(exact > u128::from(u64::MAX)),
+            for (parsed, k) in [(parse_count(&text), 1_000_u128), (parse_size(&text), 1_024)] {
+                let exact = u128::from(number) * k.pow(suffix as u32);
+                match parsed {
+                    Ok(count) => prop_assert_eq!(u128::from(count), exact),
+                    Err(_) => prop_assert!(exact > u128::from(u64::MAX)),
+                }
             }
         }
     }

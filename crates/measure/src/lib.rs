@@ -25,7 +25,7 @@
 //! // What a user typed: a number of repetitions, and a time limit.
 //! let repetitions = parse_count("1k").expect("a count");
 //! let limit = parse_duration("2.5s").expect("a duration");
-//! assert_eq!((repetitions, format_duration(limit)), (1_024, "2.5s".to_owned()));
+//! assert_eq!((repetitions, format_duration(limit)), (1_000, "2.5s".to_owned()));
 //! assert_eq!(parse_count("1.5k").unwrap_err().problem(), "is not a count: digits, then k, m or g if you like, as in 10k");
 //!
 //! // The system's monotonic clock; a watch that was stopped is gone, one that is read goes on.
@@ -33,7 +33,7 @@
 //! let sum: u64 = (0..repetitions).sum();
 //! let first = watch.elapsed();
 //! let all = watch.stop();
-//! assert!(sum == 523_776 && first <= all);
+//! assert!(sum == 499_500 && first <= all);
 //!
 //! // The cheapest clock of this machine that is fine enough, and what one reading of it costs.
 //! let best = &survey()[0];

@@ -19,6 +19,8 @@ pub mod owned;
 pub mod process;
 pub mod socket;
 pub mod time;
+#[cfg(target_os = "linux")]
+pub mod uring;
 
 /// Whether this system is Linux.
 pub const IS_LINUX: bool = cfg!(target_os = "linux");

@@ -8,6 +8,7 @@ pub mod failure;
 pub mod hosted;
 pub mod inherited;
 pub mod init;
+pub mod interrupts;
 pub mod limits;
 #[cfg(unix)]
 pub mod program;

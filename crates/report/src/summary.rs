@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use analysis::{Ratio, answer, ratio};
 use catalog::{Area, Finding, Select, SummaryRow};
-use measure::count::parse_count;
+use measure::count::parse_size;
 use measure::{Doubt, Metric};
 use results::{CaseResult, Document, Estimate, Interval, Outcome};
 
@@ -232,7 +232,7 @@ fn side<'r>(
         if ratio.low <= 1.0 && ratio.high >= 1.0 {
             return None;
         }
-        sides.push((parse_count(value).ok()?, value, ratio.high < 1.0));
+        sides.push((parse_size(value).ok()?, value, ratio.high < 1.0));
     }
     sides.sort_unstable();
     let [(_, least, is_below), .., (_, greatest, _)] = sides[..] else { return None };

@@ -1,7 +1,7 @@
 //! Connections of event loops, which send and receive as much as is possible without blocking.
 
 use std::io::ErrorKind;
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::time::Instant;
 
 use platform::socket::transfer;
@@ -50,7 +50,7 @@ impl Connection {
     pub fn advance(&mut self, buffer: &mut [u8], reading: Reading, terms: &Terms) -> Wants {
         match self.receive(buffer, reading, terms) {
             Wants::Read => Wants::Read,
-            Wants::Write | Wants::Close => self.send(buffer, terms),
+            Wants::Write | Wants::Shut | Wants::Close => self.send(buffer, terms),
         }
     }
 
@@ -75,6 +75,10 @@ impl Connection {
                         Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Write,
                         Err(_) => return Wants::Close, // the client has closed the connection
                     }
+                }
+                (Wants::Shut, _) if may_send => {
+                    let _ = self.stream.shutdown(Shutdown::Write); // the next call reports an error, if any
+                    self.exchange.was_shut();
                 }
                 (Wants::Read, Some(reading)) => match transfer::receive(&self.stream, buffer) {
                     Ok(0) => self.exchange.ended(),

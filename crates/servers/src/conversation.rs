@@ -1,7 +1,7 @@
 //! A whole exchange by blocking calls, for architectures with a thread or process for each client.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::exchange::{Exchange, Wants};
@@ -54,6 +54,10 @@ pub fn converse(mut stream: TcpStream, terms: &Terms) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return terms.note_error(&e),
             },
+            Wants::Shut => {
+                let _ = stream.shutdown(Shutdown::Write); // the next call reports an error, if any
+                exchange.was_shut();
+            }
             Wants::Close => return,
         }
     }

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use serving::http::{Event, Persistence, Refusal, Request, Requests};
 use serving::protocol::{
-    BAD_REQUEST, ExchangeKind, HEAD_AT_MOST, Protocol, TOO_BUSY, UNAVAILABLE, UNAVAILABLE_CLOSE,
+    BAD_REQUEST, CONTINUE, ExchangeKind, FIELDS_TOO_LARGE, Protocol, TOO_BUSY, UNAVAILABLE,
+    UNAVAILABLE_CLOSE, UNAVAILABLE_CONTENT, UNAVAILABLE_KEEP_ALIVE, URI_TOO_LONG,
 };
 
 /// The readiness that an exchange waits for.
@@ -13,6 +15,8 @@ pub enum Wants {
     Read,
     /// Space to send to the client.
     Write,
+    /// No readiness: the sending side must be shut down, and then [`Exchange::was_shut`] called.
+    Shut,
     /// No readiness: the connection must be closed.
     Close,
 }
@@ -23,13 +27,27 @@ pub struct Exchange {
     protocol: Protocol,
     /// Number of replies left; `None` for no limit.
     left: Option<u32>,
-    /// The part of an HTTP request that was received.
-    head: Vec<u8>,
+    requests: Requests,
+    /// The received part of an HTTP request's head, or of a line between chunks.
+    partial: Vec<u8>,
     /// Number of received bytes of an echo request.
     echoed: usize,
     out: Cow<'static, [u8]>,
     sent: usize,
     over: bool,
+    closing: Closing,
+}
+
+/// How the connection is closed after the last reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Closing {
+    /// At once: the client has sent nothing that was not read.
+    AtOnce,
+    /// In stages, because the client has sent more: the system would answer that with a reset, by which the client could lose
+    /// the reply (RFC 9112, section 9.6). The sending side is shut down first.
+    InStages,
+    /// The sending side is shut down; what arrives is discarded until the client closes or times out.
+    Discarding,
 }
 
 impl Exchange {
@@ -43,11 +61,13 @@ impl Exchange {
         Self {
             protocol,
             left: protocol.requests,
-            head: Vec::new(),
+            requests: Requests::default(),
+            partial: Vec::new(),
             echoed: 0,
             out: Cow::Borrowed(if speaks_first { TOO_BUSY } else { &[] }),
             sent: 0,
             over: speaks_first,
+            closing: Closing::AtOnce,
         }
     }
 
@@ -83,6 +103,7 @@ impl Exchange {
     /// after everything was sent, so that a client that does not read cannot exhaust the memory.
     pub fn received(&mut self, bytes: &[u8], work: &dyn Fn()) {
         match self.protocol.kind {
+            _ if self.over => {}
             ExchangeKind::TooBusy => {}
             ExchangeKind::Echo { size } => self.echo(bytes, size, work),
             ExchangeKind::Http => self.http(bytes, work),
@@ -92,6 +113,13 @@ impl Exchange {
     /// Records that the client will send no more; the replies so far are still sent.
     pub fn ended(&mut self) {
         self.over = true;
+        self.closing = Closing::AtOnce;
+    }
+
+    /// Records that the sending side was shut down.
+    pub fn was_shut(&mut self) {
+        debug_assert_eq!(self.closing, Closing::InStages);
+        self.closing = Closing::Discarding;
     }
 
     /// Makes the next reply the last, since the server stops; the reply announces the close if the protocol can.
@@ -103,26 +131,33 @@ impl Exchange {
 
     /// The readiness that the exchange waits for.
     pub fn wants(&self) -> Wants {
-        match (self.to_send().is_empty(), self.over) {
-            (false, _) => Wants::Write,
-            (true, false) => Wants::Read,
-            (true, true) => Wants::Close,
+        match (self.to_send().is_empty(), self.over, self.closing) {
+            (false, ..) => Wants::Write,
+            (true, false, _) | (true, true, Closing::Discarding) => Wants::Read,
+            (true, true, Closing::InStages) => Wants::Shut,
+            (true, true, Closing::AtOnce) => Wants::Close,
         }
     }
 
-    /// Whether a request was received in part.
+    /// Whether a request was received in part, or the client's close is awaited: more time is given only after that.
     pub fn is_in_request(&self) -> bool {
-        self.echoed > 0 || !self.head.is_empty()
+        self.echoed > 0
+            || !self.partial.is_empty()
+            || self.requests.is_in_content()
+            || self.closing != Closing::AtOnce
     }
 
     fn echo(&mut self, bytes: &[u8], size: usize, work: &dyn Fn()) {
         let wanted = self.left.map_or(usize::MAX, |left| size * left as usize - self.echoed);
-        let bytes = &bytes[..bytes.len().min(wanted)];
+        let (bytes, beyond) = bytes.split_at(bytes.len().min(wanted));
         self.out.to_mut().extend_from_slice(bytes);
         let whole = (self.echoed + bytes.len()) / size;
         self.echoed = (self.echoed + bytes.len()) % size;
         (0..whole).for_each(|_| work());
         self.answered(whole);
+        if !beyond.is_empty() {
+            self.closing = Closing::InStages;
+        }
     }
 
     fn answered(&mut self, replies: usize) {
@@ -133,41 +168,59 @@ impl Exchange {
     }
 
     fn http(&mut self, bytes: &[u8], work: &dyn Fn()) {
-        if self.head.is_empty() {
+        if self.partial.is_empty() {
             let rest = self.answer_all(bytes, work);
-            self.head.extend_from_slice(rest);
+            self.partial.extend_from_slice(rest);
         } else {
-            let mut head = std::mem::take(&mut self.head);
-            head.extend_from_slice(bytes);
-            let rest = self.answer_all(&head, work);
-            self.head.extend_from_slice(rest);
-        }
-        if self.head.len() > HEAD_AT_MOST && !self.over {
-            self.refuse();
+            let mut partial = std::mem::take(&mut self.partial);
+            partial.extend_from_slice(bytes);
+            let rest = self.answer_all(&partial, work);
+            self.partial.extend_from_slice(rest);
         }
     }
 
     /// Answers the complete requests in `bytes`, and returns the rest.
     fn answer_all<'a>(&mut self, mut bytes: &'a [u8], work: &dyn Fn()) -> &'a [u8] {
-        while !bytes.is_empty() && !self.over {
-            match request_in(bytes) {
-                Request::Whole { length, is_last } => {
-                    bytes = &bytes[length..];
-                    self.over |= is_last;
-                    work();
-                    self.answered(1);
-                    self.reply(if self.over { UNAVAILABLE_CLOSE } else { UNAVAILABLE });
+        loop {
+            let (used, event) = self.requests.next(bytes);
+            bytes = &bytes[used..];
+            match event {
+                Event::Request(request) => self.answer(request, work),
+                Event::Continue => self.reply(CONTINUE),
+                Event::Incomplete => return bytes,
+                Event::Refused(refusal) => self.refuse(refusal),
+            }
+            if self.over {
+                if !bytes.is_empty() {
+                    self.closing = Closing::InStages;
                 }
-                Request::Part => return bytes,
-                Request::Garbage => self.refuse(),
+                return &[];
             }
         }
-        &[]
     }
 
-    fn refuse(&mut self) {
+    fn answer(&mut self, request: Request, work: &dyn Fn()) {
+        work();
+        self.answered(1);
+        self.over |= request.persistence == Persistence::Closes;
+        let whole = match request.persistence {
+            _ if self.over => UNAVAILABLE_CLOSE,
+            Persistence::IfConfirmed => UNAVAILABLE_KEEP_ALIVE,
+            _ => UNAVAILABLE,
+        };
+        let content = if request.wants_head_only { UNAVAILABLE_CONTENT.len() } else { 0 };
+        self.reply(&whole[..whole.len() - content]);
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
         self.over = true;
-        self.reply(BAD_REQUEST);
+        // The rest of the request may still be on its way.
+        self.closing = Closing::InStages;
+        self.reply(match refusal {
+            Refusal::BadRequest => BAD_REQUEST,
+            Refusal::UriTooLong => URI_TOO_LONG,
+            Refusal::FieldsTooLarge => FIELDS_TOO_LARGE,
+        });
     }
 
     fn reply(&mut self, bytes: &'static [u8]) {
@@ -179,38 +232,10 @@ impl Exchange {
     }
 }
 
-/// The beginning of received bytes, as a request.
-enum Request {
-    Whole { length: usize, is_last: bool },
-    Part,
-    Garbage,
-}
-
-/// Maximum number of headers of a request.
-const HEADERS_AT_MOST: usize = 64;
-
-fn request_in(bytes: &[u8]) -> Request {
-    let mut headers = [httparse::EMPTY_HEADER; HEADERS_AT_MOST];
-    let mut request = httparse::Request::new(&mut headers);
-    match request.parse(bytes) {
-        Ok(httparse::Status::Complete(length)) => {
-            let has = |name: &str, value: &[u8]| {
-                request.headers.iter().any(|header| {
-                    header.name.eq_ignore_ascii_case(name)
-                        && header.value.eq_ignore_ascii_case(value)
-                })
-            };
-            let is_old = request.version == Some(0) && !has("connection", b"keep-alive");
-            Request::Whole { length, is_last: is_old || has("connection", b"close") }
-        }
-        Ok(httparse::Status::Partial) => Request::Part,
-        Err(_) => Request::Garbage,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serving::http::HEAD_AT_MOST;
 
     use super::*;
 
@@ -225,6 +250,9 @@ mod tests {
                 received.push(exchange.to_send()[0]);
                 exchange.was_sent(1);
             }
+            if exchange.wants() == Wants::Shut {
+                return (received, Wants::Shut);
+            }
             match (exchange.wants(), parts.next()) {
                 (Wants::Read, Some(part)) => exchange.received(part, &|| ()),
                 (wants, _) => return (received, wants),
@@ -233,6 +261,9 @@ mod tests {
     }
 
     const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    const POST: &[u8] = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\n\r\n{\"a\":1}";
+    const CHUNKED: &[u8] =
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"a\":1}\r\n0\r\n\r\n";
 
     #[test]
     fn too_busy_is_sent_at_once() {
@@ -247,21 +278,85 @@ mod tests {
         assert_eq!(replies(Protocol::HTTP, &[&pipelined]), (answers(2), Wants::Read));
         let last = (UNAVAILABLE_CLOSE.to_vec(), Wants::Close);
         assert_eq!(replies(Protocol::HTTP_CLOSE, &[GET, GET]), last);
-        for asks_to_close in
-            ["GET / HTTP/1.1\r\nCoNnection: Close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"]
-        {
+        for asks_to_close in [
+            "GET / HTTP/1.1\r\nHost: x\r\nCoNnection: Close\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: x\r\nConnection: TE, close\r\n\r\n",
+            "GET / HTTP/1.0\r\n\r\n",
+        ] {
             assert_eq!(replies(Protocol::HTTP, &[asks_to_close.as_bytes()]), last);
         }
-        let keeps = b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
-        assert_eq!(replies(Protocol::HTTP, &[keeps]), (answers(1), Wants::Read));
+        // A client of HTTP/1.0 keeps the connection only if the reply says so.
+        let keeps = b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n";
+        let kept = (UNAVAILABLE_KEEP_ALIVE.repeat(2), Wants::Read);
+        assert_eq!(replies(Protocol::HTTP, &[keeps, keeps]), kept);
+        assert_eq!(replies(Protocol::HTTP_CLOSE, &[keeps]), last);
+    }
+
+    #[test]
+    fn http_with_content_is_answered_once_and_persists() {
+        let answers = |n| (UNAVAILABLE.repeat(n), Wants::Read);
+        assert_eq!(replies(Protocol::HTTP, &[POST, GET, CHUNKED, GET]), answers(4));
+        let pipelined = [POST, CHUNKED, GET, POST].concat();
+        assert_eq!(replies(Protocol::HTTP, &[&pipelined]), answers(4));
+        let (head, content) = POST.split_at(POST.len() - 7);
+        assert_eq!(replies(Protocol::HTTP, &[head]), (vec![], Wants::Read));
+        let last = (UNAVAILABLE_CLOSE.to_vec(), Wants::Close);
+        assert_eq!(replies(Protocol::HTTP_CLOSE, &[head, content]), last);
+    }
+
+    #[test]
+    fn a_reply_to_head_has_no_content() {
+        let head = b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n";
+        let bare = &UNAVAILABLE[..UNAVAILABLE.len() - 9];
+        assert!(bare.ends_with(b"Content-Length: 9\r\n\r\n"));
+        let (replies, _) = replies(Protocol::HTTP, &[head, GET]);
+        assert_eq!(replies, [bare, UNAVAILABLE].concat());
+    }
+
+    #[test]
+    fn a_client_that_waits_for_100_gets_it() {
+        let head =
+            b"PUT / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
+        let both = [CONTINUE, UNAVAILABLE].concat();
+        assert_eq!(replies(Protocol::HTTP, &[head, b"ab", b"c"]), (both, Wants::Read));
+    }
+
+    #[test]
+    fn a_connection_with_unread_data_is_closed_in_stages() {
+        let close = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        for (protocol, sent) in [
+            (Protocol::HTTP, [&close[..], GET].concat()),
+            (Protocol::HTTP_CLOSE, GET.repeat(2)),
+            (Protocol::HTTP, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n".into()),
+            (Protocol::echo(3, Some(1)), b"abcd".into()),
+        ] {
+            let mut exchange = Exchange::new(protocol, &|| ());
+            exchange.received(&sent, &|| ());
+            assert_eq!(exchange.wants(), Wants::Write);
+            exchange.was_sent(exchange.to_send().len());
+            assert_eq!(exchange.wants(), Wants::Shut);
+            exchange.was_shut();
+            for _ in 0..3 {
+                assert_eq!(exchange.wants(), Wants::Read);
+                assert!(exchange.is_in_request(), "the client gets no more time");
+                exchange.received(GET, &|| panic!("work for what is discarded"));
+            }
+            exchange.ended();
+            assert_eq!(exchange.wants(), Wants::Close);
+        }
     }
 
     #[test]
     fn malformed_requests_and_endless_heads_are_rejected() {
-        let refused = (BAD_REQUEST.to_vec(), Wants::Close);
-        assert_eq!(replies(Protocol::HTTP, &[b"\x16\x03\x01garbage\0\r\n\r\n"]), refused);
-        let endless = vec![b'a'; HEAD_AT_MOST + 1];
-        assert_eq!(replies(Protocol::HTTP, &[b"GET /", &endless]), refused);
+        let of = |parts: &[&[u8]]| replies(Protocol::HTTP, parts);
+        assert_eq!(of(&[b"\x16\x03\x01garbage\0\r\n\r\n"]), (BAD_REQUEST.to_vec(), Wants::Shut));
+        let endless = vec![b'a'; HEAD_AT_MOST];
+        assert_eq!(of(&[b"GET /", &endless]), (URI_TOO_LONG.to_vec(), Wants::Shut));
+        let refused = (FIELDS_TOO_LARGE.to_vec(), Wants::Shut);
+        assert_eq!(of(&[b"GET / HTTP/1.1\r\nX: ", &endless]), refused);
+        // What came before is answered.
+        let both = [UNAVAILABLE, BAD_REQUEST].concat();
+        assert_eq!(of(&[&[GET, b"\0"].concat()]), (both, Wants::Shut));
     }
 
     #[test]
@@ -277,7 +372,8 @@ mod tests {
     fn an_echo_closes_after_its_last_request() {
         let protocol = Protocol::echo(3, Some(2));
         assert_eq!(replies(protocol, &[b"ab", b"cd"]), (b"abcd".to_vec(), Wants::Read));
-        assert_eq!(replies(protocol, &[b"abcdef and more"]), (b"abcdef".to_vec(), Wants::Close));
+        assert_eq!(replies(protocol, &[b"abcdef"]), (b"abcdef".to_vec(), Wants::Close));
+        assert_eq!(replies(protocol, &[b"abcdef and more"]), (b"abcdef".to_vec(), Wants::Shut));
     }
 
     #[test]
@@ -293,6 +389,7 @@ mod tests {
         assert_eq!(count(Protocol::HTTP, &[GET, GET, &GET[..9]].concat()), 2);
         assert_eq!(count(Protocol::HTTP_CLOSE, &[GET, GET].concat()), 1);
         assert_eq!(count(Protocol::HTTP, b"\x16\x03\r\n\r\n"), 0);
+        assert_eq!(count(Protocol::HTTP, &[POST, CHUNKED, &POST[..POST.len() - 1]].concat()), 2);
         assert_eq!(count(Protocol::echo(3, None), b"abcdefgh"), 2);
     }
 
@@ -309,7 +406,7 @@ mod tests {
     proptest! {
         #[test]
         fn replies_do_not_depend_on_segmentation(cuts in prop::collection::vec(1usize..40, 1..30)) {
-            let bytes = GET.repeat(5);
+            let bytes = [GET, POST, CHUNKED, GET, CHUNKED].concat();
             let mut parts: Vec<&[u8]> = Vec::new();
             let mut rest = &bytes[..];
             for cut in cuts.into_iter().cycle() {
@@ -332,7 +429,7 @@ mod tests {
                     break;
                 }
                 exchange.received(&part, &|| ());
-                prop_assert!(exchange.head.len() <= HEAD_AT_MOST + 600);
+                prop_assert!(exchange.partial.len() <= HEAD_AT_MOST + 600);
                 exchange.was_sent(exchange.to_send().len());
             }
         }

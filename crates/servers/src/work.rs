@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use measure::count::{format_duration, parse_count, parse_duration};
+use measure::count::{format_duration, parse_duration, parse_size};
 use platform::CaseError;
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ impl FromStr for Work {
                 Ok(time) if !time.is_zero() && time <= LONGEST => Ok(Self::Cpu(time)),
                 _ => Err(wrong()),
             },
-            (_, Some(("file", size))) => match parse_count(size) {
+            (_, Some(("file", size))) => match parse_size(size) {
                 Ok(size @ 1..=LARGEST) => Ok(Self::File(size)),
                 _ => Err(wrong()),
             },

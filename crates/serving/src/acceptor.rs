@@ -8,6 +8,7 @@ use platform::socket::server::{accept, has_pending, stop_listening};
 use platform::socket::transfer::is_shortage;
 
 use crate::accept::{ARRIVE_WITHIN, AcceptContext, Drain, PAUSE, is_of_one_connection};
+use crate::stop::Waiter;
 
 /// Maximum number of connections accepted from one listener in one iteration of the loop, so that accepted connections are
 /// served too.
@@ -18,6 +19,8 @@ pub const BURST_AT_MOST: usize = 64;
 #[derive(Debug)]
 pub struct Acceptor<'a> {
     context: AcceptContext<'a>,
+    /// Waits until the loop drains; a loop that ends with an error need not be woken.
+    waiter: Waiter,
     listeners: Vec<Listener<'a>>,
     state: State,
     /// The end of a pause, if accepting is paused.
@@ -66,10 +69,11 @@ impl<'a> Acceptor<'a> {
         context: AcceptContext<'a>,
         listeners: impl IntoIterator<Item = &'a TcpListener>,
     ) -> Self {
-        context.stop.begin_wait();
+        let waiter = context.stop.waiter();
+        waiter.begin_wait();
         let listeners = listeners.into_iter();
         let listeners = listeners.map(|socket| Listener { socket, burst: 1, calls: 0 }).collect();
-        Self { context, listeners, state: State::Open, paused: None, now: Instant::now() }
+        Self { context, waiter, listeners, state: State::Open, paused: None, now: Instant::now() }
     }
 
     /// The next connection of this iteration from the first listener.
@@ -125,7 +129,7 @@ impl<'a> Acceptor<'a> {
         self.paused = self.paused.filter(|&until| now < until);
         match self.state {
             State::Open if self.context.stop.is_requested() => {
-                self.context.stop.end_wait();
+                self.waiter.end_wait();
                 let drain = Drain::begin(self.sockets(), &self.context);
                 self.state = State::Draining(drain, now + ARRIVE_WITHIN);
             }
@@ -174,15 +178,6 @@ impl<'a> Acceptor<'a> {
             State::Open => self.paused,
             State::Draining(_, at) => Some(self.paused.unwrap_or(at)),
             State::Closed => None,
-        }
-    }
-}
-
-impl Drop for Acceptor<'_> {
-    /// Ends the wait: a loop that ends with an error need not be woken.
-    fn drop(&mut self) {
-        if self.state == State::Open {
-            self.context.stop.end_wait();
         }
     }
 }

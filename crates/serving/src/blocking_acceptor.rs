@@ -5,16 +5,18 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use platform::socket::server::stop_listening;
+use platform::socket::server::{accept_or_interrupt, stop_listening};
 use platform::socket::transfer::is_shortage;
 
 use crate::accept::{AcceptContext, Drain, PAUSE, is_of_one_connection};
+use crate::stop::Waiter;
 
 /// Iterates over connections accepted by blocking calls, until the stop is requested and the accept queue is drained.
 /// Several threads and processes may accept from the same listener, each with its own iterator.
 #[derive(Debug)]
 pub struct BlockingAcceptor<'a> {
     context: AcceptContext<'a>,
+    waiter: Waiter,
     listener: &'a TcpListener,
     drain: Option<Drain>,
     /// Whether all others have left the rest of the queue to this one.
@@ -22,18 +24,18 @@ pub struct BlockingAcceptor<'a> {
 }
 
 impl<'a> BlockingAcceptor<'a> {
-    /// Accepts from `listener`.
+    /// Accepts from `listener`, in the calling thread.
     pub fn new(context: AcceptContext<'a>, listener: &'a TcpListener) -> Self {
-        Self { context, listener, drain: None, is_last: false }
+        Self { context, waiter: context.stop.waiter(), listener, drain: None, is_last: false }
     }
 
     /// Waits for a connection; `None` if the stop is requested.
     fn wait(&self) -> Option<io::Result<TcpStream>> {
-        let stop = self.context.stop;
-        stop.begin_wait();
-        let accepted = (!stop.is_requested()).then(|| self.listener.accept());
-        stop.end_wait();
-        accepted.map(|accepted| accepted.map(|(stream, _)| stream))
+        self.waiter.begin_wait();
+        let is_requested = self.context.stop.is_requested();
+        let accepted = (!is_requested).then(|| accept_or_interrupt(self.listener));
+        self.waiter.end_wait();
+        accepted
     }
 
     fn begin_to_drain(&mut self) -> io::Result<()> {
@@ -101,5 +103,49 @@ impl Iterator for BlockingAcceptor<'_> {
                 Some(Err(e)) => return Some(Err(e)),
             }
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::accept::Shortages;
+    use crate::acceptor::Acceptor;
+    use crate::stop::Stop;
+
+    /// Threads that accept, and an event loop, end although no connection can wake them: the address refuses all.
+    #[test]
+    fn a_stop_needs_no_connection() {
+        let stop = Stop::new().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let nobody = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).unwrap();
+        let shortages = Shortages::default();
+        let context = AcceptContext { stop, clients_send_first: false, shortages: &shortages };
+        let (ready_tx, ready_rx) = mpsc::channel();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                let (ready, listener) = (ready_tx.clone(), &listener);
+                scope.spawn(move || {
+                    let connections = BlockingAcceptor::new(context, listener);
+                    ready.send(()).unwrap();
+                    assert_eq!(connections.count(), 0);
+                });
+            }
+            let ready = ready_tx.clone();
+            scope.spawn(move || {
+                let mut acceptor = Acceptor::without_accept(context, []);
+                ready.send(()).unwrap();
+                while !acceptor.is_closed() {
+                    let wait = acceptor.wakes_at().map_or(-1, |_| 1);
+                    // SAFETY: no descriptors.
+                    unsafe { libc::poll(std::ptr::null_mut(), 0, wait) };
+                    acceptor.tick(Instant::now());
+                }
+            });
+            (0..4).for_each(|_| ready_rx.recv().unwrap());
+            stop.request_and_wake(nobody);
+        });
     }
 }

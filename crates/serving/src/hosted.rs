@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use platform::CaseError;
 use platform::counters::ProcessCounter;
 use platform::process::{children_end_with_parent, keep_own_descriptors};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// Time limit for a server to stop, after which it is killed: longer than the timeout of its clients.
 const STOPS_WITHIN: Duration = Duration::from_secs(15);
@@ -41,7 +41,7 @@ pub fn start_reporting<R: Serialize>(
             print_line(&report(counter.as_ref()));
         }
         stop();
-        // A server whose network namespace was removed first cannot be woken.
+        // A server of which a process was killed may never end.
         std::thread::sleep(STOPS_WITHIN);
         std::process::exit(1);
     })?;
@@ -53,11 +53,25 @@ pub fn start_reporting<R: Serialize>(
     Ok(())
 }
 
+/// Tells the parent why the server cannot serve, before the server ends: [`Hosted::start`] then returns the same error, also
+/// an `Unsupported` one.
+pub fn tell_refusal(case_error: &CaseError) {
+    print_line(case_error);
+}
+
 fn print_line(value: &impl Serialize) {
     let text = serde_json::to_string(value).expect("plain values");
     let mut out = io::stdout().lock();
     // An error means that the parent has closed the pipe; the end of the input follows.
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// The first line of a server's output.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum First<L> {
+    Listening(L),
+    Refusal(CaseError),
 }
 
 /// A server in a child process, which prints where it listens as an `L` and reports an `R` on request. Dropping it stops
@@ -87,9 +101,14 @@ impl<L: DeserializeOwned, R: DeserializeOwned> Hosted<L, R> {
         };
         let mut output = BufReader::new(output);
         match read_line(&mut output) {
-            Some(listening) => {
+            Some(First::Listening(listening)) => {
                 let (input, reports) = (Some(input), PhantomData);
                 Ok(Self { name, child, input, output, listening, reports })
+            }
+            Some(First::Refusal(case_error)) => {
+                drop(input);
+                let _ = child.wait_with_output();
+                Err(case_error)
             }
             None => {
                 drop(input);

@@ -5,13 +5,14 @@
 //! - [`Slots`], [`TimerQueue`] and [`Deadlines`] keep the connections of an event loop and their timeouts.
 //! - [`hosted`] runs a server in a child process that reports its CPU time and counters.
 //! - [`SplitMix64`] generates reproducible pseudorandom numbers.
-//! - [`protocol`] defines the protocols of `servers` and the load generator.
+//! - [`protocol`] defines the protocols of `servers` and the load generator, [`http`] reads messages of HTTP.
 
 mod accept;
 mod acceptor;
 mod blocking_acceptor;
 mod deadlines;
 pub mod hosted;
+pub mod http;
 pub mod protocol;
 mod random;
 mod slots;
@@ -25,5 +26,5 @@ pub use deadlines::Deadlines;
 pub use protocol::{ExchangeKind, NoSuchProtocol, Protocol};
 pub use random::SplitMix64;
 pub use slots::Slots;
-pub use stop::Stop;
+pub use stop::{Stop, Waiter};
 pub use timers::TimerQueue;

@@ -1,29 +1,67 @@
 //! Stops a server.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use platform::CaseError;
 use platform::memory::shared::Shared;
+use platform::process::interrupts::{CAN_INTERRUPT, ThreadId, interrupt, interruptible_thread};
 
 /// Time limit for threads and processes to notice the request; any that have not by then were killed.
 const NOTICED_WITHIN: Duration = Duration::from_secs(5);
+/// Interval at which threads that have not noticed the request are interrupted again.
+const AGAIN_AFTER: Duration = Duration::from_millis(1);
+/// Time after which the server is also woken by connections: at once where threads cannot be interrupted.
+const INTERRUPTS_FOR: Duration = Duration::from_millis(if CAN_INTERRUPT { 200 } else { 0 });
+/// Maximum number of waiters, more than the workers that any server has.
+const WAITERS_AT_MOST: usize = 8 * 1024;
 
 /// A request to stop all threads and processes of a server: they accept pending connections, then no more, and end with
 /// their last connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Stop {
     state: Shared<State>,
+    /// For each waiter the thread, while it may be waiting for a connection; else 0.
+    waiting: Shared<[AtomicU64]>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     requested: AtomicBool,
-    /// Number of threads and processes that may be waiting for a connection, and notice the request only when one arrives.
-    waiting: AtomicU32,
+    /// Number of waiters so far.
+    waiters: AtomicUsize,
     /// Number of threads and processes that drain the accept queue.
     draining: AtomicU32,
+}
+
+/// A value of a waiting thread that cannot be interrupted.
+const UNKNOWN: ThreadId = ThreadId::MAX;
+
+/// A thread, or a process with one thread, that waits for connections.
+#[derive(Debug)]
+pub struct Waiter {
+    place: &'static AtomicU64,
+    thread: ThreadId,
+}
+
+impl Waiter {
+    /// Declares that the thread may wait for a connection from now on. It must call [`Stop::is_requested`] after this and
+    /// before it waits.
+    pub fn begin_wait(&self) {
+        self.place.store(self.thread, Ordering::SeqCst);
+    }
+
+    /// Declares that the wait is over.
+    pub fn end_wait(&self) {
+        self.place.store(0, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.end_wait();
+    }
 }
 
 impl Stop {
@@ -32,7 +70,8 @@ impl Stop {
     /// # Errors
     /// If the system has no memory to share.
     pub fn new() -> Result<Self, CaseError> {
-        Ok(Self { state: Shared::new(State::default())? })
+        let waiting = Shared::zeros(WAITERS_AT_MOST)?;
+        Ok(Self { state: Shared::new(State::default())?, waiting })
     }
 
     /// Requests the stop without waking any thread: a waiting thread notices it later.
@@ -41,21 +80,17 @@ impl Stop {
     }
 
     /// Requests the stop of the server at `address`, and waits, for a few seconds at most, until every thread and process
-    /// can notice it. Connections wake those that block in accept(2): all other means have a race or do not exist on every
-    /// system.
+    /// can notice it. Signals interrupt those that wait; a signal that comes just before the wait has no effect, and is
+    /// repeated. Where that is not possible, connections wake them, as long as the address answers.
     pub fn request_and_wake(&self, address: SocketAddr) {
         self.request();
         let (address, began) = (reachable(address), Instant::now());
         while self.is_any_waiting() && began.elapsed() < NOTICED_WITHIN {
-            if let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_millis(100))
-            {
-                // Data is sent because the system may defer the connection until the client has sent. The shutdown is
-                // needed because a process forked just now also has this socket, so that closing it here would not end the
-                // connection.
-                let _ = std::io::Write::write(&mut stream, b"\r\n");
-                let _ = stream.shutdown(Shutdown::Write);
+            self.waiting_threads().filter(|&thread| thread != UNKNOWN).for_each(interrupt);
+            if began.elapsed() >= INTERRUPTS_FOR {
+                wake_by_connection(address);
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(AGAIN_AFTER);
         }
     }
 
@@ -64,15 +99,17 @@ impl Stop {
         self.state.requested.load(Ordering::SeqCst)
     }
 
-    /// Declares that this thread or process may wait for a connection from now on. It must call [`Stop::is_requested`]
-    /// after this and before it waits.
-    pub fn begin_wait(&self) {
-        self.state.waiting.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// Declares that the wait is over.
-    pub fn end_wait(&self) {
-        self.state.waiting.fetch_sub(1, Ordering::SeqCst);
+    /// Makes the calling thread one that [`Stop::request_and_wake`] wakes while it waits.
+    ///
+    /// # Panics
+    /// If there are thousands of others.
+    pub fn waiter(&self) -> Waiter {
+        let nth = self.state.waiters.fetch_add(1, Ordering::Relaxed);
+        let thread = match interruptible_thread() {
+            0 => UNKNOWN,
+            thread => thread,
+        };
+        Waiter { place: &self.waiting.get()[nth], thread }
     }
 
     /// Declares that this thread or process drains the accept queue from now on. Waits until no other one waits for a
@@ -81,7 +118,7 @@ impl Stop {
         self.state.draining.fetch_add(1, Ordering::SeqCst);
         let began = Instant::now();
         while self.is_any_waiting() && began.elapsed() < NOTICED_WITHIN {
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(AGAIN_AFTER);
         }
     }
 
@@ -91,7 +128,24 @@ impl Stop {
     }
 
     fn is_any_waiting(&self) -> bool {
-        self.state.waiting.load(Ordering::SeqCst) > 0
+        self.waiting_threads().next().is_some()
+    }
+
+    fn waiting_threads(&self) -> impl Iterator<Item = ThreadId> {
+        let waiters = self.state.waiters.load(Ordering::SeqCst);
+        let places = self.waiting.get().iter().take(waiters);
+        places.map(|place| place.load(Ordering::SeqCst)).filter(|&thread| thread != 0)
+    }
+}
+
+/// Wakes one thread that waits for a connection.
+fn wake_by_connection(address: SocketAddr) {
+    if let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_millis(100)) {
+        // Data is sent because the system may defer the connection until the client has sent. The shutdown is
+        // needed because a process forked just now also has this socket, so that closing it here would not end the
+        // connection.
+        let _ = std::io::Write::write(&mut stream, b"\r\n");
+        let _ = stream.shutdown(Shutdown::Write);
     }
 }
 

@@ -3,7 +3,7 @@
 //! A name is known if a case of this oscost has it, or one of the given documents, which another version may have written.
 
 use catalog::{Case, Param, Takes};
-use measure::count::{parse_count, parse_duration};
+use measure::count::{parse_count, parse_duration, parse_size};
 use results::{CaseResult, Document};
 
 use super::location::{FileError, Located, Location};
@@ -219,8 +219,11 @@ fn check_value(param: &Param, value: &str) -> Result<(), String> {
                 false => Err(format!("choose among {}", known.join(", "))),
             }
         }
-        Takes::Count(_) | Takes::Size(_) => {
+        Takes::Count(_) => {
             parse_count(value).map(drop).map_err(|error| format!("it {}", error.problem()))
+        }
+        Takes::Size(_) => {
+            parse_size(value).map(drop).map_err(|error| format!("it {}", error.problem()))
         }
         Takes::Footprint(_) | Takes::CpuPair | Takes::Directory | Takes::ServerWork => Ok(()),
         Takes::Work(further) if value == "none" || further.contains(&value) => Ok(()),

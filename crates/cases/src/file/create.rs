@@ -266,9 +266,10 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
         }
     }
 
-    let lacking = |e| CaseError::Unsupported(format!("io_uring with fixed descriptors: {e}"));
-    let ring = IoUring::new((BATCH * CALLS_AT_MOST).next_power_of_two() as u32).map_err(lacking)?;
-    ring.submitter().register_files_sparse(BATCH as u32).map_err(lacking)?;
+    let ring = IoUring::new((BATCH * CALLS_AT_MOST).next_power_of_two() as u32);
+    let ring = ring.map_err(|e| platform::uring::error_of("io_uring_setup", &e))?;
+    let registered = ring.submitter().register_files_sparse(BATCH as u32);
+    registered.map_err(|e| platform::uring::error_of("io_uring_register", &e))?;
     let names = shard.files.iter().map(|(_, name, new)| Ok([c_path(name)?, c_path(new)?]));
     let names = names.collect::<Result<_, CaseError>>()?;
     Ok(Box::new(Batched { ring, names }))

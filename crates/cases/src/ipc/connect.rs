@@ -2,6 +2,7 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 
 use measure::CaseError;
+use platform::socket::loopback;
 
 use super::tcp::connect_to;
 use crate::{Case, only};
@@ -14,7 +15,7 @@ pub const TCP: Case = Case {
     comparable_to: "lmbench's `lat_connect` counts the connect alone, to another process that accepts, and leaves ports in \
             TIME_WAIT.",
     run: |_, round| {
-        let failed = |e: io::Error| CaseError::from_io("a TCP connection over loopback", &e);
+        let failed = |e: io::Error| loopback::error_of("a TCP connection over loopback", &e);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
         // The connection works: bytes arrive at the accepting side.
         let [mut client, mut server] = connect_to(&listener).map_err(failed)?;

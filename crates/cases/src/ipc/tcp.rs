@@ -2,6 +2,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use measure::CaseError;
+use platform::socket::loopback;
 use socket2::SockRef;
 
 use super::{
@@ -34,7 +35,7 @@ const MECHANISM: Mechanism = Mechanism::new("a TCP connection", Calls::TwoForOne
 
 /// Both sides of a connection.
 pub fn connection() -> Result<[TcpStream; 2], CaseError> {
-    let failed = |e| CaseError::from_io("a TCP connection over loopback", &e);
+    let failed = |e| loopback::error_of("a TCP connection over loopback", &e);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
     connect_to(&listener).map_err(failed)
 }

@@ -27,6 +27,8 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+    use platform::socket::loopback;
+
     use super::tcp::connect_to;
 
     /// Number of descriptors besides the connections.
@@ -65,7 +67,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
     let connections = crate::count_of(params, "connections")?;
     crate::syscall::idle_sockets::allow_descriptors(2 * connections + BESIDES)?;
-    let failed = |e: io::Error| CaseError::from_io("TCP connections over loopback", &e);
+    let failed = |e: io::Error| loopback::error_of("TCP connections over loopback", &e);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
     let (mut clients, mut servers) = (Vec::new(), Vec::new());
     for _ in 0..connections {

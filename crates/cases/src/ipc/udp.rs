@@ -3,6 +3,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
 use measure::CaseError;
+use platform::socket::loopback;
 use socket2::SockRef;
 
 use super::{
@@ -73,5 +74,5 @@ fn pair() -> Result<[UdpEnd; 2], CaseError> {
         let _ = SockRef::from(&second).set_recv_buffer_size(8 * WINDOW);
         Ok([UdpEnd(first), UdpEnd(second)])
     };
-    pair().map_err(|e| CaseError::from_io("UDP sockets of loopback", &e))
+    pair().map_err(|e| loopback::error_of("UDP sockets of loopback", &e))
 }

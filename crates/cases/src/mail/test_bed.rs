@@ -14,6 +14,7 @@ use mailsink::hosted::Hosted;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
 use platform::socket::client::WHOLE_LOOPBACK;
+use platform::socket::loopback;
 use platform::socket::readiness::PollBackend;
 use smtp::address::Address;
 use smtp::security::Security;
@@ -66,9 +67,10 @@ impl TestBed {
     /// Gives sender and sink separate CPUs if there are two.
     ///
     /// # Errors
-    /// `Unsupported` if this system cannot pin processes to them.
+    /// `Unsupported` if this system cannot pin processes to them, or has no usable loopback.
     pub fn new(round: &Round) -> Result<Self, CaseError> {
         platform::process::limits::raise_descriptors();
+        loopback::check()?;
         let cpus = &round.order().cpus;
         let (&sender, others) =
             cpus.split_last().ok_or_else(|| CaseError::Failed("no CPU".into()))?;

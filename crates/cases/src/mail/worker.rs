@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use mailsink::hosted::tell_refusal;
 use mailsink::{Latency, Sink, SinkOptions};
 use measure::CaseError;
 use platform::process::limits::raise_descriptors;
@@ -34,7 +35,7 @@ fn sink(order: &SinkOrder) -> Result<(), CaseError> {
         latencies: order.latencies.clone(),
         ..SinkOptions::default()
     };
-    let sink = Sink::bind(&options).map_err(|e| CaseError::Failed(e.to_string()))?;
+    let sink = Sink::bind(&options).map_err(CaseError::from).inspect_err(tell_refusal)?;
     mailsink::hosted::host(sink, order.tracepoint)
         .map(drop)
         .map_err(|e| CaseError::from_io("the sink failed", &e))

@@ -8,6 +8,7 @@ use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
 use platform::cleanup::temp_path;
 use platform::process::limits::waiting_connections;
+use platform::socket::loopback;
 use servers::hosted::Hosted;
 use servers::work::{NoSuchWork, WorkResources};
 use servers::{Architecture, NameServer, Protocol, Task, Work};
@@ -88,8 +89,8 @@ impl TestBed {
     /// Prepares the test bed that the parameters describe.
     ///
     /// # Errors
-    /// `Unsupported` if this system cannot pin processes to these CPUs, has too few, or does not permit namespaces; an error if
-    /// the work cannot be prepared.
+    /// `Unsupported` if this system cannot pin processes to these CPUs, has too few, does not permit namespaces, or has no usable
+    /// loopback; an error if the work cannot be prepared.
     pub fn new(params: &Params, round: &Round) -> Result<Self, CaseError> {
         platform::process::limits::raise_descriptors();
         let cpus = &round.order().cpus;
@@ -107,7 +108,10 @@ impl TestBed {
         };
         let network = match value_of(params, "network")? {
             "veth" => Some(NamespacePair::enter()?),
-            _ => None,
+            _ => {
+                loopback::check()?;
+                None
+            }
         };
         let mut used = [&server_cpus[..], &client_cpus].concat();
         used.sort_unstable();

@@ -9,6 +9,7 @@ use measure::CaseError;
 use platform::process::limits::raise_descriptors;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use servers::hosted::tell_refusal;
 use servers::{Architecture, Protocol, ServerOptions, Task as Work};
 
 use crate::worker::{Task, keep_to, read_order, worker_arguments};
@@ -84,7 +85,7 @@ fn serve(order: &ServeOrder) -> Result<(), CaseError> {
         memory: order.memory,
         backlog: order.backlog,
     };
-    let server = architecture.bind(order.listen, &options)?;
+    let server = architecture.bind(order.listen, &options).inspect_err(tell_refusal)?;
     servers::hosted::host(&server, order.tracepoint)
         .map_err(|e| CaseError::from_io("the server failed", &e))
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::count::parse_count;
+use measure::count::parse_size;
 use measure::{CaseError, Params};
 
 use super::metrics::{SPAWN, SPAWN_FROM};
@@ -106,7 +106,7 @@ fn includes(params: &Params, extent: Extent) -> bool {
 }
 
 fn bytes_of(params: &Params) -> Result<u64, CaseError> {
-    parse_count(value_of(params, "memory")?)
+    parse_size(value_of(params, "memory")?)
         .map_err(|e| CaseError::Failed(format!("parameter memory: {e}")))
 }
 

@@ -2,7 +2,7 @@
 
 use super::metrics::{SPAWN, SPAWN_FROM};
 use measure::TIME;
-use measure::count::parse_count;
+use measure::count::parse_size;
 use measure::doubt::Axis;
 use results::{CaseResult, PointKey};
 
@@ -25,7 +25,7 @@ const WORDS: CrossingWords = CrossingWords {
 /// If there is no such size among those measured, the row has a reason and no figure.
 pub fn spawn_crossings(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let forks = results.iter().filter(|r| r.case == CASE && r.metric == TIME.name);
-    let bytes = |text: &str| parse_count(text).ok().map(|bytes| bytes as f64);
+    let bytes = |text: &str| parse_size(text).ok().map(|bytes| bytes as f64);
     let row = |(point, forks): (PointKey, Vec<SweepStep>)| {
         let steps = forks.iter().filter_map(|step| {
             let forks = step.result;

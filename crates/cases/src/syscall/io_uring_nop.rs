@@ -23,7 +23,7 @@ fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measu
 
     let batch = crate::count_of(params, "batch")?.clamp(1, 1024);
     let ring = IoUring::new(batch.next_power_of_two() as u32);
-    let mut ring = ring.map_err(|e| measure::CaseError::from_io("io_uring_setup", &e))?;
+    let mut ring = ring.map_err(|e| platform::uring::error_of("io_uring_setup", &e))?;
     round.operations_per_call(batch as u64);
     round.expect_syscalls(1.0 / batch as f64);
     super::time(round, "io_uring_enter", || {

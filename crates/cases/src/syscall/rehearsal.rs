@@ -67,7 +67,7 @@ pub fn default_points(case: &Case) -> Vec<Params> {
 /// Whether a value is rehearsed: preparing many MiB of memory takes seconds in an unoptimised build.
 fn is_short(param: &Param, value: &str) -> bool {
     const LONG_FROM: u64 = 16 << 20;
-    let bytes = measure::count::parse_count(value);
+    let bytes = measure::count::parse_size(value);
     !matches!(param.takes, Takes::Footprint(_)) || bytes.is_ok_and(|bytes| bytes < LONG_FROM)
 }
 

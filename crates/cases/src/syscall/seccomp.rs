@@ -30,7 +30,8 @@ pub const CASE: Case = Case {
 
 #[only(linux)]
 fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
-    let rules = crate::count_of(params, "rules")?;
+    // The number may be 0 and is stored like a size, such as 1k.
+    let rules = crate::size_of(params, "rules")?;
     let reads_argument = crate::value_of(params, "reads")? == "argument";
     if rules > 0 {
         filter::install(rules.min(RULES_AT_MOST), reads_argument)?;

@@ -17,7 +17,7 @@ fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measu
     use io_uring::{IoUring, opcode};
     use measure::CaseError;
 
-    let mut ring = IoUring::new(1).map_err(|e| CaseError::from_io("io_uring_setup", &e))?;
+    let mut ring = IoUring::new(1).map_err(|e| platform::uring::error_of("io_uring_setup", &e))?;
     let sleeper =
         super::Sleeper { name: "io_uring's timeout", syscalls: 1.0, may_end_early: false };
     super::measure(params, round, sleeper, |length, _| {

@@ -8,7 +8,7 @@ use clap::Args;
 use command::ending::Usage;
 use command::measure::{FILTERS, OP};
 use command::options::{Output, StoreArg};
-use command::values::{budget, count, cpu, share};
+use command::values::{budget, count, cpu, share, size};
 use measure::count::parse_count;
 use runner::Options;
 
@@ -216,7 +216,7 @@ fn boots(text: &str) -> Result<usize, String> {
 }
 
 fn op_memory(text: &str) -> Result<u64, String> {
-    match count(text)? {
+    match size(text)? {
         bytes if bytes < 1 << 20 => Err("it must be at least 1m".into()),
         bytes => Ok(bytes),
     }

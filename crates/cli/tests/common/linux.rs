@@ -112,6 +112,12 @@ pub fn with_file_system<'a>(
     })
 }
 
+/// Starts the command in a new network namespace, whose loopback is down. Needs root.
+pub fn without_network(command: &mut Command) -> &mut Command {
+    // SAFETY: takes a number only.
+    before(command, || done(unsafe { libc::unshare(libc::CLONE_NEWNET) }))
+}
+
 /// Denies these system calls to the command, as a sandbox does: they fail with EPERM.
 pub fn denied<'a>(command: &'a mut Command, calls: &[libc::c_long]) -> &'a mut Command {
     answered(command, calls, libc::EPERM)

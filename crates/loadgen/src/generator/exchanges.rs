@@ -208,6 +208,17 @@ impl Generator {
         if connection.stream.is_none() {
             return;
         }
+        if connection.state == ConnectionState::Receiving {
+            match self.exchange.ended(&mut connection.progress) {
+                Verdict::More => {}
+                Verdict::Whole { closes } => self.replied(slot, closes),
+                Verdict::Wrong(how) => return self.wrong(slot, how),
+            }
+        }
+        let connection = &mut self.slots[slot];
+        if connection.stream.is_none() {
+            return; // its reply came too late
+        }
         if connection.state != ConnectionState::Closing {
             return self.fail(slot, ErrorKind::ClosedEarly);
         }

@@ -92,12 +92,17 @@ impl Generator {
     /// A generator without connections, on the calling thread.
     ///
     /// # Errors
-    /// If the system cannot wait for sockets, or the thread cannot be pinned to the CPU.
+    /// If the system denies sockets or cannot wait for them, or the thread cannot be pinned to the CPU.
     pub fn new(load: Load) -> Result<Self, CaseError> {
         if let Some(cpu) = load.cpu {
             platform::cpu::pin_thread(cpu)?;
         }
         client::minimize_timer_slack();
+        if let Err(e @ CaseError::Unsupported(_)) =
+            client::stream_socket(load.to.is_ipv6()).map_err(|e| CaseError::from_io("a socket", &e))
+        {
+            return Err(e);
+        }
         let poll = Poll::new().map_err(|e| CaseError::from_io("waiting for sockets", &e))?;
         let exchange = Exchange::new(load.protocol, load.status, &load.to.to_string());
         let now = Instant::now();

@@ -1,6 +1,7 @@
 //! Memory that threads and forked processes share.
 
 use std::ops::Deref;
+use std::sync::atomic::AtomicU64;
 
 use crate::CaseError;
 
@@ -42,6 +43,15 @@ impl<T: Sync> Shared<T> {
             place.write(value);
             Ok(Self(&*place))
         }
+    }
+}
+
+impl Shared<[AtomicU64]> {
+    /// `count` zeros in new shared memory, of which only pages that are used take memory.
+    pub fn zeros(count: usize) -> Result<Self, CaseError> {
+        let first = os::map((count * size_of::<AtomicU64>()).max(1))?.cast::<AtomicU64>();
+        // SAFETY: new memory is zero on all systems, page-aligned, large enough for `count` values, and never unmapped.
+        Ok(Self(unsafe { std::slice::from_raw_parts(first, count) }))
     }
 }
 
@@ -108,5 +118,7 @@ mod tests {
         assert_eq!(list.len(), 1_000);
         assert!(list.iter().enumerate().all(|(at, value)| *value == [at; 100]));
         assert!(Shared::list(0, make).unwrap().is_empty());
+        let zeros = Shared::zeros(5_000).unwrap();
+        assert!(zeros.len() == 5_000 && zeros.iter().all(|zero| zero.load(Ordering::Relaxed) == 0));
     }
 }

@@ -37,6 +37,14 @@ pub fn bind_address(socket: &Socket, from: IpAddr) -> io::Result<()> {
     socket.bind(&std::net::SocketAddr::new(from, 0).into())
 }
 
+/// Checks whether connections can come from a source address.
+///
+/// # Errors
+/// Those of [`bind_address`], and of [`stream_socket`].
+pub fn check_source(from: IpAddr) -> io::Result<()> {
+    bind_address(&stream_socket(from.is_ipv6())?, from)
+}
+
 /// Has the system probe the peer of a silent connection (`SO_KEEPALIVE`). A server that is killed or restarted while the
 /// connection is being established may never tell the client, which would wait until its own timeout. The host answers the
 /// first probe with a reset. Systems without support leave the client its timeout.
@@ -194,7 +202,8 @@ mod tests {
         assert!(connected.is_ok() || is_in_progress(&connected.unwrap_err()));
         let address = socket.local_addr().unwrap().as_socket().unwrap();
         assert!(address.ip().is_loopback() && address.port() != 0);
-        let foreign = bind_address(&stream_socket(false).unwrap(), "192.0.2.1".parse().unwrap());
+        let foreign = check_source("192.0.2.1".parse().unwrap());
         assert!(is_port_shortage(&foreign.unwrap_err()));
+        check_source("127.0.0.1".parse().unwrap()).unwrap();
     }
 }

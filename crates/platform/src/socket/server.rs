@@ -46,6 +46,15 @@ pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     os::accept(listener)
 }
 
+/// Waits for a connection, and accepts it as a blocking socket. Unlike `TcpListener::accept` it returns when a signal
+/// interrupts it.
+///
+/// # Errors
+/// `Interrupted` after a signal, except on Windows, macOS and most BSDs; else those of accept(2).
+pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
+    os::accept_or_interrupt(listener)
+}
+
 /// Makes the system drop connection requests to `listener`, as if they had been lost in the network; established
 /// connections can still be accepted. Without it, connections made while a server stops are reset. Returns whether the
 /// system supports it.
@@ -79,7 +88,7 @@ mod os {
     use socket2::Socket;
 
     #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
-    pub use super::elsewhere::accept;
+    pub use super::elsewhere::{accept, accept_or_interrupt};
     #[cfg(not(target_os = "linux"))]
     pub use super::elsewhere::{defer_accept, has_deferred, ignore_new};
 
@@ -114,9 +123,18 @@ mod os {
 
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+        accept_with(listener, libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "freebsd"))]
+    pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
+        accept_with(listener, libc::SOCK_CLOEXEC)
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "freebsd"))]
+    fn accept_with(listener: &TcpListener, flags: libc::c_int) -> io::Result<TcpStream> {
         use std::os::fd::{AsRawFd, FromRawFd};
         let (no_address, no_length) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: null asks for no address; a returned descriptor is new and owned by nothing else.
         unsafe {
             match libc::accept4(listener.as_raw_fd(), no_address, no_length, flags) {
@@ -178,6 +196,11 @@ mod elsewhere {
         Ok(stream)
     }
 
+    #[cfg(not(target_os = "freebsd"))]
+    pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<std::net::TcpStream> {
+        listener.accept().map(|(stream, _)| stream)
+    }
+
     pub fn defer_accept(_socket: &Socket) -> io::Result<()> {
         Ok(())
     }
@@ -197,7 +220,9 @@ mod os {
 
     use socket2::Socket;
 
-    pub use super::elsewhere::{accept, defer_accept, has_deferred, ignore_new};
+    pub use super::elsewhere::{
+        accept, accept_or_interrupt, defer_accept, has_deferred, ignore_new,
+    };
 
     /// The accept queue's length. Windows silently reduces a positive number to its own default, but accepts a negative one
     /// (`SOMAXCONN_HINT`) down to this.

@@ -2,7 +2,7 @@
 //! so that a new area gets charts without changes here.
 
 use catalog::Takes;
-use measure::count::{parse_count, parse_duration};
+use measure::count::{parse_duration, parse_size};
 use measure::{Direction, Role, TIME};
 use results::{CaseResult, Outcome};
 
@@ -120,7 +120,7 @@ pub(super) fn number(result: &CaseResult, key: &str, value: &str) -> Option<f64>
     let takes = catalog::find(&result.case)
         .and_then(|case| case.params.iter().find(|param| param.name == key))
         .map(|param| param.takes);
-    let count = || parse_count(value).ok().map(|count| count as f64);
+    let count = || parse_size(value).ok().map(|count| count as f64);
     let time = || parse_duration(value).ok().map(|time| time.as_secs_f64() * 1e9);
     let found = match takes {
         Some(Takes::CpuPair | Takes::Directory) => None,

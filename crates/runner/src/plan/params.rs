@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use catalog::{Case, Param, Takes};
-use measure::count::{format_duration, parse_count, parse_duration};
+use measure::count::{format_duration, parse_count, parse_duration, parse_size};
 use measure::worker_group::WORKERS_AT_MOST;
 
 use super::error::PlanError;
@@ -145,12 +145,12 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
             Ok(count) if count > most => Err(bad(format!("at most {most}"))),
             Ok(count) => Ok(count.to_string()),
         },
-        Takes::Size(most) => match parse_count(value) {
+        Takes::Size(most) => match parse_size(value) {
             Err(error) => Err(bad(format!("it {}", error.problem()))),
             Ok(size) if size > most => Err(bad(format!("at most {}", shortest(most)))),
             Ok(size) => Ok(shortest(size)),
         },
-        Takes::Footprint(most) => match (value, parse_count(value)) {
+        Takes::Footprint(most) => match (value, parse_size(value)) {
             ("4xllc", _) => Ok(value.to_owned()),
             (_, Err(error)) => Err(bad(format!("it {}", error.problem()))),
             (_, Ok(0)) => Err(bad("it must be at least 1".into())),
@@ -263,7 +263,7 @@ mod tests {
             (16 << 30, "16g"),
         ] {
             assert_eq!(shortest(bytes), text);
-            assert_eq!(parse_count(text), Ok(bytes));
+            assert_eq!(parse_size(text), Ok(bytes));
         }
     }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 
+use platform::CaseError;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
@@ -18,6 +19,11 @@ use crate::server::Server;
 const LISTENER: u64 = u64::MAX;
 /// Maximum number of events of one iteration.
 const EVENTS: usize = 512;
+
+/// Checks whether this process may have a queue.
+pub fn check() -> Result<(), CaseError> {
+    queue().map(drop).map_err(|e| CaseError::from_io("epoll_create1", &e))
+}
 
 /// Serves by a level-triggered queue.
 pub fn serve_level(server: &Server) -> io::Result<()> {

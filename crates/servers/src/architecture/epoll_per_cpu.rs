@@ -5,12 +5,18 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 
+use platform::CaseError;
 use platform::cpu::pin_thread;
 use platform::socket::server::stop_listening;
 
 use super::epoll;
 use crate::connection::Reading;
 use crate::server::Server;
+
+/// Checks whether this process may have queues and threads.
+pub fn check() -> Result<(), CaseError> {
+    super::threads().and_then(|()| epoll::check())
+}
 
 pub fn serve(server: &Server) -> io::Result<()> {
     serve_by(server, |listener, queue| epoll::run(server, listener, queue, Reading::UntilEmpty))

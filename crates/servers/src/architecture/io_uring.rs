@@ -11,8 +11,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
 
 use io_uring::types::{BufRingEntry, DestinationSlot, Fd, Fixed, SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode, squeue};
+use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
+use platform::CaseError;
 use platform::process::limits::{descriptors, waiting_connections};
+use platform::uring::error_of;
 use serving::{Acceptor, BURST_AT_MOST, Deadlines};
 
 use crate::exchange::{Exchange, Wants};
@@ -39,6 +41,49 @@ const KIND: u64 = !(u32::MAX as u64);
 /// The kind of accept operation, in place of the connection: single, or multishot.
 const SINGLE: u64 = 0;
 const MULTISHOT: u64 = 1;
+
+/// Checks whether this process may have a ring, by an operation on one like the server's.
+pub fn check() -> Result<(), CaseError> {
+    let (mut ring, _buffers, _) = new_ring()?;
+    let mut probe = Probe::new();
+    ring.submitter().register_probe(&mut probe).map_err(|e| error_of("io_uring_register", &e))?;
+    // This operation is as new as accepting into a table and receiving more than once.
+    if !probe.is_supported(opcode::SendZc::CODE) {
+        return Err(CaseError::Unsupported(TOO_OLD.to_owned()));
+    }
+    // SAFETY: the operation has no pointers.
+    let pushed = unsafe { ring.submission().push(&opcode::Nop::new().build()) };
+    pushed.map_err(|_| CaseError::Failed("an empty ring is full".to_owned()))?;
+    ring.submit_and_wait(1).map(drop).map_err(|e| error_of("io_uring_enter", &e))
+}
+
+const TOO_OLD: &str =
+    "this kernel's io_uring cannot accept into a table and receive more than once: needs Linux 6.0";
+
+/// A ring with buffers and a table for connections, and the size of the table.
+fn new_ring() -> Result<(IoUring, Buffers, u32), CaseError> {
+    let with_one_thread = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_cqsize(QUEUE * 8)
+        .build(QUEUE);
+    // Linux before 6.1 does not have these flags.
+    let ring = with_one_thread.or_else(|_| IoUring::builder().setup_cqsize(QUEUE * 8).build(QUEUE));
+    let ring = ring.map_err(|e| error_of("io_uring_setup", &e))?;
+    let capacity = descriptors().unwrap_or(1024).min(CONNECTIONS_AT_MOST) as u32;
+    let old = |e: io::Error| match e.raw_os_error() {
+        Some(libc::EINVAL) => CaseError::Unsupported(TOO_OLD.to_owned()),
+        _ => error_of("io_uring_register", &e),
+    };
+    ring.submitter().register_files_sparse(capacity).map_err(old)?;
+    let buffers = Buffers::new();
+    let entries = buffers.entries.as_ptr() as u64;
+    // SAFETY: the entries stay in place until after the ring is dropped, which comes first in the tuple.
+    let registered =
+        unsafe { ring.submitter().register_buf_ring_with_flags(entries, BUFFERS, GROUP, 0) };
+    registered.map_err(old)?;
+    Ok((ring, buffers, capacity))
+}
 
 pub fn serve(server: &Server) -> io::Result<()> {
     let mut acceptor = Acceptor::without_accept(server.terms.accepting(), &server.listeners);
@@ -151,9 +196,7 @@ fn note_not_accepted(acceptor: &mut Acceptor, result: i32) -> io::Result<()> {
             acceptor.pause(&io::Error::from_raw_os_error(-result));
             Ok(())
         }
-        libc::EINVAL if !acceptor.is_stopping() => Err(io::Error::other(
-            "this kernel's io_uring cannot accept into a table: needs Linux 6.0",
-        )),
+        libc::EINVAL if !acceptor.is_stopping() => Err(io::Error::other(TOO_OLD)),
         _ => Ok(()), // the error concerns one connection, or the listener was shut down
     }
 }
@@ -198,22 +241,8 @@ struct Connection {
 
 impl Queue {
     fn new(terms: Terms) -> io::Result<Self> {
-        let with_one_thread = IoUring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_cqsize(QUEUE * 8)
-            .build(QUEUE);
-        // Linux before 6.1 does not have these flags.
-        let ring =
-            with_one_thread.or_else(|_| IoUring::builder().setup_cqsize(QUEUE * 8).build(QUEUE))?;
-        let capacity = descriptors().unwrap_or(1024).min(CONNECTIONS_AT_MOST) as u32;
-        ring.submitter().register_files_sparse(capacity)?;
-        let buffers = Buffers::new();
-        // SAFETY: the entries stay in place until after the ring is dropped: fields are dropped in order.
-        unsafe {
-            let entries = buffers.entries.as_ptr() as u64;
-            ring.submitter().register_buf_ring_with_flags(entries, BUFFERS, GROUP, 0)?;
-        }
+        // The fields are dropped in order, so that the entries stay in place until after the ring.
+        let (ring, buffers, capacity) = new_ring().map_err(io::Error::other)?;
         Ok(Self {
             ring,
             buffers,
@@ -338,6 +367,14 @@ impl Queue {
                     let receive = receive(slot, &self.terms);
                     return self.push(&[receive.user_data(RECEIVED | number as u64)]);
                 }
+            }
+            Wants::Shut => {
+                connection.exchange.was_shut();
+                self.deadlines.add(number, connection.deadline);
+                // It completes like a send of no bytes, and nothing else is started before.
+                connection.sending = Some(Cow::Borrowed(&[]));
+                let shut = opcode::Shutdown::new(slot, libc::SHUT_WR).build();
+                return self.push(&[shut.user_data(SENT | number as u64)]);
             }
             Wants::Write => {
                 let out = connection.sending.insert(connection.exchange.take_to_send());

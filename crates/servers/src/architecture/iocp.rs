@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
 use std::os::windows::io::{AsRawHandle, AsRawSocket, FromRawHandle, OwnedHandle};
 use std::ptr::{NonNull, null, null_mut};
 use std::time::{Duration, Instant};
@@ -162,9 +162,13 @@ impl Queue {
         let Some(connection) = self.slots.get_mut(number) else {
             return Then::Waits;
         };
+        if connection.exchange.wants() == Wants::Shut {
+            let _ = connection.socket.shutdown(Shutdown::Write); // the next operation reports an error, if any
+            connection.exchange.was_shut();
+        }
         let started = match connection.exchange.wants() {
             _ if connection.broken => false,
-            Wants::Close => false,
+            Wants::Shut | Wants::Close => false,
             Wants::Read => is_started(&self.terms, connection.receive()),
             Wants::Write => is_started(&self.terms, connection.send()),
         };

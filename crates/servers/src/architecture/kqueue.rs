@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
+use platform::CaseError;
 use rustix::buffer::spare_capacity;
 use rustix::event::kqueue::{Event, EventFilter, EventFlags, kevent, kqueue};
 use serving::Acceptor;
@@ -17,6 +18,11 @@ use crate::server::Server;
 const LISTENER: usize = usize::MAX;
 /// Maximum number of events of one iteration.
 const EVENTS: usize = 512;
+
+/// Checks whether this process may have a queue.
+pub fn check() -> Result<(), CaseError> {
+    kqueue().map(drop).map_err(|e| CaseError::from_io("kqueue", &e.into()))
+}
 
 pub fn serve(server: &Server) -> io::Result<()> {
     let queue = kqueue()?;

@@ -1,11 +1,16 @@
 //! A task for each connection, on as many of tokio's threads as CPUs.
 
+use std::future::poll_fn;
 use std::io;
-use std::net::TcpListener as StdListener;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
 
+use platform::CaseError;
 use platform::socket::server::stop_listening;
 use platform::socket::transfer::is_shortage;
-use serving::{Drain, PAUSE, is_of_one_connection};
+use serving::{Drain, PAUSE, Stop, is_of_one_connection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -16,6 +21,15 @@ use crate::server::{Server, Terms};
 
 /// Size of the receive buffer, in bytes.
 const READ_AT_ONCE: usize = 4 * 1024;
+/// Interval at which a server without new clients checks whether it must stop.
+const STOP_NOTICED_WITHIN: Duration = Duration::from_millis(50);
+
+/// Checks whether this process may have threads, and what the runtime waits by, such as epoll and eventfd.
+pub fn check() -> Result<(), CaseError> {
+    super::threads()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map(drop).map_err(|e| CaseError::from_io("tokio's runtime", &e))
+}
 
 pub fn serve(server: &Server) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -35,14 +49,19 @@ async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
     // Each task has a sender, so that all tasks have ended when all senders are dropped.
     let (task, mut tasks) = mpsc::channel::<()>(1);
     let (mut drain, mut is_drained) = (None, false);
-    terms.stop.begin_wait();
+    let waiter = terms.stop.waiter();
+    waiter.begin_wait();
+    let mut stopped = pin!(stopped(terms.stop));
     loop {
         if drain.is_none() && terms.stop.is_requested() {
-            terms.stop.end_wait();
+            waiter.end_wait();
             drain = Some(Drain::begin([&socket], &terms.accepting()));
         }
         let accepted = match drain {
-            None => listener.accept().await,
+            None => match accepted_or(&listener, stopped.as_mut()).await {
+                Some(accepted) => accepted,
+                None => continue,
+            },
             Some(drain) if drain.is_cut_off() => break,
             Some(drain) => match timeout(PAUSE, listener.accept()).await {
                 Ok(accepted) => accepted,
@@ -75,6 +94,25 @@ async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
     Ok(())
 }
 
+/// The next connection, or `None` if `stopped` is ready first.
+async fn accepted_or(
+    listener: &TcpListener,
+    mut stopped: Pin<&mut impl Future<Output = ()>>,
+) -> Option<io::Result<(TcpStream, SocketAddr)>> {
+    poll_fn(|context| match listener.poll_accept(context) {
+        Poll::Ready(accepted) => Poll::Ready(Some(accepted)),
+        Poll::Pending => stopped.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
+/// Waits until the stop is requested, which is checked from time to time: the runtime resumes a wait that was interrupted.
+async fn stopped(stop: Stop) {
+    while !stop.is_requested() {
+        sleep(STOP_NOTICED_WITHIN).await;
+    }
+}
+
 async fn converse(mut stream: TcpStream, terms: Terms) {
     let work = || terms.work();
     let mut exchange = Exchange::new(terms.protocol, &work);
@@ -102,6 +140,12 @@ async fn converse(mut stream: TcpStream, terms: Terms) {
                     }
                 })
             }),
+            // Nothing is awaited; a client that has closed already is noticed by the next read.
+            Wants::Shut => {
+                let _ = stream.shutdown().await;
+                exchange.was_shut();
+                continue;
+            }
             Wants::Close => return,
         };
         match done {

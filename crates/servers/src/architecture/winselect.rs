@@ -48,7 +48,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         // A scan of all connections finds the ready ones.
         let is_ready = |stream, wants| match wants {
             Wants::Write => write.has(stream),
-            Wants::Read | Wants::Close => read.has(stream),
+            Wants::Read | Wants::Shut | Wants::Close => read.has(stream),
         };
         let all = connections.iter();
         ready.extend(

@@ -57,7 +57,7 @@ fn trials() -> Vec<libtest_mimic::Trial> {
     static RUNNING: RwLock<()> = RwLock::new(());
 
     let (mut in_parallel, mut timed, mut alone) = (Vec::new(), Vec::new(), Vec::new());
-    for architecture in ARCHITECTURES.iter().filter(|one| one.missing_here().is_none()) {
+    for architecture in ARCHITECTURES.iter().filter(|one| one.check().is_ok()) {
         // A program started for each client keeps the machine busy.
         let is_busy = architecture.name == "exec";
         let waiting = scenarios::WAITING.iter().map(|scenario| (scenario, is_busy));

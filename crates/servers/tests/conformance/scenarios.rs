@@ -10,7 +10,9 @@ use servers::{Architecture, NameServer, Protocol, Task};
 
 use crate::crowd::{CallEnd, Calls, Outcome, Step};
 use crate::hosting::{Held, Setting, descendants, last_descriptor, runs, until};
-use crate::scripts::{Dice, garbage, good, half_closing, resetting, slow};
+use crate::scripts::{
+    Dice, GET, UNAVAILABLE, UNAVAILABLE_CLOSE, garbage, good, half_closing, resetting, slow,
+};
 
 pub type Scenario = (&'static str, fn(&Architecture));
 
@@ -26,6 +28,7 @@ pub const WAITING: &[Scenario] = &[
     ("idle", idle_is_idle),
     ("killed", nothing_survives_a_kill),
     ("work", work_is_done_for_each_request),
+    ("http", ordinary_http_clients),
 ];
 
 /// A scenario with time limits, which runs after those in parallel, for few architectures at the same time.
@@ -117,6 +120,55 @@ fn work_is_done_for_each_request(architecture: &Architecture) {
     let failed = server.report().expect("a report").work_failed;
     // Programs that the server starts have separate counters.
     assert!(failed == CLIENTS as u64 || architecture.name == "exec" && failed == 0, "{failed}");
+    stop(server);
+}
+
+/// Clients of HTTP use methods, content and persistence as ordinary ones do (RFC 9110, RFC 9112), and get a reply to a malformed
+/// request although the server closes the connection while they send.
+fn ordinary_http_clients(architecture: &Architecture) {
+    const BARE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\n";
+    const KEPT: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\nConnection: keep-alive\r\n\r\ntoo busy\n";
+    let server = Setting::of("http").start(architecture);
+    let large = vec![b'x'; 300_000];
+    let head = |fields: &str| format!("POST /x HTTP/1.1\r\nHost: x\r\n{fields}\r\n").into_bytes();
+    let sized = [head("Content-Length: 300000\r\n"), large.clone()].concat();
+    let chunked = [
+        &head("Transfer-Encoding: chunked\r\n")[..],
+        b"493e0;x=y\r\n",
+        &large,
+        b"\r\n0\r\nTrailer: z\r\n\r\n",
+    ]
+    .concat();
+    let expects = head("Expect: 100-continue\r\nContent-Length: 300000\r\n");
+    let old = b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n";
+    let persistent = vec![
+        Step::talk(GET, UNAVAILABLE),
+        Step::talk(b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n", BARE),
+        Step::talk(&sized, UNAVAILABLE),
+        Step::talk(&chunked, UNAVAILABLE),
+        Step::talk(&expects, b"HTTP/1.1 100 Continue\r\n\r\n"),
+        Step::talk(&large, UNAVAILABLE),
+        Step::talk(&[&sized, GET, &chunked].concat(), &UNAVAILABLE.repeat(3)),
+        Step::talk(old, KEPT),
+        Step::talk(old, KEPT),
+        Step::talk(b"GET / HTTP/1.0\r\n\r\n", UNAVAILABLE_CLOSE),
+        Step::End,
+    ];
+    // The server has replied long before the client stops sending, and the reply is not lost by a reset.
+    let refused = |begin: &[u8], reply: &[u8]| {
+        vec![Step::talk(&[begin, &large].concat(), reply), Step::HalfClose, Step::End]
+    };
+    let closing = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let scripts = [
+        persistent,
+        refused(
+            b"\0",
+            b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        ),
+        refused(closing, UNAVAILABLE_CLOSE),
+    ];
+    let clients = each(4 * scripts.len(), |nth| scripts[nth % scripts.len()].clone());
+    all_done(&call(&server, 4 * scripts.len(), clients), "ordinary clients");
     stop(server);
 }
 
@@ -300,7 +352,7 @@ fn a_table_that_fills(architecture: &Architecture) {
     let calls = Calls { address, at_once: 600, within: DEADLINE, connected: &connected };
     std::thread::scope(|scope| {
         let idle = scope.spawn(|| {
-            let request = Step::talk(b"GET / HTTP/1.1\r\n\r\n", crate::scripts::UNAVAILABLE);
+            let request = Step::talk(GET, UNAVAILABLE);
             let idle = vec![request, Step::Wait(Duration::from_millis(1_500))];
             calls.make(each(600, |_| idle.clone()))
         });
@@ -427,10 +479,7 @@ fn nothing_leaks(architecture: &Architecture) {
         20..40 => half_closing(setting.protocol, &mut dice),
         40..60 => garbage(&mut dice),
         60 => slow(setting.protocol, &mut dice, n / 1_000),
-        _ => vec![
-            Step::talk(b"GET / HTTP/1.1\r\n\r\n", crate::scripts::UNAVAILABLE_CLOSE),
-            Step::End,
-        ],
+        _ => vec![Step::talk(GET, UNAVAILABLE_CLOSE), Step::End],
     };
     let mut held_after = |count: usize| {
         let connected = AtomicUsize::new(0);
@@ -485,7 +534,7 @@ fn idle_is_idle(architecture: &Architecture) {
     let calls = Calls { address, at_once: 20, within: DEADLINE, connected: &connected };
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let request = Step::talk(b"GET / HTTP/1.1\r\n\r\n", crate::scripts::UNAVAILABLE);
+            let request = Step::talk(GET, UNAVAILABLE);
             let idle = vec![request, Step::Wait(Duration::from_millis(2_000))];
             all_done(&calls.make(each(20, |_| idle.clone())), "idle clients");
         });

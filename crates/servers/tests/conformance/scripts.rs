@@ -6,6 +6,7 @@ use servers::{ExchangeKind, Protocol};
 
 use crate::crowd::Step;
 
+pub const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 pub const TOO_BUSY: &[u8] = b"450 too busy\r\n";
 pub const UNAVAILABLE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\ntoo busy\n";

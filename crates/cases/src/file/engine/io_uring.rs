@@ -84,6 +84,6 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
     }
 
     let ring = IoUring::new(depth.next_power_of_two() as u32)
-        .map_err(|e| CaseError::from_io("io_uring_setup", &e))?;
+        .map_err(|e| platform::uring::error_of("io_uring_setup", &e))?;
     Ok(Box::new(Ring { ring, file, slots: Slots::new(depth), under_way: 0 }))
 }

@@ -13,6 +13,7 @@ use mailsend::route::{MxOptions, Router, Target};
 use mailsend::tls::ClientTls;
 use mailsend::{DeliveryOptions, Signals, Transport};
 use platform::process::limits::raise_descriptors;
+use platform::socket::client::check_source;
 use platform::socket::readiness::PollBackend;
 use smtp::address::{Address, verp};
 use smtp::auth::Credentials;
@@ -273,8 +274,7 @@ fn sources(args: &MailSend, router: &Router) -> Result<Vec<IpAddr>, Usage> {
         )));
     }
     for source in sources {
-        let bound = std::net::TcpListener::bind((*source, 0));
-        bound.map_err(|e| {
+        check_source(*source).map_err(|e| {
             Usage(format!("--source {source}: cannot connect from this address: {e}"))
         })?;
     }

@@ -29,10 +29,10 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
         host(sink, None).context("the sink failed")?;
         return Ok(Ending::Done);
     }
-    note(&format!("mail is discarded at {}; Ctrl-C ends it", shortened(sink.addresses())));
     let stop = sink.stop();
     let request = move || stop.request();
     on_request_to_stop(request)?;
+    note(&format!("mail is discarded at {}; Ctrl-C ends it", shortened(sink.addresses())));
     let counts = sink.serve().context("the sink failed")?;
     match args.json {
         true => print_json(&counts)?,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use command::values::{budget, count, time};
+use command::values::{budget, size, time};
 use mailsink::{Addresses, Extension, Fault, Latency};
 
 /// `oscost mail sink`.
@@ -34,7 +34,7 @@ pub struct MailSink {
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = budget, allow_hyphen_values = true)]
     pub timeout: Duration,
     /// Largest message, in bytes
-    #[arg(long, value_name = "BYTES", default_value = "52428800", value_parser = size, allow_hyphen_values = true)]
+    #[arg(long, value_name = "BYTES", default_value = "52428800", value_parser = message_size, allow_hyphen_values = true)]
     pub size: u64,
     /// Extensions that are not offered: pipelining, size, 8bitmime, smtputf8, enhancedstatuscodes, chunking, starttls, auth
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -76,7 +76,7 @@ pub struct MailSink {
     #[arg(long, value_name = "BYTES", value_parser = window, allow_hyphen_values = true)]
     pub window: Option<usize>,
     /// Read at most this number of bytes per second from each connection
-    #[arg(long, value_name = "BYTES", value_parser = size, allow_hyphen_values = true)]
+    #[arg(long, value_name = "BYTES", value_parser = message_size, allow_hyphen_values = true)]
     pub read_rate: Option<u64>,
     /// Append a line of JSON for each accepted message to this file
     #[arg(long, value_name = "FILE")]
@@ -95,15 +95,15 @@ pub struct MailSink {
     pub report: bool,
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    match count(text)? {
+fn message_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
         bytes @ 1..=1_000_000_000_000 => Ok(bytes),
         _ => Err("it must be 1 to 1000000000000 bytes".into()),
     }
 }
 
 fn window(text: &str) -> Result<usize, String> {
-    match count(text)? {
+    match size(text)? {
         bytes @ 1..=1_000_000_000 => Ok(bytes as usize),
         _ => Err("it must be 1 to 1000000000 bytes".into()),
     }

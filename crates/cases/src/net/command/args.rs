@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use command::values::{
-    budget, connection_range, connections, count, cpu, endpoint, from_to, nameserver,
+    budget, connection_range, connections, count, cpu, endpoint, from_to, nameserver, size,
 };
 use servers::{ARCHITECTURES, Architecture, Protocol, Work};
 
@@ -181,7 +181,7 @@ const THREADS_AT_MOST: usize = 64;
 const MEMORY_AT_MOST: u64 = 64 << 30;
 
 fn memory(text: &str) -> Result<usize, String> {
-    match count(text)? {
+    match size(text)? {
         bytes @ 0..=MEMORY_AT_MOST => usize::try_from(bytes).map_err(|e| e.to_string()),
         _ => Err("at most 64g".into()),
     }
@@ -197,6 +197,14 @@ fn architecture(text: &str) -> Result<&'static Architecture, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_decimal_and_sizes_binary() {
+        assert_eq!((rate("1k"), rate("2m")), (Ok(1_000.0), Ok(2_000_000.0)));
+        assert_eq!(concurrency("10k"), Ok(Connections::Each(vec![10_000])));
+        assert_eq!(concurrency("1..10k"), Ok(Connections::Range(1, 10_000)));
+        assert_eq!(memory("1k"), Ok(1_024));
+    }
 
     #[test]
     fn numbers_of_connections() {

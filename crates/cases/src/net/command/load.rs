@@ -11,6 +11,7 @@ use loadgen::{ErrorKind, Errors, Generator, Generators, Held, Load, Offer, Step,
 use measure::count::format_duration;
 use platform::CaseError;
 use platform::process::tree::ProcessTree;
+use platform::socket::client::check_source;
 use report::{LoadLine, load_table};
 use servers::remote::RemoteReports;
 
@@ -29,7 +30,7 @@ const HELD_UP: f64 = 0.1;
 pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     check(args)?;
     let asked = steps(args)?;
-    let (numbers, limit) = within_limit(&asked);
+    let (numbers, limit) = within_limit(&asked)?;
     let stop = stop_on_interrupt()?;
     let unread = |case_error| Usage(format!("--server-pid: {case_error}"));
     let before = args.server_pid.map(ProcessTree::of).transpose().map_err(unread)?;
@@ -112,6 +113,11 @@ fn check(args: &NetLoad) -> Result<(), Usage> {
             "--source {source} cannot connect to {to}: one is IPv4, the other IPv6"
         )));
     }
+    for source in &args.sources {
+        if let Err(e) = check_source(*source) {
+            return Err(Usage(format!("--source {source}: cannot connect from this address: {e}")));
+        }
+    }
     let allowed = platform::cpu::allowed();
     if let Some(cpu) = args.bind_cpu.iter().find(|cpu| !allowed.contains(cpu)) {
         return Err(Usage(format!("--bind-cpu {cpu}: this CPU is not available to this process")));
@@ -144,12 +150,23 @@ fn steps(args: &NetLoad) -> Result<Vec<usize>, Usage> {
 
 /// The steps that the limit of descriptors permits, after raising it, and the limit. Prints the steps that are left out, and the
 /// remedy.
-fn within_limit(asked: &[usize]) -> (Vec<usize>, Option<u64>) {
+///
+/// # Errors
+/// If the limit permits no connection.
+fn within_limit(asked: &[usize]) -> anyhow::Result<(Vec<usize>, Option<u64>)> {
     let limit = platform::process::limits::raise_descriptors();
     let most = limit.map_or(usize::MAX, |limit| limit.saturating_sub(SPARE_DESCRIPTORS) as usize);
     let wanted = asked.iter().copied().max().unwrap_or(0);
     if wanted <= most {
-        return (asked.to_vec(), limit);
+        return Ok((asked.to_vec(), limit));
+    }
+    if most == 0 {
+        anyhow::bail!(
+            "this process may have {} descriptors, of which {SPARE_DESCRIPTORS} are for other purposes than connections: \
+             `ulimit -Hn {}` as root allows {wanted} connections",
+            limit.unwrap_or(0),
+            wanted as u64 + SPARE_DESCRIPTORS
+        );
     }
     let mut numbers: Vec<usize> = asked.iter().map(|&number| number.min(most)).collect();
     numbers.dedup();
@@ -159,7 +176,7 @@ fn within_limit(asked: &[usize]) -> (Vec<usize>, Option<u64>) {
         limit.unwrap_or(0),
         wanted as u64 + SPARE_DESCRIPTORS
     ));
-    (numbers, limit)
+    Ok((numbers, limit))
 }
 
 fn load_of(args: &NetLoad, stop: &'static AtomicBool) -> Load {

@@ -72,10 +72,10 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         host(&server, None).context("the server failed")?;
     } else {
         let (name, address) = (args.arch.name, server.address());
-        note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
         let stop = server.stop();
         let request = move || stop.request_and_wake(address);
         on_request_to_stop(request)?;
+        note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
         report()?;
         server.serve().context("the server failed")?;
         shortages(&server).iter().for_each(|line| note(line));
@@ -117,9 +117,9 @@ fn shortages(server: &Server) -> Vec<String> {
 
 /// A list of the architectures, with the reasons why some are unsupported.
 fn architectures() -> String {
-    let meaning = |architecture: &Architecture| match architecture.missing_here() {
-        Some(reason) => format!("{} (unsupported here: {reason})", architecture.meaning),
-        None => architecture.meaning.to_owned(),
+    let meaning = |architecture: &Architecture| match architecture.check() {
+        Err(reason) => format!("{} (unsupported here: {reason})", architecture.meaning),
+        Ok(()) => architecture.meaning.to_owned(),
     };
     let all = ARCHITECTURES.iter().map(|one| (one.name, meaning(one)));
     definition_list(&all.collect::<Vec<_>>(), &page())
