@@ -148,5 +148,5 @@ fn too_few_descriptors_are_said_before_it_starts() {
     let mut command = bench.command(&format!("{load} --duration 100ms"));
     let said = common::finish(common::linux::with_descriptors(&mut command, 20)).with(3);
     assert!(said.out.is_empty(), "{}", said.out);
-    said.complains(&["20 descriptors", "32 are for other purposes", "ulimit -Hn 2032"]);
+    said.complains(&["20 descriptors", "needs 32 for other purposes", "ulimit -Hn 2032"]);
 }

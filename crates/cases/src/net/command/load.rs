@@ -162,7 +162,7 @@ fn within_limit(asked: &[usize]) -> anyhow::Result<(Vec<usize>, Option<u64>)> {
     }
     if most == 0 {
         anyhow::bail!(
-            "this process may have {} descriptors, of which {SPARE_DESCRIPTORS} are for other purposes than connections: \
+            "this process may have {} descriptors and needs {SPARE_DESCRIPTORS} for other purposes than connections: \
              `ulimit -Hn {}` as root allows {wanted} connections",
             limit.unwrap_or(0),
             wanted as u64 + SPARE_DESCRIPTORS
