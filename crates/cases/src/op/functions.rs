@@ -57,7 +57,7 @@ fn library_at(path: &Path, memory: u64) -> Result<UserLibrary, Usage> {
     let bad = |problem: String| Usage(format!("--op {}: {problem}", path.display()));
     let full = std::path::absolute(path).map_err(|e| bad(e.to_string()))?;
     // A FIFO would wait for its writer for ever.
-    if full.metadata().is_ok_and(|facts| !facts.is_file()) {
+    if full.metadata().is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
         return Err(bad("it is not a file with a shared library".to_owned()));
     }
     let checksum = checksum(&full).map_err(|e| bad(e.to_string()))?;
