@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use platform::CaseError;
 use platform::cpu::pin_thread;
+use platform::process::spawn_scoped;
 
 use crate::generator::{Generator, Offer};
 use crate::load::Load;
@@ -112,10 +113,23 @@ impl Generators {
             };
         let [first, others @ ..] = &mut self.all[..used] else { unreachable!("at least one") };
         let steps = std::thread::scope(|scope| {
-            let others = others.iter_mut().zip(1..);
-            let running: Vec<_> =
-                others.map(|(one, nth)| scope.spawn(move || run(nth, one, &mut || None))).collect();
-            let mut steps = vec![run(0, first, &mut || server_cpu())];
+            let mut running = Vec::new();
+            let mut steps = Vec::new();
+            for (one, nth) in others.iter_mut().zip(1..) {
+                let work = move || run(nth, one, &mut || None);
+                match spawn_scoped(scope, "a thread of the load generator", work) {
+                    Ok(thread) => running.push(thread),
+                    Err(why) => {
+                        // The threads that were created wait for this one.
+                        drop(FailsUnlessDone(peers));
+                        steps.push(Err(why));
+                        break;
+                    }
+                }
+            }
+            if steps.is_empty() {
+                steps.push(run(0, first, &mut || server_cpu()));
+            }
             let ended = running.into_iter().map(|thread| match thread.join() {
                 Ok(step) => step,
                 Err(_) => Err(CaseError::Failed("a thread of the generator panicked".into())),
