@@ -11,7 +11,8 @@ use results::Outcome;
 
 use crate::change::{Change, Sides};
 use crate::compare::no_figures;
-use crate::judge::{Compared, HeldBack, Judge, Pair, Settings, emulation};
+use crate::held_back::{HeldBack, emulation};
+use crate::judge::{Compared, Judge, Pair, Settings};
 use crate::scope::Points;
 use crate::table::{Cell, Found, Table};
 

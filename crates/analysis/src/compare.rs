@@ -14,7 +14,8 @@ use results::{CaseResult, Document, Outcome};
 use serde::Serialize;
 
 use crate::change::{Change, Sides};
-use crate::judge::{Compared, Judge, Pair, Settings, emulation};
+use crate::held_back::emulation;
+use crate::judge::{Compared, Judge, Pair, Settings};
 use crate::scope::{Points, is_unsupported, pairs};
 
 /// A fact besides the measured figures that differs between runs.

@@ -5,6 +5,7 @@ use results::{CaseResult, Direction, Estimate, LEAST_ROUNDS, PointKey, serialize
 use serde::Serialize;
 
 use crate::change::{BESIDE_LOAD, Change, DISTURBED, Ratio, moderate};
+use crate::held_back::{HeldBack, Side};
 use crate::verdict::Verdict;
 
 /// Settings of a comparison of runs.
@@ -73,70 +74,6 @@ pub(crate) const TOO_FEW_ROUNDS: &str = "a figure of too few rounds has no inter
 
 /// Note on a verdict where the load generator or the receiver limited the better side.
 const AT_LEAST: &str = "at least: the load generator or the receiver limited the better side";
-
-/// Reason why a pair gets no verdict.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum HeldBack {
-    /// The sides are emulated: their ratios compare numbers of instructions.
-    Emulated(String),
-    /// One side is emulated, and the other is not: their ratio has no meaning.
-    EmulatedInPart(String),
-    /// Something other than what was measured determined a figure.
-    Limited {
-        /// What it was.
-        why: String,
-        /// The only side that was limited, if its figure bounds what the program itself can do.
-        only: Option<Side>,
-    },
-}
-
-/// A side of a pair.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Side {
-    /// The one that is compared with.
-    Base,
-    /// The other one.
-    New,
-}
-
-impl HeldBack {
-    /// The word that stands in the place of a verdict, and the reason.
-    fn verdict(self) -> (Verdict, String) {
-        match self {
-            Self::Emulated(why) | Self::EmulatedInPart(why) => (Verdict::Emulated, why),
-            Self::Limited { why, .. } => (Verdict::CannotTell, why),
-        }
-    }
-
-    fn is_of_emulation(&self) -> bool {
-        !matches!(self, Self::Limited { .. })
-    }
-}
-
-/// Why a change of this result between two systems gets no verdict, if they are emulated; `sides` has the reason of each, and its
-/// name.
-pub(crate) fn emulation(sides: [(Option<&str>, &str); 2], result: &CaseResult) -> Option<HeldBack> {
-    match sides {
-        [(None, _), (None, _)] => None,
-        // What does not depend on time, such as the size of memory, is the same on an emulated processor.
-        [(Some(_), _), (Some(_), _)] if !depends_on_time(result) => None,
-        [(Some(_), base), (Some(_), new)] => {
-            let are =
-                if base == new { format!("{base} is") } else { format!("{base} and {new} are") };
-            let why = format!("{are} emulated: the ratio counts instructions, not time");
-            Some(HeldBack::Emulated(why))
-        }
-        [(Some(why), system), _] | [_, (Some(why), system)] => Some(HeldBack::EmulatedInPart(
-            format!("{system} is not judged against real processors: {why}"),
-        )),
-    }
-}
-
-/// Whether the figure is a time, a rate or a share of time.
-fn depends_on_time(result: &CaseResult) -> bool {
-    let unit = result.unit.as_str();
-    unit.starts_with("ns") || unit.ends_with("/s") || unit.contains("CPU") || unit == "%"
-}
 
 impl<'a> Judge<'a> {
     /// The judge of a family of comparisons. `changes` are those with figures: all of them share the chance of error, and each

@@ -12,6 +12,7 @@ mod detectable;
 mod dimension;
 mod evidence;
 mod frequency;
+mod held_back;
 mod judge;
 mod ladder;
 mod mean;

@@ -18,7 +18,8 @@ use results::{Direction, LEAST_ROUNDS};
 use serde::Serialize;
 
 use crate::change::{Change, Ratio};
-use crate::judge::{HeldBack, is_clear};
+use crate::held_back::HeldBack;
+use crate::judge::is_clear;
 use crate::spread::middle_of;
 use crate::verdict::Verdict;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::{Doubt, Role};
 use results::{CaseResult, Direction, Document, Outcome, Reference};
 
-use crate::judge::{HeldBack, Side};
+use crate::held_back::{HeldBack, Side};
 
 type PointOf<'a> = (&'a str, &'a BTreeMap<String, String>);
 

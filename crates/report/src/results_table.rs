@@ -484,3 +484,31 @@ fn pictures(settings: &[Setting], page: &Page) -> String {
     let characters = if page.unicode { unicode } else { ascii };
     format!("{scales}: all samples around the cost, {characters}")
 }
+
+#[cfg(test)]
+mod tests {
+    use simulated::{document, rounds_of};
+
+    use super::*;
+
+    #[test]
+    fn failures_are_grouped_by_their_reason() {
+        let failed = |case: &str, outcome: Outcome, why: &str| {
+            let reason = Some(why.to_owned());
+            CaseResult { outcome, reason, estimate: None, ..rounds_of(case, &[1.0]) }
+        };
+        let results = vec![
+            failed("syscall/chmod", Outcome::TimedOut, "no answer"),
+            failed("syscall/stat", Outcome::Failed, "read-only"),
+            failed("syscall/utime", Outcome::Failed, "read-only"),
+            failed("syscall/seccomp", Outcome::Unsupported, "denied"),
+            rounds_of("syscall/getppid", &[1.0; 6]),
+        ];
+        let page = Page { width: 80, colour: false, unicode: true, this_run: false };
+        assert_eq!(
+            failures_lines(&document("native", results), &page),
+            "  syscall/stat and 1 other failed: read-only\n  syscall/chmod timed out: no answer\n"
+        );
+        assert_eq!(failures_lines(&document("native", Vec::new()), &page), "");
+    }
+}
