@@ -79,17 +79,37 @@ pub(super) fn verdict(
             @if !charts.is_empty() { p.note {
                 "Ratio to " (Text(base(comparison))) " with its interval: bars begin at 1, which means equal. "
                 @if !is_emulated(comparison) { "Orange: slower or worse. Blue: faster or better. Grey: no certain difference. " }
-                "Within the shaded range lie differences that this machine cannot resolve."
+                @if has_floor(comparison) { "Within the shaded range lie differences that this machine cannot resolve." }
             } }
             (paragraphs(&comparison.facts))
             @if let Some(all) = standings { (standings::tables(all, &comparison.columns)) }
             (undecided(comparison))
             (differences(comparison))
-            @if !comparison.noise_floor.is_empty() {
-                details { summary { "The smallest difference that this machine can resolve" } (paragraphs(&comparison.noise_floor)) }
-            }
+            @if !comparison.noise_floor.is_empty() { div.block {
+                h3 { "How far to trust it" }
+                p.note { (Text(&judged(comparison))) }
+                @for line in &comparison.noise_floor { p.note { (Text(line)) } }
+            } }
         }
     }
+}
+
+/// How many figures have a verdict: `14 of 57 figures are judged; the others, with the reason, are listed above.`
+fn judged(comparison: &Comparison) -> String {
+    let cells = || comparison.rows.iter().flat_map(|row| row.news.iter().flatten());
+    let judged = cells().filter(|cell| cell.verdict.is_decided()).count();
+    match cells().count() {
+        all if all == judged => format!("All {all} figures are judged."),
+        all => {
+            format!("{judged} of {all} figures are judged; why the others are not is said above.")
+        }
+    }
+}
+
+/// Whether a ratio is drawn with a range that the machine cannot resolve.
+fn has_floor(comparison: &Comparison) -> bool {
+    let mut cells = comparison.rows.iter().flat_map(|row| row.news.iter().flatten());
+    cells.any(|cell| cell.floor > 0.0 && cell.floor < 1.0)
 }
 
 /// Number of rows with at most about so many bars.
@@ -111,7 +131,7 @@ fn distance(cell: &CompareCell) -> f64 {
     cell.ratio.map_or(0.0, |ratio| ratio.mid.ln().abs())
 }
 
-/// Rows with a difference, the largest first.
+/// Rows with a difference: costs before counts, the largest difference first.
 fn changed(comparison: &Comparison) -> Vec<&CompareRow> {
     let of_row = |row: &CompareRow| {
         let cells = row.news.iter().flatten().filter(|cell| cell.verdict.is_difference());
@@ -120,7 +140,17 @@ fn changed(comparison: &Comparison) -> Vec<&CompareRow> {
     let mut rows: Vec<(f64, &CompareRow)> =
         comparison.rows.iter().filter_map(|row| Some((of_row(row)?, row))).collect();
     rows.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    rows.into_iter().map(|(_, row)| row).collect()
+    let (mut costs, others): (Vec<&CompareRow>, Vec<&CompareRow>) =
+        rows.into_iter().map(|(_, row)| row).partition(|row| is_cost(row));
+    costs.extend(others);
+    costs
+}
+
+/// Whether the row's metric is the time, or one by which the designs of an application are judged: not a count that explains it.
+fn is_cost(row: &CompareRow) -> bool {
+    let applications = catalog::areas().iter().flat_map(|area| area.applications);
+    let mut judged = applications.flat_map(|application| application.metrics);
+    row.metric == measure::TIME.name || judged.any(|metric| metric.name == row.metric)
 }
 
 /// The rows of common operations that the areas name.
@@ -145,6 +175,7 @@ fn column(comparison: &Comparison, at: usize) -> Markup {
         let mut found: Vec<_> =
             cells.iter().filter(|(_, cell)| is_meant(cell.verdict)).copied().collect();
         found.sort_by(|(_, a), (_, b)| distance(b).total_cmp(&distance(a)));
+        found.sort_by_key(|(row, _)| !is_cost(row));
         found
     };
     let named = |(row, cell): &(&CompareRow, &CompareCell)| {
@@ -160,10 +191,9 @@ fn column(comparison: &Comparison, at: usize) -> Markup {
         } } }
     };
     let losses = with(&Verdict::is_loss);
-    let is_gain = |verdict| matches!(verdict, Verdict::Faster | Verdict::Better);
-    let gains = with(&is_gain);
+    let gains = with(&Verdict::is_gain);
     let is_judged = cells.iter().any(|(_, cell)| cell.verdict != Verdict::Emulated);
-    let rest = with(&|verdict| !verdict.is_loss() && !is_gain(verdict));
+    let rest = with(&|verdict| !verdict.is_loss() && !verdict.is_gain());
     let mut rest = grouped(rest.iter().map(|(row, cell)| (cell.verdict, row.point.area())));
     rest.sort_by_key(|(verdict, _)| *verdict as u8);
     html! {
@@ -181,7 +211,7 @@ fn column(comparison: &Comparison, at: usize) -> Markup {
 
 fn words(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Same => "no difference",
+        Verdict::Same => "certainly the same",
         Verdict::CannotTell => "not decided",
         Verdict::NotComparable => "not comparable",
         other => other.word(),

@@ -53,7 +53,7 @@ pub(super) fn section(view: &View, only: Option<&str>, ids: &mut Ids) -> Markup 
         p.machine { (Text(&machine_line(view.document))) }
         @if !cards.is_empty() {
             div.answers { @for card in &cards { (card.figure()) } }
-            p.note { "Coloured: this design may be the fastest. Grey: certainly slower, by so many times. Dashed: too few rounds for an interval." }
+            p.note { "Coloured: this design may be the fastest. Grey: certainly slower, by so many times. Dashed: too few rounds for an interval. A factor is of neighbouring rounds, so it may be certain where each figure has a wide interval." }
          }
         div.two {
             (costs.figure())
