@@ -14,7 +14,7 @@ use crate::html::figures::scrolled;
 use crate::html::ratios::{RatioBar, interval, ratio_bars, verdict_class};
 use crate::html::standings::{self, Standings};
 use crate::html::text::{Ids, Text, paragraphs, visible};
-use crate::labels::{self, Label};
+use crate::labels::{self, Label, Param};
 use crate::overview::sentences;
 use crate::quantity::{figure, half_width, ratio_words};
 use crate::text;
@@ -40,6 +40,7 @@ pub(super) fn verdict(
     let changed: Vec<&CompareRow> = changed(comparison);
     let count = changed.len();
     let common = if others.len() < MANY { common(comparison) } else { Vec::new() };
+    let names = Names::of(comparison);
     let most = rows_at_most(CHANGES, others);
     let mut charts = Vec::new();
     if !common.is_empty() {
@@ -47,7 +48,7 @@ pub(super) fn verdict(
         charts.push(chart(comparison, "Common operations", rows, ids));
     }
     if count > 0 {
-        let rows = changed.iter().take(most).map(|row| (name(row, true), bars_of(row, others)));
+        let rows = changed.iter().take(most).map(|row| (names.of_row(row), bars_of(row, others)));
         let mut chart = chart(comparison, "Largest differences", rows, ids);
         if count > most {
             chart.notes.push(format!("The largest {most} of {count}: the table below has all."));
@@ -62,10 +63,10 @@ pub(super) fn verdict(
             }
             @for (at, name) in others.iter().enumerate() {
                 @if others.len() >= MANY {
-                    details { summary { strong { (Text(name)) } ": " (Verdict::counted(&comparison.verdicts(at))) } (column(comparison, at)) }
+                    details { summary { strong { (Text(name)) } ": " (Verdict::counted(&comparison.verdicts(at))) } (column(comparison, at, &names)) }
                 } @else if overview.is_none() || has_verdict(comparison, at) {
                     @if others.len() > 1 { h3 { (Text(name)) } }
-                    (column(comparison, at))
+                    (column(comparison, at, &names))
                 }
             }
             @if comparison.rows.is_empty() { p { "There is nothing to compare." } }
@@ -81,9 +82,10 @@ pub(super) fn verdict(
                 @if !is_emulated(comparison) { "Orange: slower or worse. Blue: faster or better. Grey: no certain difference. " }
                 @if has_floor(comparison) { "Within the shaded range lie differences that this machine cannot resolve." }
             } }
+            (paragraphs(&names.shared_lines()))
             (paragraphs(&comparison.facts))
             @if let Some(all) = standings { (standings::tables(all, &comparison.columns)) }
-            (undecided(comparison))
+            (undecided(comparison, &names))
             (differences(comparison))
             @if !comparison.noise_floor.is_empty() { div.block {
                 h3 { "How far to trust it" }
@@ -168,7 +170,7 @@ fn common(comparison: &Comparison) -> Vec<(&'static str, &CompareRow)> {
 }
 
 /// Sentences about one column: what is worse, better, the same and undecided.
-fn column(comparison: &Comparison, at: usize) -> Markup {
+fn column(comparison: &Comparison, at: usize, names: &Names) -> Markup {
     let cells: Vec<(&CompareRow, &CompareCell)> =
         comparison.rows.iter().filter_map(|row| Some((row, row.news.get(at)?.as_ref()?))).collect();
     let with = |is_meant: &dyn Fn(Verdict) -> bool| -> Vec<(&CompareRow, &CompareCell)> {
@@ -182,7 +184,7 @@ fn column(comparison: &Comparison, at: usize) -> Markup {
         let word = cell.verdict.word();
         let ratio = cell.ratio.map(|ratio| if ratio.mid < 1.0 { ratio.inverse() } else { ratio });
         let words = ratio.map_or(word.to_owned(), |ratio| ratio_words(ratio, word, word));
-        format!("{} {words}", name(row, true))
+        format!("{} {words}", names.of_row(row))
     };
     let list = |title: &str, class: &str, found: &[(&CompareRow, &CompareCell)]| {
         html! { @if !found.is_empty() { li {
@@ -256,11 +258,11 @@ fn is_emulated(comparison: &Comparison) -> bool {
 }
 
 /// Figures without a verdict, with what would decide them or why they cannot be compared, folded.
-fn undecided(comparison: &Comparison) -> Markup {
+fn undecided(comparison: &Comparison, names: &Names) -> Markup {
     let cells = comparison.rows.iter().flat_map(|row| {
         others(comparison).iter().zip(&row.news).filter_map(move |(column, cell)| {
             let cell = cell.as_ref().filter(|cell| !cell.note.is_empty())?;
-            Some((cell.note.as_str(), (name(row, true), column)))
+            Some((cell.note.as_str(), (names.of_row(row), column)))
         })
     });
     let several = others(comparison).len() > 1;
@@ -361,10 +363,41 @@ fn table_row(row: &CompareRow) -> Markup {
     } }
 }
 
-/// Name of a row in a chart or sentence: its point, with the area if `full`, and its metric unless that is the time.
-fn name(row: &CompareRow, full: bool) -> String {
-    let short = if full { point_name(&row.point) } else { Label::of(&row.point).short() };
-    with_metric(row, &short)
+/// Names of rows in charts and sentences, without the parameters that all points of an area share.
+struct Names<'a> {
+    /// The shared parameters of each area, if it has several points.
+    shared: Vec<(&'a str, Vec<Param>)>,
+}
+
+impl<'a> Names<'a> {
+    fn of(comparison: &'a Comparison) -> Self {
+        let areas = grouped(comparison.rows.iter().map(|row| (row.point.area(), &row.point)));
+        let of_area = |(area, points): (&'a str, Vec<&PointKey>)| {
+            let labels: Vec<Label> = points.into_iter().map(Label::of).collect();
+            (area, labels::shared(&labels))
+        };
+        Self { shared: areas.into_iter().map(of_area).collect() }
+    }
+
+    /// Name of a row: its point, with the area, and its metric unless that is the time.
+    fn of_row(&self, row: &CompareRow) -> String {
+        let area = row.point.area();
+        let shared = self.shared.iter().find(|(known, _)| *known == area);
+        let shared = shared.map_or(&[][..], |(_, shared)| shared);
+        let short = Label::of(&row.point).without(shared).short();
+        with_metric(row, &format!("{area}/{short}"))
+    }
+
+    /// A line for each area whose names lack parameters: `net: names leave out cpus=1, work=none`.
+    fn shared_lines(&self) -> Vec<String> {
+        let some = self.shared.iter().filter(|(_, shared)| !shared.is_empty());
+        let line = |(area, shared): &(&str, Vec<Param>)| {
+            let params: Vec<String> =
+                shared.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            format!("{area}: names leave out {}", params.join(", "))
+        };
+        some.map(line).collect()
+    }
 }
 
 /// This name of a row's point, with the metric unless that is the time.
