@@ -59,6 +59,15 @@ pub struct CompareRow {
     pub host_calls: Vec<Option<f64>>,
 }
 
+impl CompareRow {
+    /// Whether the metric is the time, or one by which the designs of an application are judged: not one that explains it.
+    pub fn is_cost(&self) -> bool {
+        let applications = catalog::areas().iter().flat_map(|area| area.applications);
+        let mut judged = applications.flat_map(|application| application.metrics);
+        self.metric == measure::TIME.name || judged.any(|metric| metric.name == self.metric)
+    }
+}
+
 /// A figure with its interval, in `unit`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {

@@ -143,16 +143,9 @@ fn changed(comparison: &Comparison) -> Vec<&CompareRow> {
         comparison.rows.iter().filter_map(|row| Some((of_row(row)?, row))).collect();
     rows.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let (mut costs, others): (Vec<&CompareRow>, Vec<&CompareRow>) =
-        rows.into_iter().map(|(_, row)| row).partition(|row| is_cost(row));
+        rows.into_iter().map(|(_, row)| row).partition(|row| row.is_cost());
     costs.extend(others);
     costs
-}
-
-/// Whether the row's metric is the time, or one by which the designs of an application are judged: not a count that explains it.
-fn is_cost(row: &CompareRow) -> bool {
-    let applications = catalog::areas().iter().flat_map(|area| area.applications);
-    let mut judged = applications.flat_map(|application| application.metrics);
-    row.metric == measure::TIME.name || judged.any(|metric| metric.name == row.metric)
 }
 
 /// The rows of common operations that the areas name.
@@ -177,7 +170,7 @@ fn column(comparison: &Comparison, at: usize, names: &Names) -> Markup {
         let mut found: Vec<_> =
             cells.iter().filter(|(_, cell)| is_meant(cell.verdict)).copied().collect();
         found.sort_by(|(_, a), (_, b)| distance(b).total_cmp(&distance(a)));
-        found.sort_by_key(|(row, _)| !is_cost(row));
+        found.sort_by_key(|(row, _)| !row.is_cost());
         found
     };
     let named = |(row, cell): &(&CompareRow, &CompareCell)| {

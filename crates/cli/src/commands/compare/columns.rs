@@ -9,7 +9,6 @@ use command::measure::print_announcement;
 use command::options::StoreArg;
 use command::output::{page, print, print_json};
 use command::store::store_to_read;
-use measure::TIME;
 use report::{CompareRow, Comparison, compare_table, counts_table, ladder_table, overview_text};
 use results::Document;
 use runner::also_differs;
@@ -46,7 +45,7 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     if args.ladder {
         parts.push(ladder_table(&found.ladders, &page));
     }
-    parts.push(compare_table(&shortened(found.comparison), &page));
+    parts.push(compare_table(&shortened(found.comparison, by), &page));
     parts.push(counts_table(&found.counts, &shown, args.all, &page));
     parts.retain(|part| !part.is_empty());
     print(&parts.join("\n"))?;
@@ -170,20 +169,20 @@ fn host_calls(row: &analysis::Row) -> Vec<Option<f64>> {
     if calls.iter().all(Option::is_none) { Vec::new() } else { calls }
 }
 
-/// Leaves out the rows of metrics other than the time, if too many rows have changed.
-fn shortened(mut comparison: Comparison) -> Comparison {
-    const ROWS_AT_MOST: usize = 120;
+/// Leaves out the rows of metrics other than the costs by which designs are judged, if too many rows have changed.
+fn shortened(mut comparison: Comparison, by: &Dimension) -> Comparison {
+    // Within a run, rows of all columns are shown, changed or not.
+    let rows_at_most = if by.is_of_runs() { 120 } else { 12 };
     let is_changed =
         |row: &&CompareRow| row.news.iter().flatten().any(|cell| cell.verdict.is_difference());
-    let is_time = |row: &CompareRow| row.metric == TIME.name;
-    let others = comparison.rows.iter().filter(is_changed).filter(|row| !is_time(row)).count();
+    let others = comparison.rows.iter().filter(is_changed).filter(|row| !row.is_cost()).count();
     let changed = comparison.rows.iter().filter(is_changed).count();
-    if comparison.all || changed <= ROWS_AT_MOST || others == changed {
+    if comparison.all || changed <= rows_at_most || others == changed {
         return comparison;
     }
-    comparison.rows.retain(is_time);
+    comparison.rows.retain(CompareRow::is_cost);
     comparison.facts.push(format!(
-        "only times are shown: {others} rows of other metrics differ too (--all, or --at metric=NAME)"
+        "only costs are shown: {others} rows of other metrics differ too (--all, or --at metric=NAME)"
     ));
     comparison
 }
