@@ -62,7 +62,9 @@ fn names_are_shown_without_invisible_characters() {
     let with = |arguments: &str, more: &[&str]| finish(bench.command(arguments).args(more));
     let tag = "t=\u{202e}b\u{200b}";
     let run = with(&format!("run {CASE} --quick --budget 300ms --tag"), &[tag]).with(0);
-    let timed = with("time -r 2 --no-count -n a\u{2066}b --", &["true"]).with(0);
+    let timed =
+        with("time -r 2 --no-count -n a\u{2066}b --", &[env!("CARGO_BIN_EXE_oscost"), "--version"])
+            .with(0);
     let mut shown = vec![run, timed];
     for arguments in ["runs", "show last", "show last~1", "compare last~1 last"] {
         shown.push(bench.oscost(arguments));
