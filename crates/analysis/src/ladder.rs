@@ -166,8 +166,6 @@ pub fn ladders(table: &Table, settings: &Settings) -> Vec<Ladder> {
 }
 
 fn added(before: Found, of: Found, facts: &Facts, judge: &Judge) -> Option<Added> {
-    let [from, to] = [before, of].map(|found| Spread::of(&found.result.round_values));
-    let (from, to) = (from?, to?);
     let of_before = before.result.estimate?.median;
     let pair = Pair {
         base: Some(before.result),
@@ -178,12 +176,14 @@ fn added(before: Found, of: Found, facts: &Facts, judge: &Judge) -> Option<Added
     };
     let row = judge.row(pair, String::new);
     let verdict = row.verdict;
-    // Of the ratio that the table of rows shows, so that both say the same.
+    // The table of rows shows this ratio, so both agree.
     if let Some(Ratio { mid, low, high }) = row.ratio {
         let [ns, low, high] = [mid, low, high].map(|ratio| of_before * (ratio - 1.0));
         return Some(Added { ns, low, high, verdict });
     }
     let ns = of.result.estimate?.median - of_before;
+    let [from, to] = [before, of].map(|found| Spread::of(&found.result.round_values));
+    let (from, to) = (from?, to?);
     let (error, degrees) = welch((from.error, from.degrees), (to.error, to.degrees));
     let half = t_quantile(1.0 - judge.chance / 2.0, degrees) * error;
     Some(Added { ns, low: ns - half, high: ns + half, verdict })

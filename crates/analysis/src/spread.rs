@@ -79,9 +79,9 @@ pub(crate) fn middle_of(values: &[f64]) -> Option<Middle> {
     are_known.then(|| trimmed(values, outliers(values, DIFFERENCES_WITH_OUTLIERS)))
 }
 
-/// As [`middle_of`], for differences of elapsed times: of 40 or more, a third is left out at each end if the error is smaller.
-/// Not for short operations, in core cycles: their states are a few cycles apart, and a difference is that in how often each
-/// state occurs.
+/// The trimmed mean of differences of elapsed times, with its error: [`middle_of`], or of 40 values or more the mean without a
+/// third at each end if its error is smaller. It is no measure of short operations, in core cycles: their states are a few cycles
+/// apart, and operations differ in how often each state occurs.
 pub(crate) fn middle_of_times(values: &[f64]) -> Option<Middle> {
     let usual = middle_of(values)?;
     let n = values.len();

@@ -21,7 +21,7 @@ const LONG: &[&str] = &[
     "concurrency --jobs 3 --length 2ms..3ms --bound wait --budget 500ms",
 ];
 
-/// Such commands that measure less, or nothing. `SERVER` and `SINK` are addresses.
+/// Further commands that run for long, which need a server, a sink or a list. `SERVER` and `SINK` stand for addresses.
 const FURTHER: &[&str] = &[
     "run clock/std-instant --quick --budget 300ms --on native",
     "noise clock/std-instant --quick --budget 300ms --runs 2",

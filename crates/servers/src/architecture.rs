@@ -258,7 +258,7 @@ impl Architecture {
     /// A server that listens at `address`, but does not serve yet.
     ///
     /// # Errors
-    /// Those of [`Architecture::check`]; else errors of listening.
+    /// This fails as [`Architecture::check`] does, or if the server cannot listen.
     pub fn bind(&self, address: SocketAddr, options: &ServerOptions) -> Result<Server, CaseError> {
         self.check()?;
         let serve = self.serve.map_err(|why| CaseError::Unsupported(why.to_owned()))?;

@@ -40,7 +40,7 @@ pub fn bind_address(socket: &Socket, from: IpAddr) -> io::Result<()> {
 /// Checks whether connections can come from a source address.
 ///
 /// # Errors
-/// Those of [`bind_address`], and of [`stream_socket`].
+/// This fails as [`bind_address`] and [`stream_socket`] do.
 pub fn check_source(from: IpAddr) -> io::Result<()> {
     bind_address(&stream_socket(from.is_ipv6())?, from)
 }

@@ -37,7 +37,7 @@ pub const BWRAP: Launcher = Launcher {
     ..Launcher::STATIC
 };
 
-/// With this system's files, it has the libraries of this program too.
+/// The oscost that the system runs: this program if the files are those of this system, which include its libraries.
 fn runs(settings: &Settings) -> Runs {
     match settings.path("directory") {
         Some(path) if path == Path::new(ROOT) => Runs::ThisProgram,
