@@ -171,7 +171,7 @@ fn host_calls(row: &analysis::Row) -> Vec<Option<f64>> {
 
 /// Leaves out the rows of metrics other than the costs by which designs are judged, if too many rows have changed.
 fn shortened(mut comparison: Comparison, by: &Dimension) -> Comparison {
-    // Within a run, rows of all columns are shown, changed or not.
+    // Within a run a row has a line for each column.
     let rows_at_most = if by.is_of_runs() { 120 } else { 12 };
     let is_changed =
         |row: &&CompareRow| row.news.iter().flatten().any(|cell| cell.verdict.is_difference());
