@@ -179,6 +179,7 @@ pub fn scan(from: &str, to: &str, step: &str) -> Result<Vec<String>, Usage> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     fn shell_of(line: &str) -> String {
         CommandLine::of(line, &Shell::IfNeeded).unwrap().shell
     }
