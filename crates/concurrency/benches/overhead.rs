@@ -1,6 +1,6 @@
 //! Measures the cost of executors per object, beside the cheapest hand-written equivalents.
 //!
-//!     cargo bench -p concurrency [-- ROUNDS]
+//!     cargo bench -p oscost-concurrency [-- ROUNDS]
 //!
 //! All contenders of a table are timed in each round, in random order. A time is a whole call's, including the creation of
 //! its threads, divided by the number of objects; the table has the median of the rounds with its 95 % interval. A ratio is

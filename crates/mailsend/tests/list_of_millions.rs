@@ -1,5 +1,5 @@
 //! Memory and time of a list of five million recipients. Run this test alone, since memory is counted for the whole
-//! process: `cargo test --release -p mailsend --test list_of_millions -- --ignored --nocapture`.
+//! process: `cargo test --release -p oscost-mailsend --test list_of_millions -- --ignored --nocapture`.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -1,6 +1,6 @@
 //! Measures the size of runs in the store, and the time of finding and reading one among many.
 //!
-//!     cargo bench -p results [-- [--runs N] [STORE]]
+//!     cargo bench -p oscost-results [-- [--runs N] [STORE]]
 //!
 //! Makes stores in the folder of temporary files: with ten runs of all points, without and with their rounds; with N such
 //! runs without rounds (default 1,000, about 0.4 MB each); and with ten times as many runs without results. The run is the

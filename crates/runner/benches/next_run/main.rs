@@ -1,7 +1,7 @@
 //! Replays recorded runs of several machines: measures how often a run's figures lay in the range that the run before
 //! predicted.
 //!
-//!     cargo bench -p runner --bench next_run [-- --own-family]
+//!     cargo bench -p oscost-runner --bench next_run [-- --own-family]
 //!
 //! Each run is predicted from earlier runs on its machine, as if its processor had never been recorded; with
 //! `--own-family`, with the program's knowledge of the processor. The share of figures inside has an interval from the

@@ -1,6 +1,6 @@
 //! Replays runs with a virtual clock, on machines with different noise, by `runner::schedule` and by the former rule.
 //!
-//!     cargo bench -p runner --bench replay -- [--noise NAME] [--parts] [--quick] [--seeds N] [--budgets] [AREA...]
+//!     cargo bench -p oscost-runner --bench replay -- [--noise NAME] [--parts] [--quick] [--seeds N] [--budgets] [AREA...]
 //!
 //! Without options it prints both rules on each machine, a line for each area. `--parts`: both rules, whole and without
 //! each of their parts. `--budgets`: runs of the default points with budgets from 100 ms to 10 minutes.

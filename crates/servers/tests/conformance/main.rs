@@ -1,6 +1,6 @@
 //! Tests all architectures of servers by the same scenarios.
 //!
-//! `cargo test -p servers --test conformance -- epoll::slow` runs the scenarios whose names, `architecture::scenario`,
+//! `cargo test -p oscost-servers --test conformance -- epoll::slow` runs the scenarios whose names, `architecture::scenario`,
 //! contain this filter. With `OSCOST_SOAK=1000000` the scenario `leaks` makes this number of connections and prints the
 //! server's resources before and after; `scripts/soak-net` does so for one architecture after the other.
 //!
