@@ -195,9 +195,11 @@ pub(crate) fn entries_per_cycle(result: &CaseResult) -> Option<f64> {
     Some(result.per_op.as_ref()?.syscalls? / result.cycles?.median)
 }
 
-/// Moderates the variances of changes by adjacent rounds: each point of the comparison borrows from the variances of all points.
+/// Moderates the variances of relative changes by adjacent rounds: each point of the comparison borrows from the variances of all
+/// points. Differences of figures that may be 0, such as shares of errors, have units, and so no variance in common with others.
 pub(crate) fn moderate(changes: Vec<&mut Change>) {
-    let in_blocks = |change: &Change| change.scatter.filter(|scatter| scatter.is_in_blocks);
+    let in_blocks =
+        |change: &Change| change.scatter.filter(|scatter| scatter.is_in_blocks && change.log);
     let variances: Vec<Variance> =
         changes.iter().filter_map(|change| Some(in_blocks(change)?.variance)).collect();
     let moderation = Moderation::of(&variances);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use measure::TIME;
 use results::{PerOp, PointKey, serialize_label};
 
-use crate::table::Table;
+use crate::table::{Row, Table};
 
 /// Minimum difference per operation that is reported: counts are means over many operations, a few events belong to no operation,
 /// and the number of waits of contended locks varies.
@@ -27,7 +27,8 @@ pub struct CountRow {
 }
 
 /// The counts that differ from the first column's in any other column. Instructions and cycles are left out: they are costs, not
-/// causes.
+/// causes. A count that the table has as a metric, such as `voluntary-switches` of the whole load, is not shown again as that of
+/// another pass.
 pub fn differing_counts(table: &Table) -> Vec<CountRow> {
     const COSTS: [&str; 2] = ["instructions", "cycles"];
     let mut rows = Vec::new();
@@ -38,7 +39,14 @@ pub fn differing_counts(table: &Table) -> Vec<CountRow> {
         let mut names: Vec<&String> = columns.iter().flat_map(|counts| counts.keys()).collect();
         names.sort_unstable();
         names.dedup();
-        for name in names.into_iter().filter(|name| !COSTS.contains(&name.as_str())) {
+        let is_metric = |name: &str| {
+            let of_row = |other: &&Row| {
+                (&other.case, &other.params, &other.run) == (&row.case, &row.params, &row.run)
+            };
+            table.rows.iter().filter(of_row).any(|other| other.metric.replace('-', "_") == name)
+        };
+        let is_cause = |name: &&String| !COSTS.contains(&name.as_str()) && !is_metric(name);
+        for name in names.into_iter().filter(is_cause) {
             let values: Vec<Option<f64>> =
                 columns.iter().map(|counts| counts.get(name).copied()).collect();
             let known: Vec<f64> = values.iter().copied().flatten().collect();
@@ -93,5 +101,17 @@ mod tests {
         let equal = [run("native", 2.0, None), run("gvisor", 2.04, Some(5.0))];
         let table = tabulate(&equal, &Dimension::System, &Question::default()).unwrap();
         assert_eq!(differing_counts(&table), []);
+        let with_metric = runs.map(|mut run| {
+            let mut switches = run.results[0].clone();
+            switches.metric = "voluntary-switches".to_owned();
+            let waits = if run.system() == Some("uml") { 3.0 } else { 1.0 };
+            run.results[0].per_op.as_mut().unwrap().voluntary_switches = Some(waits);
+            run.results.push(switches);
+            run
+        });
+        let table = tabulate(&with_metric, &Dimension::System, &Question::default()).unwrap();
+        let names: Vec<String> =
+            differing_counts(&table).into_iter().map(|row| row.count).collect();
+        assert_eq!(names, ["syscalls"]);
     }
 }

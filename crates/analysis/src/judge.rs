@@ -231,6 +231,13 @@ fn no_interval(change: &Change) -> String {
     }
 }
 
+/// The advice to measure this many times as many rounds, as one of a few numbers, so that rows share a note.
+pub(crate) fn more_rounds(times: f64) -> String {
+    let digit = 10f64.powf(times.max(2.0).log10().floor());
+    let times = [1.0, 2.0, 5.0, 10.0].map(|step| step * digit).into_iter().find(|&t| t >= times);
+    format!("about {:.0} times as many rounds would decide it", times.unwrap_or(digit).max(2.0))
+}
+
 /// Advice for an undecided comparison: the factor by which more rounds would decide it, or a quieter machine.
 fn what_would_decide(
     distance: f64,
@@ -248,6 +255,18 @@ fn what_would_decide(
     } else if times > 1_000.0 {
         "no number of rounds would decide it: the figures vary too much between rounds".to_owned()
     } else {
-        format!("about {:.0} times as many rounds would decide it", times.max(2.0).ceil())
+        more_rounds(times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_rounds_are_rounded_up() {
+        let said = [0.3, 2.0, 2.1, 9.0, 10.0, 48.0, 101.0].map(more_rounds);
+        let times = said.iter().map(|text| text.split(' ').nth(1).unwrap());
+        assert_eq!(times.collect::<Vec<_>>(), ["2", "2", "5", "10", "10", "50", "200"]);
     }
 }

@@ -4,14 +4,14 @@
 //! Between systems, operations with different names are matched: those of [`catalog::counterparts`], and those that the user
 //! has paired ([`Renaming`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::counterparts;
 use measure::{Params, TIME};
 use results::{CaseResult, Direction, Document, Outcome, PointKey};
 use thiserror::Error;
 
-use crate::dimension::{Dimension, Selection, system_name};
+use crate::dimension::{Condition, Dimension, Selection, system_name};
 use crate::scope::compared;
 
 /// Definition of a comparison.
@@ -313,11 +313,7 @@ fn chosen<'a>(
         .filter(|found| question.at.includes(&runs[found.run], found.result))
         .collect();
     if all.is_empty() {
-        let why = match question.at.0.is_empty() {
-            true => "the runs have no results",
-            false => "no result fulfils all conditions of --at",
-        };
-        return Err(TableError::Nothing(why.to_owned()));
+        return Err(TableError::Nothing(why_nothing(runs, &question.at)));
     }
     let valued = all.iter().filter_map(|found| {
         let value = by.value(&runs[found.run], found.result)?;
@@ -333,6 +329,39 @@ fn chosen<'a>(
     one_run_for_each(by, &valued, runs)?;
     one_area(by, &valued)?;
     Ok(valued)
+}
+
+/// Which condition excludes all results that those before it leave, and the values that they have instead.
+fn why_nothing(runs: &[Document], at: &Selection) -> String {
+    let mut left: Vec<(&Document, &CaseResult)> =
+        runs.iter().flat_map(|run| compared(run).map(move |result| (run, result))).collect();
+    for Condition { dimension, .. } in &at.0 {
+        let of_dimension = at.0.iter().filter(|other| other.dimension == *dimension);
+        let asked = Selection(of_dimension.cloned().collect());
+        let valued = left.iter().filter_map(|(run, result)| dimension.value(run, result));
+        let present: BTreeSet<String> = valued.collect();
+        left.retain(|(run, result)| asked.includes(run, result));
+        if left.is_empty() && !present.is_empty() {
+            let asked: Vec<&str> = asked.0.iter().map(|one| one.value.as_str()).collect();
+            let asked = asked.join(" or ");
+            return format!("none has {dimension} {asked}, but {}", some_of(present));
+        }
+        if left.is_empty() {
+            return format!("none has {dimension:?}", dimension = dimension.to_string());
+        }
+    }
+    "the runs have no results".to_owned()
+}
+
+/// Values in ascending order, numbers by size; of many the first ones and how many more there are.
+fn some_of(values: BTreeSet<String>) -> String {
+    const AT_MOST: usize = 12;
+    let mut values: Vec<String> = values.into_iter().collect();
+    values.sort_by_key(|value| value.parse::<u64>().unwrap_or(u64::MAX));
+    let more = values.len().saturating_sub(AT_MOST);
+    values.truncate(AT_MOST);
+    let listed = values.join(", ");
+    if more == 0 { listed } else { format!("{listed} and {more} more") }
 }
 
 /// The dimensions that the results have.
@@ -692,8 +721,11 @@ mod tests {
             "no selected result has \"arch\"; the results have system, run, case, workers"
         );
         assert!(error(&run, "metric", &any).contains("--at metric=NAME"));
-        let none = error(&run, "workers", &at(&["workers=2"]));
-        assert_eq!(none, "no result is selected: no result fulfils all conditions of --at");
+        let both = [one(("lock/futex", [("workers", "10")])), run[0].clone()];
+        let none = error(&both, "workers", &at(&["case=lock", "workers=2", "workers=3"]));
+        assert_eq!(none, "no result is selected: none has workers 2 or 3, but 1, 10");
+        let none = error(&both, "workers", &at(&["arch=epoll"]));
+        assert_eq!(none, "no result is selected: none has \"arch\"");
         let mut other = one(("lock/futex", [("workers", "1")]));
         other.run.id = "other".to_owned();
         let twice = error(&[run[0].clone(), other], "system", &any);

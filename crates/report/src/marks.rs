@@ -9,15 +9,20 @@ use crate::text;
 /// Relative half-width from which an interval counts as wide.
 const WIDE: f64 = 0.1;
 
-/// Marks of a figure: those of its own doubts, and those of the time of its point, since a disturbance affects all metrics of a
-/// point.
+/// Marks of a figure: the words of its [`marked_doubts`].
 pub fn marks(results: &[CaseResult], result: &CaseResult) -> Vec<&'static str> {
+    distinct(marked_doubts(results, result).into_iter().filter_map(Doubt::mark))
+}
+
+/// The doubts of a figure that have a mark: its own, and those of the time of its point, since a disturbance affects all metrics of
+/// a point.
+pub fn marked_doubts<'r>(results: &'r [CaseResult], result: &'r CaseResult) -> Vec<&'r Doubt> {
     let of_point = |r: &&CaseResult| {
         r.metric == TIME.name && r.case == result.case && r.params == result.params
     };
     let time = results.iter().find(of_point).filter(|time| !std::ptr::eq(*time, result));
     let doubts = result.doubts.iter().chain(time.into_iter().flat_map(|time| &time.doubts));
-    distinct(doubts.filter_map(Doubt::mark))
+    doubts.filter(|doubt| doubt.mark().is_some()).collect()
 }
 
 /// The marks in brackets, for the end of a sentence. Saturation is left out: sentences state it as "at least".

@@ -12,9 +12,10 @@ use measure::{Doubt, Metric};
 use results::{CaseResult, Document, Estimate, Interval, Outcome};
 
 use crate::answers;
+use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::interval::{Uncertain, interval_columns, interval_line};
-use crate::marks::{few_rounds_line, in_brackets, marks, marks_line, width_line};
+use crate::marks::{few_rounds_line, in_brackets, marked_doubts, marks_line, width_line};
 use crate::measured::value_cell;
 use crate::page::{Ink, Page};
 use crate::quantity::{cycles_figure, factor, figure, half_width, measured_half_width};
@@ -98,22 +99,22 @@ fn costs(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> String
     }
     let labels = rows.iter().map(|(row, _)| row.label);
     let results_of = || rows.iter().map(|(_, result)| *result);
-    let mark = |result: &CaseResult| {
-        let marks = marks(results, result);
-        let is_shown = result.outcome == Outcome::Measured && !marks.is_empty();
-        is_shown.then(|| Cell::inked(marks.join(" "), Ink::Doubt))
+    let reasons = |result: &'_ CaseResult| -> Vec<Reason> {
+        let doubts = marked_doubts(results, result).into_iter().cloned();
+        let is_measured = result.outcome == Outcome::Measured;
+        doubts.filter(|_| is_measured).map(Reason::Doubt).collect()
     };
+    let reasons: Vec<Vec<Reason>> = results_of().map(reasons).collect();
+    let notes = Footnotes::of(&reasons);
     let mut columns = vec![
         Column::words("cost of one", labels).wrapping(),
         Column::figures("time", results_of().map(value_cell)),
     ];
     columns.extend(interval_columns(results_of().map(Uncertain::of), page));
-    columns.extend([
-        Column::words("", results_of().map(mark)).close(),
-        Column::figures("core cycles", results_of().map(cycles)),
-    ]);
+    columns
+        .extend([notes.column(&reasons), Column::figures("core cycles", results_of().map(cycles))]);
     columns.retain(|column| !column.is_blank());
-    grid::table(columns, page)
+    grid::table(columns, page) + &notes.lines(page)
 }
 
 /// The costs of the summary that were measured or failed.

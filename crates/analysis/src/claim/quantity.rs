@@ -3,6 +3,7 @@
 use crate::change::{DISTURBED, floor_at_least, shift_between};
 use crate::evidence::{Moderation, Variance};
 use crate::frequency::cpu_differences;
+use crate::judge::more_rounds;
 use crate::scale::Scale;
 
 use super::curve::{Curve, Terms};
@@ -139,9 +140,10 @@ impl Measured {
         Ok(Self { computed, unit })
     }
 
-    /// Variances of the differences from which the quantity is computed, if the rounds are adjacent.
+    /// Variances of the logarithmic differences from which the quantity is computed, if the rounds are adjacent.
     pub(super) fn variances(&self) -> Vec<Variance> {
         match &self.computed {
+            Computed::One(_, Scale::Figures) | Computed::Ranked(_, Scale::Figures) => Vec::new(),
             Computed::One(one, _) | Computed::Slope(one) => one.variance().into_iter().collect(),
             Computed::Steps(steps) => steps.iter().filter_map(Contrast::variance).collect(),
             Computed::Curve(curve) => curve.ratios().filter_map(|ratio| ratio.variance()).collect(),
@@ -151,9 +153,12 @@ impl Measured {
         }
     }
 
-    /// Moderates the variances by those of all points of the claims.
+    /// Moderates the variances by those of all points of the claims. Variances of figures have units, and nothing in common with
+    /// others.
     pub(super) fn moderated(self, moderation: Moderation) -> Self {
         let computed = match self.computed {
+            of_figures @ (Computed::One(_, Scale::Figures)
+            | Computed::Ranked(_, Scale::Figures)) => of_figures,
             Computed::One(one, scale) => Computed::One(one.moderated(moderation), scale),
             Computed::Slope(one) => Computed::Slope(one.moderated(moderation)),
             Computed::Steps(steps) => {
@@ -299,7 +304,7 @@ fn times_as_many(times: f64) -> String {
     if times > MOST_TIMES {
         "no number of rounds would decide it: the figure lies on the limit".to_owned()
     } else {
-        format!("about {:.0} times as many rounds would decide it", times.max(2.0).ceil())
+        more_rounds(times)
     }
 }
 

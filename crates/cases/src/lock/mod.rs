@@ -66,7 +66,7 @@ pub const AREA: Area = Area {
             metric: &TIME,
             greater: "A second thread that contends for a Rust Mutex makes it {} as expensive.",
             less: "A Rust Mutex that two threads contend for is cheaper: alone it costs {} as much.",
-            equal: "A second thread that contends for a mutex changes its cost little ({}).",
+            equal: "A second thread that contends for a Rust Mutex changes its cost little ({}).",
         },
         Finding::Value {
             point: Select::point("lock/std-mutex", BY_ONE),

@@ -57,3 +57,20 @@ fn the_sentinel_is_no_floor_between_systems_in_turn() {
     let floor = slower("").floor;
     assert!((0.007..0.008).contains(&floor), "{floor}");
 }
+
+/// Regression test for a share of errors that was 0 in all rounds of both sides: it had the variance of the times beside it.
+#[test]
+fn figures_that_are_zero_on_both_sides_are_the_same_beside_times_that_vary() {
+    let of = |id: &str, later: i64| {
+        let times = (0..8).map(|salt| (format!("net/{salt}"), rounds(450.0, 0.2, 12, salt)));
+        let mut results: Vec<CaseResult> =
+            times.map(|(case, values)| result(&case, values)).collect();
+        let mut errors = result("net/0", vec![0.0; 12]);
+        (errors.metric, errors.unit) = ("errors".to_owned(), "share".to_owned());
+        results.push(errors);
+        in_turn(run(results), id, later)
+    };
+    let rows = compared(&of("a", 0), &of("b", 7));
+    let errors = rows.iter().find(|row| row.metric == "errors").unwrap();
+    assert_eq!((errors.verdict, errors.note.as_str()), (Verdict::Same, ""));
+}
