@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agent;
+mod baseline;
 mod check;
 mod gate;
 mod list;
@@ -23,7 +24,7 @@ use command::output::note;
 
 pub use agent::Agent;
 pub use check::Check;
-pub use gate::Undecided;
+pub use gate::{Gate, Undecided};
 pub use list::{Env, List};
 pub use noise::Noise;
 pub use of_area::OfArea;
@@ -106,6 +107,15 @@ pub enum Command {
     },
 }
 
+/// What the program says without a command.
+const FIRST_STEPS: &str = "\
+oscost run --quick            measure everything in 75 s: the fastest design, and what each part costs
+oscost run syscall            measure one area; `oscost list` names them all
+oscost compare last~1 last    what changed between the last two runs
+oscost report -o run.html     the last run as a page with charts
+oscost --help                 all commands
+";
+
 /// Parses the command line.
 ///
 /// # Errors
@@ -128,6 +138,11 @@ pub fn parse() -> Result<Command, Ending> {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                     print();
                     return Err(Ending::Done);
+                }
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                    if std::env::args_os().len() < 2 =>
+                {
+                    eprint!("{FIRST_STEPS}");
                 }
                 ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => print(),
                 ErrorKind::InvalidUtf8 => note(&not_text(std::env::args_os().skip(1))),

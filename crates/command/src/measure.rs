@@ -68,6 +68,18 @@ pub fn measure(
     store_arg: &StoreArg,
     stop: &AtomicBool,
 ) -> anyhow::Result<Ending> {
+    measured(plan, asked, form, output, store_arg, stop).map(|(ending, _)| ending)
+}
+
+/// Measures a new run, stores it, shows its results, and returns them.
+pub fn measured(
+    plan: &Plan,
+    asked: BTreeMap<String, String>,
+    form: Form,
+    output: &Output,
+    store_arg: &StoreArg,
+    stop: &AtomicBool,
+) -> anyhow::Result<(Ending, Document)> {
     let clock = best_clock()?;
     let mut store = store_to_write(store_arg)?;
     let tags = output.tags.iter().cloned().collect();
@@ -93,7 +105,7 @@ pub fn in_progress<T>(
     Ok((ended?, took))
 }
 
-/// Shows a run that has just ended, in all requested formats.
+/// Shows a run that has just ended, in all requested formats. Returns its ending and its results.
 pub fn show_ended(
     store: &Store,
     ended: &Ended,
@@ -101,7 +113,7 @@ pub fn show_ended(
     form: Form,
     output: &Output,
     store_arg: &StoreArg,
-) -> anyhow::Result<Ending> {
+) -> anyhow::Result<(Ending, Document)> {
     let document = ended.document(store)?;
     let shown = match output.files.are_printed() {
         true => Ok(()),
@@ -125,7 +137,7 @@ pub fn show_ended(
             if ending == runner::Ending::Complete { Ending::Done } else { Ending::NotMeasured }
         }
     };
-    shown.and(written).map(|()| ending)
+    shown.and(written).map(|()| (ending, document))
 }
 
 /// Whether the run is stored, as one without a figure is only if it can be resumed.

@@ -9,6 +9,7 @@ mod cards;
 mod claims;
 mod compare_table;
 mod comparison;
+mod comparison_markdown;
 mod counts_table;
 mod delivery;
 mod env_page;
@@ -19,10 +20,12 @@ pub mod grid;
 pub mod groups;
 mod html;
 pub mod interval;
+mod junit;
 pub mod labels;
 mod ladder;
 mod layouts;
 mod load_table;
+mod markdown;
 mod marks;
 mod matrix;
 mod measured;
@@ -48,6 +51,7 @@ pub use cards::{Card, CardMetric, CardParam, cards, cards_short};
 pub use claims::{claims_junit, claims_markdown, claims_text};
 pub use compare_table::compare_table;
 pub use comparison::{Cell, CompareCell, CompareRow, Comparison};
+pub use comparison_markdown::comparison_markdown;
 pub use counts_table::counts_table;
 pub use delivery::{
     DomainLine, OutcomeLine, ReplyLine, ReplyTimes, counter_table, definition_list, domain_table,
@@ -55,6 +59,7 @@ pub use delivery::{
 };
 pub use env_page::env_page;
 pub use html::{Report, ReportRun, Standings, chart_svg, report_html};
+pub use junit::{TestCase, TestOutcome, junit};
 pub use ladder::ladder_table;
 pub use layouts::{Conclusion, Layout, below_tables, conclusions, install};
 pub use load_table::{LoadLine, load_table};

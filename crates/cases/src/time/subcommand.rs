@@ -178,7 +178,7 @@ impl Arguments for Time {
         let export = self.export(&named, &measured);
         let form = Form::of(self.shown.json, false);
         let ended = &measured.ended;
-        let ending = show_ended(&store, ended, Some(took), form, &self.shown, &self.store)?;
+        let (ending, _) = show_ended(&store, ended, Some(took), form, &self.shown, &self.store)?;
         export?;
         if measured.was_stopped {
             note("stopped before all runs were made");

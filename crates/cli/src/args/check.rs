@@ -30,6 +30,7 @@ Examples:
   oscost check claims.toml last
   oscost check claims.toml last --measure-missing
   oscost check claims.toml linux.json windows.json --junit claims.xml
+  oscost check claims.toml --baseline main.json
   oscost check claims.toml --quick --undecided pass")]
 pub struct Check {
     /// The file of claims
@@ -57,12 +58,9 @@ pub struct Check {
     /// Print the verdicts as a JSON document
     #[arg(long)]
     pub json: bool,
-    /// Also write a report in Markdown
-    #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Also write JUnit XML, which continuous integration shows as tests
-    #[arg(long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
+    /// A document to compare with, as `export` writes it: claims name it as the system `baseline`
+    #[arg(long, value_name = "FILE.json")]
+    pub baseline: Option<PathBuf>,
     #[command(flatten)]
     pub store: StoreArg,
 }

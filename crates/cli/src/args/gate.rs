@@ -1,13 +1,21 @@
-//! The option that all gates share.
+//! The options that all gates share.
+
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// The exit code for what a gate could not judge.
-#[derive(Debug, Clone, Copy, Args)]
+/// What a gate does, and which files it writes.
+#[derive(Debug, Clone, Args)]
 pub struct Gate {
     /// What a gate does if something could not be judged: exit code 3, or 0
     #[arg(long, value_name = "EFFECT", value_enum, default_value = "fail")]
     pub undecided: Undecided,
+    /// Also write Markdown, for the summary of a job or a comment on a pull request
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Also write JUnit XML, which continuous integration shows as tests
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
 }
 
 /// What a gate does if nothing is worse or fails, but something could not be judged.

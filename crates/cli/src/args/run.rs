@@ -12,6 +12,7 @@ use command::values::{budget, count, cpu, share, size};
 use measure::count::parse_count;
 use runner::Options;
 
+use super::baseline::Baseline;
 use super::on::OnSystems;
 
 /// What is measured, and how precisely.
@@ -164,6 +165,7 @@ Examples:
   oscost run file --dir /srv --dir /dev/shm
   oscost run --op ./mine.so
   oscost run syscall lock --on native --on gvisor --on qemu:/boot/vmlinuz-6.12
+  oscost run syscall --baseline main.json --fail-above 5%
   oscost run --quick --dry-run
   oscost run --resume")]
 pub struct Run {
@@ -194,6 +196,8 @@ pub struct Run {
     /// Print all tables of a run of all areas instead of its summary
     #[arg(long, conflicts_with = "json")]
     pub tables: bool,
+    #[command(flatten)]
+    pub baseline: Baseline,
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]

@@ -84,6 +84,7 @@ pub struct Runs {
 /// `oscost compare`.
 #[derive(Debug, Args)]
 #[command(mut_arg("undecided", |undecided| undecided.requires("fail_above")))]
+#[command(mut_arg("junit", |junit| junit.requires("fail_above")))]
 #[command(after_help = "\
 A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), a tag `key=value`, or a \
 JSON file.
@@ -98,6 +99,7 @@ Examples:
   oscost compare last~1 last
   oscost compare kernel=6.12 kernel=6.18 --fail-above 5%
   oscost compare last~1 last --fail-above 5% --only syscall --only lock/futex
+  oscost compare main.json last --fail-above 5% --markdown summary.md --junit rows.xml
   oscost compare last --by system
   oscost compare last --by system --ladder --at case=syscall
   oscost compare last --by arch --at connections=1000

@@ -10,10 +10,10 @@ use std::path::Path;
 use analysis::claim::{Claim, ClaimFile, JudgedClaim, absent_systems, check_names, judge};
 use command::ending::{Ending, Usage};
 use command::measure::{FILTERS, print_announcement};
-use command::options::{StoreArg, write};
+use command::options::StoreArg;
 use command::output::{note, page, print, print_json};
 use command::store::store_to_read;
-use report::{claims_junit, claims_markdown, claims_text};
+use report::claims_text;
 use results::Document;
 use runner::{Options, Questions};
 
@@ -21,12 +21,15 @@ use self::missing::Missing;
 use self::request::{again, in_file, options_of};
 use super::compare::is_document;
 use super::exchange::{read_document, read_text};
-use super::gate::Tally;
+use super::gate::{Tally, write_claims};
 use super::needed::Needed;
 use crate::args::Check;
 
 /// Key under which a run stores the name of its claim file.
 const CLAIMS: &str = "claims";
+
+/// Name of the system that a document of `--baseline` stands for.
+const BASELINE: &str = "baseline";
 
 /// Judges the claims of a file by existing runs, or by a new one on each system.
 pub fn check(args: &Check) -> anyhow::Result<Ending> {
@@ -40,6 +43,7 @@ pub fn check(args: &Check) -> anyhow::Result<Ending> {
         return Err(Usage(problem.to_owned()).into());
     }
     let mut documents = existing(&args.runs, &args.store)?;
+    let baseline = args.baseline.as_deref().map(baseline).transpose()?;
     check_names(&file.claims, &documents).map_err(wrong)?;
     let needed = match args.runs.is_empty() {
         true => file.claims.clone(),
@@ -52,6 +56,7 @@ pub fn check(args: &Check) -> anyhow::Result<Ending> {
         Some(new) => documents.extend(new),
         None => return Ok(Ending::NotMeasured),
     }
+    documents.extend(baseline);
     let judged = judge(&file.claims, &documents);
     show(&file, &judged, &documents, args)?;
     let absent: Vec<String> = absent_systems(&file.claims, &documents).into_iter().collect();
@@ -64,6 +69,13 @@ pub fn check(args: &Check) -> anyhow::Result<Ending> {
     let tally = Tally::of_claims(&judged);
     tally.print(args.json)?;
     Ok(tally.ending(args.gate.undecided))
+}
+
+/// The document of a file, as the system [`BASELINE`].
+fn baseline(path: &Path) -> anyhow::Result<Document> {
+    let mut document = read_document(path)?;
+    document.machine.insert("system".to_owned(), BASELINE.into());
+    Ok(document)
 }
 
 /// The runs that were named, each with those that were measured together with it.
@@ -151,11 +163,5 @@ fn show(
             print(&claims_text(title, judged, &page()))?;
         }
     }
-    if let Some(path) = &args.markdown {
-        write(path, claims_markdown(title, judged, documents).as_bytes())?;
-    }
-    if let Some(path) = &args.junit {
-        write(path, claims_junit(title, judged, documents).as_bytes())?;
-    }
-    Ok(())
+    write_claims(title, judged, documents, &args.gate)
 }

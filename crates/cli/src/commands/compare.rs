@@ -8,13 +8,14 @@ use command::ending::Ending;
 use command::measure::print_announcement;
 use command::output::{page, print, print_json};
 use report::{CompareCell, CompareRow, Comparison, compare_table};
-use results::{Document, Interval};
+use results::{CaseResult, Document, Interval};
 use runner::also_differs;
 use serde_json::{Value, json};
 use shared::{cell, compared_cell, ending, floor_lines, keep_only, words};
 pub use shared::{find, is_document};
 
-use crate::args::Compare;
+use super::gate::JudgedRows;
+use crate::args::{Compare, Run};
 
 /// Compares runs.
 pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
@@ -28,15 +29,45 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     let (base, news) = all.split_first().expect("a base");
     let settings = Settings { margin: args.margin, ..Settings::default() };
     let compared = compare_runs(base, news, &settings);
+    let comparison = Comparison { all: args.all, ..comparison(base, news, &compared, &settings) };
     if args.json {
         print_json(&compare_json(base, news, &compared))?;
     } else {
-        let mut comparison = comparison(base, news, &compared, &settings);
-        comparison.all = args.all;
         print_announcement("ratios", &all)?;
         print(&compare_table(&comparison, &page()))?;
     }
-    ending(compared.iter().flatten(), args)
+    let columns = comparison.columns.iter().skip(1).zip(&compared);
+    let rows = columns.flat_map(|(name, rows)| rows.iter().map(|row| (name.as_str(), row)));
+    let rows = rows.collect();
+    ending(&JudgedRows { comparison: &comparison, rows, runs: &all, limit: args.fail_above }, args)
+}
+
+/// Compares a new run with the points of a document that it has measured, prints this below the run's results, and returns the
+/// ending of the gate.
+///
+/// # Errors
+/// The error of writing.
+pub fn compare_with(mut base: Document, run: Document, args: &Run) -> anyhow::Result<Ending> {
+    let is_measured = |result: &CaseResult| {
+        run.results.iter().any(|new| (&new.case, &new.params) == (&result.case, &result.params))
+    };
+    base.results.retain(is_measured);
+    let all = [base, run];
+    let [base, run] = &all;
+    let settings = Settings::default();
+    let compared = compare_runs(base, std::slice::from_ref(run), &settings);
+    let comparison = comparison(base, std::slice::from_ref(run), &compared, &settings);
+    let is_json = args.output.json;
+    if !is_json {
+        print(&format!("\n{}", compare_table(&comparison, &page())))?;
+    }
+    let rows = compared.iter().flatten().map(|row| ("new", row)).collect();
+    let limit = args.baseline.fail_above;
+    let judged = JudgedRows { comparison: &comparison, rows, runs: &all, limit };
+    let tally = judged.tally();
+    tally.print(is_json)?;
+    judged.write(&args.baseline.gate)?;
+    Ok(limit.map_or(Ending::Done, |_| tally.ending(args.baseline.gate.undecided)))
 }
 
 /// Comparisons of each of `news` with `base`.

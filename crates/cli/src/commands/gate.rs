@@ -4,9 +4,14 @@
 use analysis::claim::{ClaimVerdict, JudgedClaim};
 use analysis::{Compared, Verdict};
 use command::ending::Ending;
+use command::options::write;
 use command::output::{note, print};
+use report::{
+    Comparison, TestCase, TestOutcome, claims_junit, claims_markdown, comparison_markdown, junit,
+};
+use results::Document;
 
-use crate::args::Undecided;
+use crate::args::{Gate, Undecided};
 
 /// Number of names in the last line.
 const NAMED: usize = 6;
@@ -94,7 +99,7 @@ impl Tally {
     }
 
     /// The last line.
-    fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let Self { things, count, good, bad, failed, open, reasons } = self;
         let mut parts = Vec::new();
         if !failed.is_empty() {
@@ -109,6 +114,86 @@ impl Tally {
             parts.push(format!("all {count} {things} judged{good}"));
         }
         parts.join("; ")
+    }
+}
+
+/// Writes the files of a gate that judges claims.
+///
+/// # Errors
+/// The error of writing.
+pub fn write_claims(
+    title: Option<&str>,
+    judged: &[JudgedClaim],
+    runs: &[Document],
+    gate: &Gate,
+) -> anyhow::Result<()> {
+    if let Some(path) = &gate.markdown {
+        write(path, claims_markdown(title, judged, runs).as_bytes())?;
+    }
+    if let Some(path) = &gate.junit {
+        write(path, claims_junit(title, judged, runs).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// A comparison with its rows as the gate judges them, each with the name of its column.
+pub struct JudgedRows<'a> {
+    /// The comparison.
+    pub comparison: &'a Comparison,
+    /// All rows of all columns.
+    pub rows: Vec<(&'a str, &'a Compared)>,
+    /// The compared runs.
+    pub runs: &'a [Document],
+    /// Largest share by which a row may be worse.
+    pub limit: Option<f64>,
+}
+
+impl JudgedRows<'_> {
+    /// The tally of the rows.
+    pub fn tally(&self) -> Tally {
+        Tally::of_rows(self.rows.iter().map(|(_, row)| *row), self.limit)
+    }
+
+    /// Writes the files of the gate.
+    ///
+    /// # Errors
+    /// The error of writing.
+    pub fn write(&self, gate: &Gate) -> anyhow::Result<()> {
+        if let Some(path) = &gate.markdown {
+            let headline = self.tally().line();
+            let text = comparison_markdown(self.comparison, &headline, self.runs);
+            write(path, text.as_bytes())?;
+        }
+        if let Some(path) = &gate.junit {
+            let tests: Vec<TestCase> = self.rows.iter().map(|row| self.test(row)).collect();
+            let base = self.comparison.runs.first().map_or("base", |(_, run)| run.as_str());
+            let name = format!("compared with {base}");
+            write(path, junit(&name, "ratios", &tests, self.runs).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn test(&self, (column, row): &(&str, &Compared)) -> TestCase {
+        let mut name = format!("{} {}", row.point, row.metric);
+        if self.comparison.columns.len() > 2 {
+            name.push_str(&format!(" ({column})"));
+        }
+        let mut said = match row.ratio {
+            Some(ratio) => {
+                let (mid, low, high) = (ratio.mid, ratio.low, ratio.high);
+                format!("{}: x{mid:.3} ({low:.3} to {high:.3})", row.verdict.word())
+            }
+            None => row.verdict.word().to_owned(),
+        };
+        if !row.note.is_empty() {
+            said.push_str(&format!(": {}", row.note));
+        }
+        let outcome = match is_good(row, self.limit) {
+            Some(true) => TestOutcome::Passed,
+            Some(false) => TestOutcome::Failure(said.clone()),
+            None => TestOutcome::Skipped(said.clone()),
+        };
+        TestCase { name, outcome, output: said }
     }
 }
 

@@ -1,11 +1,12 @@
 //! `oscost run`.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use analysis::claim::Claim;
 use command::ending::Ending;
 use command::interrupt::stop_on_interrupt;
-use command::measure::{Form, measure, plan_of, show_ended, watched};
+use command::measure::{Form, measured, plan_of, show_ended, watched};
 use command::output::note;
 use command::store::store_to_write;
 use results::Document;
@@ -13,7 +14,9 @@ use runner::{Options, Plan, Questions, to_resume};
 use systems::System;
 
 use super::check;
+use super::compare::compare_with;
 use super::dry_run::show;
+use super::exchange::read_document;
 use super::on::{run_on, systems_of};
 use super::study;
 use crate::args::Run;
@@ -34,9 +37,17 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
     let plan = plan_of(&args.options()?)?;
     runner::check_directories(&plan)?;
     announce(&plan);
+    let baseline = args.baseline.baseline.as_deref().map(read_document).transpose()?;
     // A file may be a FIFO that waits for its writer: while files are read, a request to stop ends this process.
     let stop = stop_on_interrupt()?;
-    measure(&plan, args.asked(), form, &args.output, &args.store, stop)
+    let (ending, run) = measured(&plan, args.asked(), form, &args.output, &args.store, stop)?;
+    match baseline {
+        Some(baseline) if !stop.load(Ordering::Relaxed) => {
+            let gated = compare_with(baseline, run, args)?;
+            Ok(if gated == Ending::Done { ending } else { gated })
+        }
+        _ => Ok(ending),
+    }
 }
 
 /// Prints the measurements that a run would make.
@@ -69,7 +80,7 @@ fn resume(name: &str, args: &Run) -> anyhow::Result<Ending> {
     let stop = stop_on_interrupt()?;
     let (ended, _) = watched(|watch| runner::resume(&begun, questions, &mut store, stop, watch))?;
     let form = Form::of(args.output.json, args.tables);
-    show_ended(&store, &ended, None, form, &args.output, &args.store)
+    show_ended(&store, &ended, None, form, &args.output, &args.store).map(|(ending, _)| ending)
 }
 
 /// The claims for which a run was begun, which decide how many rounds its points get; empty for other runs.

@@ -19,7 +19,7 @@ use runner::{Options, Questions, Selection};
 
 use super::check::existing;
 use super::exchange::read_text;
-use super::gate::Tally;
+use super::gate::{Tally, write_claims};
 use super::needed::Needed;
 use crate::args::Study as Args;
 
@@ -100,6 +100,7 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
             print(&study_text(&page_of_study, &page()))?;
         }
     }
+    write_claims(Some(&study.question), &claims, page_of_study.runs, &args.gate)?;
     let tally = Tally::of_claims(&claims);
     tally.print(args.json)?;
     Ok(tally.ending(args.gate.undecided))

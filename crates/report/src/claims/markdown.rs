@@ -5,18 +5,18 @@ use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison};
 use results::{Document, announcement_of};
 
 use super::wording::{counts, figure_of, left_out, names, quantity, statement};
-use crate::text::clean;
+use crate::markdown::{MOST, escaped, limited};
 
 /// A heading, an announcement of emulated systems, the counts, and a table with one row for each combination of parameters of each
-/// claim.
+/// claim. Claims beyond the [`MOST`] characters are only named.
 pub fn claims_markdown(title: Option<&str>, claims: &[JudgedClaim], runs: &[Document]) -> String {
     let emulated = announcement_of("figures", runs);
     let emulated = emulated.map(|line| format!("**{}**\n\n", escaped(&line)));
     let (title, emulated) = (escaped(title.unwrap_or("Claims")), emulated.unwrap_or_default());
     let mut text = format!("# {title}\n\n{emulated}{}.\n", counts(claims));
-    for judged in claims {
-        text.push_str(&section(judged));
-    }
+    let room = MOST.saturating_sub(text.len());
+    let name = |claim: &JudgedClaim| format!("{} ({})", claim.claim.name, claim.verdict.word());
+    text.push_str(&limited(claims, room, section, name));
     text
 }
 
@@ -69,18 +69,4 @@ fn row(comparison: &JudgedComparison) -> String {
     let cells = [a.point.to_string(), figure_of(a), label, figure, quantity];
     let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
     format!("| {} | {} |\n", cells.join(" | "), comparison.verdict.word())
-}
-
-/// Text escaped for Markdown.
-fn escaped(text: &str) -> String {
-    const SPECIAL: [char; 14] =
-        ['\\', '`', '*', '_', '{', '}', '[', ']', '<', '>', '#', '|', '~', '&'];
-    let mut shown = String::new();
-    for c in clean(text).chars() {
-        if SPECIAL.contains(&c) {
-            shown.push('\\');
-        }
-        shown.push(c);
-    }
-    shown
 }

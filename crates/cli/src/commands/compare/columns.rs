@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::shared::{cell, compared_cell, ending, find, floor_lines, keep_only, words};
 use crate::args::Compare;
+use crate::commands::gate::JudgedRows;
 
 /// Compares the values of `by`.
 pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
@@ -33,23 +34,27 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     let settings = Settings { margin: args.margin, ..Settings::default() };
     let (all, ladder) = (args.all, args.ladder);
     let found = side_by_side(&runs, by, &question, &settings, all, ladder)?;
-    let judged: Vec<Compared> = found.compared.rows.iter().flatten().flatten().cloned().collect();
+    let SideBySide { compared, comparison, .. } = &found;
+    let columns = || comparison.columns.iter().skip(1);
+    let rows = compared.rows.iter().flat_map(|row| columns().zip(row));
+    let rows = rows.filter_map(|(name, row)| Some((name.as_str(), row.as_ref()?))).collect();
+    let judged = JudgedRows { comparison, rows, runs: &runs, limit: args.fail_above };
     if args.json {
         print_json(&columns_json(&found, &question))?;
-        return ending(judged.iter(), args);
+        return ending(&judged, args);
     }
     print_announcement("ratios", &runs)?;
     let page = page();
-    let shown = found.comparison.columns.clone();
-    let mut parts = vec![overview_text(&runs, &found.overview, &shown, by, &page)];
+    let shown = &comparison.columns;
+    let mut parts = vec![overview_text(&runs, &found.overview, shown, by, &page)];
     if args.ladder {
         parts.push(ladder_table(&found.ladders, &page));
     }
-    parts.push(compare_table(&shortened(found.comparison, by), &page));
-    parts.push(counts_table(&found.counts, &shown, args.all, &page));
+    parts.push(compare_table(&shortened(comparison.clone(), by), &page));
+    parts.push(counts_table(&found.counts, shown, args.all, &page));
     parts.retain(|part| !part.is_empty());
     print(&parts.join("\n"))?;
-    ending(judged.iter(), args)
+    ending(&judged, args)
 }
 
 /// The comparison of the columns of a dimension.

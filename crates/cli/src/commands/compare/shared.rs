@@ -11,18 +11,16 @@ use results::{Document, Estimate, NextRun, Source};
 
 use crate::args::Compare;
 use crate::commands::exchange::read_document;
-use crate::commands::gate::Tally;
+use crate::commands::gate::JudgedRows;
 
-/// Prints the last line of a comparison, and returns its ending: that of a gate if there is a limit.
+/// Prints the last line of a comparison, writes its files, and returns its ending: that of a gate if there is a limit.
 ///
 /// # Errors
 /// The error of writing.
-pub fn ending<'a>(
-    compared: impl Iterator<Item = &'a Compared>,
-    args: &Compare,
-) -> anyhow::Result<Ending> {
-    let tally = Tally::of_rows(compared, args.fail_above);
+pub fn ending(judged: &JudgedRows, args: &Compare) -> anyhow::Result<Ending> {
+    let tally = judged.tally();
     tally.print(args.json)?;
+    judged.write(&args.gate)?;
     Ok(match args.fail_above {
         Some(_) => tally.ending(args.gate.undecided),
         None => Ending::Done,

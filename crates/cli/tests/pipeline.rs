@@ -1,0 +1,185 @@
+//! What pipelines run: comparisons with a stored document, and the steps of the action and of the GitLab template as they are in
+//! the files.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+
+use common::{Bench, finish};
+use yaml_rust2::{Yaml, YamlLoader};
+
+const MEASURED: &str = "run syscall/getppid clock/std-instant --quick --budget 2s";
+/// Work that makes operations several times as expensive, which is certain beside other load too.
+const SLOWED: &str = "--slow-down 400%";
+
+#[test]
+fn a_run_is_compared_with_a_document() {
+    let bench = Bench::new();
+    bench.oscost(MEASURED).ended();
+    bench.oscost("export last -o base.json").with(0);
+    let gate =
+        "--baseline base.json --fail-above 50% --undecided pass --markdown s.md --junit s.xml";
+    let same = bench.oscost(&format!("{MEASURED} {gate}")).ended();
+    assert!(same.out.contains("2 compared with base"), "{}", same.out);
+    let junit = std::fs::read_to_string(bench.path("s.xml")).unwrap();
+    assert!(junit.contains(r#"tests="2" failures="0""#), "{junit}");
+    let slowed = bench.oscost(&format!("{MEASURED} {gate} {SLOWED}")).with(1);
+    assert!(slowed.out.trim_end().ends_with("syscall/getppid"), "{}", slowed.out);
+    let markdown = std::fs::read_to_string(bench.path("s.md")).unwrap();
+    let first = markdown.lines().next().unwrap();
+    assert!(first.contains("2 of 2 worse by more than 50 %"), "{first}");
+    assert!(markdown.contains("| `syscall/getppid` |"), "{markdown}");
+    // Without a limit there is no gate.
+    bench.oscost(&format!("{MEASURED} {SLOWED} --baseline base.json --markdown s.md")).ended();
+    // What cannot be read is said before anything is measured.
+    let runs = bench.oscost("runs --names").with(0).out;
+    let missing = bench.oscost(&format!("{MEASURED} --baseline none.json")).with(2);
+    missing.complains(&["none.json"]);
+    bench.oscost(&format!("{MEASURED} --junit s.xml")).with(2).complains(&["--fail-above"]);
+    assert_eq!(bench.oscost("runs --names").with(0).out, runs);
+}
+
+#[test]
+fn claims_compare_with_a_document() {
+    let bench = Bench::new();
+    bench.oscost(MEASURED).ended();
+    bench.oscost("export last -o base.json").with(0);
+    let claim = r#"
+        [[claim]]
+        name = "no-slower"
+        sentence = "A system call costs at most 3 times as much as in the baseline."
+        a.case = "syscall/getppid"
+        b.system = "baseline"
+        relation = "ratio <= 3"
+    "#;
+    bench.write("claims.toml", claim);
+    let said = bench.oscost("check claims.toml --quick --baseline base.json --junit c.xml").with(0);
+    assert!(said.out.contains("HOLDS: no-slower"), "{}", said.out);
+    let opposite = claim.replace("<=", ">");
+    bench.write("claims.toml", &opposite);
+    bench.oscost("check claims.toml last --baseline base.json").with(1);
+}
+
+/// A file of the repository.
+fn yaml(name: &str) -> Yaml {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    let text = std::fs::read_to_string(path).unwrap();
+    YamlLoader::load_from_str(&text).unwrap().remove(0)
+}
+
+/// The action's shell steps, run as a runner does: with the inputs in the steps' environment, and a file for outputs.
+struct Action<'b> {
+    bench: &'b Bench,
+    yaml: Yaml,
+    inputs: HashMap<String, String>,
+    outputs: HashMap<String, String>,
+}
+
+impl<'b> Action<'b> {
+    fn new(bench: &'b Bench, options: &str) -> Self {
+        let yaml = yaml("action.yml");
+        let inputs = yaml["inputs"].as_hash().unwrap().iter().map(|(name, input)| {
+            (name.as_str().unwrap().to_owned(), input["default"].as_str().unwrap().to_owned())
+        });
+        let mut inputs: HashMap<String, String> = inputs.collect();
+        inputs.insert("points".to_owned(), "syscall/getppid clock/std-instant".to_owned());
+        inputs.insert("options".to_owned(), options.to_owned());
+        inputs.insert("fail-above".to_owned(), "50%".to_owned());
+        inputs.insert("oscost".to_owned(), env!("CARGO_BIN_EXE_oscost").to_owned());
+        Self { bench, yaml, inputs, outputs: HashMap::new() }
+    }
+
+    /// The value of an expression such as `${{ inputs.points }}`.
+    fn value(&self, text: &str) -> String {
+        let Some(inner) = text.strip_prefix("${{ ").and_then(|text| text.strip_suffix(" }}"))
+        else {
+            return text.to_owned();
+        };
+        match inner.split('.').collect::<Vec<_>>()[..] {
+            ["inputs", name] => self.inputs[name].clone(),
+            ["steps", step, "outputs", name] => self.outputs[&format!("{step}.{name}")].clone(),
+            ["github", "action_path"] => String::new(),
+            _ => panic!("no value of {inner}"),
+        }
+    }
+
+    /// Runs the step with this id; returns its exit code.
+    fn step(&mut self, id: &str) -> i32 {
+        let steps = self.yaml["runs"]["steps"].as_vec().unwrap();
+        let step = steps.iter().find(|step| step["id"].as_str() == Some(id)).unwrap();
+        let output = self.bench.write("output", "");
+        // Bash as runners call it for `shell: bash`.
+        let mut command = Command::new("bash");
+        command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c"]);
+        command.arg(step["run"].as_str().unwrap()).current_dir(self.bench.path("."));
+        for (name, value) in step["env"].as_hash().unwrap() {
+            command.env(name.as_str().unwrap(), self.value(value.as_str().unwrap()));
+        }
+        command.env("RUNNER_TEMP", self.bench.temp()).env("GITHUB_OUTPUT", &output);
+        command.env("GITHUB_STEP_SUMMARY", self.bench.path("summary"));
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let said = finish(&mut command);
+        let text = std::fs::read_to_string(output).unwrap();
+        let pairs = text.lines().filter_map(|line| line.split_once('='));
+        let named = pairs.map(|(name, value)| (format!("{id}.{name}"), value.to_owned()));
+        self.outputs.extend(named.collect::<Vec<_>>());
+        said.code.unwrap_or_else(|| panic!("{}\n{}", said.err, said.out))
+    }
+
+    fn summary(&self) -> String {
+        std::fs::read_to_string(self.bench.path("summary")).unwrap()
+    }
+}
+
+#[test]
+fn the_action_passes_without_a_change_and_fails_with_one() {
+    let bench = Bench::new();
+    let mut first = Action::new(&bench, "--quick --budget 2s");
+    assert_eq!((first.step("install"), first.step("measure")), (0, 0));
+    assert!(first.summary().contains("no baseline yet"), "{}", first.summary());
+    assert_eq!(first.step("keep"), 0);
+    assert!(Path::new(&first.outputs["measure.report"]).exists());
+
+    let mut same = Action::new(&bench, "--quick --budget 2s");
+    assert_eq!((same.step("install"), same.step("measure")), (0, 0));
+    assert!(same.summary().contains("2 compared with base"), "{}", same.summary());
+    assert!(same.summary().contains("smallest detectable difference"), "{}", same.summary());
+
+    let mut slowed = Action::new(&bench, &format!("--quick --budget 2s {SLOWED}"));
+    assert_eq!((slowed.step("install"), slowed.step("measure")), (0, 1));
+    assert!(slowed.summary().contains("| `syscall/getppid` |"), "{}", slowed.summary());
+
+    let mut wrong = Action::new(&bench, "--no-such-option");
+    assert_eq!((wrong.step("install"), wrong.step("measure")), (0, 2));
+    assert!(!wrong.outputs.contains_key("measure.document"));
+}
+
+#[test]
+fn the_template_of_gitlab_passes_without_a_change_and_fails_with_one() {
+    let bench = Bench::new();
+    let yaml = yaml("examples/gitlab-ci.yml");
+    let job = &yaml[".oscost"];
+    let script: Vec<&str> =
+        job["script"].as_vec().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    let run = |options: &str, branch: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-eo", "pipefail", "-c", &script.join("\n")]);
+        for (name, value) in job["variables"].as_hash().unwrap() {
+            command.env(name.as_str().unwrap(), value.as_str().unwrap());
+        }
+        command.env("OSCOST", env!("CARGO_BIN_EXE_oscost")).env("OSCOST_POINTS", "syscall/getppid");
+        command.env("OSCOST_OPTIONS", options).env("OSCOST_FAIL_ABOVE", "50%");
+        command.env("CI_COMMIT_BRANCH", branch).env("CI_DEFAULT_BRANCH", "main");
+        command.current_dir(bench.path("."));
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        finish(&mut command)
+    };
+    run("--quick --budget 1s", "main").with(0);
+    run("--quick --budget 1s", "change").with(0);
+    run(&format!("--quick --budget 1s {SLOWED}"), "change").with(1);
+    let junit = std::fs::read_to_string(bench.path("oscost-run/rows.xml")).unwrap();
+    assert!(junit.contains(r#"tests="1" failures="1""#), "{junit}");
+}
