@@ -177,10 +177,7 @@ impl<'a> Judge<'a> {
         } else if change.is_disturbed {
             cannot_tell(DISTURBED.to_owned())
         } else if half > lowest && change.is_mostly_between_visits() {
-            let percent = change.between.exp_m1() * 100.0;
-            cannot_tell(format!(
-                "such runs differ by {percent:.1} % (standard deviation): more visits, or both in turn, would decide it"
-            ))
+            cannot_tell(more_visits(change.between))
         } else {
             cannot_tell(what_would_decide(change.by.abs(), half, (lowest, floor), margin))
         }
@@ -229,6 +226,14 @@ fn no_interval(change: &Change) -> String {
         1 => "one round has no interval".to_owned(),
         _ => "a figure that is not its rounds' median has no interval from them".to_owned(),
     }
+}
+
+/// The advice for separate runs whose difference has this standard deviation, as a logarithm, from visit to visit.
+pub(crate) fn more_visits(between: f64) -> String {
+    let percent = between.exp_m1() * 100.0;
+    format!(
+        "such runs differ by {percent:.1} % (standard deviation): more visits, or both in turn, would decide it"
+    )
 }
 
 /// The advice to measure this many times as many rounds, as one of a few numbers, so that rows share a note.

@@ -9,9 +9,10 @@ use results::{CaseResult, GROUP, LEAST_ROUNDS, PointKey};
 use super::found::Datum;
 use crate::change::{DISTURBED_FLOOR, ENTRY_STATES, Scatter, Side, entries_per_cycle};
 use crate::evidence::{Moderation, Variance};
+use crate::next_run::between_visits;
 use crate::paired::{Rounds, paired};
 use crate::scale::Scale;
-use crate::spread::grid_step;
+use crate::spread::{grid_step, welch};
 
 /// Largest difference that rounding causes, in steps of the grid.
 const GRID_STEPS: f64 = 1.5;
@@ -24,9 +25,12 @@ const UNEQUAL: f64 = 0.05;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figure {
     pub(super) center: f64,
-    /// Rounds of the figure, if their start times are known, and the id of their run; for several systems in turn, that of the
-    /// first run.
-    rounds: Option<(Rc<Rounds>, String)>,
+    /// Rounds of the figure, if their start times are known.
+    rounds: Option<Rc<Rounds>>,
+    /// The id of its run; for several systems in turn, that of the first run.
+    run: String,
+    /// Variance between visits of the machine.
+    between: Variance,
     /// The measured point.
     point: PointKey,
     /// System calls per core cycle of the operation; 0 if cycles are not compared.
@@ -60,13 +64,13 @@ impl Figure {
     pub(super) fn of(datum: &Datum, scale: Scale, in_cycles: bool) -> Result<Self, String> {
         let result = datum.result;
         if let Some(count) = datum.count {
-            return Self::fact(result, count, scale);
+            return Self::fact(datum, count, scale);
         }
         let factor = result.cycles_per_ns().filter(|_| in_cycles).unwrap_or(1.0);
         let side = Side::of(result, factor);
         let side = side.ok_or_else(|| format!("{} has no figure", result.label()))?;
         if is_fact(result) {
-            return Self::fact(result, side.estimate.median, scale);
+            return Self::fact(datum, side.estimate.median, scale);
         }
         let is_lower_bound = datum.is_lower_bound && result.better == Direction::Higher;
         if let Some(why) = datum.held_back.as_ref().filter(|_| !is_lower_bound) {
@@ -85,9 +89,6 @@ impl Figure {
             return Err(format!("{had} rounds are too few: at least {LEAST_ROUNDS} are needed"));
         }
         let rounding = rounding(result, scale, factor);
-        let run = &datum.document.run;
-        let run = run.asked.get(GROUP).unwrap_or(&run.id).clone();
-        let rounds = Rounds::of(result, factor, scale).map(|rounds| (Rc::new(rounds), run));
         let is_disturbed = datum.is_disturbed || side.has_few_quiet_rounds;
         let disturbance = match (is_disturbed, scale) {
             (false, _) => 0.0,
@@ -95,7 +96,9 @@ impl Figure {
             (true, Scale::Figures) => DISTURBED_FLOOR * center.abs(),
         };
         Ok(Self {
-            rounds,
+            rounds: Rounds::of(result, factor, scale).map(Rc::new),
+            run: run_of(datum),
+            between: between_visits(datum.document, result, scale),
             point: result.point(),
             entries: entries_per_cycle(result).filter(|_| in_cycles).unwrap_or(0.0),
             center: scale.of(center),
@@ -113,13 +116,15 @@ impl Figure {
         })
     }
 
-    fn fact(result: &CaseResult, number: f64, scale: Scale) -> Result<Self, String> {
+    fn fact(datum: &Datum, number: f64, scale: Scale) -> Result<Self, String> {
         if scale == Scale::Logarithms && number <= 0.0 {
             return Err("a figure is 0, so that there is no ratio".to_owned());
         }
         Ok(Self {
             rounds: None,
-            point: result.point(),
+            run: run_of(datum),
+            between: Variance { value: 0.0, degrees: f64::INFINITY },
+            point: datum.result.point(),
             entries: 0.0,
             center: scale.of(number),
             error: 0.0,
@@ -134,6 +139,12 @@ impl Figure {
             is_disturbed: false,
         })
     }
+}
+
+/// The id of the run, or of the first of several that were measured in turn.
+fn run_of(datum: &Datum) -> String {
+    let run = &datum.document.run;
+    run.asked.get(GROUP).unwrap_or(&run.id).clone()
 }
 
 /// The reach of a term in one direction: the figure's own reach is `own` in that direction and `other` in the opposite one.
@@ -176,12 +187,21 @@ fn rounding(result: &CaseResult, scale: Scale, factor: f64) -> f64 {
     }
 }
 
+/// Whether all figures that vary are of one run, or of runs in turn.
+fn are_of_one_run(terms: &[(f64, Figure)]) -> bool {
+    let mut runs = terms.iter().filter(|(_, figure)| !figure.is_fact).map(|(_, it)| &it.run);
+    let first = runs.next();
+    runs.all(|run| Some(run) == first)
+}
+
 /// A sum of figures with factors, and its error: that of adjacent rounds if the figures are of one run, otherwise from the
 /// figures' own errors (Welch 1947, Satterthwaite 1946).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Contrast {
     pub(super) center: f64,
     scatter: Scatter,
+    /// Part of the standard error that comes from what differs between visits; 0 within one run, and for systems in turn.
+    pub(super) between: f64,
     /// Ratio of the variance of a block to that of a difference of two figures.
     scale: f64,
     /// Difference that the machine itself can cause; 0 for adjacent rounds.
@@ -217,6 +237,7 @@ impl Contrast {
             fixed: 0.0,
             is_in_blocks: false,
         },
+        between: 0.0,
         scale: 1.0,
         floor: 0.0,
         below: 0.0,
@@ -239,18 +260,9 @@ impl Contrast {
     /// Sums adjacent rounds; `None` unless at least two figures have such rounds.
     fn in_blocks(terms: &[(f64, Figure)]) -> Option<Self> {
         let varying = || terms.iter().filter(|(_, figure)| !figure.is_fact);
-        let (_, first) = varying().next()?.1.rounds.as_ref()?;
-        let mut series: Vec<(f64, &Rounds)> = Vec::new();
-        for (factor, figure) in varying() {
-            let (rounds, run) = figure.rounds.as_ref()?;
-            if run != first {
-                return None;
-            }
-            series.push((*factor, rounds));
-        }
-        if series.len() < 2 {
-            return None;
-        }
+        let series: Option<Vec<(f64, &Rounds)>> =
+            varying().map(|(factor, figure)| Some((*factor, figure.rounds.as_deref()?))).collect();
+        let series = series.filter(|series| series.len() > 1 && are_of_one_run(terms))?;
         let found = paired(&series)?;
         let facts = terms.iter().filter(|(_, figure)| figure.is_fact);
         let facts: f64 = facts.map(|(factor, figure)| factor * figure.center).sum();
@@ -297,24 +309,38 @@ impl Contrast {
             * terms.iter().map(|(factor, figure)| factor * figure.entries).sum::<f64>().abs()
     }
 
-    /// Sums the figures, each with its own error.
+    /// Sums the figures, each with its own error, and those of separate runs with what differs from visit to visit of the machine.
     fn of_errors(terms: &[(f64, Figure)], floor: f64) -> Self {
         let variance = |(factor, figure): &(f64, Figure)| (factor * figure.error).powi(2);
         let all: f64 = terms.iter().map(variance).sum();
         let by_degrees: f64 =
             terms.iter().map(|term| variance(term).powi(2) / term.1.degrees).sum();
         let degrees = if by_degrees > 0.0 { all.powi(2) / by_degrees } else { f64::INFINITY };
+        let of_visits = |(factor, it): &(f64, Figure)| factor.powi(2) * it.between.value;
+        let between = match are_of_one_run(terms) {
+            true => 0.0,
+            false => terms.iter().map(of_visits).sum::<f64>().sqrt(),
+        };
+        // The degrees of freedom are not added, since the same visits may determine several variances.
+        let few = terms.iter().map(|(_, it)| it.between.degrees).fold(f64::INFINITY, f64::min);
+        let (error, degrees) = welch((all.sqrt(), degrees), (between, few));
         let drift = terms.iter().map(|(factor, figure)| factor.abs() * figure.floor);
         let are_facts = terms.iter().all(|(_, figure)| figure.is_fact);
         Self {
             center: terms.iter().map(|(factor, figure)| factor * figure.center).sum(),
-            scatter: Scatter::of_error(all.sqrt(), degrees),
+            scatter: Scatter::of_error(error, degrees),
+            between,
             floor: drift.fold(if are_facts { 0.0 } else { floor }, f64::max),
             below: terms.iter().map(|(factor, it)| toward(*factor, it.below, it.above)).sum(),
             above: terms.iter().map(|(factor, it)| toward(*factor, it.above, it.below)).sum(),
             is_disturbed: terms.iter().any(|(_, figure)| figure.is_disturbed),
             ..Self::bounds(terms)
         }
+    }
+
+    /// Whether more rounds would hardly narrow the interval, since most of its variance is between visits.
+    pub(super) fn is_mostly_between_visits(&self) -> bool {
+        self.between > 0.0 && self.between.powi(2) > self.scatter.error().powi(2) / 2.0
     }
 
     /// A contrast whose ends are open where figures are bounds.

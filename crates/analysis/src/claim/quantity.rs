@@ -3,7 +3,7 @@
 use crate::change::{DISTURBED, floor_at_least, shift_between};
 use crate::evidence::{Moderation, Variance};
 use crate::frequency::cpu_differences;
-use crate::judge::more_rounds;
+use crate::judge::{more_rounds, more_visits};
 use crate::scale::Scale;
 
 use super::curve::{Curve, Terms};
@@ -295,7 +295,11 @@ impl Measured {
                 "{varies}, and the figure is no farther from the limit: a quieter machine or another limit would decide it"
             );
         }
-        times_as_many((half / room).powi(2))
+        let between = contrasts.iter().filter(|one| one.is_mostly_between_visits());
+        match between.map(|one| one.between).fold(0.0, f64::max) {
+            0.0 => times_as_many((half / room).powi(2)),
+            between => more_visits(between),
+        }
     }
 }
 

@@ -120,6 +120,7 @@ fn measured(claims: Vec<Claim>, args: &Check) -> anyhow::Result<Option<Vec<Docum
         asked: asked(&options, args),
         roles: Vec::new(),
         on: &args.on,
+        present: if args.baseline.is_some() { &[BASELINE] } else { &[] },
         store: &args.store,
     };
     let again = again(args)?;

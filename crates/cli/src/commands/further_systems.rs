@@ -11,12 +11,13 @@ const SECOND: [&str; 2] = ["gvisor", "bwrap"];
 const WINDOWS_LAUNCHER: &str = "wine";
 
 /// A line on the claims that need a further system; `None` if the systems suffice. `roles` are names that claims use for an
-/// operating system.
+/// operating system, `present` those of systems that need not be measured.
 pub fn line(
     claims: &[Claim],
     systems: &[System],
     roles: &[(String, String)],
     on: &OnSystems,
+    present: &[&str],
 ) -> Option<String> {
     let os_of = |launcher: &str| match launcher {
         WINDOWS_LAUNCHER => Some("windows"),
@@ -28,7 +29,9 @@ pub fn line(
     let named = systems
         .iter()
         .map(|system| SystemName { name: Some(system.name()), os: os_of(system.launcher()) });
-    let measured: Vec<SystemName> = if systems.is_empty() { vec![this] } else { named.collect() };
+    let mut measured: Vec<SystemName> =
+        if systems.is_empty() { vec![this] } else { named.collect() };
+    measured.extend(present.iter().map(|name| SystemName { name: Some(name), os: None }));
     let mut lacking = lacking_systems(claims, &measured);
     // A study's own name for an operating system means the first system on it.
     for (role, os) in roles {

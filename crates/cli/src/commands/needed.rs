@@ -31,6 +31,8 @@ pub struct Needed<'a> {
     pub roles: Vec<(String, String)>,
     /// The systems; this one if none is named.
     pub on: &'a OnSystems,
+    /// Names of systems whose documents are there already.
+    pub present: &'a [&'a str],
     /// Store of the runs.
     pub store: &'a StoreArg,
 }
@@ -105,7 +107,8 @@ impl Needed<'_> {
         let of_all = || Duration::from_millis(plan.budget_ms * systems.max(1) as u64);
         let longest = format_duration(self.options.budget.unwrap_or_else(of_all));
         note(&format!("{}: {points}{several}, up to {longest}", self.by));
-        let lacking = further_systems::line(self.questions.claims, on, &self.roles, self.on);
+        let lacking =
+            further_systems::line(self.questions.claims, on, &self.roles, self.on, self.present);
         lacking.iter().for_each(|line| note(line));
         let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
         let points: Vec<_> = points.collect();

@@ -181,6 +181,7 @@ fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Vec
         asked,
         roles: study.systems.iter().map(|role| (role.name.clone(), role.os.clone())).collect(),
         on: &args.on,
+        present: &[],
         store: &args.store,
     };
     let name = args.study.as_deref().unwrap_or_default();

@@ -23,7 +23,7 @@ pub(super) fn result(point: impl AsPoint, metric: &str, round_values: Vec<f64>) 
     }
 }
 
-/// A run of a system with this name.
+/// A run of a system with this name, measured in turn with the others.
 pub(super) fn run(system: &str, results: Vec<CaseResult>) -> Document {
     let text = format!(
         r#"{{"schema":1,"run":{{"id":"{system}","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0","area_seconds":{{}}}},
@@ -31,6 +31,7 @@ pub(super) fn run(system: &str, results: Vec<CaseResult>) -> Document {
     );
     let mut document = results::parse_document(&text).unwrap();
     document.results = results;
+    document.run.asked.insert(results::GROUP.to_owned(), "together".to_owned());
     document
 }
 
@@ -277,6 +278,46 @@ fn systems_are_named_by_the_user_or_their_kernel() {
     gvisor.machine.insert(results::EMULATED.to_owned(), "emulated by QEMU".into());
     let emulated = judged(lines, &[native, gvisor]);
     assert_eq!(emulated.note, "the times of gvisor are not judged: emulated by QEMU");
+}
+
+/// Regression test for a ratio of separate runs, whose interval did not cover what differs from run to run.
+#[test]
+fn separate_runs_differ_by_more_than_their_rounds() {
+    let lines = "a = { case = \"lock/sysv-sem\", system = \"new\", params = { workers = 1 } }\n\
+                 b = { system = \"old\" }\nrelation = \"ratio <= 1.05\"\n";
+    let [new, old] = [("new", 1.01), ("old", 1.0)]
+        .map(|(name, times)| run(name, locks([200.0 * times, 300.0], [100.0, 250.0])));
+    let width = |judged: &JudgedClaim| {
+        let interval = judged.comparisons[0].interval.unwrap();
+        (interval.high / interval.low).ln()
+    };
+    let in_turn = judged(lines, &[new.clone(), old.clone()]);
+    assert_eq!(in_turn.verdict, ClaimVerdict::Holds);
+    let [mut later, earlier] = [new, old].map(|mut run| {
+        run.run.asked.clear();
+        run
+    });
+    let separate = judged(lines, &[later.clone(), earlier.clone()]);
+    assert_eq!(separate.verdict, ClaimVerdict::Undecided);
+    assert!(separate.note.starts_with("such runs differ by "), "{}", separate.note);
+    assert!(width(&separate) > 2.0 * width(&in_turn), "{separate:?}");
+    // A machine that is known to repeat its figures decides it.
+    let result = |run: &Document| run.results[0].clone();
+    let known = results::NextRun {
+        low: 0.0,
+        high: 1e3,
+        level: 0.95,
+        deviation: 0.001,
+        degrees: 20.0,
+        visits: 21,
+        boots: 3,
+        days: 4,
+        source: results::Source::Visits,
+    };
+    later.results[0] = CaseResult { next_run: Some(known), ..result(&later) };
+    let mut before = earlier;
+    before.results[0] = CaseResult { next_run: Some(known), ..result(&before) };
+    assert_eq!(judged(lines, &[later, before]).verdict, ClaimVerdict::Holds);
 }
 
 #[test]
