@@ -42,6 +42,8 @@ pub(crate) struct Coordinator<'a> {
     cpus: Vec<usize>,
     measuring: MeasuringCpus,
     asked: Option<Asked<'a>>,
+    /// Share of the points that needed no round when the first one began; `None` before.
+    done_at_first: Option<f64>,
 }
 
 impl<'a> Coordinator<'a> {
@@ -61,6 +63,7 @@ impl<'a> Coordinator<'a> {
         Self {
             runs,
             groups,
+            done_at_first: None,
             asked: None,
             store,
             stop,
@@ -370,6 +373,8 @@ impl<'a> Coordinator<'a> {
         let by_time = spent.as_secs_f64() / budget.as_secs_f64().max(0.001);
         let done: f64 = self.runs.iter().map(RunState::share_done).sum();
         let by_points = done / self.runs.len().max(1) as f64;
+        let at_first = *self.done_at_first.get_or_insert(by_points);
+        let by_points = (by_points - at_first) / (1.0 - at_first).max(f64::EPSILON);
         let label = self.runs[run].label(which);
         let done = by_time.max(by_points).min(1.0);
         // The budget is the only estimate before any round is done.

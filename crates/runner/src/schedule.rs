@@ -151,8 +151,13 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
     if now < first_look {
         let without =
             state.grouped(|point| point.made == 0 && point.planned_per_boot == point.planned);
-        if !without.is_empty() {
-            return rounds(Purpose::Times, without, first_look);
+        let is_in_summary = |group: &Group| group.iter().any(|&at| state.points[at].is_in_summary);
+        // What the user sees on the first page comes first.
+        let (summary, others): (Vec<Group>, Vec<Group>) =
+            without.into_iter().partition(is_in_summary);
+        let first = if summary.is_empty() { others } else { summary };
+        if !first.is_empty() {
+            return rounds(Purpose::Times, first, first_look);
         }
     }
     let after_look = |until: RunTime| RunTime((until.0 + first_look.0).min(allowed.planned.0));
