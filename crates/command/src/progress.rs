@@ -48,7 +48,8 @@ impl Progress {
             }
             Event::Figure { label, ns } => {
                 let time = report::quantity::format_time(ns, ns * ABOUT);
-                self.bar.set_message(format!("{}  {time}", clean(label)));
+                // The figure comes first: of a long name the end has no room.
+                self.bar.set_message(format!("{time:>8}  {}", clean(label)));
             }
             Event::Note(text) => self.bar.suspend(|| crate::output::note(&text)),
         }
