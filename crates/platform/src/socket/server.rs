@@ -46,11 +46,11 @@ pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     os::accept(listener)
 }
 
-/// Waits for a connection, and accepts it as a blocking socket. Unlike `TcpListener::accept` it returns when a signal
-/// interrupts it.
+/// Waits for a connection, and accepts it as a blocking socket. Unlike `TcpListener::accept` it returns when
+/// [`interrupt`](crate::process::interrupts::interrupt) ends the wait.
 ///
 /// # Errors
-/// `Interrupted` after a signal, except on Windows, macOS and most BSDs; else those of accept(2).
+/// `Interrupted` after that, and on Unix after any signal; else those of accept(2).
 pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
     os::accept_or_interrupt(listener)
 }
@@ -82,13 +82,12 @@ pub fn stop_listening(listener: &TcpListener) {
 #[cfg(unix)]
 mod os {
     use std::io;
-    #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     use std::net::{TcpListener, TcpStream};
 
     use socket2::Socket;
 
     #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
-    pub use super::elsewhere::{accept, accept_or_interrupt};
+    pub use super::elsewhere::accept;
     #[cfg(not(target_os = "linux"))]
     pub use super::elsewhere::{defer_accept, has_deferred, ignore_new};
 
@@ -129,6 +128,14 @@ mod os {
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
         accept_with(listener, libc::SOCK_CLOEXEC)
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+    pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
+        use rustix::io::{FdFlags, fcntl_setfd};
+        let stream = rustix::net::accept(listener)?;
+        fcntl_setfd(&stream, FdFlags::CLOEXEC)?;
+        Ok(stream.into())
     }
 
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
@@ -196,11 +203,6 @@ mod elsewhere {
         Ok(stream)
     }
 
-    #[cfg(not(target_os = "freebsd"))]
-    pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<std::net::TcpStream> {
-        listener.accept().map(|(stream, _)| stream)
-    }
-
     pub fn defer_accept(_socket: &Socket) -> io::Result<()> {
         Ok(())
     }
@@ -217,12 +219,21 @@ mod elsewhere {
 #[cfg(windows)]
 mod os {
     use std::io;
+    use std::net::{TcpListener, TcpStream};
 
     use socket2::Socket;
+    use windows_sys::Win32::Networking::WinSock::{WSA_OPERATION_ABORTED, WSAEINTR};
 
-    pub use super::elsewhere::{
-        accept, accept_or_interrupt, defer_accept, has_deferred, ignore_new,
-    };
+    pub use super::elsewhere::{accept, defer_accept, has_deferred, ignore_new};
+
+    /// A cancelled call has one of two errors, which depends on the version of Windows.
+    pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
+        let accepted = listener.accept().map(|(stream, _)| stream);
+        accepted.map_err(|e| match e.raw_os_error() {
+            Some(WSA_OPERATION_ABORTED | WSAEINTR) => io::ErrorKind::Interrupted.into(),
+            _ => e,
+        })
+    }
 
     /// The accept queue's length. Windows silently reduces a positive number to its own default, but accepts a negative one
     /// (`SOMAXCONN_HINT`) down to this.
