@@ -152,7 +152,8 @@ impl Stop {
         self.state.interrupting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn is_any_waiting(&self) -> bool {
+    /// Whether a thread or process waits for a connection.
+    pub fn is_any_waiting(&self) -> bool {
         self.waiting().any(|place| place.load(Ordering::SeqCst) != 0)
     }
 

@@ -6,6 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::CaseError;
+
 /// Options of a listening socket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Listening {
@@ -36,6 +38,25 @@ pub fn listen(address: SocketAddr, options: Listening) -> io::Result<TcpListener
     }
     socket.listen(options.backlog.map_or(os::BACKLOG, i32::from))?;
     Ok(socket.into())
+}
+
+/// The [`CaseError`] for an error of [`listen`], with its remedy: `Failed` for an address at which this process cannot listen;
+/// `Unsupported` if the system denies sockets to it, or has none left.
+pub fn not_listening(address: SocketAddr, error: &io::Error) -> CaseError {
+    let text = format!("cannot listen at {address}: {error}");
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            CaseError::Failed(format!("{text}; end what listens there, or choose another port"))
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            CaseError::Failed(format!("{text}; it must be an address of this machine"))
+        }
+        // bind(2) fails in this way; what denies sockets altogether usually does with EPERM.
+        _ if os::is_for_root(error) && (1..1024).contains(&address.port()) => {
+            CaseError::Failed(format!("{text}; ports below 1024 are for root, choose another"))
+        }
+        _ => crate::socket::not_usable(&format!("cannot listen at {address}"), error),
+    }
 }
 
 /// Accepts a connection as a non-blocking socket, from a listener that is non-blocking itself.
@@ -93,6 +114,10 @@ mod os {
 
     /// The accept queue's length; the system reduces it to its own limit.
     pub const BACKLOG: i32 = 65_535;
+
+    pub fn is_for_root(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(libc::EACCES)
+    }
 
     pub fn reuse_address(socket: &Socket) -> io::Result<()> {
         socket.set_reuse_address(true)
@@ -239,6 +264,10 @@ mod os {
     /// (`SOMAXCONN_HINT`) down to this.
     pub const BACKLOG: i32 = -65_535;
 
+    pub fn is_for_root(_error: &io::Error) -> bool {
+        false
+    }
+
     /// Does nothing: on Windows `SO_REUSEADDR` would let another program take the port, and ports are free at once anyway.
     pub fn reuse_address(_socket: &Socket) -> io::Result<()> {
         Ok(())
@@ -281,6 +310,38 @@ mod tests {
         stop_listening(&listener);
         let refused = TcpStream::connect(address);
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn an_address_at_which_nothing_can_listen_is_told_from_denied_sockets() {
+        let taken = listen(any_port(), Listening::default()).unwrap();
+        let address = taken.local_addr().unwrap();
+        let in_use = listen(address, Listening::default()).unwrap_err();
+        let text = |case_error| match case_error {
+            CaseError::Failed(text) => text,
+            other => panic!("{other:?}"),
+        };
+        let said = text(not_listening(address, &in_use));
+        assert!(said.starts_with(&format!("cannot listen at {address}: ")), "{said}");
+        assert!(said.ends_with("; end what listens there, or choose another port"), "{said}");
+        // An address of RFC 5737, which no machine has.
+        let foreign = "192.0.2.1:0".parse().unwrap();
+        let said =
+            text(not_listening(foreign, &listen(foreign, Listening::default()).unwrap_err()));
+        assert!(said.ends_with("; it must be an address of this machine"), "{said}");
+        #[cfg(unix)]
+        for (port, code, is_for_root) in
+            [(25, libc::EACCES, true), (25, libc::EPERM, false), (0, libc::EACCES, false)]
+        {
+            let address = (Ipv4Addr::LOCALHOST, port).into();
+            match not_listening(address, &io::Error::from_raw_os_error(code)) {
+                CaseError::Failed(text) => assert!(is_for_root && text.contains("1024"), "{text}"),
+                CaseError::Unsupported(text) => {
+                    assert!(!is_for_root && text.contains("seccomp"), "{text}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]
