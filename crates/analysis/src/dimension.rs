@@ -6,7 +6,7 @@ use std::fmt;
 use results::{CaseResult, Document};
 use thiserror::Error;
 
-use crate::param_value::same_value;
+use crate::param_value::{Kilo, same_value};
 
 /// An invalid name of a dimension, or an invalid `NAME=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -138,9 +138,9 @@ impl Condition {
     /// Whether a result of `run` has the value.
     pub fn holds(&self, run: &Document, result: &CaseResult) -> bool {
         let Some(value) = self.dimension.value(run, result) else { return false };
-        match self.dimension {
+        match &self.dimension {
             Dimension::Case => catalog::matches_filter(&self.value, &value),
-            Dimension::Param(_) => same_value(&self.value, &value),
+            Dimension::Param(name) => same_value(&self.value, &value, Kilo::of(&result.case, name)),
             _ => value == self.value,
         }
     }

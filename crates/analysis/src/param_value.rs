@@ -1,5 +1,6 @@
 //! Values of parameters as numbers, and their equality.
 
+use catalog::Takes;
 use measure::count::{parse_count, parse_duration, parse_size};
 
 /// The value of a parameter as a number: a count in digits, a size, or a duration in ns. `None` for other words, and for 0.
@@ -10,28 +11,75 @@ pub(crate) fn parse_x(text: &str) -> Option<f64> {
     x.filter(|x| *x > 0.0)
 }
 
-/// Whether two values of a parameter mean the same: `1k` and `1024` (bytes), `1k` and `1000` (a count, which runs store in digits), `1ms` and `1000us`, `cpu:1ms` and `cpu:1000us`.
-pub(crate) fn same_value(a: &str, b: &str) -> bool {
+/// What `k` after a number means among the values of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kilo {
+    /// 1,000: the values are counts.
+    Thousand,
+    /// 1,024: the values are numbers of bytes.
+    Binary,
+    /// One or the other: no installed case has the parameter.
+    Either,
+}
+
+impl Kilo {
+    /// The meaning for the parameter `param` of `case`.
+    pub(crate) fn of(case: &str, param: &str) -> Self {
+        let case = catalog::find(case);
+        let param = case.and_then(|case| case.params.iter().find(|one| one.name == param));
+        let Some(param) = param else { return Self::Either };
+        let has_k = |value: &&str| parse_size(value).is_ok() && value.ends_with(['k', 'm', 'g']);
+        match param.takes {
+            Takes::Count(_) => Self::Thousand,
+            Takes::Size(_) | Takes::Footprint(_) | Takes::ServerWork => Self::Binary,
+            // Runs store counts in digits, so a word with a unit is a size.
+            _ if param.default.iter().chain(param.full).any(has_k) => Self::Binary,
+            _ => Self::Either,
+        }
+    }
+
+    /// The number that `k` multiplies by; that of sizes if it is unknown.
+    pub(crate) fn factor(self) -> f64 {
+        if self == Self::Thousand { 1_000.0 } else { 1_024.0 }
+    }
+}
+
+/// Whether two values of a parameter mean the same: `1k` and `1024` (bytes), `1k` and `1000` (a count, which runs store in
+/// digits), `1ms` and `1000us`, `cpu:1ms` and `cpu:1000us`.
+pub(crate) fn same_value(a: &str, b: &str, kilo: Kilo) -> bool {
     match (a.split_once(':'), b.split_once(':')) {
         _ if a == b => true,
-        (Some((kind_of_a, a)), Some((kind_of_b, b))) => kind_of_a == kind_of_b && same_value(a, b),
+        (Some((kind_of_a, a)), Some((kind_of_b, b))) => {
+            kind_of_a == kind_of_b && same_value(a, b, kilo)
+        }
         (None, None) => {
-            parse_x(a).is_some_and(|a| parse_x(b) == Some(a))
-                || is_same_count(a, b)
-                || is_same_count(b, a)
+            let is_same = |x: fn(&str) -> Option<f64>| x(a).is_some_and(|a| x(b) == Some(a));
+            match kilo {
+                Kilo::Thousand => is_same(count),
+                Kilo::Binary => is_same(parse_x),
+                Kilo::Either => {
+                    let has_digits = [a, b].iter().any(|text| text.parse::<u64>().is_ok());
+                    is_same(parse_x) || has_digits && is_same(count)
+                }
+            }
         }
         _ => false,
     }
 }
 
-/// Whether a count in digits is that of a text with a unit.
-fn is_same_count(digits: &str, text: &str) -> bool {
-    digits.parse::<u64>().is_ok_and(|count| count > 0 && parse_count(text) == Ok(count))
+/// The value of a parameter that takes counts; `None` for other words, and for 0.
+fn count(text: &str) -> Option<f64> {
+    parse_count(text).ok().filter(|&count| count > 0).map(|count| count as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn is_same(a: &str, b: &str, kilo: Kilo) -> bool {
+        assert_eq!(same_value(a, b, kilo), same_value(b, a, kilo), "{a} {b}");
+        same_value(a, b, kilo)
+    }
 
     #[test]
     fn values_mean_the_same_in_other_notations() {
@@ -43,7 +91,7 @@ mod tests {
             ("cpu:1ms", "cpu:1000us"),
             ("x", "x"),
         ] {
-            assert!(same_value(a, b) && same_value(b, a), "{a} {b}");
+            assert!(is_same(a, b, Kilo::Either), "{a} {b}");
         }
         for (a, b) in [
             ("1", "2"),
@@ -54,7 +102,30 @@ mod tests {
             ("1ms", "1"),
             ("1k", "1001"),
         ] {
-            assert!(!same_value(a, b) && !same_value(b, a), "{a} {b}");
+            assert!(!is_same(a, b, Kilo::Either), "{a} {b}");
         }
+    }
+
+    #[test]
+    fn k_is_1000_of_counts_and_1024_of_sizes() {
+        assert!(is_same("1k", "1000", Kilo::Thousand) && !is_same("1k", "1024", Kilo::Thousand));
+        assert!(is_same("1k", "1024", Kilo::Binary) && !is_same("1k", "1000", Kilo::Binary));
+        assert!(is_same("1m", "1000k", Kilo::Thousand) && is_same("1m", "1024k", Kilo::Binary));
+        assert!(!is_same("0", "0k", Kilo::Thousand));
+    }
+
+    /// The case says what its parameter takes: a size of 1,000 bytes was also found as `1k`, and a crossing over a count at `1k`
+    /// was 1,024.
+    #[test]
+    fn the_case_says_whether_a_parameter_is_a_count_or_a_size() {
+        let of = |case, param| Kilo::of(case, param);
+        assert_eq!(of("net/answer", "connections"), Kilo::Thousand);
+        assert_eq!(of("file/random-read", "size"), Kilo::Binary);
+        assert_eq!(of("net/answer", "work"), Kilo::Binary);
+        assert_eq!(of("net/answer", "parent"), Kilo::Binary);
+        assert_eq!(of("net/answer", "arch"), Kilo::Either);
+        assert_eq!(of("other/case", "size"), Kilo::Either);
+        assert_eq!(Kilo::Thousand.factor(), 1_000.0);
+        assert_eq!([Kilo::Binary, Kilo::Either].map(Kilo::factor), [1_024.0; 2]);
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use common::hosted::Hosted;
 use common::linux::{
     before, closed, denied, is_listening, signal_group, until, users_of, with_file_system,
+    without_network,
 };
 use common::mail::signal;
 use common::{Bench, Said, finish, said_by};
@@ -21,14 +22,38 @@ const LONG: &[&str] = &[
     "concurrency --jobs 3 --length 2ms..3ms --bound wait --budget 500ms",
 ];
 
-/// Further commands that run for long, which need a server, a sink or a list. `SERVER` and `SINK` stand for addresses.
+/// Further commands that run for long, which need a server, a sink, a list or another file. `SERVER` and `SINK` stand for
+/// addresses.
 const FURTHER: &[&str] = &[
     "run clock/std-instant --quick --budget 300ms --on native",
     "noise clock/std-instant --quick --budget 300ms --runs 2",
+    "check claims.toml --quick --budget 300ms",
+    "study study.toml",
+    "agent",
     "net load --to SERVER --protocol 450 --concurrency 3 --duration 200ms",
     "mail send --list list --message message --from us@oscost.test --relay SINK --give-up 2s",
     "mail send --list list --message message --from us@oscost.test --relay SINK --sweep 1..2 --step 100ms --passes 1",
 ];
+
+/// A claim that holds on any machine.
+const CLAIM: &str = r#"
+[[claim]]
+name = "clock"
+sentence = "Reading the clock takes less than a second."
+a.case = "clock/std-instant"
+relation = "< 1 s"
+"#;
+
+/// A study of that claim, apart from it.
+const STUDY: &str = r#"
+name = "clock"
+title = "What does a clock cost?"
+question = "Is it cheap?"
+source = "This test."
+budget = "300ms"
+[[measure]]
+cases = ["clock/std-instant"]
+"#;
 
 /// Commands that run until they are asked to end.
 const ENDLESS: &[&str] = &[
@@ -36,6 +61,9 @@ const ENDLESS: &[&str] = &[
     "net serve --arch fork --listen 127.0.0.1:0 --workers 2",
     "mail sink --listen 127.0.0.1:0",
 ];
+
+/// The start of which commands that need a server are left out, and which needs root.
+const ALONE: &str = "no loopback";
 
 /// What a start changes.
 type Start = (&'static str, fn(&mut Command));
@@ -64,6 +92,7 @@ const STARTS: &[Start] = &[
     ("clone3 denied", |command| _ = denied(command, &[libc::SYS_clone3])),
     ("pinning denied", |command| _ = denied(command, &[libc::SYS_sched_setaffinity])),
     ("perf denied", |command| _ = denied(command, &[libc::SYS_perf_event_open])),
+    (ALONE, |command| _ = without_network(command)),
     ("prctl denied", |command| _ = denied(command, &[libc::SYS_prctl])),
 ];
 
@@ -123,7 +152,8 @@ fn each_odd_start_ends_with_a_figure_or_a_sentence() {
     let sink = Hosted::start(&bench, "mail sink");
     let peers = [server.address, sink.address].map(|address| address.to_string());
     // The programs mostly wait, and nobody reads their figures.
-    for at_once in STARTS.chunks(4) {
+    let starts: Vec<_> = STARTS.iter().filter(|start| start.0 != ALONE || is_root()).collect();
+    for at_once in starts.chunks(4) {
         common::at_once(at_once, |(name, change)| start_all(name, *change, &peers));
     }
     server.stop();
@@ -135,10 +165,14 @@ fn start_all(name: &str, change: fn(&mut Command), [server, sink]: &[String; 2])
     // A busy machine takes longer, but not for ever.
     const WITHIN: Duration = Duration::from_secs(60);
     let began = Instant::now();
-    let started = [LONG, FURTHER, ENDLESS].concat().into_iter().map(|line| {
+    let lines = [LONG, FURTHER, ENDLESS].concat().into_iter();
+    let needs_peer = |line: &str| line.contains("SERVER") || line.contains("SINK");
+    let started = lines.filter(|line| name != ALONE || !needs_peer(line)).map(|line| {
         let bench = Bench::new();
         bench.write("list", "a@oscost.test\nb@oscost.test\n");
         bench.write("message", "From: us@oscost.test\n\nHello\n");
+        bench.write("claims.toml", CLAIM);
+        bench.write("study.toml", &[STUDY, CLAIM].concat());
         let mut command = bench.command(&line.replace("SERVER", server).replace("SINK", sink));
         change(&mut command);
         let child = command.spawn().expect("the program starts");
@@ -162,6 +196,48 @@ fn start_all(name: &str, change: fn(&mut Command), [server, sink]: &[String; 2])
         assert!(began.elapsed() < WITHIN, "{what}: took {:?}", began.elapsed());
         check(&what, &said);
         until(&format!("{what}: no process is left"), || users_of(&bench.temp()).is_empty());
+    }
+}
+
+/// `mail sink` called it wrong usage, with the remedy for ports below 1024, and `mail send` deferred all mail.
+#[test]
+fn what_the_system_denies_to_servers_and_clients_is_no_wrong_usage() {
+    let (listen, to) = ("--listen 127.0.0.1:0", "127.0.0.1:9");
+    let send =
+        format!("mail send --list list --message message --from us@oscost.test --relay {to}");
+    let load = format!("net load --to {to} --protocol 450");
+    let serve = format!("net serve --arch select {listen}");
+    let sink = format!("mail sink {listen}");
+    let pinned = |line: &str| format!("{line} --bind-cpu 0");
+    let sockets = ["Operation not permitted", "seccomp", "permit them"];
+    for (line, call, words) in [
+        (&serve, libc::SYS_socket, &sockets[..]),
+        (&sink, libc::SYS_socket, &sockets),
+        (&load, libc::SYS_socket, &sockets),
+        (&send, libc::SYS_socket, &sockets),
+        (&format!("{load} --source 127.0.0.1"), libc::SYS_socket, &sockets),
+        (&format!("{load} --server-report {to}"), libc::SYS_socket, &sockets),
+        (&format!("{send} --source 127.0.0.1"), libc::SYS_socket, &sockets),
+        (&sink, libc::SYS_epoll_create1, &["event loop: Operation not permitted"]),
+        (&send, libc::SYS_epoll_create1, &["Operation not permitted"]),
+        (&pinned(&serve), libc::SYS_sched_setaffinity, &["--bind-cpu: sched_setaffinity"]),
+        (&pinned(&sink), libc::SYS_sched_setaffinity, &["--bind-cpu: sched_setaffinity"]),
+        (&pinned(&send), libc::SYS_sched_setaffinity, &["--bind-cpu: sched_setaffinity"]),
+    ] {
+        let bench = Bench::new();
+        bench.write("list", "a@oscost.test\n");
+        bench.write("message", "From: us@oscost.test\n\nHello\n");
+        let said = finish(denied(&mut bench.command(line), &[call])).with(3);
+        for text in ["unsupported on this system: "].iter().chain(words) {
+            assert!(said.err.contains(text), "{line}: {}", said.err);
+        }
+    }
+    let bench = Bench::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address");
+    for command in ["net serve --arch select", "mail sink"] {
+        let said = bench.oscost(&format!("{command} --listen {address}")).with(2);
+        said.complains(&["cannot listen at", "choose another port"]);
     }
 }
 

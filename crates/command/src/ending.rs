@@ -1,6 +1,7 @@
 //! The ending of a command.
 
 pub use catalog::Ending;
+use platform::CaseError;
 use results::StoreError;
 use runner::{PlanError, RunError};
 
@@ -16,9 +17,29 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// The error of an option whose value cannot be used: what the system denies whatever the value is no wrong usage.
+pub fn of_option(option: &str, case_error: &CaseError) -> anyhow::Error {
+    match case_error {
+        CaseError::Unsupported(reason) => {
+            CaseError::Unsupported(format!("{option}: {reason}")).into()
+        }
+        other => Usage(format!("{option}: {other}")).into(),
+    }
+}
+
+/// The error of a server that does not begin to serve: of its address or other options, unless the system denies it.
+pub fn of_server(case_error: CaseError) -> anyhow::Error {
+    match case_error {
+        CaseError::Unsupported(_) => case_error.into(),
+        other => Usage(other.to_string()).into(),
+    }
+}
+
 /// Prints the error in one line on stderr. Returns the corresponding ending.
 pub fn of_error(error: &anyhow::Error) -> Ending {
-    crate::output::note(&one_line(&format!("{error:#}")));
+    let is_unsupported = matches!(error.downcast_ref(), Some(CaseError::Unsupported(_)));
+    let before = if is_unsupported { "unsupported on this system: " } else { "" };
+    crate::output::note(&one_line(&format!("{before}{error:#}")));
     let wrong_usage = error.is::<Usage>()
         || error.is::<PlanError>()
         || error.is::<results::ImportError>()

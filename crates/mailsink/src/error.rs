@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use platform::CaseError;
+use platform::socket::server::not_listening;
 
 /// The reason why a sink cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +13,7 @@ pub enum BindError {
     #[error("no address to listen at")]
     Nowhere,
     /// The sink cannot listen at an address.
-    #[error("cannot listen at {address}: {cause}{}", remedy(address, cause))]
+    #[error("{}", not_listening(*address, cause))]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -27,24 +28,11 @@ pub enum BindError {
     Loop(io::Error),
 }
 
-fn remedy(address: &SocketAddr, cause: &io::Error) -> &'static str {
-    match cause.kind() {
-        io::ErrorKind::AddrInUse => "; end what listens there, or choose another port",
-        io::ErrorKind::AddrNotAvailable => "; it must be an address of this machine",
-        io::ErrorKind::PermissionDenied if address.port() < 1024 => {
-            "; ports below 1024 are for root, choose another"
-        }
-        _ => "",
-    }
-}
-
 impl From<BindError> for CaseError {
     /// `Unsupported` if the system denies sockets, or what a loop needs.
     fn from(error: BindError) -> Self {
         match &error {
-            BindError::Listen { address, cause } => {
-                Self::from_io(&format!("listen at {address}"), cause)
-            }
+            BindError::Listen { address, cause } => not_listening(*address, cause),
             BindError::Loop(cause) => Self::from_io("an event loop", cause),
             BindError::Nowhere | BindError::Records(_) => Self::Failed(error.to_string()),
         }

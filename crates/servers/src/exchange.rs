@@ -1,11 +1,12 @@
 //! The server's side of the protocols, without I/O.
 
 use std::borrow::Cow;
+use std::time::SystemTime;
 
 use serving::http::{Event, Persistence, Refusal, Request, Requests};
 use serving::protocol::{
-    BAD_REQUEST, CONTINUE, ExchangeKind, FIELDS_TOO_LARGE, Protocol, TOO_BUSY, UNAVAILABLE,
-    UNAVAILABLE_CLOSE, UNAVAILABLE_CONTENT, UNAVAILABLE_KEEP_ALIVE, URI_TOO_LONG,
+    CONTINUE, ExchangeKind, Protocol, TOO_BUSY, UNAVAILABLE, UNAVAILABLE_CLOSE,
+    UNAVAILABLE_CONTENT, UNAVAILABLE_KEEP_ALIVE,
 };
 
 /// The readiness that an exchange waits for.
@@ -216,11 +217,7 @@ impl Exchange {
         self.over = true;
         // The rest of the request may still be on its way.
         self.closing = Closing::InStages;
-        self.reply(match refusal {
-            Refusal::BadRequest => BAD_REQUEST,
-            Refusal::UriTooLong => URI_TOO_LONG,
-            Refusal::FieldsTooLarge => FIELDS_TOO_LARGE,
-        });
+        self.out.to_mut().extend(refusal.reply(SystemTime::now()));
     }
 
     fn reply(&mut self, bytes: &'static [u8]) {
@@ -234,6 +231,7 @@ impl Exchange {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use proptest::prelude::*;
     use serving::http::HEAD_AT_MOST;
 
@@ -348,15 +346,28 @@ mod tests {
 
     #[test]
     fn malformed_requests_and_endless_heads_are_rejected() {
-        let of = |parts: &[&[u8]]| replies(Protocol::HTTP, parts);
-        assert_eq!(of(&[b"\x16\x03\x01garbage\0\r\n\r\n"]), (BAD_REQUEST.to_vec(), Wants::Shut));
+        // The reply without its date, which must be the present one.
+        let of = |parts: &[&[u8]]| {
+            let before = Timestamp::now().as_second();
+            let (reply, wants) = replies(Protocol::HTTP, parts);
+            assert_eq!(wants, Wants::Shut);
+            let reply = String::from_utf8(reply).unwrap();
+            let (until_date, rest) = reply.split_once("Date: ").unwrap();
+            let (date, rest) = rest.split_once("\r\n").unwrap();
+            let date = jiff::fmt::rfc2822::parse(date).unwrap().timestamp().as_second();
+            assert!((before..=Timestamp::now().as_second()).contains(&date), "{reply}");
+            format!("{until_date}{rest}")
+        };
+        let refused =
+            |status| format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        assert_eq!(of(&[b"\x16\x03\x01garbage\0\r\n\r\n"]), refused("400 Bad Request"));
         let endless = vec![b'a'; HEAD_AT_MOST];
-        assert_eq!(of(&[b"GET /", &endless]), (URI_TOO_LONG.to_vec(), Wants::Shut));
-        let refused = (FIELDS_TOO_LARGE.to_vec(), Wants::Shut);
-        assert_eq!(of(&[b"GET / HTTP/1.1\r\nX: ", &endless]), refused);
+        assert_eq!(of(&[b"GET /", &endless]), refused("414 URI Too Long"));
+        let too_large = refused("431 Request Header Fields Too Large");
+        assert_eq!(of(&[b"GET / HTTP/1.1\r\nX: ", &endless]), too_large);
         // What came before is answered.
-        let both = [UNAVAILABLE, BAD_REQUEST].concat();
-        assert_eq!(of(&[&[GET, b"\0"].concat()]), (both, Wants::Shut));
+        let served = String::from_utf8(UNAVAILABLE.to_vec()).unwrap();
+        assert_eq!(of(&[&[GET, b"\0"].concat()]), served + &refused("400 Bad Request"));
     }
 
     #[test]

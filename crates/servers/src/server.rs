@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use platform::CaseError;
 use platform::memory::shared::Shared;
-use platform::socket::server::{Listening, listen};
+use platform::socket::server::{Listening, listen, not_listening};
 use serving::{AcceptContext, BlockingAcceptor, Protocol, Shortages, Stop};
 
 use crate::work::Task;
@@ -104,9 +104,7 @@ impl Server {
     ) -> Result<Self, CaseError> {
         let client_sends_first = options.protocol.client_sends_first();
         let listening = Listening { shared_port, client_sends_first, backlog: options.backlog };
-        let open = |at| {
-            listen(at, listening).map_err(|e| CaseError::from_io(&format!("listen at {at}"), &e))
-        };
+        let open = |at| listen(at, listening).map_err(|e| not_listening(at, &e));
         let mut listeners = vec![open(address)?];
         let bound = listeners[0]
             .local_addr()
@@ -177,5 +175,46 @@ impl Counters {
 
     pub(crate) fn note_no_process(&self) {
         self.no_process.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::ARCHITECTURES;
+
+    /// The address of the stop refuses all connections, as that of a server does without loopback. Processes are not forked here:
+    /// other threads of the test may hold locks.
+    #[test]
+    fn every_server_with_one_process_stops_without_a_connection() {
+        let options = ServerOptions {
+            protocol: Protocol::HTTP,
+            timeout: Duration::from_secs(60),
+            workers: 3,
+            cpus: platform::cpu::allowed(),
+            stdio_arguments: Vec::new(),
+            task: Task::None,
+            memory: 0,
+            backlog: None,
+        };
+        let any_port = (Ipv4Addr::LOCALHOST, 0).into();
+        let nobody = TcpListener::bind(any_port).and_then(|it| it.local_addr()).unwrap();
+        let forking = ["fork", "prefork", "exec"];
+        let here = ARCHITECTURES.iter().filter(|one| !forking.contains(&one.name));
+        for architecture in here.filter(|one| one.check().is_ok()) {
+            let server = architecture.bind(any_port, &options).unwrap();
+            let stop = server.stop();
+            let (ended_tx, ended_rx) = mpsc::channel();
+            std::thread::spawn(move || ended_tx.send(server.serve().is_ok()));
+            while !stop.is_any_waiting() {
+                std::thread::yield_now();
+            }
+            stop.request_and_wake(nobody);
+            let ended = ended_rx.recv_timeout(Duration::from_secs(60));
+            assert_eq!(ended, Ok(true), "{}", architecture.name);
+        }
     }
 }

@@ -11,6 +11,8 @@ use crate::stop::Stop;
 
 /// Pause of accepting after a shortage, unless a connection is closed before.
 pub const PAUSE: Duration = Duration::from_millis(10);
+/// Interval at which a server without new clients checks whether it must stop, where its wait cannot be interrupted.
+pub const STOP_CHECKED_EVERY: Duration = Duration::from_millis(50);
 /// Time at the stop for connections that are being established to arrive.
 pub(crate) const ARRIVE_WITHIN: Duration = Duration::from_millis(20);
 /// Time at the stop for connections that the system defers until the client has sent.

@@ -4,10 +4,13 @@ use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
+use platform::process::interrupts::{CAN_INTERRUPT_EVENT_LOOPS, Interruptible};
 use platform::socket::server::{accept, has_pending, stop_listening};
 use platform::socket::transfer::is_shortage;
 
-use crate::accept::{ARRIVE_WITHIN, AcceptContext, Drain, PAUSE, is_of_one_connection};
+use crate::accept::{
+    ARRIVE_WITHIN, AcceptContext, Drain, PAUSE, STOP_CHECKED_EVERY, is_of_one_connection,
+};
 use crate::stop::Waiter;
 
 /// Maximum number of connections accepted from one listener in one iteration of the loop, so that accepted connections are
@@ -69,7 +72,7 @@ impl<'a> Acceptor<'a> {
         context: AcceptContext<'a>,
         listeners: impl IntoIterator<Item = &'a TcpListener>,
     ) -> Self {
-        let waiter = context.stop.waiter();
+        let waiter = context.stop.waiter(Interruptible::event_loop());
         waiter.begin_wait();
         let listeners = listeners.into_iter();
         let listeners = listeners.map(|socket| Listener { socket, burst: 1, calls: 0 }).collect();
@@ -175,7 +178,8 @@ impl<'a> Acceptor<'a> {
         match self.state {
             // The call is due at once: a loop that has not begun to wait is woken by nothing.
             State::Open if self.context.stop.is_requested() => Some(self.now),
-            State::Open => self.paused,
+            State::Open if CAN_INTERRUPT_EVENT_LOOPS => self.paused,
+            State::Open => Some(self.paused.unwrap_or(self.now + STOP_CHECKED_EVERY)),
             State::Draining(_, at) => Some(self.paused.unwrap_or(at)),
             State::Closed => None,
         }
@@ -233,7 +237,8 @@ mod tests {
         let sockets = [listener(), listener()];
         let mut acceptor = Acceptor::new(context, &sockets).unwrap();
         let _clients = clients(&sockets[1], 3);
-        assert!(acceptor.wakes_at().is_none());
+        // Without an interrupt only a limited wait ends.
+        assert_eq!(acceptor.wakes_at().is_none(), CAN_INTERRUPT_EVENT_LOOPS);
         stop.request();
         assert_eq!(acceptor.wakes_at(), Some(acceptor.now));
         let mut accepted = 0;

@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use platform::process::interrupts::Interruptible;
 use platform::socket::server::{accept_or_interrupt, stop_listening};
 use platform::socket::transfer::is_shortage;
 
@@ -26,7 +27,8 @@ pub struct BlockingAcceptor<'a> {
 impl<'a> BlockingAcceptor<'a> {
     /// Accepts from `listener`, in the calling thread.
     pub fn new(context: AcceptContext<'a>, listener: &'a TcpListener) -> Self {
-        Self { context, waiter: context.stop.waiter(), listener, drain: None, is_last: false }
+        let waiter = context.stop.waiter(Some(Interruptible::accepting(listener)));
+        Self { context, waiter, listener, drain: None, is_last: false }
     }
 
     /// Waits for a connection; `None` if the stop is requested.
@@ -106,7 +108,7 @@ impl Iterator for BlockingAcceptor<'_> {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use std::sync::mpsc;
 
@@ -114,6 +116,18 @@ mod tests {
     use crate::accept::Shortages;
     use crate::acceptor::Acceptor;
     use crate::stop::Stop;
+
+    #[cfg(unix)]
+    fn wait_without_sockets(wait: Option<Duration>) {
+        let ms = wait.map_or(-1, |wait| wait.as_millis() as libc::c_int + 1);
+        // SAFETY: no descriptors.
+        unsafe { libc::poll(std::ptr::null_mut(), 0, ms) };
+    }
+
+    #[cfg(not(unix))]
+    fn wait_without_sockets(wait: Option<Duration>) {
+        sleep(wait.expect("a wait that cannot be interrupted is limited"));
+    }
 
     /// Threads that accept, and an event loop, end although no connection can wake them: the address refuses all.
     #[test]
@@ -138,9 +152,9 @@ mod tests {
                 let mut acceptor = Acceptor::without_accept(context, []);
                 ready.send(()).unwrap();
                 while !acceptor.is_closed() {
-                    let wait = acceptor.wakes_at().map_or(-1, |_| 1);
-                    // SAFETY: no descriptors.
-                    unsafe { libc::poll(std::ptr::null_mut(), 0, wait) };
+                    let now = Instant::now();
+                    let wait = acceptor.wakes_at().map(|at| at.saturating_duration_since(now));
+                    wait_without_sockets(wait);
                     acceptor.tick(Instant::now());
                 }
             });

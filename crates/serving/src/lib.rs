@@ -19,7 +19,9 @@ mod slots;
 mod stop;
 mod timers;
 
-pub use accept::{AcceptContext, Drain, PAUSE, Shortages, is_of_one_connection};
+pub use accept::{
+    AcceptContext, Drain, PAUSE, STOP_CHECKED_EVERY, Shortages, is_of_one_connection,
+};
 pub use acceptor::{Acceptor, BURST_AT_MOST};
 pub use blocking_acceptor::BlockingAcceptor;
 pub use deadlines::Deadlines;

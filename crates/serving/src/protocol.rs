@@ -18,15 +18,6 @@ pub const UNAVAILABLE_KEEP_ALIVE: &[u8] =
 pub const UNAVAILABLE_CONTENT: &[u8] = b"too busy\n";
 /// The interim reply to a client that waits for it before it sends the content of its request.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// The reply to a malformed HTTP request.
-pub const BAD_REQUEST: &[u8] =
-    b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-/// The reply to an HTTP request with a target that is too long.
-pub const URI_TOO_LONG: &[u8] =
-    b"HTTP/1.1 414 URI Too Long\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-/// The reply to an HTTP request with too many or too long fields.
-pub const FIELDS_TOO_LARGE: &[u8] =
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 /// Maximum size of an echo request, in bytes.
 pub const SIZE_AT_MOST: usize = 64 * 1024;
 

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use platform::CaseError;
 use platform::memory::shared::Shared;
-use platform::process::interrupts::{CAN_INTERRUPT, ThreadId, interrupt, interruptible_thread};
+use platform::process::interrupts::{Interruptible, interrupt};
 
 /// Time limit for threads and processes to notice the request; any that have not by then were killed.
 const NOTICED_WITHIN: Duration = Duration::from_secs(5);
 /// Interval at which threads that have not noticed the request are interrupted again.
 const AGAIN_AFTER: Duration = Duration::from_millis(1);
-/// Time after which the server is also woken by connections: at once where threads cannot be interrupted.
-const INTERRUPTS_FOR: Duration = Duration::from_millis(if CAN_INTERRUPT { 200 } else { 0 });
+/// Time after which the server is also woken by connections, in case that the system denies interrupts.
+const INTERRUPTS_FOR: Duration = Duration::from_millis(200);
 /// Maximum number of waiters, more than the workers that any server has.
 const WAITERS_AT_MOST: usize = 8 * 1024;
 
@@ -22,8 +22,9 @@ const WAITERS_AT_MOST: usize = 8 * 1024;
 #[derive(Debug, Clone, Copy)]
 pub struct Stop {
     state: Shared<State>,
-    /// For each waiter the thread, while it may be waiting for a connection; else 0.
     waiting: Shared<[AtomicU64]>,
+    /// For each waiter its process.
+    processes: Shared<[AtomicU64]>,
 }
 
 #[derive(Debug, Default)]
@@ -33,23 +34,26 @@ struct State {
     waiters: AtomicUsize,
     /// Number of threads and processes that drain the accept queue.
     draining: AtomicU32,
+    /// Number of threads that interrupt others now.
+    interrupting: AtomicU32,
 }
 
-/// A value of a waiting thread that cannot be interrupted.
-const UNKNOWN: ThreadId = ThreadId::MAX;
+/// The value for a wait that cannot be interrupted.
+const UNKNOWN: u64 = u64::MAX;
 
 /// A thread, or a process with one thread, that waits for connections.
 #[derive(Debug)]
 pub struct Waiter {
     place: &'static AtomicU64,
-    thread: ThreadId,
+    state: &'static State,
+    id: u64,
 }
 
 impl Waiter {
     /// Declares that the thread may wait for a connection from now on. It must call [`Stop::is_requested`] after this and
     /// before it waits.
     pub fn begin_wait(&self) {
-        self.place.store(self.thread, Ordering::SeqCst);
+        self.place.store(self.id, Ordering::SeqCst);
     }
 
     /// Declares that the wait is over.
@@ -59,8 +63,14 @@ impl Waiter {
 }
 
 impl Drop for Waiter {
+    /// Waits for a thread that may be about to interrupt this one: afterwards the thread may end, and its listener be closed.
     fn drop(&mut self) {
         self.end_wait();
+        let began = Instant::now();
+        while self.state.interrupting.load(Ordering::SeqCst) > 0 && began.elapsed() < NOTICED_WITHIN
+        {
+            std::thread::sleep(AGAIN_AFTER);
+        }
     }
 }
 
@@ -70,8 +80,8 @@ impl Stop {
     /// # Errors
     /// If the system has no memory to share.
     pub fn new() -> Result<Self, CaseError> {
-        let waiting = Shared::zeros(WAITERS_AT_MOST)?;
-        Ok(Self { state: Shared::new(State::default())?, waiting })
+        let zeros = || Shared::zeros(WAITERS_AT_MOST);
+        Ok(Self { state: Shared::new(State::default())?, waiting: zeros()?, processes: zeros()? })
     }
 
     /// Requests the stop without waking any thread: a waiting thread notices it later.
@@ -80,13 +90,13 @@ impl Stop {
     }
 
     /// Requests the stop of the server at `address`, and waits, for a few seconds at most, until every thread and process
-    /// can notice it. Signals interrupt those that wait; a signal that comes just before the wait has no effect, and is
-    /// repeated. Where that is not possible, connections wake them, as long as the address answers.
+    /// can notice it. Those that wait are interrupted; an interrupt that comes just before the wait has no effect, and is
+    /// repeated. Where the system denies that, connections wake them, as long as the address answers.
     pub fn request_and_wake(&self, address: SocketAddr) {
         self.request();
         let (address, began) = (reachable(address), Instant::now());
         while self.is_any_waiting() && began.elapsed() < NOTICED_WITHIN {
-            self.waiting_threads().filter(|&thread| thread != UNKNOWN).for_each(interrupt);
+            self.interrupt_all();
             if began.elapsed() >= INTERRUPTS_FOR {
                 wake_by_connection(address);
             }
@@ -99,17 +109,18 @@ impl Stop {
         self.state.requested.load(Ordering::SeqCst)
     }
 
-    /// Makes the calling thread one that [`Stop::request_and_wake`] wakes while it waits.
+    /// Makes the calling thread one that [`Stop::request_and_wake`] wakes while it waits. A wait that cannot be interrupted
+    /// must end by itself after [`STOP_CHECKED_EVERY`](crate::STOP_CHECKED_EVERY).
     ///
     /// # Panics
     /// If there are thousands of others.
-    pub fn waiter(&self) -> Waiter {
+    pub fn waiter(&self, wait: Option<Interruptible>) -> Waiter {
         let nth = self.state.waiters.fetch_add(1, Ordering::Relaxed);
-        let thread = match interruptible_thread() {
-            0 => UNKNOWN,
-            thread => thread,
-        };
-        Waiter { place: &self.waiting.get()[nth], thread }
+        if let Some(wait) = wait {
+            self.processes[nth].store(wait.process.into(), Ordering::SeqCst);
+        }
+        let id = wait.map_or(UNKNOWN, |wait| wait.id);
+        Waiter { place: &self.waiting.get()[nth], state: self.state.get(), id }
     }
 
     /// Declares that this thread or process drains the accept queue from now on. Waits until no other one waits for a
@@ -127,14 +138,27 @@ impl Stop {
         self.state.draining.fetch_sub(1, Ordering::SeqCst) > 1
     }
 
-    fn is_any_waiting(&self) -> bool {
-        self.waiting_threads().next().is_some()
+    fn interrupt_all(&self) {
+        self.state.interrupting.fetch_add(1, Ordering::SeqCst);
+        for (place, process) in self.waiting().zip(self.processes.iter()) {
+            match place.load(Ordering::SeqCst) {
+                0 | UNKNOWN => {}
+                id => {
+                    let process = process.load(Ordering::SeqCst) as u32;
+                    interrupt(Interruptible { process, id });
+                }
+            }
+        }
+        self.state.interrupting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn waiting_threads(&self) -> impl Iterator<Item = ThreadId> {
-        let waiters = self.state.waiters.load(Ordering::SeqCst);
-        let places = self.waiting.get().iter().take(waiters);
-        places.map(|place| place.load(Ordering::SeqCst)).filter(|&thread| thread != 0)
+    /// Whether a thread or process waits for a connection.
+    pub fn is_any_waiting(&self) -> bool {
+        self.waiting().any(|place| place.load(Ordering::SeqCst) != 0)
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &'static AtomicU64> {
+        self.waiting.get().iter().take(self.state.waiters.load(Ordering::SeqCst))
     }
 }
 

@@ -8,7 +8,7 @@ use super::location::Located;
 use super::model::Side;
 use super::per_op;
 use super::systems::{name_of, names_of, runs_called};
-use crate::param_value::same_value;
+use crate::param_value::{Kilo, same_value};
 use crate::scope::Points;
 
 /// Maximum number of points without a measurement that are named.
@@ -168,15 +168,16 @@ impl Side {
             return false;
         }
         let has = |(name, values): (&String, &Located<Vec<String>>)| {
-            values.value.iter().any(|value| has_value(params, name, value))
+            values.value.iter().any(|value| has_value(case, params, name, value))
         };
         self.params.iter().all(has)
     }
 }
 
 /// Whether a point has this value of a parameter.
-fn has_value(params: &BTreeMap<String, String>, name: &str, value: &str) -> bool {
-    params.get(name).is_some_and(|own| same_value(own, value))
+fn has_value(case: &str, params: &BTreeMap<String, String>, name: &str, value: &str) -> bool {
+    let is_it = |own: &String| own == value || same_value(own, value, Kilo::of(case, name));
+    params.get(name).is_some_and(is_it)
 }
 
 /// Reason why a result is no figure.
@@ -233,7 +234,9 @@ fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
 fn not_measured(side: &Side, rows: &[SelectedResult]) -> Vec<String> {
     let is_there = |params: &BTreeMap<String, String>| {
         rows.iter().any(|(result, _)| {
-            let has = |(name, value): (&String, &String)| has_value(&result.params, name, value);
+            let has = |(name, value): (&String, &String)| {
+                has_value(&result.case, &result.params, name, value)
+            };
             params.iter().all(has)
         })
     };

@@ -222,7 +222,7 @@ impl Judge<'_> {
         to_hold: f64,
         to_fail: f64,
     ) -> Result<(ClaimVerdict, Option<QuantityInterval>, String), String> {
-        let region = region_of(&self.statement.relation.value, measured)?;
+        let region = region_of(self.statement, measured)?;
         // The chance is divided, since either end of a region may reject it.
         let to_fail = to_fail / region.ends() as f64;
         let (verdict, chance) = match measured.decide(&region, to_hold, to_fail) {

@@ -11,7 +11,7 @@ use super::model::{Claim, Content, Side, Statement};
 use super::per_op;
 use super::relation::{Limit, Quantity};
 use super::unit::amount_in;
-use crate::param_value::{parse_x, same_value};
+use crate::param_value::{Kilo, parse_x, same_value};
 
 /// Minimum similarity of a name that is suggested.
 const SIMILAR: f64 = 0.8;
@@ -75,7 +75,7 @@ fn check_limits(statement: &Statement, unit: &str) -> Result<(), FileError> {
     let number = |limit: &Limit| {
         match &relation.value.quantity {
         Quantity::Value => amount_in(limit, unit),
-        Quantity::Crossing { over } => limit_x(limit).ok_or_else(|| {
+        Quantity::Crossing { over } => limit_x(limit, statement, over).ok_or_else(|| {
             let unit = limit.unit.as_deref().unwrap_or_default();
             format!("{unit:?} is no unit of {over}: ns, us, ms or s for a duration, k or none for a count")
         }),
@@ -93,11 +93,11 @@ fn check_limits(statement: &Statement, unit: &str) -> Result<(), FileError> {
     }
 }
 
-/// A limit of a crossing as a number, on the scale of [`parse_x`].
-pub(super) fn limit_x(limit: &Limit) -> Option<f64> {
+/// A limit of a crossing over the parameter `over` as a number, on the scale of [`parse_x`].
+pub(super) fn limit_x(limit: &Limit, statement: &Statement, over: &str) -> Option<f64> {
     match limit.unit.as_deref() {
         None => Some(limit.number),
-        Some("k" | "K") => Some(limit.number * 1024.0),
+        Some("k" | "K") => Some(limit.number * Kilo::of(&statement.a.case.value, over).factor()),
         Some(unit) => parse_x(&format!("1{unit}")).map(|scale| scale * limit.number),
     }
 }
@@ -141,7 +141,8 @@ impl<'a> Known<'a> {
             return Err(FileError::new(values.at, self.no_param(name)));
         }
         let measured = |value: &str| {
-            let is_it = |own: &String| same_value(own, value);
+            let kilo = Kilo::of(&self.side.case.value, name);
+            let is_it = |own: &String| same_value(own, value, kilo);
             self.results.iter().any(|result| result.params.get(name).is_some_and(is_it))
         };
         let Some(param) = self.param(name) else { return Ok(()) };

@@ -13,7 +13,7 @@ use super::model::Statement;
 use super::names::limit_x;
 use super::ranked::Ranked;
 use super::region::ScaledRegion;
-use super::relation::{Limit, Quantity, Relation};
+use super::relation::{Limit, Quantity};
 use super::selection::{DatumPair, Group, is_itself};
 use super::unit::amount_in;
 use super::verdict::QuantityInterval;
@@ -47,7 +47,11 @@ enum Computed {
 ///
 /// # Errors
 /// An error if a limit has a unit that the figures do not have.
-pub(super) fn region_of(relation: &Relation, measured: &Measured) -> Result<ScaledRegion, String> {
+pub(super) fn region_of(
+    statement: &Statement,
+    measured: &Measured,
+) -> Result<ScaledRegion, String> {
+    let relation = &statement.relation.value;
     let place = |limit: &Limit| -> Result<(f64, bool), String> {
         let place = match &measured.computed {
             Computed::One(_, scale) | Computed::Ranked(_, scale) => match relation.quantity {
@@ -57,8 +61,9 @@ pub(super) fn region_of(relation: &Relation, measured: &Measured) -> Result<Scal
             Computed::Slope(_) => limit.number,
             Computed::Steps(_) => limit.number.ln(),
             Computed::Curve(_) => {
-                let x = limit_x(limit).ok_or("its limit is no value of the parameter")?;
-                x.ln()
+                let over = relation.quantity.over().unwrap_or_default();
+                let x = limit_x(limit, statement, over);
+                x.ok_or("its limit is no value of the parameter")?.ln()
             }
         };
         Ok((place, limit.included))

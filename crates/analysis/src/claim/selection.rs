@@ -6,7 +6,7 @@ use results::Document;
 
 use super::found::{Datum, Found, NoFigures, found, judged_runs, why_not};
 use super::model::{Side, Statement};
-use crate::param_value::{parse_x, same_value};
+use crate::param_value::{Kilo, parse_x, same_value};
 
 /// A figure of side `a`, with its counterpart of side `b` if the claim has one.
 #[derive(Debug, Clone)]
@@ -190,7 +190,7 @@ pub(super) fn has_params_of(a: &Datum, b: &Datum, side: &Side, over: Option<&str
     b.result.params.iter().all(|(name, value)| {
         let is_own = side.params.contains_key(name) && over != Some(name);
         let of_a = a.result.params.get(name);
-        is_own || of_a.is_none_or(|of_a| same_value(of_a, value))
+        is_own || of_a.is_none_or(|of_a| same_value(of_a, value, Kilo::Either))
     })
 }
 

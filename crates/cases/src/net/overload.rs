@@ -66,13 +66,14 @@ pub const CASE: Case = Case {
         let test_bed = TestBed::new(params, round)?;
         let mut server = test_bed.server(params, Protocol::TOO_BUSY, round)?;
         let usual = test_bed.load(params, &server, Protocol::TOO_BUSY);
-        let of_load = Load { timeout: patience, ..usual };
-        let mut generators = test_bed.generator(&of_load)?;
+        let of_load = Load { timeout: patience, ..usual.clone() };
+        // The clients that determine the capacity wait as long as usual: beside other programs all replies may be late.
+        let patient = test_bed.generator(&usual)?;
+        let generators = test_bed.generator(&of_load)?;
         let duration = COUNTED * round.times_as_long();
         let timed = round.trial_of(&test_bed.context, || {
-            let seen =
-                ObservedOverload::of(&mut generators, &of_load, load, duration, &mut server)?;
-            drop(generators);
+            let generators = [patient, generators];
+            let seen = ObservedOverload::of(generators, &of_load, load, duration, &mut server)?;
             server.end_now()?;
             Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
         })?;
@@ -110,9 +111,10 @@ struct ObservedOverload {
 }
 
 impl ObservedOverload {
-    /// Determines the capacity, then offers `load` times that rate and counts for `duration`.
+    /// Determines the capacity with the first generators, then offers `load` times that rate with the second ones and counts for
+    /// `duration`.
     fn of(
-        generators: &mut Generators,
+        [mut patient, mut generators]: [Generators; 2],
         of_load: &Load,
         load: f64,
         duration: Duration,
@@ -121,8 +123,9 @@ impl ObservedOverload {
         let mut ask = || server.report();
         let report_of = |answer: &Result<ServerReport, CaseError>| answer.as_ref().ok().copied();
         let (closed, ..) = watched(&mut ask, report_of, |server_cpu| {
-            generators.step_watched(IN_FLIGHT, WINDOW, server_cpu)
+            patient.step_watched(IN_FLIGHT, WINDOW, server_cpu)
         })?;
+        drop(patient);
         let capacity = closed.replies_per_s();
         if closed.replies == 0 {
             return Err(CaseError::Failed("no reply to any client that waits".into()));

@@ -98,11 +98,7 @@ impl Generator {
             platform::cpu::pin_thread(cpu)?;
         }
         client::minimize_timer_slack();
-        if let Err(e @ CaseError::Unsupported(_)) =
-            client::stream_socket(load.to.is_ipv6()).map_err(|e| CaseError::from_io("a socket", &e))
-        {
-            return Err(e);
-        }
+        platform::socket::check(load.to.is_ipv6())?;
         let poll = Poll::new().map_err(|e| CaseError::from_io("waiting for sockets", &e))?;
         let exchange = Exchange::new(load.protocol, load.status, &load.to.to_string());
         let now = Instant::now();

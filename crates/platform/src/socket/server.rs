@@ -6,6 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::CaseError;
+
 /// Options of a listening socket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Listening {
@@ -38,6 +40,25 @@ pub fn listen(address: SocketAddr, options: Listening) -> io::Result<TcpListener
     Ok(socket.into())
 }
 
+/// The [`CaseError`] for an error of [`listen`], with its remedy: `Failed` for an address at which this process cannot listen;
+/// `Unsupported` if the system denies sockets to it, or has none left.
+pub fn not_listening(address: SocketAddr, error: &io::Error) -> CaseError {
+    let text = format!("cannot listen at {address}: {error}");
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            CaseError::Failed(format!("{text}; end what listens there, or choose another port"))
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            CaseError::Failed(format!("{text}; it must be an address of this machine"))
+        }
+        // bind(2) fails in this way; what denies sockets altogether usually does with EPERM.
+        _ if os::is_for_root(error) && (1..1024).contains(&address.port()) => {
+            CaseError::Failed(format!("{text}; ports below 1024 are for root, choose another"))
+        }
+        _ => crate::socket::not_usable(&format!("cannot listen at {address}"), error),
+    }
+}
+
 /// Accepts a connection as a non-blocking socket, from a listener that is non-blocking itself.
 ///
 /// # Errors
@@ -46,11 +67,11 @@ pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     os::accept(listener)
 }
 
-/// Waits for a connection, and accepts it as a blocking socket. Unlike `TcpListener::accept` it returns when a signal
-/// interrupts it.
+/// Waits for a connection, and accepts it as a blocking socket. Unlike `TcpListener::accept` it returns when
+/// [`interrupt`](crate::process::interrupts::interrupt) ends the wait.
 ///
 /// # Errors
-/// `Interrupted` after a signal, except on Windows, macOS and most BSDs; else those of accept(2).
+/// `Interrupted` after that, and on Unix after any signal; else those of accept(2).
 pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
     os::accept_or_interrupt(listener)
 }
@@ -82,18 +103,21 @@ pub fn stop_listening(listener: &TcpListener) {
 #[cfg(unix)]
 mod os {
     use std::io;
-    #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     use std::net::{TcpListener, TcpStream};
 
     use socket2::Socket;
 
     #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
-    pub use super::elsewhere::{accept, accept_or_interrupt};
+    pub use super::elsewhere::accept;
     #[cfg(not(target_os = "linux"))]
     pub use super::elsewhere::{defer_accept, has_deferred, ignore_new};
 
     /// The accept queue's length; the system reduces it to its own limit.
     pub const BACKLOG: i32 = 65_535;
+
+    pub fn is_for_root(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(libc::EACCES)
+    }
 
     pub fn reuse_address(socket: &Socket) -> io::Result<()> {
         socket.set_reuse_address(true)
@@ -129,6 +153,14 @@ mod os {
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
         accept_with(listener, libc::SOCK_CLOEXEC)
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+    pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
+        use rustix::io::{FdFlags, fcntl_setfd};
+        let stream = rustix::net::accept(listener)?;
+        fcntl_setfd(&stream, FdFlags::CLOEXEC)?;
+        Ok(stream.into())
     }
 
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
@@ -196,11 +228,6 @@ mod elsewhere {
         Ok(stream)
     }
 
-    #[cfg(not(target_os = "freebsd"))]
-    pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<std::net::TcpStream> {
-        listener.accept().map(|(stream, _)| stream)
-    }
-
     pub fn defer_accept(_socket: &Socket) -> io::Result<()> {
         Ok(())
     }
@@ -217,16 +244,29 @@ mod elsewhere {
 #[cfg(windows)]
 mod os {
     use std::io;
+    use std::net::{TcpListener, TcpStream};
 
     use socket2::Socket;
+    use windows_sys::Win32::Networking::WinSock::{WSA_OPERATION_ABORTED, WSAEINTR};
 
-    pub use super::elsewhere::{
-        accept, accept_or_interrupt, defer_accept, has_deferred, ignore_new,
-    };
+    pub use super::elsewhere::{accept, defer_accept, has_deferred, ignore_new};
+
+    /// A cancelled call has one of two errors, which depends on the version of Windows.
+    pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
+        let accepted = listener.accept().map(|(stream, _)| stream);
+        accepted.map_err(|e| match e.raw_os_error() {
+            Some(WSA_OPERATION_ABORTED | WSAEINTR) => io::ErrorKind::Interrupted.into(),
+            _ => e,
+        })
+    }
 
     /// The accept queue's length. Windows silently reduces a positive number to its own default, but accepts a negative one
     /// (`SOMAXCONN_HINT`) down to this.
     pub const BACKLOG: i32 = -65_535;
+
+    pub fn is_for_root(_error: &io::Error) -> bool {
+        false
+    }
 
     /// Does nothing: on Windows `SO_REUSEADDR` would let another program take the port, and ports are free at once anyway.
     pub fn reuse_address(_socket: &Socket) -> io::Result<()> {
@@ -270,6 +310,38 @@ mod tests {
         stop_listening(&listener);
         let refused = TcpStream::connect(address);
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn an_address_at_which_nothing_can_listen_is_told_from_denied_sockets() {
+        let taken = listen(any_port(), Listening::default()).unwrap();
+        let address = taken.local_addr().unwrap();
+        let in_use = listen(address, Listening::default()).unwrap_err();
+        let text = |case_error| match case_error {
+            CaseError::Failed(text) => text,
+            other => panic!("{other:?}"),
+        };
+        let said = text(not_listening(address, &in_use));
+        assert!(said.starts_with(&format!("cannot listen at {address}: ")), "{said}");
+        assert!(said.ends_with("; end what listens there, or choose another port"), "{said}");
+        // An address of RFC 5737, which no machine has.
+        let foreign = "192.0.2.1:0".parse().unwrap();
+        let said =
+            text(not_listening(foreign, &listen(foreign, Listening::default()).unwrap_err()));
+        assert!(said.ends_with("; it must be an address of this machine"), "{said}");
+        #[cfg(unix)]
+        for (port, code, is_for_root) in
+            [(25, libc::EACCES, true), (25, libc::EPERM, false), (0, libc::EACCES, false)]
+        {
+            let address = (Ipv4Addr::LOCALHOST, port).into();
+            match not_listening(address, &io::Error::from_raw_os_error(code)) {
+                CaseError::Failed(text) => assert!(is_for_root && text.contains("1024"), "{text}"),
+                CaseError::Unsupported(text) => {
+                    assert!(!is_for_root && text.contains("seccomp"), "{text}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]

@@ -5,12 +5,11 @@ use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::Duration;
 
 use platform::CaseError;
 use platform::socket::server::stop_listening;
 use platform::socket::transfer::is_shortage;
-use serving::{Drain, PAUSE, Stop, is_of_one_connection};
+use serving::{Drain, PAUSE, STOP_CHECKED_EVERY, Stop, is_of_one_connection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -21,8 +20,6 @@ use crate::server::{Server, Terms};
 
 /// Size of the receive buffer, in bytes.
 const READ_AT_ONCE: usize = 4 * 1024;
-/// Interval at which a server without new clients checks whether it must stop.
-const STOP_NOTICED_WITHIN: Duration = Duration::from_millis(50);
 
 /// Checks whether this process may have threads, and what the runtime waits by, such as epoll and eventfd.
 pub fn check() -> Result<(), CaseError> {
@@ -49,7 +46,7 @@ async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
     // Each task has a sender, so that all tasks have ended when all senders are dropped.
     let (task, mut tasks) = mpsc::channel::<()>(1);
     let (mut drain, mut is_drained) = (None, false);
-    let waiter = terms.stop.waiter();
+    let waiter = terms.stop.waiter(None);
     waiter.begin_wait();
     let mut stopped = pin!(stopped(terms.stop));
     loop {
@@ -109,7 +106,7 @@ async fn accepted_or(
 /// Waits until the stop is requested, which is checked from time to time: the runtime resumes a wait that was interrupted.
 async fn stopped(stop: Stop) {
     while !stop.is_requested() {
-        sleep(STOP_NOTICED_WITHIN).await;
+        sleep(STOP_CHECKED_EVERY).await;
     }
 }
 

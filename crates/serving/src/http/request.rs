@@ -1,8 +1,11 @@
 //! Requests, as a server reads them that discards their content.
 
 use std::mem::MaybeUninit;
+use std::time::SystemTime;
 
 use httparse::Status;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
 
 use super::fields::{Encoding, Fields};
 use super::{Chunked, FIELDS_AT_MOST, HEAD_AT_MOST, Misframed};
@@ -69,6 +72,24 @@ pub enum Refusal {
     UriTooLong,
     /// 431: its head is too long, or has too many fields.
     FieldsTooLarge,
+}
+
+impl Refusal {
+    /// The reply, which announces the close. It has a `Date`, as all replies from 200 to 499 must have of a server with a clock
+    /// (RFC 9110, section 6.6.1); a reply of 503 need not.
+    pub fn reply(self, now: SystemTime) -> Vec<u8> {
+        let status = match self {
+            Self::BadRequest => "400 Bad Request",
+            Self::UriTooLong => "414 URI Too Long",
+            Self::FieldsTooLarge => "431 Request Header Fields Too Large",
+        };
+        // A time outside of the years 0 to 9999 is that of no clock.
+        let printed = |now| DateTimePrinter::new().timestamp_to_rfc9110_string(&now);
+        let date = Timestamp::try_from(now).and_then(printed);
+        let date = date.map(|date| format!("Date: {date}\r\n")).unwrap_or_default();
+        format!("HTTP/1.1 {status}\r\n{date}Content-Length: 0\r\nConnection: close\r\n\r\n")
+            .into_bytes()
+    }
 }
 
 impl Requests {
@@ -167,6 +188,8 @@ fn too_long(head: &[u8]) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -307,6 +330,27 @@ mod tests {
         all(&format!("GET / HTTP/1.1\r\nHost: x\r\n{many}\r\n"), &[fields]);
         let target = "x".repeat(8_000);
         all(&format!("GET /{target} HTTP/1.1\r\nHost: x\r\n\r\n"), &[PERSISTS]);
+    }
+
+    #[test]
+    fn refusals_have_the_status_and_the_date_of_the_standard() {
+        // The example of RFC 9110, section 5.6.7.
+        let example: Timestamp = "1994-11-06T08:49:37Z".parse().unwrap();
+        let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT";
+        for (refusal, status) in [
+            (Refusal::BadRequest, "400 Bad Request"),
+            (Refusal::UriTooLong, "414 URI Too Long"),
+            (Refusal::FieldsTooLarge, "431 Request Header Fields Too Large"),
+        ] {
+            let reply = String::from_utf8(refusal.reply(example.into())).unwrap();
+            let lines: Vec<&str> = reply.split("\r\n").collect();
+            let status = format!("HTTP/1.1 {status}");
+            let expected = [&status, date, "Content-Length: 0", "Connection: close", "", ""];
+            assert_eq!(lines, expected);
+        }
+        let year_10_000 = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_800);
+        let without = Refusal::BadRequest.reply(year_10_000);
+        assert!(!String::from_utf8(without).unwrap().contains("Date"));
     }
 
     /// A request with content, in one of the ways to send it.

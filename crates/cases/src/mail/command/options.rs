@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use command::ending::Usage;
+use command::ending::{Usage, of_option};
 use command::output::note;
 use mailsend::credentials;
 use mailsend::list::List;
@@ -202,7 +202,7 @@ fn transport(args: &MailSend) -> anyhow::Result<Transport> {
 }
 
 /// Pins the process to these CPUs, if there are any.
-pub fn bind(cpus: &[usize]) -> Result<(), Usage> {
+pub fn bind(cpus: &[usize]) -> anyhow::Result<()> {
     if cpus.is_empty() {
         return Ok(());
     }
@@ -210,11 +210,10 @@ pub fn bind(cpus: &[usize]) -> Result<(), Usage> {
     if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
         let allowed = allowed.join(",");
-        return Err(Usage(format!(
-            "--bind-cpu: CPU {cpu} is not available to this process, which may use {allowed}"
-        )));
+        let why = format!("CPU {cpu} is not available to this process, which may use {allowed}");
+        return Err(Usage(format!("--bind-cpu: {why}")).into());
     }
-    platform::cpu::keep_process_to(cpus).map_err(|refusal| Usage(format!("--bind-cpu: {refusal}")))
+    platform::cpu::keep_process_to(cpus).map_err(|refusal| of_option("--bind-cpu", &refusal))
 }
 
 /// The name for EHLO, in ASCII (RFC 6531, section 3.7.1): this machine's name if it is a whole one. Else it is empty, and

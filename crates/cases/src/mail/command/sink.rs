@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::Context;
-use command::ending::{Ending, Usage};
+use command::ending::{Ending, Usage, of_server};
 use command::interrupt::on_request_to_stop;
 use command::output::{note, page, print, print_json};
 use mailsink::hosted::host;
@@ -24,7 +24,7 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
     check(args, &listen)?;
     raise_descriptors();
     super::options::bind(&args.bind_cpu)?;
-    let sink = Sink::bind(&options(args, listen)?).map_err(|e| Usage(e.to_string()))?;
+    let sink = Sink::bind(&options(args, listen)?).map_err(|e| of_server(e.into()))?;
     if args.report {
         host(sink, None).context("the sink failed")?;
         return Ok(Ending::Done);

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use command::ending::{Ending, Usage};
+use command::ending::{Ending, Usage, of_option};
 use command::interrupt::stop_on_interrupt;
 use command::output::{note, page, print, print_json};
 use command::values::ramp;
@@ -28,13 +28,14 @@ const HELD_UP: f64 = 0.1;
 
 /// Generates the load and prints the results.
 pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
+    platform::socket::check(args.to.is_ipv6())?;
     check(args)?;
     let asked = steps(args)?;
     let (numbers, limit) = within_limit(&asked)?;
     let stop = stop_on_interrupt()?;
-    let unread = |case_error| Usage(format!("--server-pid: {case_error}"));
+    let unread = |case_error| of_option("--server-pid", &case_error);
     let before = args.server_pid.map(ProcessTree::of).transpose().map_err(unread)?;
-    let unreachable = |case_error| Usage(format!("--server-report: {case_error}"));
+    let unreachable = |case_error| of_option("--server-report", &case_error);
     let reports = args.server_report.map(RemoteReports::connect).transpose();
     let mut reports = reports.map_err(unreachable)?;
     let mut generators = Generators::new(&load_of(args, stop), &cpus(args))?;

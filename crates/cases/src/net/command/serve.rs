@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use crate::net::worker::StdioOrder;
 use anyhow::Context;
-use command::ending::{Ending, Usage};
+use command::ending::{Ending, Usage, of_option, of_server};
 use command::interrupt::on_request_to_stop;
 use command::output::{note, page, print};
-use platform::CaseError;
 use platform::cleanup::temp_path;
 use platform::process::limits::raise_descriptors;
 use report::definition_list;
@@ -29,7 +28,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
     raise_descriptors();
     if !args.bind_cpu.is_empty() {
         platform::cpu::keep_process_to(&args.bind_cpu)
-            .map_err(|case_error| Usage(format!("--bind-cpu: {}", case_error)))?;
+            .map_err(|case_error| of_option("--bind-cpu", &case_error))?;
     }
     let scratch = (args.work == Work::Fsync).then(|| Scratch(temp_path()));
     let resources = WorkResources {
@@ -57,14 +56,14 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         memory: args.memory,
         backlog: args.backlog,
     };
-    let server = args.arch.bind(args.listen, &options).map_err(of_refusal)?;
+    let server = args.arch.bind(args.listen, &options).map_err(of_server)?;
     // The reporting thread starts after signal handling is set up: threads that were started before would not take part in it.
     let report = || match args.report_at.map(|address| report_at(&server, address)) {
         Some(Ok(bound)) => {
             note(&format!("reports at {bound}"));
             Ok(())
         }
-        Some(Err(case_error)) => Err(of_refusal(case_error)),
+        Some(Err(case_error)) => Err(of_server(case_error)),
         None => Ok(()),
     };
     if args.report {
@@ -89,13 +88,6 @@ struct Scratch(PathBuf);
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-fn of_refusal(case_error: CaseError) -> anyhow::Error {
-    match case_error {
-        CaseError::Unsupported(reason) => anyhow::anyhow!("unsupported on this system: {reason}"),
-        other => Usage(other.to_string()).into(),
     }
 }
 
