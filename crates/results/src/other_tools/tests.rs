@@ -256,7 +256,7 @@ fn malformed_files_are_refused_with_the_line_and_the_problem() {
         (
             "hyperfine",
             hyperfine.replacen("0.002137594", "\"fast\"", 1),
-            "line 13: results[0].times[0]: invalid type: string \"fast\", expected f64",
+            "line 13: results[0].times[0]: invalid type: string \"fast\", expected a number",
         ),
         (
             "hyperfine",
