@@ -7,7 +7,7 @@ mod wording;
 use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison};
 
 pub use junit::claims_junit;
-pub use markdown::claims_markdown;
+pub use markdown::{claims_markdown, escaped};
 pub(crate) use wording::counts;
 use wording::{figure_of, left_out, most_telling, name_of_side, names, quantity, statement};
 

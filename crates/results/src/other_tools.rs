@@ -16,6 +16,7 @@ mod pyperf;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use measure::Doubt;
 use measure::doubt::OtherSpread;
@@ -97,14 +98,19 @@ impl ToolFormat {
         matches!(self.reads, Reads::Folder(_))
     }
 
-    /// Reads the text of the file `path`, or its files if the format is a folder. `written` (RFC 3339) stands for the start of
-    /// the run if the tool does not say when that was.
+    /// Reads the text of the file `path`, or its files if the format is a folder. `written`, the time of the file, stands for
+    /// the start of the run if the tool does not say when that was.
     ///
     /// The run's id is the tool's name with a checksum of the text, so that a file that is imported again is the same run.
     ///
     /// # Errors
     /// The file, line and problem, if the tool did not write it so.
-    pub fn document(&self, path: &Path, text: &str, written: &str) -> Result<Document, ToolError> {
+    pub fn document(
+        &self,
+        path: &Path,
+        text: &str,
+        written: SystemTime,
+    ) -> Result<Document, ToolError> {
         let in_file = |error| ToolError { file: path.to_owned(), error };
         let (run, checksum) = match self.reads {
             Reads::Text(read) => (read(text).map_err(in_file)?, crc32(text)),
@@ -121,7 +127,7 @@ impl ToolFormat {
         checked.map_err(|fault| in_file(error(1, fault.to_string()))).map(|()| document)
     }
 
-    fn of_run(&self, run: ToolRun, checksum: u32, written: &str) -> Document {
+    fn of_run(&self, run: ToolRun, checksum: u32, written: SystemTime) -> Document {
         let tool = match &run.version {
             Some(version) => format!("{} {version}", self.name),
             None => self.name.to_owned(),
@@ -129,7 +135,7 @@ impl ToolFormat {
         let mut machine = run.machine;
         machine.insert(OTHER_TOOL.to_owned(), tool.clone().into());
         let started = run.started.filter(|time| parse_time(time).is_some());
-        let started = started.unwrap_or_else(|| written.to_owned());
+        let started = started.unwrap_or_else(|| rfc3339(written));
         let marked = run.results.into_iter().map(|ToolResult { mut result, spread }| {
             if result.outcome == Outcome::Measured {
                 let tool = tool.clone();
@@ -171,6 +177,12 @@ fn distinct(mut results: Vec<CaseResult>) -> Vec<CaseResult> {
 
 fn error(line: usize, message: impl Into<String>) -> ImportError {
     ImportError { line, message: crate::check::one_line(&message.into()) }
+}
+
+/// The time as RFC 3339, to the second; 1970 for times that jiff cannot express.
+fn rfc3339(time: SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time).unwrap_or_default();
+    jiff::Timestamp::from_second(time.as_second()).unwrap_or_default().to_string()
 }
 
 fn crc32(text: &str) -> u32 {

@@ -72,7 +72,7 @@ fn row(comparison: &JudgedComparison) -> String {
 }
 
 /// Text escaped for Markdown.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     const SPECIAL: [char; 14] =
         ['\\', '`', '*', '_', '{', '}', '[', ']', '<', '>', '#', '|', '~', '&'];
     let mut shown = String::new();
