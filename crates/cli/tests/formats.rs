@@ -154,7 +154,11 @@ fn hyperfine_s_scripts_read_each_round_as_a_run() {
     let said = reader(&bench, "python", &[&script("welch_ttest.py"), "two.json"]).with(0).out;
     assert!(said.contains("p = "), "{said}");
 
-    // hyperfine's own summary of the same values.
+    // The program that runs commands writes the same format.
+    bench.oscost("time --runs 3 --export-json commands.json -N true").with(0);
+    let said = reader(&bench, "python", &[&statistics, "commands.json"]).with(0).out;
+    assert!(said.contains("Command 'true'\n  runs:          3"), "{said}");
+
     let ours = bench.oscost("export --format hyperfine").with(0).json();
     let ours = ours["results"].as_array().expect("results").iter();
     let ours = ours.clone().find(|time| time["command"] == CASE).expect("our point");
@@ -276,11 +280,17 @@ fn otava_finds_the_run_in_which_a_figure_changed() {
         .into_iter()
         .collect::<Result<_, _>>()
         .unwrap_or_else(|e| panic!("{e}: {said}"));
-    let all = Value::from(found).to_string();
-    let name = format!("{CASE} (");
-    assert!(all.contains(&name), "{all}");
-    let (_, of_case) = all.split_once(&name).expect("our point");
-    assert!(of_case.contains("run-15") || of_case.contains("1768521600"), "{all}");
+    let changes = found.iter().flat_map(|test| test.as_object().expect("tests").values());
+    let changes = changes.flat_map(|changes| changes.as_array().expect("changes"));
+    let changes: Vec<(&Value, &Value)> = changes
+        .flat_map(|of_run| {
+            let changes = of_run["changes"].as_array().expect("changes").iter();
+            changes.map(|change| (&of_run["attributes"]["run"], &change["metric"]))
+        })
+        .collect();
+    let expected = [json!(format!("{CASE} (ns/op)")), json!(format!("{CASE} step (ns)"))];
+    let run = json!("run-15");
+    assert_eq!(changes, [(&run, &expected[0]), (&run, &expected[1])], "{said}");
     // The case that one run lacks is in a file without that run.
     let rows = |file: &str| {
         let text = std::fs::read_to_string(bench.path("perf").join(file)).expect("a CSV");
@@ -342,7 +352,7 @@ fn markdown_has_a_row_for_each_figure() {
 fn results_of_other_tools_are_marked_and_compared_by_pairs() {
     let (bench, _) = with_run();
     let tools = [
-        ("hyperfine", "hyperfine.json"),
+        ("hyperfine", "hyperfine-2.json"),
         ("pyperf", "pyperf.json"),
         ("criterion", "criterion"),
         ("go", "go.txt"),

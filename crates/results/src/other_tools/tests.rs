@@ -56,8 +56,9 @@ fn spread(result: &CaseResult) -> OtherSpread {
     }
 }
 
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     ("hyperfine", "hyperfine.json"),
+    ("hyperfine", "hyperfine-2.json"),
     ("hyperfine", "hyperfine-params.json"),
     ("pyperf", "pyperf.json"),
     ("criterion", "criterion"),
@@ -109,6 +110,27 @@ fn hyperfine_keeps_the_time_of_each_process() {
     assert_eq!(document.run.started, "1970-01-01T00:00:00Z");
     let swept = import("hyperfine", "hyperfine-params.json");
     result(&swept, "hyperfine/expr-2-+-1{command=expr 2 + 1,n=2}", "time");
+}
+
+#[test]
+fn version_2_of_hyperfine_has_values_of_every_metric() {
+    let document = import("hyperfine", "hyperfine-2.json");
+    assert_eq!(document.other_tool(), Some("hyperfine 2.0.0"));
+    assert_eq!(document.run.started, "2026-11-27T14:02:40Z");
+    assert_eq!(document.machine_line(), "Linux x86_64");
+    let theirs: Value = serde_json::from_str(&text("hyperfine-2.json")).unwrap();
+    let summary = &theirs["results"][1]["summary"];
+    assert_eq!(theirs["results"][1]["command"], "true");
+    for (metric, of, factor) in [
+        ("time", "time_wall_clock", 1e9),
+        ("user", "time_user", 1e9),
+        ("system", "time_system", 1e9),
+        ("max-resident", "memory_peak_resident", 1.0),
+    ] {
+        let ours = result(&document, "hyperfine/true", metric);
+        assert_eq!((ours.rounds, spread(ours)), (8, OtherSpread::Processes));
+        close(ours.estimate.unwrap().median, factor * summary[of]["median"].as_f64().unwrap());
+    }
 }
 
 #[test]
@@ -268,8 +290,14 @@ fn malformed_files_are_refused_with_the_line_and_the_problem() {
             hyperfine.replacen("\"command\"", "\"comand\"", 1),
             "missing field `command`",
         ),
+        ("hyperfine", "{}".to_owned(), "line 1: the document: missing field `results`"),
         ("hyperfine", "{\"results\": []}".to_owned(), "line 1: no results of hyperfine are in it"),
-        ("hyperfine", pyperf.clone(), "line 1: the document: missing field `results`"),
+        ("hyperfine", pyperf.clone(), "line 1: metadata.platform: invalid type: string"),
+        (
+            "hyperfine",
+            text("hyperfine-2.json").replacen("0.002152797", "-1.0", 1),
+            "line 18: results[0].measurements[0].time_wall_clock.value: -1 is below 0",
+        ),
         (
             "pyperf",
             pyperf.replace("\"version\":\"1.0\"", "\"version\":\"9\""),
@@ -341,6 +369,14 @@ fn a_name_that_is_there_twice_gets_a_number() {
     let document = format("hyperfine").document(Path::new("x"), &text, WRITTEN).unwrap();
     assert_eq!(document.check(), Ok(()));
     result(&document, "hyperfine/sleep-0.001{command=sleep 0.001,entry=2}", "time");
+}
+
+#[test]
+fn a_command_without_a_time_is_a_failure_and_no_missing_row() {
+    let text = "{\"results\": [{\"command\": \"a\"}]}";
+    let document = format("hyperfine").document(Path::new("x"), text, WRITTEN).unwrap();
+    let result = result(&document, "hyperfine/a", "time");
+    assert_eq!(result.reason.as_deref(), Some("the file has no time of it"));
 }
 
 proptest! {
