@@ -159,7 +159,7 @@ fn hyperfine_s_scripts_read_each_round_as_a_run() {
     let said = reader(&bench, "python", &[&statistics, "commands.json"]).with(0).out;
     assert!(said.contains("Command 'true'\n  runs:          3"), "{said}");
 
-    let ours = bench.oscost("export --format hyperfine").with(0).json();
+    let ours = bench.oscost("export run-00 --format hyperfine").with(0).json();
     let ours = ours["results"].as_array().expect("results").iter();
     let ours = ours.clone().find(|time| time["command"] == CASE).expect("our point");
     close(&ours["mean"], rounds.iter().sum::<f64>() / rounds.len() as f64 / 1e9);
