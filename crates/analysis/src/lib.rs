@@ -15,6 +15,7 @@ mod frequency;
 mod held_back;
 mod judge;
 mod ladder;
+mod mapped;
 mod mean;
 mod multiple;
 mod next_run;
@@ -40,6 +41,7 @@ pub use dimension::{Condition, Dimension, DimensionError, Selection, system_name
 pub use frequency::{Frequencies, cpu_differences};
 pub use judge::{Compared, Settings};
 pub use ladder::{Added, Ladder, Layer, Step, ladders, layers};
+pub use mapped::{MapError, mapped};
 pub use mean::Mean;
 pub use multiple::{multiple, ratio};
 pub use next_run::{Cause, Coverage, History, Scores, is_same_machine};

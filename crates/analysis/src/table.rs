@@ -26,7 +26,7 @@ pub struct Question {
 }
 
 /// A pair `OLD=NEW`: the case `OLD` in the base is matched with the case `NEW` in the other columns. A column that has only one
-/// of them uses it on both sides.
+/// of them uses it on both sides. Between runs each may be a point with parameters ([`mapped`](crate::mapped)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renaming {
     /// Name in the base.
@@ -36,7 +36,7 @@ pub struct Renaming {
 }
 
 impl Renaming {
-    /// Parses `OLD=NEW`, where each is a name `area/name`.
+    /// Parses `OLD=NEW`, where each is a name `area/name`, or a point `area/name{parameter=value}`.
     ///
     /// # Errors
     /// [`TableError::NoRenaming`] for any other text.
@@ -45,10 +45,21 @@ impl Renaming {
             let parts = name.split_once('/');
             parts.is_some_and(|(area, name)| !area.is_empty() && !name.is_empty())
         };
-        let sides = text.split_once('=').filter(|(old, new)| is_case(old) && is_case(new));
+        let mut open = 0;
+        let middle = text.char_indices().find(|(_, c)| {
+            open += i32::from(*c == '{') - i32::from(*c == '}');
+            *c == '=' && open == 0
+        });
+        let sides = middle.map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let sides = sides.filter(|(old, new)| is_case(old) && is_case(new));
         let none = || TableError::NoRenaming(text.to_owned());
         let (old, new) = sides.ok_or_else(none)?;
         Ok(Self { old: old.to_owned(), new: new.to_owned() })
+    }
+
+    /// Whether either side has parameters.
+    pub fn has_params(&self) -> bool {
+        self.old.contains('{') || self.new.contains('{')
     }
 }
 

@@ -79,9 +79,9 @@ pub enum Command {
     Noise(Noise),
     /// Make rounds inside the system to be measured, as `run --on` orders on standard input.
     Agent(Agent),
-    /// Write a run as JSON, CSV or text for benchstat.
+    /// Write a run as JSON or CSV, or in the formats of other tools.
     Export(Export),
-    /// Add a run from a JSON file to the store.
+    /// Add a run from a file to the store: oscost's own, or another tool's.
     Import(Import),
     /// Print a completion script for a shell.
     #[command(

@@ -210,7 +210,8 @@ pub fn print_announcement<'a>(
 /// Whether a run is shown as a summary, which includes the machine: a run of all areas that is not an answer.
 pub fn is_summarised(document: &Document, form: Form) -> bool {
     let mut of_some = catalog::commands().filter_map(|command| command.asked).chain([FILTERS, OP]);
-    form == Form::Usual && !of_some.any(|key| document.run.asked.contains_key(key))
+    let is_of_some = of_some.any(|key| document.run.asked.contains_key(key));
+    form == Form::Usual && !is_of_some && document.other_tool().is_none()
 }
 
 /// The command that resumes an unfinished run.

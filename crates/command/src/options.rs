@@ -110,3 +110,21 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Usage> {
     }
     std::fs::write(path, bytes).map_err(|e| Usage(format!("cannot write {}: {e}", path.display())))
 }
+
+/// Writes a whole file by renaming, so that a reader finds the old content or the new one; what is no regular file, such as a
+/// FIFO, is written like any other by [`write`].
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Usage> {
+    let is_regular = std::fs::symlink_metadata(path).map_or(true, |known| known.is_file());
+    let Some(name) = path.file_name().filter(|_| is_regular && !is_stdout(path)) else {
+        return write(path, bytes);
+    };
+    // Readers look for files by the end of their names, such as `*.prom`.
+    let part = format!(".{}.{}.part", name.to_string_lossy(), std::process::id());
+    let part = path.with_file_name(part);
+    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
+    written.map_err(|e| {
+        // The error is reported, whether or not there is anything to remove.
+        let _ = std::fs::remove_file(&part);
+        Usage(format!("cannot write {}: {e}", path.display()))
+    })
+}

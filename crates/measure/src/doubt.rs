@@ -46,6 +46,14 @@ pub enum Doubt {
         /// The fact in the machine's description that shows it.
         reason: String,
     },
+    /// Another tool measured the figure.
+    #[error("measured by {tool}: {}", spread.words())]
+    OtherTool {
+        /// The tool, with its version if known.
+        tool: String,
+        /// The origin of its spread.
+        spread: OtherSpread,
+    },
 
     /// The load generator was the bottleneck: a rate is a lower bound of the server's.
     #[error("client-saturated: the load generator was the bottleneck")]
@@ -238,6 +246,7 @@ impl Doubt {
             Doubt::ClientSaturated => Some("client"),
             Doubt::ReceiverSaturated => Some("receiver"),
             Doubt::Emulated { .. } => Some("emulated"),
+            Doubt::OtherTool { .. } => Some("tool"),
             _ => None,
         }
     }
@@ -266,6 +275,37 @@ impl Doubt {
                 | Doubt::SenderShortage
                 | Doubt::ConnectionsLost
         )
+    }
+}
+
+/// The origin of the spread of another tool's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OtherSpread {
+    /// Each value is of a process that the tool started.
+    Processes,
+    /// The values are repetitions, perhaps in one process.
+    Repetitions,
+    /// The interval is the tool's own, of samples in one process.
+    Samples,
+    /// There is one number only.
+    Nothing,
+}
+
+impl OtherSpread {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Processes => {
+                "its interval is of processes of that tool, without checks for disturbances"
+            }
+            Self::Repetitions => {
+                "its interval is of repetitions that may share a process, and may be too narrow"
+            }
+            Self::Samples => {
+                "its interval is that tool's own, of samples in one process, and may be too narrow"
+            }
+            Self::Nothing => "one number, whose spread is unknown",
+        }
     }
 }
 

@@ -36,6 +36,7 @@ pub mod page;
 pub mod picture;
 mod plot;
 pub mod quantity;
+mod results_markdown;
 pub mod results_table;
 pub mod rows;
 mod runs_table;
@@ -68,12 +69,13 @@ pub use matrix::{overview_text, systems_summary};
 pub use noise::{detectable_text, scores_text};
 pub use page::Page;
 pub use plot::plots;
+pub use results_markdown::MARKDOWN;
 pub use results_table::{
     area_times_line, closing_line, closing_lines, failures_lines, results_tables,
 };
 pub use runs_table::{RunLine, runs_table};
 pub use study::{StudyLine, StudyPage, studies_table, study_text};
-pub use summary::summary;
+pub use summary::{first_page, summary};
 pub use sweep_table::{SweepLine, sweep_table};
 pub use workbook::{Curve, CurvePoint, Plot, WorkbookError, workbook};
 

@@ -191,17 +191,7 @@ pub fn ending_words(result: &CaseResult) -> String {
 /// The figure of a measured result, with the interval of the next run if it is known. A property with the same value in all
 /// rounds has no interval.
 pub fn measured(result: &CaseResult) -> Option<Estimate> {
-    let estimate = of_this_run(result)?;
-    let Some(next) = result.next_run.filter(|_| estimate.low < estimate.high) else {
-        return Some(estimate);
-    };
-    let Estimate { median, .. } = estimate;
-    Some(Estimate {
-        median,
-        low: next.low.min(median),
-        high: next.high.max(median),
-        level: next.level,
-    })
+    result.figure()
 }
 
 /// The figure of a measured result, with the interval of its own run, which serves to compare figures of one run.

@@ -128,6 +128,11 @@ pub(crate) fn cost_rows<'r>(
         .collect()
 }
 
+/// The results of the costs on the first page, in its order; without those that this system does not support.
+pub fn first_page(results: &[CaseResult], areas: &[&'static Area]) -> Vec<CaseResult> {
+    cost_rows(results, areas).into_iter().map(|(_, result)| result.clone()).collect()
+}
+
 fn cycles(result: &CaseResult) -> Option<Cell> {
     let Interval { median, low, high } = result.cycles?;
     Some(Cell::figure(cycles_figure(median, measured_half_width(median, low, high))))

@@ -27,6 +27,9 @@ pub const NO_TIME_BEFORE: &str = "the time allowed was up before its first round
 /// The key of the machine's fact that its processor is emulated or its clock is not real, so that its times are not
 /// compared with others'. Absent otherwise.
 pub const EMULATED: &str = "emulated";
+/// The key of the machine's fact that another tool measured the run, with that tool and its version if known. Absent for runs
+/// of oscost.
+pub const OTHER_TOOL: &str = "other_tool";
 /// The run option with the id of the run's group: the id of the first run of the same invocation, which measures one run on
 /// each of its systems.
 pub const GROUP: &str = "group";
@@ -368,6 +371,12 @@ impl Document {
         }
     }
 
+    /// The other tool that measured the run, with its version if known: `hyperfine`, `pyperf 2.11.0`; `None` for a run of
+    /// oscost.
+    pub fn other_tool(&self) -> Option<&str> {
+        self.machine.get(OTHER_TOOL)?.as_str().filter(|tool| !tool.is_empty())
+    }
+
     /// The machine in one line: `Linux 6.1.0 x86_64, AMD EPYC 7B13, 2 CPUs`, without unknown facts.
     pub fn machine_line(&self) -> String {
         machine_line(&self.machine)
@@ -423,6 +432,22 @@ impl CaseResult {
     /// Whether the result has a figure with an interval; one of too few rounds has none, and no statement is made of it.
     pub fn has_interval(&self) -> bool {
         self.estimate.is_some_and(|estimate| estimate.has_interval())
+    }
+
+    /// The figure of a measured result with the interval that tables show: that of the next run if it is known, else of this
+    /// run.
+    pub fn figure(&self) -> Option<Estimate> {
+        let estimate = self.estimate.filter(|_| self.outcome == Outcome::Measured)?;
+        let Some(next) = self.next_run.filter(|_| estimate.low < estimate.high) else {
+            return Some(estimate);
+        };
+        let Estimate { median, .. } = estimate;
+        Some(Estimate {
+            median,
+            low: next.low.min(median),
+            high: next.high.max(median),
+            level: next.level,
+        })
     }
 
     /// Whether any round of the point was begun before the run ended.

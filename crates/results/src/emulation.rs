@@ -1,4 +1,4 @@
-//! The announcement of runs on emulated processors, which precedes their figures.
+//! The announcement of runs on emulated processors, and of those of other tools, which precedes their figures.
 
 use crate::document::Document;
 
@@ -16,7 +16,7 @@ pub fn announcement(what: &str, emulated: &[(&str, &str)], count: usize) -> Opti
     })
 }
 
-/// The announcement for these runs.
+/// The announcement for these runs: of emulated ones, and of those that other tools measured.
 pub fn announcement_of<'a>(
     what: &str,
     runs: impl IntoIterator<Item = &'a Document>,
@@ -24,12 +24,43 @@ pub fn announcement_of<'a>(
     let runs: Vec<&Document> = runs.into_iter().collect();
     let name = |run: &'a Document| run.system().unwrap_or(&run.run.id);
     let emulated = runs.iter().filter_map(|run| Some((name(run), run.emulated()?)));
-    announcement(what, &emulated.collect::<Vec<_>>(), runs.len())
+    let emulated = announcement(what, &emulated.collect::<Vec<_>>(), runs.len());
+    let announced: Vec<String> = emulated.into_iter().chain(of_other_tools(what, &runs)).collect();
+    (!announced.is_empty()).then(|| announced.join(". "))
+}
+
+/// The line that announces runs of other tools; `None` if there are none.
+fn of_other_tools(what: &str, runs: &[&Document]) -> Option<String> {
+    let named: Vec<String> = runs
+        .iter()
+        .filter_map(|run| Some(format!("{} by {}", run.run.id, run.other_tool()?)))
+        .collect();
+    let named = named.join(", ");
+    (!named.is_empty()).then(|| {
+        format!("MEASURED BY ANOTHER TOOL ({named}): these {what} depend on its way of measuring")
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::OTHER_TOOL;
+    use crate::samples::document;
+
+    #[test]
+    fn runs_of_other_tools_are_announced_with_the_tool() {
+        let ours = document();
+        let mut theirs = document();
+        theirs.run.id = "go-1".to_owned();
+        theirs.machine.insert(OTHER_TOOL.to_owned(), "go".into());
+        assert_eq!(announcement_of("ratios", [&ours]), None);
+        assert_eq!(
+            announcement_of("ratios", [&ours, &theirs]).as_deref(),
+            Some(
+                "MEASURED BY ANOTHER TOOL (go-1 by go): these ratios depend on its way of measuring"
+            )
+        );
+    }
 
     #[test]
     fn emulated_systems_are_announced_in_capitals() {

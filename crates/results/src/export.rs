@@ -1,18 +1,40 @@
 //! Writes a document as text for other programs.
 
+mod bencher;
 mod benchstat;
 mod csv;
 mod format;
+mod github;
+mod hyperfine;
+mod openmetrics;
+mod otava;
+mod pyperf;
+mod times;
 
 pub use benchstat::to_benchstat;
 pub use csv::to_csv;
-pub use format::TextFormat;
+pub use format::{Extent, TextFormat};
+pub use otava::{ABOUT_OTAVA, OTAVA, to_otava};
 
-/// All text formats, in the order of their list in the help.
-pub const TEXT_FORMATS: &[TextFormat] = &[JSON, csv::FORMAT, benchstat::FORMAT];
+/// All text formats of one run, in the order of their list in the help.
+pub const TEXT_FORMATS: &[TextFormat] = &[
+    JSON,
+    csv::FORMAT,
+    benchstat::FORMAT,
+    bencher::FORMAT,
+    github::SMALLER,
+    github::BIGGER,
+    hyperfine::FORMAT,
+    openmetrics::FORMAT,
+    pyperf::FORMAT,
+];
 
-const JSON: TextFormat =
-    TextFormat { name: "json", about: "The whole document, which `import` reads", write: to_json };
+const JSON: TextFormat = TextFormat {
+    name: "json",
+    about: "The whole document, which `import` reads",
+    extent: Extent::All,
+    write: to_json,
+};
 
 use std::borrow::Cow;
 

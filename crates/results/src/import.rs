@@ -93,7 +93,8 @@ fn check_origin(origin: &Origin) -> Result<(), String> {
     }
 }
 
-fn read<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, ImportError> {
+/// Reads JSON; an error has the path of the value and its line.
+pub(crate) fn read<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, ImportError> {
     let mut json = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut json)
         .map_err(|error| import_error(&error.path().to_string(), error.inner()))?;

@@ -6,6 +6,7 @@ mod emulation;
 pub mod export;
 pub mod import;
 mod object;
+pub mod other_tools;
 mod point;
 pub mod store;
 
@@ -14,12 +15,15 @@ pub use measure::Params;
 
 pub use document::{
     CaseResult, Direction, Distribution, Document, EMULATED, Estimate, FrequencySlope, GROUP,
-    Interval, LAUNCHER, LEAST_ROUNDS, MachineFacts, NO_TIME_BEFORE, NextRun, Outcome, PerOp,
-    Reference, RunInfo, SCHEMA, STOPPED_BEFORE, SYSTEM, Source, machine_line,
+    Interval, LAUNCHER, LEAST_ROUNDS, MachineFacts, NO_TIME_BEFORE, NextRun, OTHER_TOOL, Outcome,
+    PerOp, Reference, RunInfo, SCHEMA, STOPPED_BEFORE, SYSTEM, Source, machine_line,
 };
 pub use emulation::{announcement, announcement_of};
-pub use export::{TEXT_FORMATS, TextFormat, to_benchstat, to_csv, to_json};
+pub use export::{
+    ABOUT_OTAVA, Extent, OTAVA, TEXT_FORMATS, TextFormat, to_benchstat, to_csv, to_json, to_otava,
+};
 pub use import::{ImportError, parse_document};
+pub use other_tools::{TOOL_FORMATS, ToolError, ToolFormat};
 pub use point::{PointKey, label, serialize_label};
 pub use store::{Imported, RoundRow, RunSummary, Store, StoreError};
 

@@ -4,7 +4,7 @@ use crate::document::Interval;
 use std::collections::BTreeMap;
 
 use measure::Doubt;
-use measure::doubt::{Axis, ScalingLaw};
+use measure::doubt::{Axis, OtherSpread, ScalingLaw};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -319,6 +319,7 @@ fn doubt() -> impl Strategy<Value = Doubt> {
         Just(Doubt::ClientSaturated),
         text().prop_map(|reason| Doubt::Emulated { reason }),
         vec(text(), 0..3).prop_map(|lengths| Doubt::LengthsNotMeasured { lengths }),
+        text().prop_map(|tool| Doubt::OtherTool { tool, spread: OtherSpread::Processes }),
         text().prop_map(|lowest| Doubt::MayLieBelow { axis: Axis::Work, lowest }),
         connections().prop_map(|connections| Doubt::BoundedRates { connections }),
         (finite(), any::<u64>()).prop_map(|(degree, miss_percent)| Doubt::PoorFit {

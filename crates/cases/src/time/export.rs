@@ -23,7 +23,7 @@ pub struct Exported<'a> {
 pub fn hyperfine_json(all: &[Exported]) -> Value {
     let with_runs = all.iter().filter(|one| one.evidence.ending.is_none());
     let results: Vec<Value> = with_runs.filter_map(of_command).collect();
-    json!({ "results": results })
+    json!({ "schema_version": 2, "primary_metric": "time_wall_clock", "results": results })
 }
 
 fn of_command(one: &Exported) -> Option<Value> {
@@ -47,6 +47,7 @@ fn of_command(one: &Exported) -> Option<Value> {
         })
     };
     let summary = json!({
+        "unit": "second", "count": times.len(),
         "mean": mean, "stddev": deviation, "median": median, "min": least, "max": most,
     });
     let mut value = json!({
@@ -182,6 +183,8 @@ mod tests {
         assert_eq!(result["times"], json!([0.002, 0.004, 0.012]));
         assert_eq!(result["measurements"][1]["time_wall_clock"]["value"], 0.004);
         assert_eq!(result["summary"]["time_wall_clock"]["median"], 0.004);
+        // hyperfine 2's scripts print the number of runs.
+        assert_eq!(result["summary"]["time_wall_clock"]["count"], 3);
         assert_eq!(result["exit_codes"], json!([0, 0, null]));
         assert_eq!(result["parameters"], json!({"n": "1"}));
     }

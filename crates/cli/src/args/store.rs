@@ -7,7 +7,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use command::options::{Files, StoreArg};
 use command::values::share;
-use results::{TEXT_FORMATS, TextFormat};
+use report::MARKDOWN;
+use results::{ABOUT_OTAVA, OTAVA, TEXT_FORMATS, TOOL_FORMATS, TextFormat, ToolFormat};
 
 use super::gate::Gate;
 
@@ -104,7 +105,8 @@ Examples:
   oscost compare last --by system --ladder --at case=syscall
   oscost compare last --by arch --at connections=1000
   oscost compare last --by case --at 'case=lock/*sem*'
-  oscost compare a.json b.json --by system --map lock/futex=lock/srwlock")]
+  oscost compare a.json b.json --by system --map lock/futex=lock/srwlock
+  oscost compare last~1 last --map syscall/getppid=perf-bench/syscall-basic")]
 pub struct Compare {
     /// The run to compare with
     pub base: String,
@@ -119,8 +121,8 @@ pub struct Compare {
     #[arg(long, value_name = "NAME=VALUE", requires = "by", value_parser = Condition::parse)]
     pub at: Vec<Condition>,
     /// Match this case of the base with a case of another name, such as lock/futex=lock/srwlock; common counterparts of Linux
-    /// and Windows are matched already
-    #[arg(long, value_name = "OLD=NEW", requires = "by", value_parser = Renaming::parse)]
+    /// and Windows are matched already. Without --by, match points, such as 'lock/futex{workers=2}=go/Lock', and compare these only
+    #[arg(long, value_name = "OLD=NEW", value_parser = Renaming::parse)]
     pub map: Vec<Renaming>,
     /// The value that the others are compared with [default: of the first run, or the one with most figures]
     #[arg(long = "base", value_name = "VALUE", requires = "by")]
@@ -151,11 +153,16 @@ pub struct Compare {
 
 /// `oscost export`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  oscost export > run.json\n  oscost export last~1 --format benchstat > old.txt"
-)]
+#[command(after_help = "\
+Examples:
+  oscost export > run.json
+  oscost export last~1 --format benchstat > old.txt
+  oscost export --format openmetrics -o /var/lib/node_exporter/oscost.prom
+  oscost export --format github-smaller --only syscall > bench.json
+  oscost export --format otava -o perf && otava analyze oscost \\
+    --config-file perf/otava.yaml")]
 pub struct Export {
-    /// The run to write
+    /// The run to write; for otava the last of the runs
     #[arg(default_value = "last")]
     pub run: String,
     /// Output format
@@ -164,7 +171,13 @@ pub struct Export {
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Write to this file instead of stdout
+    /// Write only these areas (`lock`), cases (`lock/futex`) or patterns (may be repeated)
+    #[arg(long, value_name = "FILTER", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Write all points, also in formats that have only those of the first page
+    #[arg(long, conflicts_with = "only")]
+    pub all: bool,
+    /// Write to this file instead of stdout; for otava a folder
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -176,6 +189,8 @@ pub struct Export {
 pub enum Format {
     /// Text.
     Text(&'static TextFormat),
+    /// A folder with all runs of a machine.
+    Otava,
     /// A workbook with raw values, summary and charts.
     Workbook,
 }
@@ -183,24 +198,51 @@ pub enum Format {
 /// The name of the workbook's format.
 const XLSX: &str = "xlsx";
 
+fn text_formats() -> impl Iterator<Item = &'static TextFormat> {
+    TEXT_FORMATS.iter().chain([&MARKDOWN])
+}
+
 fn format_parser() -> impl TypedValueParser<Value = Format> {
-    let texts = TEXT_FORMATS.iter().map(|text| PossibleValue::new(text.name).help(text.about));
+    let texts = text_formats().map(|text| PossibleValue::new(text.name).help(text.about));
+    let otava = PossibleValue::new(OTAVA).help(ABOUT_OTAVA);
     let workbook = PossibleValue::new(XLSX)
         .help("A workbook with raw values, summary and charts; needs --output");
-    PossibleValuesParser::new(texts.chain([workbook])).map(|name| {
-        let text = TEXT_FORMATS.iter().find(|text| text.name == name);
-        text.map_or(Format::Workbook, Format::Text)
+    PossibleValuesParser::new(texts.chain([otava, workbook])).map(|name| match name.as_str() {
+        OTAVA => Format::Otava,
+        XLSX => Format::Workbook,
+        name => {
+            let text = text_formats().find(|text| text.name == name);
+            text.map_or(Format::Workbook, Format::Text)
+        }
     })
 }
 
 /// `oscost import`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  oscost import run.json\n  ssh box oscost run --json | oscost import -"
-)]
+#[command(after_help = "\
+With --from, the results of another tool become a run of their own, whose id begins with the tool's name; every figure is marked \
+as that tool's. `compare --map OURS=THEIRS` compares it.
+
+Examples:
+  oscost import run.json
+  ssh box oscost run --json | oscost import -
+  hyperfine --export-json times.json 'make -j2'
+  oscost import --from hyperfine times.json
+  oscost import --from criterion target/criterion")]
 pub struct Import {
-    /// The JSON file; `-` for stdin
+    /// The file; `-` for stdin
     pub file: PathBuf,
+    /// The other tool that wrote the file
+    #[arg(long, value_name = "TOOL", value_parser = tool_parser())]
+    pub from: Option<&'static ToolFormat>,
     #[command(flatten)]
     pub store: StoreArg,
+}
+
+fn tool_parser() -> impl TypedValueParser<Value = &'static ToolFormat> {
+    let tools = TOOL_FORMATS.iter().map(|tool| PossibleValue::new(tool.name).help(tool.about));
+    PossibleValuesParser::new(tools).map(|name| {
+        let tool = TOOL_FORMATS.iter().find(|tool| tool.name == name);
+        tool.expect("the parser accepts names of tools only")
+    })
 }

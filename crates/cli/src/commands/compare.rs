@@ -3,8 +3,8 @@
 pub mod columns;
 mod shared;
 
-use analysis::{Compared, Frequencies, Settings, cpu_differences};
-use command::ending::Ending;
+use analysis::{Compared, Frequencies, Renaming, Settings, cpu_differences, mapped};
+use command::ending::{Ending, Usage};
 use command::measure::print_announcement;
 use command::output::{page, print, print_json};
 use report::{CompareCell, CompareRow, Comparison, compare_table};
@@ -25,13 +25,22 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     let names = std::iter::once(&args.base).chain(&args.news);
     let all = names.map(|name| find(name, &args.store));
     let mut all = all.collect::<anyhow::Result<Vec<Document>>>()?;
+    if !args.map.is_empty() {
+        all = mapped(&all, &args.map).map_err(|error| Usage(error.to_string()))?;
+    }
     keep_only(&args.only, &mut all)?;
     let (base, news) = all.split_first().expect("a base");
     let settings = Settings { margin: args.margin, ..Settings::default() };
     let compared = compare_runs(base, news, &settings);
-    let comparison = Comparison { all: args.all, ..comparison(base, news, &compared, &settings) };
+    let mut comparison = comparison(base, news, &compared, &settings);
+    comparison.all = args.all;
+    comparison.facts.extend(pairs(&args.map).iter().map(|pair| format!("matched: {pair}")));
     if args.json {
-        print_json(&compare_json(base, news, &compared))?;
+        let mut document = compare_json(base, news, &compared);
+        if !args.map.is_empty() {
+            document["map"] = pairs(&args.map).into();
+        }
+        print_json(&document)?;
     } else {
         print_announcement("ratios", &all)?;
         print(&compare_table(&comparison, &page()))?;
@@ -68,6 +77,11 @@ pub fn compare_with(mut base: Document, run: Document, args: &Run) -> anyhow::Re
     tally.print(is_json)?;
     judged.write(&args.baseline.gate)?;
     Ok(limit.map_or(Ending::Done, |_| tally.ending(args.baseline.gate.undecided)))
+}
+
+/// The pairs of names as the user wrote them.
+pub(super) fn pairs(map: &[Renaming]) -> Vec<String> {
+    map.iter().map(|Renaming { old, new }| format!("{old}={new}")).collect()
 }
 
 /// Comparisons of each of `news` with `base`.

@@ -58,7 +58,9 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     }
     let form = Form::of(args.json, args.tables || args.doubtful || !filters.is_empty());
     if !args.json && !is_summarised(&document, form) {
-        print(&format!("Run {} on {}\n", document.run.id, document.machine_line()))?;
+        let machine = document.machine_line();
+        let on = if machine.is_empty() { machine } else { format!(" on {machine}") };
+        print(&format!("Run {}{on}\n", document.run.id))?;
     }
     let this_run = args.columns.contains(&ShownColumn::ThisRun);
     show_results(&document, form, None, &Page { this_run, ..page() })?;

@@ -5,13 +5,14 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use super::format::TextFormat;
+use super::format::{Extent, TextFormat};
 use crate::document::{CaseResult, Direction, Document, Outcome};
 
 /// Go's benchmark format.
 pub const FORMAT: TextFormat = TextFormat {
     name: "benchstat",
     about: "Go's benchmark format, which benchstat reads",
+    extent: Extent::All,
     write: to_benchstat,
 };
 
@@ -23,6 +24,9 @@ pub const FORMAT: TextFormat = TextFormat {
 /// of the format ignore.
 pub fn to_benchstat(document: &Document) -> String {
     let mut text = header(&document.machine);
+    if let Some(tool) = document.other_tool() {
+        push_line(&mut text, format_args!("# measured by {}", words(tool)));
+    }
     let mut declared_units = BTreeSet::new();
     for result in &document.results {
         let result = result.sound();

@@ -4,7 +4,7 @@ use std::iter;
 
 use csv::{Terminator, WriterBuilder};
 
-use super::format::TextFormat;
+use super::format::{Extent, TextFormat};
 use crate::document::{CaseResult, Distribution, Document, Estimate, NextRun, Outcome, PerOp};
 
 /// A column: its heading, and its cell for a result, which is empty if the result has no such figure.
@@ -61,8 +61,12 @@ const COLUMNS: [Column; 41] = [
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
 /// The CSV format.
-pub const FORMAT: TextFormat =
-    TextFormat { name: "csv", about: "One row for each metric of each case", write: to_csv };
+pub const FORMAT: TextFormat = TextFormat {
+    name: "csv",
+    about: "One row for each metric of each case",
+    extent: Extent::All,
+    write: to_csv,
+};
 
 /// The results as CSV with a header line; lines end with CR LF (RFC 4180).
 ///

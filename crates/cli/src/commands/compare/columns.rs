@@ -28,6 +28,10 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     if args.ladder && *by != Dimension::System {
         return Err(Usage("--ladder compares systems: use it with --by system".to_owned()).into());
     }
+    if args.map.iter().any(Renaming::has_params) {
+        let why = "with --by, --map matches cases: without parameters in braces";
+        return Err(Usage(why.to_owned()).into());
+    }
     let names = std::iter::once(&args.base).chain(&args.news);
     let mut runs = runs(names, by, &question.at, &args.store)?;
     keep_only(&args.only, &mut runs)?;
@@ -236,7 +240,6 @@ fn columns_json(found: &SideBySide, question: &Question) -> Value {
         }))
     };
     let condition = |Condition { dimension, value }: &Condition| format!("{dimension}={value}");
-    let pair = |Renaming { old, new }: &Renaming| format!("{old}={new}");
     let rows = table.rows.iter().zip(&compared.rows);
     known(json!({
         "schema": 1,
@@ -244,7 +247,7 @@ fn columns_json(found: &SideBySide, question: &Question) -> Value {
         "columns": table.columns,
         "runs": table.runs.iter().map(run).collect::<Vec<_>>(),
         "at": question.at.0.iter().map(condition).collect::<Vec<_>>(),
-        "map": question.map.iter().map(pair).collect::<Vec<_>>(),
+        "map": super::pairs(&question.map),
         "also_differs": differences(table),
         "overview": overview,
         "rows": rows.map(|(row, compared)| row_json(table, row, compared)).collect::<Vec<_>>(),

@@ -64,7 +64,10 @@ pub fn find(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
 /// The id, the tags and the machine of a run.
 pub fn words(run: &Document) -> String {
     let tags: Vec<String> = run.run.tags.iter().map(|(k, v)| format!(" {k}={v}")).collect();
-    format!("{}{} on {}", run.run.id, tags.concat(), run.machine_line())
+    let (id, machine) = (&run.run.id, run.machine_line());
+    let measured_by = run.other_tool().map(|tool| format!(", measured by {tool}"));
+    let on = if machine.is_empty() { machine } else { format!(" on {machine}") };
+    format!("{id}{}{}{on}", tags.concat(), measured_by.unwrap_or_default())
 }
 
 /// Lines with the smallest detectable difference, and the number of visits from which it is known.
