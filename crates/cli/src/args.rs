@@ -56,7 +56,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Measure all cases, or those you name, print tables and save the run.
-    Run(Run),
+    Run(Box<Run>),
     /// List the cases: what each one measures, and which are unsupported here.
     List(List),
     /// Describe this machine: CPUs, kernel, clocks, limits.
