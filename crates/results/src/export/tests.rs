@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::document::Outcome;
+use crate::document::{CaseResult, Direction, Outcome};
 use crate::import::parse_document;
 use crate::samples::{any_document, document, measured, strings};
 
@@ -137,6 +137,53 @@ proptest! {
                 prop_assert!(fields[1].parse::<u64>().expect("iterations") >= 1);
                 prop_assert!(fields[2].parse::<f64>().expect("a value").is_finite());
             }
+        }
+    }
+
+    #[test]
+    fn json_formats_are_json_of_what_was_measured(document in any_document()) {
+        let measured = document.results.iter().filter(|result| result.estimate.is_some());
+        let are_times = |result: &&CaseResult| ["ns/op", "ns"].contains(&result.unit.as_str());
+        let times = measured.clone().filter(are_times).count();
+        for format in TEXT_FORMATS {
+            let text = (format.write)(&document);
+            let json = || serde_json::from_str::<serde_json::Value>(&text).expect("JSON");
+            match format.name {
+                "hyperfine" => {
+                    prop_assert_eq!(json()["results"].as_array().map(Vec::len), Some(times));
+                }
+                "github-smaller" => {
+                    let smaller = measured.clone().filter(|r| r.better == Direction::Lower);
+                    prop_assert_eq!(json().as_array().map(Vec::len), Some(smaller.count()));
+                }
+                "bencher" | "pyperf" => drop(json()),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn openmetrics_is_one_sample_a_line_and_no_series_twice(document in any_document()) {
+        let format = TEXT_FORMATS.iter().find(|format| format.name == "openmetrics");
+        let text = (format.expect("the format").write)(&document);
+        prop_assert!(text.ends_with("# EOF\n"));
+        let mut families = std::collections::BTreeSet::new();
+        let mut known = std::collections::BTreeSet::new();
+        let mut family = String::new();
+        for line in text.trim_end_matches('\n').split('\n') {
+            if let Some(of_type) = line.strip_prefix("# TYPE ") {
+                family = of_type.trim_end_matches(" gauge").to_owned();
+                prop_assert!(families.insert(family.clone()), "{} begins twice", family);
+            }
+            if line.starts_with('#') {
+                continue;
+            }
+            let (series, value) = line.rsplit_once(' ').expect("a value");
+            prop_assert!(value.parse::<f64>().expect("a number").is_finite());
+            let labels = series.strip_prefix(family.as_str()).expect("the family's name");
+            let is_set = labels.starts_with('{') && labels.ends_with('}');
+            prop_assert!(labels.is_empty() || is_set);
+            prop_assert!(known.insert(series.to_owned()), "{} is there twice", series);
         }
     }
 }

@@ -21,7 +21,7 @@ pub const FORMAT: ToolFormat =
 const NS: f64 = 1e9;
 const USER: OtherMetric = ("user", "ns", Direction::Lower);
 const SYSTEM: OtherMetric = ("system", "ns", Direction::Lower);
-const MEMORY: OtherMetric = ("max-resident", "bytes", Direction::Lower);
+const MEMORY: OtherMetric = ("memory_peak_resident", "bytes", Direction::Lower);
 
 #[derive(Deserialize)]
 struct File {

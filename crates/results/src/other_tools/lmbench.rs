@@ -106,7 +106,7 @@ fn of_heading(heading: &str) -> Option<Table> {
         heading.split_whitespace().filter_map(|word| word.split_once('=')).collect();
     let (name, column, ns) = match pairs.first()?.0 {
         "size" => ("context-switch", "processes", 1e3),
-        "stride" => ("memory-latency", "megabytes", 1.0),
+        "stride" => ("memory-read-latency", "megabytes", 1.0),
         _ => return None,
     };
     // `ovr` is the overhead that lat_ctx has subtracted.

@@ -125,7 +125,7 @@ fn version_2_of_hyperfine_has_values_of_every_metric() {
         ("time", "time_wall_clock", 1e9),
         ("user", "time_user", 1e9),
         ("system", "time_system", 1e9),
-        ("max-resident", "memory_peak_resident", 1.0),
+        ("memory_peak_resident", "memory_peak_resident", 1.0),
     ] {
         let ours = result(&document, "hyperfine/true", metric);
         assert_eq!((ours.rounds, spread(ours)), (8, OtherSpread::Processes));
@@ -247,7 +247,7 @@ fn lmbench_has_single_numbers_and_its_two_tables() {
     close(figure("lmbench/integer-div", "time"), 2.75);
     close(figure("lmbench/context-switch{processes=4,size=0k}", "time"), 3_570.0);
     close(figure("lmbench/context-switch{processes=2,size=16k}", "time"), 2_040.0);
-    close(figure("lmbench/memory-latency{megabytes=1.00000,stride=128}", "time"), 7.075);
+    close(figure("lmbench/memory-read-latency{megabytes=1.00000,stride=128}", "time"), 7.075);
 }
 
 #[test]
