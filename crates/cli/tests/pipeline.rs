@@ -224,3 +224,29 @@ fn the_template_of_gitlab_passes_without_a_change_and_fails_with_one() {
     let junit = std::fs::read_to_string(bench.path("oscost-run/rows.xml")).unwrap();
     assert!(junit.contains(r#"tests="1" failures="1""#), "{junit}");
 }
+
+#[test]
+fn the_dashboard_shows_metrics_that_are_exported() {
+    let bench = Bench::new();
+    bench.oscost(MEASURED).ended();
+    let exported = bench.oscost("export last --format openmetrics").with(0).out;
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/grafana-dashboard.json");
+    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut expressions = Vec::new();
+    let targets = |panel: &Value| panel["targets"].as_array().unwrap().clone();
+    for target in dashboard["panels"].as_array().unwrap().iter().flat_map(targets) {
+        expressions.push(target["expr"].as_str().unwrap().to_owned());
+    }
+    let annotations = dashboard["annotations"]["list"].as_array().unwrap().iter();
+    expressions.extend(annotations.map(|one| one["expr"].as_str().unwrap().to_owned()));
+    assert!(expressions.len() > 5);
+    for expression in expressions {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let words = expression.split(|c: char| !is_name(c));
+        let metrics: Vec<&str> = words.filter(|word| word.starts_with("oscost_")).collect();
+        assert!(!metrics.is_empty(), "{expression}");
+        for metric in metrics {
+            assert!(exported.contains(&format!("# TYPE {metric} gauge")), "{metric}: {exported}");
+        }
+    }
+}

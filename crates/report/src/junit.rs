@@ -50,7 +50,7 @@ pub fn junit(name: &str, figures: &str, tests: &[TestCase], runs: &[Document]) -
     write(&mut writer, Event::Start(suite));
     if let Some(line) = announcement_of(figures, runs) {
         let mut property = BytesStart::new("property");
-        property.push_attribute(("name", "emulated"));
+        property.push_attribute(("name", "announcement"));
         property.push_attribute(("value", legal(&line).as_str()));
         write(&mut writer, Event::Start(BytesStart::new("properties")));
         write(&mut writer, Event::Empty(property));

@@ -100,7 +100,7 @@ Examples:
   oscost compare last~1 last
   oscost compare kernel=6.12 kernel=6.18 --fail-above 5%
   oscost compare last~1 last --fail-above 5% --only syscall --only lock/futex
-  oscost compare main.json last --fail-above 5% --markdown summary.md --junit rows.xml
+  oscost compare main.json last --fail-above 5% --markdown summary.md
   oscost compare last --by system
   oscost compare last --by system --ladder --at case=syscall
   oscost compare last --by arch --at connections=1000
