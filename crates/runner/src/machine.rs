@@ -21,6 +21,10 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) const BUILD: &str = "oscost_build";
 /// Key of the kind of core that single measurements were made on.
 pub(crate) const CORE_TYPE: &str = "core_type";
+/// Key of the target that this program is built for.
+const TARGET: &str = "oscost_target";
+/// Key of the commit that this program is built from.
+const COMMIT: &str = "oscost_commit";
 /// Prefix of the keys that describe the file systems used.
 pub(crate) const FILE_SYSTEM: &str = "filesystem.";
 /// Value of a fact that could not be determined.
@@ -31,6 +35,8 @@ pub fn description(facts: &[Fact], clock: &ClockFacts) -> Description {
     let mut machine: Description =
         facts.iter().map(|fact| (fact.key.to_owned(), value(&fact.value))).collect();
     machine.insert(BUILD.into(), build().into());
+    machine.insert(TARGET.into(), target_in_words().into());
+    machine.insert(COMMIT.into(), commit().unwrap_or(UNKNOWN).into());
     machine.insert("clock".into(), clock.name.clone().into());
     machine.insert("clock_cost_ns".into(), rounded(clock.cost.get()).into());
     machine.insert("clock_step_ns".into(), rounded(clock.step.get()).into());
@@ -49,6 +55,34 @@ pub fn tsc_measured_khz(clock: &ClockFacts) -> Option<u64> {
 pub(crate) fn add_core_type(machine: &mut Description, cpus: &[usize]) {
     let kind = cpus.last().and_then(|&cpu| platform::machine::core_type(cpu));
     machine.insert(CORE_TYPE.into(), kind.unwrap_or_else(|| UNKNOWN.to_owned()).into());
+}
+
+/// How this program was built, in words: its version, commit if known, target triple, linkage and profile.
+pub fn build_in_words() -> String {
+    let commit = commit().map_or_else(String::new, |commit| format!(", commit {}", short(commit)));
+    format!("{VERSION}{commit}, {}", target_in_words())
+}
+
+/// The target triple, linkage and profile of this program: `x86_64-unknown-linux-gnu, static, release`.
+fn target_in_words() -> String {
+    format!("{}, {LINKAGE}, {PROFILE}", env!("OSCOST_TARGET"))
+}
+
+/// Whether this program has the C library in itself.
+pub(crate) const LINKAGE: &str =
+    if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
+
+/// Whether this program is optimised.
+pub(crate) const PROFILE: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
+
+/// The commit that this program is built from; `None` if the build did not know it, as in a developer's tree.
+fn commit() -> Option<&'static str> {
+    option_env!("OSCOST_COMMIT")
+}
+
+/// The first digits of a commit, which are enough to find it.
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
 }
 
 /// A checksum that distinguishes builds of one version: of this program's length, beginning and end, which contain the

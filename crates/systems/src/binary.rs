@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::error::SystemError;
 use crate::options::Settings;
 
-/// The environment variable with the path of the static binary.
+/// The environment variable with the path of a static binary to be used instead of this program.
 const VARIABLE: &str = "OSCOST_STATIC";
-/// The name of the static binary, beside this program.
-const BESIDE: &str = "oscost-static";
 
 /// The path of the oscost to start in a system that has this one's libraries: the option `binary`, else this program.
 ///
@@ -25,7 +23,7 @@ pub fn own(settings: &Settings) -> Result<PathBuf, SystemError> {
 }
 
 /// The path of the oscost to start in a system without libraries: the option `binary`, else the variable `OSCOST_STATIC`,
-/// else `oscost-static` beside this program, else this program if it is static.
+/// else this program, which is static as released.
 ///
 /// # Errors
 /// If there is no such binary; the message says how to get one.
@@ -36,18 +34,18 @@ pub fn without_libraries(settings: &Settings) -> Result<PathBuf, SystemError> {
     if let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
         return existing(Path::new(&path), VARIABLE).and_then(checked);
     }
-    let own = this_program()?;
-    let beside = own.with_file_name(BESIDE);
-    if beside.is_file() {
-        return checked(beside);
+    if_static(this_program()?)
+}
+
+/// This program, if it is static.
+fn if_static(own: PathBuf) -> Result<PathBuf, SystemError> {
+    match is_static(&own) {
+        Ok(true) => Ok(own),
+        _ => Err(SystemError::Unsupported(format!(
+            "this system needs a static oscost, and this program is linked with libraries: use a released oscost, or build \
+             one with scripts/static-build and name it by {VARIABLE}=FILE"
+        ))),
     }
-    if is_static(&own).unwrap_or(false) {
-        return Ok(own);
-    }
-    Err(SystemError::Unsupported(format!(
-        "this system needs a static oscost: build one with scripts/static-build, and name it by {VARIABLE}=FILE, or put it \
-         beside this program as {BESIDE}"
-    )))
 }
 
 fn this_program() -> Result<PathBuf, SystemError> {
@@ -63,7 +61,7 @@ fn checked(path: PathBuf) -> Result<PathBuf, SystemError> {
     match is_static(&path) {
         Ok(true) => Ok(path),
         Ok(false) => Err(SystemError::Unsupported(format!(
-            "{} is not a static program for Linux: scripts/static-build builds one",
+            "{} is not a static program for Linux, as a released oscost is, or one built by scripts/static-build",
             path.display()
         ))),
         Err(e) => Err(SystemError::from_io(path.display().to_string(), &e)),
@@ -153,6 +151,17 @@ mod tests {
         std::fs::write(&short, "\x7fELF").unwrap();
         assert!(!is_static(&short).unwrap());
         assert!(is_static(&directory.path().join("missing")).is_err());
+    }
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn a_static_program_serves_itself_and_another_says_what_to_get() {
+        let directory = tempfile::tempdir().unwrap();
+        let released = directory.path().join("oscost");
+        std::fs::write(&released, program(&[1, 2])).unwrap();
+        assert_eq!(if_static(released.clone()).unwrap(), released);
+        let error = if_static(env::current_exe().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("use a released oscost") && error.contains(VARIABLE), "{error}");
     }
 
     #[test]

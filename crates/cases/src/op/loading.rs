@@ -74,7 +74,8 @@ mod os {
         /// # Safety
         /// None is needed.
         pub unsafe fn load(_path: &Path) -> Result<Self, CaseError> {
-            let why = "this is a static build, which cannot load shared libraries (dlopen(3))";
+            let why = "this is a static build, which cannot load shared libraries (dlopen(3)); one that \
+                       can is made by `cargo install`";
             Err(CaseError::Unsupported(why.into()))
         }
 

@@ -121,6 +121,7 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
             let mut rows: Vec<(String, String)> =
                 of_group.map(|fact| (fact.label.to_owned(), fact.shown())).collect();
             if group == Group::System {
+                rows.insert(0, ("oscost".to_owned(), runner::machine::build_in_words()));
                 rows.push(("KVM".to_owned(), kvm_in_words()));
             }
             if group == Group::Clock {

@@ -12,7 +12,7 @@ use platform::counters::syscall_tracepoint;
 
 use crate::id::unix_ms;
 use crate::launch::output_of;
-use crate::machine::{VERSION, build};
+use crate::machine::{LINKAGE, PROFILE, VERSION, build};
 use crate::wire::{Capability, Hello, PROTOCOL};
 use crate::worker::{PROBED, probe_worker};
 
@@ -86,10 +86,8 @@ impl Capabilities {
 
 /// The target that this program is built for. Programs of one version for one target must be the same program.
 pub(crate) fn target() -> String {
-    let linkage = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
-    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     let [arch, os] = [std::env::consts::ARCH, std::env::consts::OS];
-    format!("{arch}-{os} {linkage} {profile}")
+    format!("{arch}-{os} {LINKAGE} {PROFILE}")
 }
 
 fn probe_threads() -> Result<(), CaseError> {
