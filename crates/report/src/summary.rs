@@ -41,11 +41,16 @@ pub fn summary(
     let results = &document.results;
     let machine = machine(document, page);
     let answers = answers_block(results, areas, page);
-    let costs = costs(results, areas, page);
+    let (mut costs, legend) = costs(results, areas, page);
     let closing = closing(document, took, page);
     // Each part takes one more line, for the empty line before it.
-    let taken: usize =
+    let mut taken: usize =
         [&machine, &answers, &costs, &closing].map(|part| part.lines().count() + 1).iter().sum();
+    let of_legend = legend.lines().count();
+    if taken + of_legend <= LINES_AT_MOST {
+        taken += of_legend;
+        costs.push_str(&legend);
+    }
     let findings = findings(results, areas, LINES_AT_MOST.saturating_sub(taken), page);
     let parts = [machine, answers, costs, findings, closing];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
@@ -91,11 +96,11 @@ fn answers_block(results: &[CaseResult], areas: &[&'static Area], page: &Page) -
     block
 }
 
-/// A row per cost that was measured or failed.
-fn costs(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> String {
+/// The table with a row per cost that was measured or failed, and the meanings of the marks in it.
+fn costs(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> (String, String) {
     let rows = cost_rows(results, areas);
     if rows.is_empty() {
-        return String::new();
+        return (String::new(), String::new());
     }
     let labels = rows.iter().map(|(row, _)| row.label);
     let results_of = || rows.iter().map(|(_, result)| *result);
@@ -114,7 +119,7 @@ fn costs(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> String
     columns
         .extend([notes.column(&reasons), Column::figures("core cycles", results_of().map(cycles))]);
     columns.retain(|column| !column.is_blank());
-    grid::table(columns, page) + &notes.lines(page)
+    (grid::table(columns, page), notes.lines(page))
 }
 
 /// The costs of the summary that were measured or failed.
