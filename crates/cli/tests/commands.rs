@@ -448,10 +448,11 @@ fn shells_manuals_and_help() {
     }
     let version = bench.oscost("--version").with(0).out;
     assert_eq!(version.trim_end(), concat!("oscost ", env!("CARGO_PKG_VERSION")));
-    for nothing in ["", "concurrency"] {
-        let nothing = bench.oscost(nothing).with(2);
-        assert!(nothing.out.is_empty() && nothing.err.contains("Usage:"), "{}", nothing.err);
-    }
+    let nothing = bench.oscost("concurrency").with(2);
+    assert!(nothing.out.is_empty() && nothing.err.contains("Usage:"), "{}", nothing.err);
+    let first_steps = bench.oscost("").with(2);
+    assert!(first_steps.out.is_empty() && first_steps.err.starts_with("oscost run --quick "));
+    assert!(first_steps.err.lines().count() == 5 && first_steps.err.lines().all(|l| l.len() <= 80));
 }
 
 #[test]
