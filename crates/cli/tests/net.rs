@@ -3,7 +3,7 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 
 use common::Bench;
 
@@ -19,8 +19,14 @@ fn serving(serve: fn(&mut TcpStream)) -> SocketAddr {
     to
 }
 
+/// A server whose reply arrives also at clients that send first: closing with unread input would discard it.
 fn too_busy() -> SocketAddr {
-    serving(|stream| drop(stream.write_all(b"450 too busy\r\n")))
+    serving(|stream| {
+        let said = stream.write_all(b"450 too busy\r\n");
+        if said.and_then(|()| stream.shutdown(Shutdown::Write)).is_ok() {
+            let _ = std::io::copy(stream, &mut std::io::sink());
+        }
+    })
 }
 
 fn echoing() -> SocketAddr {
