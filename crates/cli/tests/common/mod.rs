@@ -178,6 +178,7 @@ pub fn said_within(mut child: Child, deadline: Duration) -> Said {
             break Some(status);
         }
         if began.elapsed() > deadline {
+            eprintln!("{}", threads_of_program());
             child.kill().expect("our own child");
             child.wait().expect("our own child");
             break None;
@@ -188,6 +189,24 @@ pub fn said_within(mut child: Child, deadline: Duration) -> Said {
     let status = status.unwrap_or_else(|| panic!("it did not end: {err}\n{out}"));
     assert!(!err.contains("panicked"), "{err}");
     Said { code: status.code(), out, err }
+}
+
+/// A line for each thread of each running oscost, with its state and where it waits; empty on systems without Linux's /proc.
+fn threads_of_program() -> String {
+    let list = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let text = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+    let is_program = |path: &PathBuf| text(path.join("cmdline")).contains("oscost");
+    let threads = list(Path::new("/proc")).into_iter().filter(is_program);
+    let line = |thread: PathBuf| {
+        let [stat, waits] = ["stat", "wchan"].map(|name| text(thread.join(name)));
+        let stat: String = stat.chars().take(60).collect();
+        format!("{}: {stat} {waits}", thread.display())
+    };
+    let lines = threads.flat_map(|path| list(&path.join("task"))).map(line);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn read(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {

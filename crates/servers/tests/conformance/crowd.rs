@@ -14,7 +14,7 @@ use socket2::SockRef;
 #[derive(Debug, Clone)]
 pub enum Step {
     /// Sends `send` and receives at the same time, until all is sent and exactly `expect` is received. If `or_last` is
-    /// received instead, the server must close next, and no further step is done.
+    /// received instead, the server must close next, and no further step is done. `?` in `expect` stands for any byte.
     Talk { send: Vec<u8>, expect: Vec<u8>, or_last: &'static [u8] },
     /// Sends as much as possible, without receiving: the server may have closed already.
     Push(Vec<u8>),
@@ -297,7 +297,7 @@ impl Client {
                 self.steps = vec![Step::End];
                 return Now::Next;
             }
-            if self.got.len() == expect.len() && self.got == expect {
+            if self.got.len() == expect.len() && begins_with(expect, &self.got) {
                 return if self.sent == send.len() { Now::Next } else { Now::Waits };
             }
             let want = expect.len().max(or_last.len()) - self.got.len();
@@ -315,12 +315,18 @@ impl Client {
                     return waits_or_failed(&e, &format!("after {} bytes came", self.got.len()));
                 }
             }
-            if !expect.starts_with(&self.got) && !or_last.starts_with(&self.got) {
+            if !begins_with(expect, &self.got) && !or_last.starts_with(&self.got) {
                 let got = String::from_utf8_lossy(&self.got);
                 return failed(format!("wrong bytes: {got:.200}"));
             }
         }
     }
+}
+
+/// Whether `expected` begins with these bytes; `?` in it is any byte.
+fn begins_with(expected: &[u8], got: &[u8]) -> bool {
+    let same = |(expected, got): (&u8, &u8)| *expected == b'?' || expected == got;
+    got.len() <= expected.len() && expected.iter().zip(got).all(same)
 }
 
 fn failed(how: String) -> Now {

@@ -163,7 +163,8 @@ fn ordinary_http_clients(architecture: &Architecture) {
         persistent,
         refused(
             b"\0",
-            b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            // The date is one of RFC 9110, section 5.6.7, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+            b"HTTP/1.1 400 Bad Request\r\nDate: ???, ?? ??? ???? ??:??:?? GMT\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
         ),
         refused(closing, UNAVAILABLE_CLOSE),
     ];
