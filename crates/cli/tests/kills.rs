@@ -95,7 +95,7 @@ fn killed_partners_cost_only_their_own_rounds() {
 }
 
 fn kill_workers(what: &str, points: usize) {
-    let wanted = kills(10);
+    let wanted = kills(5);
     let (mut killed, mut runs, mut given_up) = (0, 0, 0);
     while killed < wanted {
         let bench = Bench::new();
@@ -126,7 +126,7 @@ fn kill_workers(what: &str, points: usize) {
 
 #[test]
 fn killed_workers_of_the_primitives_leave_nothing() {
-    let wanted = kills(20);
+    let wanted = kills(10);
     let mut killed = 0;
     while killed < wanted {
         let bench = Bench::new();
