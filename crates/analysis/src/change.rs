@@ -210,6 +210,11 @@ pub(crate) fn moderate(changes: Vec<&mut Change>) {
     }
 }
 
+/// Whether most of the variance of a standard error comes from its part between visits.
+pub(crate) fn is_mostly_between_visits(between: f64, error: f64) -> bool {
+    between > 0.0 && between.powi(2) > error.powi(2) / 2.0
+}
+
 /// Figures of one run in a row, in the compared unit.
 pub(crate) struct Side<'a> {
     result: &'a CaseResult,
@@ -436,8 +441,7 @@ impl Change {
 
     /// Whether more rounds would hardly narrow the interval, since most of its variance is between visits.
     pub(crate) fn is_mostly_between_visits(&self) -> bool {
-        let error = self.scatter.map_or(0.0, |scatter| scatter.error());
-        self.between > 0.0 && self.between.powi(2) > error.powi(2) / 2.0
+        is_mostly_between_visits(self.between, self.scatter.map_or(0.0, |scatter| scatter.error()))
     }
 
     /// Smallest difference of these figures that is reported, as a share.

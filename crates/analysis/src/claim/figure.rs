@@ -7,7 +7,9 @@ use measure::{Combine, Direction, Role};
 use results::{CaseResult, GROUP, LEAST_ROUNDS, PointKey};
 
 use super::found::Datum;
-use crate::change::{DISTURBED_FLOOR, ENTRY_STATES, Scatter, Side, entries_per_cycle};
+use crate::change::{
+    DISTURBED_FLOOR, ENTRY_STATES, Scatter, Side, entries_per_cycle, is_mostly_between_visits,
+};
 use crate::evidence::{Moderation, Variance};
 use crate::next_run::between_visits;
 use crate::paired::{Rounds, paired};
@@ -340,7 +342,7 @@ impl Contrast {
 
     /// Whether more rounds would hardly narrow the interval, since most of its variance is between visits.
     pub(super) fn is_mostly_between_visits(&self) -> bool {
-        self.between > 0.0 && self.between.powi(2) > self.scatter.error().powi(2) / 2.0
+        is_mostly_between_visits(self.between, self.scatter.error())
     }
 
     /// A contrast whose ends are open where figures are bounds.

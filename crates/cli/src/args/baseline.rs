@@ -16,7 +16,7 @@ pub struct Baseline {
     /// Compare with this document, as `export` writes it: `compare` without a store
     #[arg(long, value_name = "FILE.json", conflicts_with = "on")]
     pub baseline: Option<PathBuf>,
-    /// With --baseline: exit code 1 if a row is certainly worse by more than this share, such as 5%
+    /// Make --baseline a gate: exit code 1 if a row is certainly worse by more than this share, such as 5%
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, requires = "baseline")]
     pub fail_above: Option<f64>,
     #[command(flatten)]

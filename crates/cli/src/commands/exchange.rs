@@ -44,10 +44,7 @@ pub fn export(args: &Export) -> anyhow::Result<Ending> {
 fn chosen(mut document: Document, extent: Extent, args: &Export) -> anyhow::Result<Document> {
     let id = document.run.id.clone();
     if !args.only.is_empty() {
-        let is_chosen = |result: &CaseResult| {
-            args.only.iter().any(|filter| catalog::matches_filter(filter, &result.case))
-        };
-        document.results.retain(is_chosen);
+        document.results.retain(|result| is_chosen(result, args));
         if document.results.is_empty() {
             let filters = args.only.join(" ");
             return Err(Usage(format!("run {id} has no results for {filters}")).into());
@@ -64,6 +61,12 @@ fn chosen(mut document: Document, extent: Extent, args: &Export) -> anyhow::Resu
     Ok(document)
 }
 
+/// Whether the filters of `--only`, if there are any, name the result's case.
+fn is_chosen(result: &CaseResult, args: &Export) -> bool {
+    let names = |filter: &String| catalog::matches_filter(filter, &result.case);
+    args.only.is_empty() || args.only.iter().any(names)
+}
+
 /// Writes all finished runs of the machine and system of the run `id`, up to that run, into a folder.
 fn export_for_otava(store: &Store, id: &str, args: &Export) -> anyhow::Result<Ending> {
     let Some(folder) = &args.output else {
@@ -78,11 +81,7 @@ fn export_for_otava(store: &Store, id: &str, args: &Export) -> anyhow::Result<En
             && earlier.system() == last.system()
             && is_same_machine(&earlier.machine, &last.machine);
         if is_of_series {
-            let is_chosen = |result: &CaseResult| {
-                args.only.is_empty()
-                    || args.only.iter().any(|only| catalog::matches_filter(only, &result.case))
-            };
-            earlier.results.retain(is_chosen);
+            earlier.results.retain(|result| is_chosen(result, args));
             runs.push(earlier);
         }
     }

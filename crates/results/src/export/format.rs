@@ -18,7 +18,7 @@ pub struct TextFormat {
 pub enum Extent {
     /// All results of the run.
     All,
-    /// Those on the first page of a run: readers of the format keep a series for each.
+    /// The results on the first page of a run: readers of the format keep a series for each result.
     FirstPage,
 }
 

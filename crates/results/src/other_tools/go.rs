@@ -102,7 +102,7 @@ impl Reader {
         let mut words = line.split_whitespace();
         let name = words.next().unwrap_or_default().trim_start_matches("Benchmark");
         let Some(count) = words.next() else {
-            // With -v the name has a line of its own before the benchmark runs.
+            // `go test -v` prints the name in a line of its own before it runs the benchmark.
             return Ok(());
         };
         if !count.bytes().all(|b| b.is_ascii_digit()) {
