@@ -13,6 +13,7 @@ mod dimension;
 mod evidence;
 mod frequency;
 mod held_back;
+pub mod history;
 mod judge;
 mod ladder;
 mod mapped;

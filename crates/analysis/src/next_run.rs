@@ -31,7 +31,7 @@ use crate::evidence::Variance;
 use crate::scale::Scale;
 
 /// Facts of a machine that must be equal for its runs to have the same variance between visits.
-const MACHINE: [&str; 12] = [
+pub(crate) const MACHINE: [&str; 12] = [
     "os",
     "arch",
     "cpu",
@@ -48,7 +48,7 @@ const MACHINE: [&str; 12] = [
 /// Further facts that must be equal for the figures of runs to have one mean.
 const SAME_MEAN: [&str; 4] = ["release", "build", "clock", "oscost_build"];
 /// Options of a run that change its figures, and so must be equal too.
-const OPTIONS: [&str; 3] = ["slow-down", "scale", "netns"];
+pub(crate) const OPTIONS: [&str; 3] = ["slow-down", "scale", "netns"];
 /// Difference of the computed boot times in seconds below which two runs are of the same boot: a clock that is set changes them.
 const ONE_BOOT: f64 = 120.0;
 

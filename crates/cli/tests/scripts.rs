@@ -102,16 +102,24 @@ fn nothing_is_said_where_all_is_there() {
     assert!(said.out.is_empty() && said.err.is_empty(), "{}", said.err);
 }
 
-/// A cargo whose tests leave a process behind and fail, or go on until they are ended.
-const CARGO: &str = "\
-case \"$*\" in
-'test --workspace')
-    sleep 1000 &
-    touch \"$TMPDIR/tests\"
-    while [ ! -e \"$TMPDIR/builds\" ]; do sleep 0.05; done
-    [ -z \"$FAILS\" ] || exit 7
-    wait ;;
+/// A cargo that has built one program of tests.
+const CARGO: &str = r#"
+case "$*" in
+'test --workspace --no-run --message-format=json-render-diagnostics')
+    here=$(pwd)
+    echo '{"reason": "build-finished"}'
+    echo '{"reason": "compiler-artifact", "target": {"name": "tests"}, "profile": {"test": true},
+        "executable": "'"$here"'/tests", "manifest_path": "'"$here"'/Cargo.toml"}' | tr -d '\n' ;;
 esac
+"#;
+
+/// Tests that leave a process behind and fail, or go on until they are ended.
+const TESTS: &str = "\
+sleep 1000 &
+touch \"$TMPDIR/tests\"
+while [ ! -e \"$TMPDIR/builds\" ]; do sleep 0.05; done
+[ -z \"$FAILS\" ] || exit 7
+wait
 ";
 
 /// Builds that go on in the background, in a process of their own that ignores requests.
@@ -137,6 +145,7 @@ fn the_script_of_all_tests_ends_what_it_started() {
             std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("our file");
         };
         script("bin/cargo", CARGO);
+        script("tests", TESTS);
         script("scripts/windows-test", BUILDS);
         script("scripts/test-kernels", "");
         script("scripts/runsc", "echo runsc");
@@ -157,6 +166,7 @@ fn the_script_of_all_tests_ends_what_it_started() {
         }
         let said = said_by(all).with(code);
         assert!(said.out.contains("FAILED in the last step"), "{}", said.out);
+        assert_eq!(said.err.contains("tests ended with 7"), request == FAILS, "{}", said.err);
         assert!(users_of(&bench.temp()).is_empty(), "{request}: something is left");
     }
 }

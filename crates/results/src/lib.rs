@@ -25,7 +25,10 @@ pub use export::{
 pub use import::{ImportError, parse_document};
 pub use other_tools::{TOOL_FORMATS, ToolError, ToolFormat};
 pub use point::{PointKey, label, serialize_label};
-pub use store::{Imported, RoundRow, RunSummary, Store, StoreError};
+pub use store::{
+    Imported, MetricSeries, RoundRow, RunFigure, RunSummary, Store, StoreError, StoredPrediction,
+    Thinned,
+};
 
 #[cfg(test)]
 mod samples;

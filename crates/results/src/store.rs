@@ -4,14 +4,18 @@
 //! when [`Store::add_round`] returns.
 
 mod error;
+mod figures;
 mod location;
 mod naming;
 mod open;
 mod packing;
 mod reading;
+mod thinning;
 mod writing;
 
 pub use error::StoreError;
+pub use figures::{MetricSeries, RunFigure, StoredPrediction};
+pub use thinning::Thinned;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -65,7 +69,7 @@ pub struct RunSummary {
     pub tags: BTreeMap<String, String>,
     /// The options of the run.
     pub asked: BTreeMap<String, String>,
-    /// Number of rounds in the store; 0 for an imported run.
+    /// Number of rounds measured; 0 for an imported run. [`Store::thin`] removes the rounds, and not this number.
     pub rounds: u64,
     /// Number of results in the store.
     pub results: u64,

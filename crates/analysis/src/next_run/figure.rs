@@ -3,7 +3,7 @@
 use std::fmt;
 
 use measure::stats::{ROUNDS_FOR_INTERVAL, median, t_quantile};
-use results::{CaseResult, Outcome};
+use results::{CaseResult, Outcome, RunFigure};
 
 use crate::scale::Scale;
 
@@ -32,17 +32,33 @@ impl Cause {
     /// The cause of a result's differences.
     pub fn of(result: &CaseResult) -> Self {
         let per_op = result.per_op.as_ref();
-        let calls = per_op.and_then(|per_op| per_op.syscalls).unwrap_or(0.0);
-        let waits = per_op.and_then(|per_op| per_op.voluntary_switches).unwrap_or(0.0);
-        if result.seen.is_none() {
-            let area = result.case.split_once('/').map_or("", |(area, _)| area);
+        let calls = per_op.and_then(|per_op| per_op.syscalls);
+        let waits = per_op.and_then(|per_op| per_op.voluntary_switches);
+        Self::by(&result.case, result.seen.is_some(), result.cycles.is_some(), calls, waits)
+    }
+
+    /// The cause of the differences of a figure of this case.
+    pub fn of_figure(case: &str, figure: &RunFigure) -> Self {
+        let (calls, waits) = (figure.syscalls, figure.voluntary_switches);
+        Self::by(case, figure.is_sampled, figure.cycles.is_some(), calls, waits)
+    }
+
+    fn by(
+        case: &str,
+        is_sampled: bool,
+        has_cycles: bool,
+        calls: Option<f64>,
+        waits: Option<f64>,
+    ) -> Self {
+        if !is_sampled {
+            let area = case.split_once('/').map_or("", |(area, _)| area);
             return Self::Trials(area.to_owned());
         }
-        match result.cycles {
-            Some(_) if calls >= ENTERS => Self::Entry,
-            Some(_) => Self::UserCode,
-            None if waits > WAITS => Self::WakeUp,
-            None => Self::Memory,
+        match has_cycles {
+            true if calls.unwrap_or(0.0) >= ENTERS => Self::Entry,
+            true => Self::UserCode,
+            false if waits.unwrap_or(0.0) > WAITS => Self::WakeUp,
+            false => Self::Memory,
         }
     }
 }

@@ -20,6 +20,9 @@ pub(super) const DEVELOPMENT_ID: i32 = 0x6f73_6373;
 /// The version of the tables (PRAGMA user_version).
 const VERSION: i64 = 2;
 const TABLES: &str = include_str!("tables.sql");
+const ADDED_TABLES: &str = include_str!("added_tables.sql");
+/// One of the added tables, all of which are created together.
+pub(super) const ADDED_TABLE: &str = "packed_figures";
 
 /// The stores that this process has opened.
 ///
@@ -133,10 +136,10 @@ fn check_application(path: &Path, id: i32) -> Result<(), StoreError> {
     }
 }
 
-/// Creates the tables in an empty file, in one transaction.
+/// Creates the tables in an empty file, and those that the store lacks, in one transaction.
 fn create_tables(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::sqlite(path, error);
-    if has_tables(connection, path)? {
+    if has_tables(connection, path)? && has_added_tables(connection).map_err(failed)? {
         return Ok(());
     }
     let transaction =
@@ -145,7 +148,13 @@ fn create_tables(connection: &mut Connection, path: &Path) -> Result<(), StoreEr
     if !has_tables(&transaction, path)? {
         transaction.execute_batch(TABLES).map_err(failed)?;
     }
+    transaction.execute_batch(ADDED_TABLES).map_err(failed)?;
     transaction.commit().map_err(failed)
+}
+
+/// Whether the store has the tables that those of earlier builds lack.
+pub(super) fn has_added_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.table_exists(None, ADDED_TABLE)
 }
 
 /// Whether the file has this version's tables; false for an empty file.

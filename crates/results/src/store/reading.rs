@@ -21,7 +21,7 @@ impl Store {
         Ok(runs)
     }
 
-    fn summary(&self, row: &Row<'_>) -> Result<RunSummary, StoreError> {
+    pub(super) fn summary(&self, row: &Row<'_>) -> Result<RunSummary, StoreError> {
         let id: String = self.column(row, 0)?;
         Ok(RunSummary {
             started: self.column(row, 1)?,
@@ -179,7 +179,7 @@ impl Store {
         StoreError::UnknownRun { asked: id.to_owned(), hint }
     }
 
-    fn column<T: rusqlite::types::FromSql>(
+    pub(super) fn column<T: rusqlite::types::FromSql>(
         &self,
         row: &Row<'_>,
         index: usize,
@@ -192,7 +192,7 @@ impl Store {
         u64::try_from(count).map_err(|_| self.damaged(format!("a count of {count}")))
     }
 
-    fn json<T: DeserializeOwned>(
+    pub(super) fn json<T: DeserializeOwned>(
         &self,
         row: &Row<'_>,
         index: usize,

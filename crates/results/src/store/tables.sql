@@ -9,7 +9,7 @@ CREATE TABLE runs (
     started_us     INTEGER NOT NULL,    -- the same in microseconds since 1970 UTC: newest is the highest
     finished       TEXT,                -- NULL while unfinished
     oscost         TEXT NOT NULL,
-    rounds         INTEGER NOT NULL DEFAULT 0, -- their number, counted with each insert: a list need not scan them
+    rounds         INTEGER NOT NULL DEFAULT 0, -- their number, counted with each insert: a list need not scan them. Thinning removes them, and keeps it
     results        INTEGER NOT NULL DEFAULT 0, -- their number
     machine_line   TEXT NOT NULL,       -- the machine in one line
     tags           TEXT NOT NULL,       -- JSON object

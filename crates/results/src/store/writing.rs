@@ -137,6 +137,7 @@ impl Store {
             .and_then(|()| check_identities(results))
             .map_err(|fault| StoreError::Unsound { id: id.to_owned(), fault })?;
         let writing = self.write()?;
+        let sound: Vec<&CaseResult> = sound.iter().map(AsRef::as_ref).collect();
         self.write_results(&writing, id, &sound)?;
         writing.commit().map_err(self.failed())
     }
@@ -145,14 +146,14 @@ impl Store {
         &self,
         open: &Connection,
         id: &str,
-        results: &[impl Serialize],
+        results: &[&CaseResult],
     ) -> Result<(), StoreError> {
         let body = json(&results);
         let sql = "UPDATE runs SET results = ?2 WHERE id = ?1 RETURNING seq";
         let run = self.updated(open, sql, params![id, results.len() as i64], id)?;
         let sql = "INSERT OR REPLACE INTO packed_results (run, bytes, body) VALUES (?1, ?2, ?3)";
-        let inserted = open.execute(sql, params![run, body.len() as i64, pack(&body)]);
-        inserted.map(drop).map_err(self.failed())
+        open.execute(sql, params![run, body.len() as i64, pack(&body)]).map_err(self.failed())?;
+        self.write_figures(open, run, results)
     }
 
     /// Executes a statement that changes the run `id`; returns the run's `seq`.
@@ -251,7 +252,8 @@ impl Store {
             Some(_) => return Err(StoreError::RunDiffers { id: id.clone() }),
             None => self.insert_run(&writing, &document.run, &document.machine, None)?,
         }
-        self.write_results(&writing, id, &document.results)?;
+        let results: Vec<&CaseResult> = document.results.iter().collect();
+        self.write_results(&writing, id, &results)?;
         writing.commit().map_err(self.failed())?;
         Ok(Imported::Added)
     }
@@ -273,7 +275,7 @@ impl Store {
 
     /// Begins a transaction that holds the write lock from its start, so that it never fails half-way waiting for the lock.
     /// It is rolled back unless committed. Callers have `&mut self`, so no other one is open.
-    fn write(&self) -> Result<Transaction<'_>, StoreError> {
+    pub(super) fn write(&self) -> Result<Transaction<'_>, StoreError> {
         Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
             .map_err(self.failed())
     }
@@ -283,6 +285,6 @@ fn is_constraint(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
 }
 
-fn json<T: Serialize>(value: &T) -> String {
+pub(super) fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("string keys only, and writing to memory cannot fail")
 }

@@ -1,0 +1,15 @@
+//! Figures over many runs: where they changed, and whether the newest ones did.
+
+mod change_point;
+mod event;
+mod series;
+#[cfg(test)]
+mod tests;
+mod trend;
+mod watch;
+
+pub use change_point::change_points;
+pub use event::{Event, events};
+pub use series::{By, CONFIRMS, FactChange, HistoryRun, RunSeries, fact_changes, series_of};
+pub use trend::{Change, Kind, Segment, Trend, Visit};
+pub use watch::{State, Watch, Watched};

@@ -1,0 +1,349 @@
+//! The figures of many runs, without rounds and distributions: a history reads those of a thousand runs in the time that a
+//! few documents take.
+//!
+//! The body of a run is a sequence of records, one for each measured result. Numbers are little-endian.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 4 | the identity: the `seq` of a text |
+//! | 2 | number of rounds, at most 65,535 |
+//! | 2 | flags: which of the optional parts follow, and the [`RunFigure`]'s own |
+//! | 8, 4, 4 | the figure (64 bits), the ends of its interval (32 bits); infinite without one |
+//! | 4, 4, 4 | the same in core cycles, if known |
+//! | 4, 4 | system calls and voluntary switches for each operation, if counted; NaN for one that was not |
+//! | 4, 4, 4, 4 | the range of the next run, the deviation between visits and its degrees of freedom, if predicted |
+
+use std::collections::{BTreeMap, HashMap};
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use super::open::has_added_tables;
+use super::writing::json;
+use super::{RunSummary, Store, StoreError};
+use crate::document::{CaseResult, Direction, Estimate, Interval, MachineFacts, Outcome};
+use crate::point::PointKey;
+
+/// One metric of one point over runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricSeries {
+    /// The point.
+    pub point: PointKey,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Direction,
+    /// The figures with the number of their run in the given order, ascending.
+    pub figures: Vec<(usize, RunFigure)>,
+}
+
+/// The figure of one run, as stored when the run ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RunFigure {
+    /// The figure with the interval of its run, in the unit of the metric; the ends are infinite with too few rounds.
+    pub figure: Interval,
+    /// The same in core cycles per operation, if known.
+    pub cycles: Option<Interval>,
+    /// Number of rounds.
+    pub rounds: u16,
+    /// System calls for each operation, if counted.
+    pub syscalls: Option<f64>,
+    /// Voluntary context switches for each operation, if counted.
+    pub voluntary_switches: Option<f64>,
+    /// Whether the figure was sampled, as opposed to timed as a whole or computed.
+    pub is_sampled: bool,
+    /// Whether there were reasons to doubt the figure, or too few quiet rounds.
+    pub is_doubtful: bool,
+    /// What was predicted for the next run.
+    pub next: Option<StoredPrediction>,
+}
+
+/// A prediction of the next run's figure at the usual level, as stored with a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StoredPrediction {
+    /// Lower end of the range, in the unit of the metric.
+    pub low: f64,
+    /// Upper end of the range.
+    pub high: f64,
+    /// The standard deviation from visit to visit that was known before the run.
+    pub deviation: f64,
+    /// Its degrees of freedom.
+    pub degrees: f64,
+}
+
+const SAMPLED: u16 = 1;
+const DOUBTFUL: u16 = 2;
+const HAS_CYCLES: u16 = 4;
+const HAS_COUNTS: u16 = 8;
+const HAS_NEXT: u16 = 16;
+
+impl RunFigure {
+    /// The figure of a result; `None` if it was not measured.
+    pub fn of(result: &CaseResult) -> Option<Self> {
+        let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+        let Estimate { median, low, high, .. } = estimate;
+        let per_op = result.per_op.as_ref();
+        let figure = Self {
+            figure: Interval { median, low, high },
+            cycles: result.cycles,
+            rounds: u16::try_from(result.rounds).unwrap_or(u16::MAX),
+            syscalls: per_op.and_then(|per_op| per_op.syscalls),
+            voluntary_switches: per_op.and_then(|per_op| per_op.voluntary_switches),
+            is_sampled: result.seen.is_some(),
+            is_doubtful: result.disturbed || !result.doubts.is_empty(),
+            next: result.next_run.map(|next| StoredPrediction {
+                low: next.low,
+                high: next.high,
+                deviation: next.deviation,
+                degrees: next.degrees,
+            }),
+        };
+        Some(figure)
+    }
+
+    fn pack(&self, identity: u32, body: &mut Vec<u8>) {
+        let flags = [
+            (self.is_sampled, SAMPLED),
+            (self.is_doubtful, DOUBTFUL),
+            (self.cycles.is_some(), HAS_CYCLES),
+            (self.syscalls.is_some() || self.voluntary_switches.is_some(), HAS_COUNTS),
+            (self.next.is_some(), HAS_NEXT),
+        ];
+        let flags = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
+        body.extend(identity.to_le_bytes());
+        body.extend(self.rounds.to_le_bytes());
+        body.extend(u16::to_le_bytes(flags));
+        body.extend(self.figure.median.to_le_bytes());
+        let mut short = |numbers: &[f64]| {
+            body.extend(numbers.iter().flat_map(|&number| (number as f32).to_le_bytes()));
+        };
+        short(&[self.figure.low, self.figure.high]);
+        if let Some(cycles) = self.cycles {
+            short(&[cycles.median, cycles.low, cycles.high]);
+        }
+        if flags & HAS_COUNTS != 0 {
+            let counts = [self.syscalls, self.voluntary_switches];
+            short(&counts.map(|count| count.unwrap_or(f64::NAN)));
+        }
+        if let Some(next) = self.next {
+            short(&[next.low, next.high, next.deviation, next.degrees]);
+        }
+    }
+
+    /// The first record of `body`, and what follows it; `None` if it is cut short.
+    fn unpack(body: &[u8]) -> Option<(u32, Self, &[u8])> {
+        let mut rest = body;
+        let identity = u32::from_le_bytes(taken(&mut rest)?);
+        let rounds = u16::from_le_bytes(taken(&mut rest)?);
+        let flags = u16::from_le_bytes(taken(&mut rest)?);
+        let has = |flag: u16| flags & flag != 0;
+        let median = f64::from_le_bytes(taken(&mut rest)?);
+        let [low, high] = shorts(&mut rest)?;
+        let cycles = match has(HAS_CYCLES) {
+            true => {
+                let [median, low, high] = shorts(&mut rest)?;
+                Some(Interval { median, low, high })
+            }
+            false => None,
+        };
+        let [syscalls, voluntary_switches] = match has(HAS_COUNTS) {
+            true => {
+                shorts(&mut rest)?.map(|count: f64| Some(count).filter(|count| !count.is_nan()))
+            }
+            false => [None; 2],
+        };
+        let next = match has(HAS_NEXT) {
+            true => {
+                let [low, high, deviation, degrees] = shorts(&mut rest)?;
+                Some(StoredPrediction { low, high, deviation, degrees })
+            }
+            false => None,
+        };
+        let figure = Self {
+            figure: Interval { median, low, high },
+            cycles,
+            rounds,
+            syscalls,
+            voluntary_switches,
+            is_sampled: has(SAMPLED),
+            is_doubtful: has(DOUBTFUL),
+            next,
+        };
+        Some((identity, figure, rest))
+    }
+}
+
+fn taken<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(*first)
+}
+
+fn shorts<const N: usize>(rest: &mut &[u8]) -> Option<[f64; N]> {
+    let mut numbers = [0.0; N];
+    for number in &mut numbers {
+        *number = f64::from(f32::from_le_bytes(taken(rest)?));
+    }
+    Some(numbers)
+}
+
+/// What identifies a metric of a point, as a text of the store.
+#[derive(Debug, Serialize, Deserialize)]
+struct Identity {
+    case: String,
+    #[serde(default)]
+    params: BTreeMap<String, String>,
+    metric: String,
+    unit: String,
+    better: Direction,
+}
+
+impl Identity {
+    fn of(result: &CaseResult) -> Self {
+        Self {
+            case: result.case.clone(),
+            params: result.params.clone(),
+            metric: result.metric.clone(),
+            unit: result.unit.clone(),
+            better: result.better,
+        }
+    }
+}
+
+/// Series by identity, in the order in which they appear.
+#[derive(Default)]
+struct Gathered {
+    series: Vec<MetricSeries>,
+    /// Number of the series of a text by its `seq`; `None` if it is not wanted.
+    of_seq: HashMap<u32, Option<usize>>,
+    of_text: HashMap<String, usize>,
+}
+
+impl Gathered {
+    fn number(&mut self, identity: Identity) -> usize {
+        let next = self.series.len();
+        let number = *self.of_text.entry(json(&identity)).or_insert(next);
+        if number == next {
+            let Identity { case, params, metric, unit, better } = identity;
+            let point = PointKey { case, params };
+            self.series.push(MetricSeries { point, metric, unit, better, figures: Vec::new() });
+        }
+        number
+    }
+}
+
+impl Store {
+    /// All runs with results that are finished, in the order in which they were measured, with their machines.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn finished_runs(&self) -> Result<Vec<(RunSummary, MachineFacts)>, StoreError> {
+        let sql = "SELECT id, started, finished, oscost, tags, asked, machine_line, rounds, results, machine
+                   FROM runs WHERE finished IS NOT NULL AND results > 0 ORDER BY started_us, seq";
+        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
+        let mut rows = statement.query([]).map_err(self.failed())?;
+        let mut runs = Vec::new();
+        while let Some(row) = rows.next().map_err(self.failed())? {
+            let summary = self.summary(row)?;
+            let machine = self.json(row, 9, &summary.id)?;
+            runs.push((summary, machine));
+        }
+        Ok(runs)
+    }
+
+    /// The figures of these runs, for the cases that are wanted.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`]; if the store cannot be read.
+    pub fn figures(
+        &self,
+        ids: &[&str],
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<MetricSeries>, StoreError> {
+        let mut gathered = Gathered::default();
+        let is_packed = has_added_tables(&self.connection).map_err(self.failed())?;
+        for (number, id) in ids.iter().enumerate() {
+            let is_read = is_packed && self.add_packed(&mut gathered, number, id, &is_wanted)?;
+            if !is_read {
+                // A run of an earlier build has its document only.
+                for result in &self.document(id)?.results {
+                    let figure = RunFigure::of(result).filter(|_| is_wanted(&result.case));
+                    if let Some(figure) = figure {
+                        let series = gathered.number(Identity::of(result));
+                        gathered.series[series].figures.push((number, figure));
+                    }
+                }
+            }
+        }
+        Ok(gathered.series)
+    }
+
+    /// Adds the figures of a run; false if it has none of this form.
+    fn add_packed(
+        &self,
+        gathered: &mut Gathered,
+        number: usize,
+        id: &str,
+        is_wanted: &impl Fn(&str) -> bool,
+    ) -> Result<bool, StoreError> {
+        let sql = "SELECT body FROM packed_figures JOIN runs ON runs.seq = run WHERE id = ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
+        let body: Option<Vec<u8>> =
+            statement.query_row([id], |row| row.get(0)).optional().map_err(self.failed())?;
+        let Some(body) = body else { return Ok(false) };
+        let mut rest = body.as_slice();
+        while !rest.is_empty() {
+            let (text, figure, after) = RunFigure::unpack(rest)
+                .ok_or_else(|| self.damaged(format!("the figures of run {id} are cut short")))?;
+            rest = after;
+            let series = match gathered.of_seq.get(&text) {
+                Some(series) => *series,
+                None => {
+                    let identity = self.identity(text, id)?;
+                    let series = is_wanted(&identity.case).then(|| gathered.number(identity));
+                    gathered.of_seq.insert(text, series);
+                    series
+                }
+            };
+            if let Some(series) = series {
+                gathered.series[series].figures.push((number, figure));
+            }
+        }
+        Ok(true)
+    }
+
+    fn identity(&self, text: u32, id: &str) -> Result<Identity, StoreError> {
+        let damaged =
+            || self.damaged(format!("the figures of run {id} name a text that is not there"));
+        let sql = "SELECT text FROM texts WHERE seq = ?1";
+        let found =
+            self.connection.query_row(sql, [text], |row| row.get::<_, String>(0)).optional();
+        let found = found.map_err(self.failed())?.ok_or_else(damaged)?;
+        serde_json::from_str(&found).map_err(|_| damaged())
+    }
+
+    /// Writes the figures of a run's results, within the open transaction.
+    pub(super) fn write_figures(
+        &self,
+        open: &Connection,
+        run: i64,
+        results: &[&CaseResult],
+    ) -> Result<(), StoreError> {
+        let mut body = Vec::new();
+        for result in results {
+            let Some(figure) = RunFigure::of(result) else { continue };
+            let text = json(&Identity::of(result));
+            let sql = "INSERT OR IGNORE INTO texts (text) VALUES (?1)";
+            let mut insert = open.prepare_cached(sql).map_err(self.failed())?;
+            insert.execute([&text]).map_err(self.failed())?;
+            let sql = "SELECT seq FROM texts WHERE text = ?1";
+            let mut select = open.prepare_cached(sql).map_err(self.failed())?;
+            let identity = select.query_row([&text], |row| row.get(0)).map_err(self.failed())?;
+            figure.pack(identity, &mut body);
+        }
+        let sql = "INSERT OR REPLACE INTO packed_figures (run, body) VALUES (?1, ?2)";
+        open.execute(sql, params![run, body]).map(drop).map_err(self.failed())
+    }
+}
