@@ -12,4 +12,4 @@ pub use change_point::change_points;
 pub use event::{Event, events};
 pub use series::{By, CONFIRMS, FactChange, HistoryRun, RunSeries, fact_changes, series_of};
 pub use trend::{Change, Kind, Segment, Trend, Visit};
-pub use watch::{State, Watch, Watched};
+pub use watch::{Again, State, Watch, Watched};

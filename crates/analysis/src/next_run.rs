@@ -12,7 +12,7 @@ mod figure;
 mod processors;
 mod score;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod visits;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,7 @@ pub use figure::Cause;
 use figure::Figure;
 use processors::Family;
 pub use score::{Coverage, Scores};
+pub(crate) use visits::ONE_VISIT;
 use visits::{Entry, Visits, length_of_visit};
 
 use crate::evidence::Variance;

@@ -4,6 +4,7 @@ mod agent;
 mod baseline;
 mod check;
 mod gate;
+mod history;
 mod list;
 mod noise;
 mod of_area;
@@ -25,6 +26,7 @@ use command::output::note;
 pub use agent::Agent;
 pub use check::Check;
 pub use gate::{Gate, Undecided};
+pub use history::{History, WatchArgs};
 pub use list::{Env, List};
 pub use noise::Noise;
 pub use of_area::OfArea;
@@ -69,6 +71,10 @@ pub enum Command {
     OfArea(OfArea),
     /// Compare runs: ratios with confidence intervals, and a verdict for each case.
     Compare(Compare),
+    /// What changed over the runs of the store, when, and by how much.
+    History(History),
+    /// Judge the newest run by those before it: exit code 1 if something is worse twice.
+    Watch(WatchArgs),
     /// Judge claims about costs: each holds, fails or is undecided here.
     Check(Check),
     /// Rerun a published comparison: its tables beside the values here, and a verdict for each claim.

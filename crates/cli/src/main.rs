@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         Ok(Command::Runs(runs)) => commands::runs(&runs),
         Ok(Command::OfArea(command)) => command.run(),
         Ok(Command::Compare(compare)) => commands::compare(&compare),
+        Ok(Command::History(history)) => commands::history(&history),
+        Ok(Command::Watch(watch)) => commands::watch(&watch),
         Ok(Command::Check(check)) => commands::check(&check),
         Ok(Command::Study(study)) => commands::study(&study),
         Ok(Command::Report(report)) => commands::report(&report),

@@ -87,6 +87,14 @@ pub fn budget(text: &str) -> Result<Duration, String> {
     Ok(budget)
 }
 
+/// An age in days, as in 90d.
+pub fn days(text: &str) -> Result<u32, String> {
+    const DAYS_AT_MOST: u32 = 36_500;
+    let number = text.strip_suffix('d').and_then(|number| number.parse::<u32>().ok());
+    let number = number.filter(|&days| days <= DAYS_AT_MOST);
+    number.ok_or_else(|| format!("it is a number of days, such as 90d, of at most {DAYS_AT_MOST}"))
+}
+
 /// A number from `LOW` to `HIGH`.
 pub fn from_to<const LOW: usize, const HIGH: usize>(text: &str) -> Result<usize, String> {
     let number = usize::try_from(count(text)?).ok();

@@ -18,6 +18,7 @@ pub mod folded;
 pub mod footnotes;
 pub mod grid;
 pub mod groups;
+mod history;
 mod html;
 pub mod interval;
 mod junit;
@@ -59,6 +60,7 @@ pub use delivery::{
     outcome_table, reply_table, reply_time_table,
 };
 pub use env_page::env_page;
+pub use history::{HistoryOfSeries, WatchPage, history_plot, history_text, watch_text};
 pub use html::{Report, ReportRun, Standings, chart_svg, report_html};
 pub use junit::{TestCase, TestOutcome, junit};
 pub use ladder::ladder_table;

@@ -4,15 +4,13 @@ use std::collections::BTreeSet;
 
 use results::{MachineFacts, OTHER_TOOL, RunSummary};
 
-use crate::next_run::{MACHINE, OPTIONS};
+use crate::next_run::{MACHINE, ONE_VISIT, OPTIONS};
 
 /// Facts that may change within a series of one machine, and are marked where they do.
 const MARKED: [&str; 6] =
     ["release", "build", "microcode", "mitigations", "kernel_command_line", "libc"];
 /// Facts, besides those of [`MACHINE`], that must be equal within a series.
 const SAME: [&str; 4] = ["cpus", "clock", "oscost_build", OTHER_TOOL];
-/// Runs that begin within this time in seconds after the first one of a visit belong to it.
-const ONE_VISIT: f64 = 600.0;
 /// The tag of a run that measured suspect points of another run again. It is evidence about that run, and no visit of its own.
 pub const CONFIRMS: &str = "confirms";
 
@@ -73,6 +71,14 @@ pub struct RunSeries {
     pub by: Option<String>,
     /// Numbers of runs, in visits in the order of time. Runs of a visit found the machine in the same state.
     pub visits: Vec<Vec<usize>>,
+}
+
+impl RunSeries {
+    /// Whether a run is one of the series.
+    pub fn has(&self, run: usize) -> bool {
+        let after = self.visits.partition_point(|visit| visit[0] <= run);
+        after.checked_sub(1).is_some_and(|visit| self.visits[visit].contains(&run))
+    }
 }
 
 /// A change of the machine within a series.

@@ -3,7 +3,7 @@
 use measure::stats::{Interval, LEVEL, t_quantile};
 use results::{Direction, MetricSeries, PointKey, RunFigure};
 
-use super::change_point::{Difference, change_points};
+use super::change_point::{Difference, change_points, without_spikes};
 use super::series::RunSeries;
 use crate::change::Ratio;
 use crate::next_run::Cause;
@@ -96,37 +96,30 @@ pub struct Change {
 impl Trend {
     /// The trend of a metric over the visits of a series; `None` if no visit measured it.
     pub fn of(metric: &MetricSeries, series: &RunSeries) -> Option<Self> {
-        let figure = |run: usize| {
-            let at = metric.figures.binary_search_by_key(&run, |(run, _)| *run).ok()?;
-            Some(metric.figures[at].1)
-        };
-        let measured: Vec<(usize, Vec<(usize, RunFigure)>)> = series
-            .visits
-            .iter()
-            .map(|runs| runs.iter().filter_map(|&run| Some((run, figure(run)?))).collect())
-            .enumerate()
-            .filter(|(_, figures): &(usize, Vec<_>)| !figures.is_empty())
-            .collect();
-        let all = || measured.iter().flat_map(|(_, figures)| figures.iter().map(|(_, one)| one));
-        let newest = *all().last()?;
-        let in_cycles = all().all(|figure| figure.cycles.is_some());
+        let measured = Measured::of(metric, series);
+        let newest = measured.last()?.last;
+        let figures =
+            || metric.figures.iter().filter(|(run, _)| series.has(*run)).map(|(_, one)| one);
+        let in_cycles = figures().all(|figure| figure.cycles.is_some());
         let shown = |one: &RunFigure| one.cycles.filter(|_| in_cycles).unwrap_or(one.figure);
-        let is_positive = all().all(|one| shown(one).median > 0.0);
+        let is_positive = figures().all(|one| shown(one).median > 0.0);
         let scale = if is_positive { Scale::Logarithms } else { Scale::Figures };
         let mut visits: Vec<Visit> = Vec::with_capacity(measured.len());
         let mut next = None;
-        for (number, figures) in &measured {
-            let (run, last) = *figures.last().expect("a visit has a figure");
+        for Measured { number, run, figures, last } in &measured {
             let places = figures.iter().map(|(_, one)| scale.of(shown(one).median));
-            let mean = scale.number(places.sum::<f64>() / figures.len() as f64);
-            let of_last = shown(&last);
+            let mean = match figures.len() {
+                1 => shown(last).median,
+                count => scale.number(places.sum::<f64>() / count as f64),
+            };
+            let of_last = shown(last);
             let moved = |end: f64| match scale {
                 Scale::Logarithms => mean * end / of_last.median,
                 Scale::Figures => mean + end - of_last.median,
             };
             visits.push(Visit {
                 number: *number,
-                run,
+                run: *run,
                 figure: Interval {
                     median: mean,
                     low: moved(of_last.low),
@@ -169,6 +162,8 @@ impl Trend {
     fn segment(&mut self) {
         let places = self.places();
         let found = change_points(&places);
+        // Spikes belong to no mean.
+        let places = without_spikes(&places);
         let ends: Vec<usize> = std::iter::once(0).chain(found).chain([places.len()]).collect();
         self.segments = ends
             .windows(2)
@@ -236,6 +231,43 @@ impl Trend {
             }
             nth += count;
         }
+    }
+}
+
+/// The figures of one visit.
+struct Measured<'a> {
+    number: usize,
+    /// Number of the last run.
+    run: usize,
+    /// Numbers of runs, with their figures.
+    figures: &'a [(usize, RunFigure)],
+    last: RunFigure,
+}
+
+impl<'a> Measured<'a> {
+    /// The visits of a series that have figures of a metric.
+    fn of(metric: &'a MetricSeries, series: &RunSeries) -> Vec<Self> {
+        let mut rest = metric.figures.as_slice();
+        let mut all = Vec::with_capacity(rest.len());
+        for (number, runs) in series.visits.iter().enumerate() {
+            let (Some(first), Some(last)) = (runs.first(), runs.last()) else { continue };
+            rest = &rest[rest.partition_point(|(run, _)| run < first)..];
+            let (figures, later) = rest.split_at(rest.partition_point(|(run, _)| run <= last));
+            rest = later;
+            let of_visit = figures.iter().filter(|(run, _)| runs.contains(run)).count();
+            // Runs of another series in between are rare: then the visit is that of its last run.
+            let figures = match of_visit == figures.len() {
+                true => figures,
+                false => figures
+                    .iter()
+                    .rposition(|(run, _)| runs.contains(run))
+                    .map_or(&[][..], |at| &figures[at..=at]),
+            };
+            if let Some(&(run, last)) = figures.last() {
+                all.push(Self { number, run, figures, last });
+            }
+        }
+        all
     }
 }
 

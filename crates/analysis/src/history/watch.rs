@@ -7,9 +7,10 @@
 
 use measure::stats::t_quantile;
 use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::event::Event;
-use super::trend::{Trend, Visit, is_worse};
+use super::trend::{Trend, is_worse};
 use crate::change::Ratio;
 use crate::scale::Scale;
 
@@ -61,117 +62,139 @@ pub struct Watched {
     pub confirmed: Option<bool>,
 }
 
+/// What a fresh measurement of a suspect point says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Again {
+    /// The new figure, in the trend's unit.
+    Figure(f64),
+    /// Whether it is certainly worse than an old system that was measured in turns.
+    InTurns(bool),
+}
+
 /// What is watched.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Watch {
     /// Smallest change for the worse that matters, as a share.
     pub worse_than: f64,
-    /// Number of points that are judged together.
-    pub points: usize,
+    /// Number of figures that are judged together.
+    figures: usize,
+    /// The quantile of the normal distribution at the chance of each figure.
+    normal: f64,
 }
 
 impl Watch {
-    /// Judges the newest visit of a trend. `events` are those of its series; `again` is the figure of a fresh measurement, in the
-    /// trend's unit.
+    /// Watches for changes for the worse beyond this share, in so many figures together.
+    pub fn new(worse_than: f64, figures: usize) -> Self {
+        let watch = Self { worse_than, figures, normal: 0.0 };
+        Self { normal: Normal::standard().inverse_cdf(1.0 - watch.chance()), ..watch }
+    }
+
+    /// Chance of a suspect figure that has not changed.
+    fn chance(&self) -> f64 {
+        CHANCE / self.figures.max(1) as f64
+    }
+
+    /// Judges the newest visit of a trend. `events` are those of its series; `again` is what a fresh measurement said.
     pub fn judge(
         &self,
         index: usize,
         trend: &Trend,
         events: &[Event],
-        again: Option<f64>,
+        again: Option<Again>,
     ) -> Watched {
-        let accepted: Vec<usize> = events
-            .iter()
-            .filter(|event| event.accepted.is_some())
-            .flat_map(|event| &event.members)
-            .filter(|(of, _)| *of == index)
-            .map(|&(_, nth)| trend.changes[nth].at)
-            .collect();
         let places = trend.places();
-        let mut baseline = Baseline { from: 0, to: 1, deviation: trend.visits[0].deviation };
-        let (mut worse, mut better) = (0, 0);
-        let mut judged = None;
+        let followed = self.followed(trend, &places, &accepted(index, trend, events));
+        let baseline = &followed.baseline;
+        let unknown = Watched {
+            trend: index,
+            state: State::Unknown,
+            baseline: trend.scale.number(baseline.mean(&places)),
+            newest: trend.visits.last().map_or(f64::NAN, |visit| visit.figure.median),
+            ratio: None,
+            detectable: f64::INFINITY,
+            worse: 0,
+            since: None,
+            visits: baseline.visits(),
+            confirmed: None,
+        };
+        let Some(placed) = followed.newest else { return unknown };
+        let worse = followed.worse;
+        let confirmed = again.filter(|_| worse > 0).and_then(|again| match again {
+            Again::InTurns(is_worse) => Some(is_worse),
+            Again::Figure(figure) => {
+                let placed = self.place(trend, &places, baseline, trend.scale.of(figure))?;
+                Some(placed.side == Side::Worse)
+            }
+        });
+        let detectable = as_share(trend.scale, placed.mean, placed.half).max(self.worse_than);
+        Watched {
+            state: match worse {
+                FOR_ALARM.. => State::Alarm,
+                1 if confirmed == Some(true) => State::Alarm,
+                1 => State::Suspect,
+                _ if detectable > self.worse_than => State::Unsure,
+                _ => State::Good,
+            },
+            baseline: trend.scale.number(placed.mean),
+            ratio: match trend.scale {
+                Scale::Logarithms => Some(Ratio::of_log(placed.by, placed.half)),
+                Scale::Figures => None,
+            },
+            detectable,
+            worse,
+            since: (worse > 0).then(|| trend.visits[trend.visits.len() - worse].run),
+            visits: placed.visits,
+            confirmed,
+            ..unknown
+        }
+    }
+
+    /// Follows a trend from its first visit to the newest. `accepted` are the visits at which accepted changes begin.
+    fn followed(&self, trend: &Trend, places: &[f64], accepted: &[usize]) -> Followed {
+        let baseline = Baseline { from: 0, to: 1, deviation: trend.visits[0].deviation };
+        let mut now = Followed { baseline, newest: None, worse: 0 };
+        let mut better = 0;
         for (at, visit) in trend.visits.iter().enumerate().skip(1) {
             if accepted.contains(&at) {
                 // What was known of the spread before the change holds after it.
-                baseline = Baseline { from: at, to: at + 1, ..baseline };
-                (worse, better, judged) = (0, 0, None);
+                let baseline = Baseline { from: at, to: at + 1, ..now.baseline };
+                now = Followed { baseline, newest: None, worse: 0 };
+                better = 0;
                 continue;
             }
-            let found = self.place(trend, &places, &baseline, places[at]);
-            judged = found;
-            match found.map(|found| found.side) {
-                Some(Side::Worse) => (worse, better) = (worse + 1, 0),
-                Some(Side::Better) => (worse, better) = (0, better + 1),
-                Some(Side::Within) | None => (worse, better) = (0, 0),
-            }
+            let is_newest = at + 1 == places.len();
+            let side = match self.is_clearly_within(trend, places, &now.baseline, places[at]) {
+                true if !is_newest => Side::Within,
+                _ => {
+                    now.newest = self.place(trend, places, &now.baseline, places[at]);
+                    now.newest.map_or(Side::Within, |placed| placed.side)
+                }
+            };
+            now.worse = if side == Side::Worse { now.worse + 1 } else { 0 };
+            better = if side == Side::Better { better + 1 } else { 0 };
             if better >= FOR_ALARM {
-                baseline = Baseline { from: at + 1 - better, to: at + 1, ..baseline };
+                now.baseline = Baseline { from: at + 1 - better, to: at + 1, ..now.baseline };
                 better = 0;
-            } else if worse == 0 && better == 0 {
-                baseline.to = at + 1;
-                baseline.deviation = visit.deviation.or(baseline.deviation);
+            } else if side == Side::Within {
+                now.baseline.to = at + 1;
+                now.baseline.deviation = visit.deviation.or(now.baseline.deviation);
             }
         }
-        self.watched(index, trend, &places, &baseline, judged, worse, again)
+        now
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn watched(
+    /// Whether a figure is certainly within the range or the threshold: a quantile of Student's t is beyond that of the normal
+    /// distribution, which takes a thousandth of the time.
+    fn is_clearly_within(
         &self,
-        index: usize,
         trend: &Trend,
         places: &[f64],
         baseline: &Baseline,
-        judged: Option<Placed>,
-        worse: usize,
-        again: Option<f64>,
-    ) -> Watched {
-        let newest = trend.visits.last().map_or(f64::NAN, |visit: &Visit| visit.figure.median);
-        let since = (worse > 0).then(|| trend.visits[trend.visits.len() - worse].run);
-        let Some(placed) = judged else {
-            let mean = mean(&places[baseline.from..baseline.to]);
-            return Watched {
-                trend: index,
-                state: State::Unknown,
-                baseline: trend.scale.number(mean),
-                newest,
-                ratio: None,
-                detectable: f64::INFINITY,
-                worse: 0,
-                since: None,
-                visits: baseline.to - baseline.from,
-                confirmed: None,
-            };
-        };
-        let again = again.filter(|_| worse > 0).and_then(|figure| {
-            let placed = self.place(trend, places, baseline, trend.scale.of(figure))?;
-            Some(placed.side == Side::Worse)
-        });
-        let detectable = placed.as_share(trend.scale, placed.half).max(self.worse_than);
-        let state = match worse {
-            FOR_ALARM.. => State::Alarm,
-            1 if again == Some(true) => State::Alarm,
-            1 => State::Suspect,
-            _ if detectable > self.worse_than => State::Unsure,
-            _ => State::Good,
-        };
-        let ratio = match trend.scale {
-            Scale::Logarithms => Some(Ratio::of_log(placed.by, placed.half)),
-            Scale::Figures => None,
-        };
-        Watched {
-            trend: index,
-            state,
-            baseline: trend.scale.number(placed.mean),
-            newest,
-            ratio,
-            detectable,
-            worse,
-            since,
-            visits: placed.visits,
-            confirmed: again,
-        }
+        place: f64,
+    ) -> bool {
+        let Some((deviation, _)) = baseline.deviation else { return false };
+        let by = (place - baseline.mean(places)).abs();
+        by <= self.normal * deviation || as_share(trend.scale, place - by, by) <= self.worse_than
     }
 
     /// Where a figure lies; `None` without a prediction.
@@ -183,15 +206,12 @@ impl Watch {
         place: f64,
     ) -> Option<Placed> {
         let (deviation, degrees) = baseline.deviation?;
-        let from = baseline.from.max(baseline.to.saturating_sub(VISITS_OF_MEAN));
-        let before = &places[from..baseline.to];
-        let mean = mean(before);
-        let count = before.len() as f64;
-        let t = t_quantile(1.0 - CHANCE / self.points.max(1) as f64, degrees);
-        let half = t * deviation * (1.0 + 1.0 / count).sqrt();
+        let (mean, visits) = (baseline.mean(places), baseline.visits());
+        let t = t_quantile(1.0 - self.chance(), degrees);
+        let half = t * deviation * (1.0 + 1.0 / visits as f64).sqrt();
         let by = place - mean;
-        let placed = Placed { mean, by, half, side: Side::Within, visits: before.len() };
-        let is_beyond = by.abs() > half && placed.as_share(trend.scale, by.abs()) > self.worse_than;
+        let placed = Placed { mean, by, half, side: Side::Within, visits };
+        let is_beyond = by.abs() > half && as_share(trend.scale, mean, by.abs()) > self.worse_than;
         let side = match is_beyond {
             false => Side::Within,
             true if is_worse(trend.better, by) => Side::Worse,
@@ -199,6 +219,26 @@ impl Watch {
         };
         (deviation.is_finite() && by.is_finite()).then_some(Placed { side, ..placed })
     }
+}
+
+/// Where a trend has come to.
+struct Followed {
+    baseline: Baseline,
+    /// Where the newest visit lies; `None` without a prediction.
+    newest: Option<Placed>,
+    /// Number of successive worse visits up to the newest.
+    worse: usize,
+}
+
+/// The visits at which accepted changes of a trend begin.
+fn accepted(index: usize, trend: &Trend, events: &[Event]) -> Vec<usize> {
+    events
+        .iter()
+        .filter(|event| event.accepted.is_some())
+        .flat_map(|event| &event.members)
+        .filter(|(of, _)| *of == index)
+        .map(|&(_, nth)| trend.changes[nth].at)
+        .collect()
 }
 
 /// The visits by which later ones are judged.
@@ -226,17 +266,27 @@ struct Placed {
     visits: usize,
 }
 
-impl Placed {
-    /// A difference on the scale as a share of the mean.
-    fn as_share(&self, scale: Scale, difference: f64) -> f64 {
-        match scale {
-            Scale::Logarithms => difference.exp_m1(),
-            Scale::Figures if difference == 0.0 => 0.0,
-            Scale::Figures => difference / self.mean.abs().max(f64::MIN_POSITIVE),
-        }
+impl Baseline {
+    /// The latest visits, whose mean counts.
+    fn latest(&self) -> std::ops::Range<usize> {
+        self.from.max(self.to.saturating_sub(VISITS_OF_MEAN))..self.to
+    }
+
+    fn visits(&self) -> usize {
+        self.latest().len()
+    }
+
+    fn mean(&self, places: &[f64]) -> f64 {
+        let latest = &places[self.latest()];
+        latest.iter().sum::<f64>() / latest.len() as f64
     }
 }
 
-fn mean(places: &[f64]) -> f64 {
-    places.iter().sum::<f64>() / places.len() as f64
+/// A difference on the scale as a share of the mean.
+fn as_share(scale: Scale, mean: f64, difference: f64) -> f64 {
+    match scale {
+        Scale::Logarithms => difference.exp_m1(),
+        Scale::Figures if difference == 0.0 => 0.0,
+        Scale::Figures => difference / mean.abs().max(f64::MIN_POSITIVE),
+    }
 }

@@ -1,4 +1,4 @@
-mod machines;
+pub(crate) mod machines;
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 /// Length of a visit in seconds: runs that begin within it after the first one belong to the visit, until the runs themselves
 /// show that states of the machine do not last so long.
-const ONE_VISIT: f64 = 600.0;
+pub(crate) const ONE_VISIT: f64 = 600.0;
 /// Minimum number of pairs of close runs that can show it.
 const PAIRS_TO_SHOW: usize = 7;
 /// Maximum correlation from one run to the next of states that do not last.

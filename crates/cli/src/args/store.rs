@@ -6,7 +6,7 @@ use analysis::{Condition, Dimension, Renaming};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use command::options::{Files, StoreArg};
-use command::values::share;
+use command::values::{days, share};
 use report::MARKDOWN;
 use results::{ABOUT_OTAVA, OTAVA, TEXT_FORMATS, TOOL_FORMATS, TextFormat, ToolFormat};
 
@@ -67,11 +67,16 @@ pub enum ShownColumn {
 
 /// `oscost runs`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  oscost runs\n  oscost runs --delete 20261121-203655-4f2a")]
+#[command(
+    after_help = "Examples:\n  oscost runs\n  oscost runs --delete 20261121-203655-4f2a\n  oscost runs --thin 90d"
+)]
 pub struct Runs {
     /// Remove this run from the store
     #[arg(long, value_name = "RUN")]
     pub delete: Option<String>,
+    /// Remove the samples of runs older than this, such as 90d; figures, intervals and values of rounds stay
+    #[arg(long, value_name = "AGE", value_parser = days, conflicts_with_all = ["delete", "json", "names"])]
+    pub thin: Option<u32>,
     /// Print the list as JSON
     #[arg(long)]
     pub json: bool,
@@ -88,7 +93,8 @@ pub struct Runs {
 #[command(mut_arg("junit", |junit| junit.requires("fail_above")))]
 #[command(after_help = "\
 A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), a tag `key=value`, or a \
-JSON file.
+JSON file. A tag names all of its runs on the machine of the newest one: their mean is compared, and each visit (runs within ten \
+minutes) counts once. With --by it names the newest.
 
 With --by, the values of any dimension form the columns, and everything else is matched: `system`, `run`, `case`, the name of a \
 parameter such as `arch` or `as`, or `tag.KEY`. Runs measured together on several systems are all taken if one is named.

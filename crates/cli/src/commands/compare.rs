@@ -11,7 +11,7 @@ use report::{CompareCell, CompareRow, Comparison, compare_table};
 use results::{CaseResult, Document, Interval};
 use runner::also_differs;
 use serde_json::{Value, json};
-use shared::{cell, compared_cell, ending, floor_lines, keep_only, words};
+use shared::{cell, compared_cell, ending, find_merged, floor_lines, keep_only, words};
 pub use shared::{find, is_document};
 
 use super::gate::JudgedRows;
@@ -23,7 +23,7 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
         return columns::compare_by(args, by);
     }
     let names = std::iter::once(&args.base).chain(&args.news);
-    let all = names.map(|name| find(name, &args.store));
+    let all = names.map(|name| find_merged(name, &args.store));
     let mut all = all.collect::<anyhow::Result<Vec<Document>>>()?;
     if !args.map.is_empty() {
         all = mapped(&all, &args.map).map_err(|error| Usage(error.to_string()))?;

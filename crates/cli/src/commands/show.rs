@@ -6,10 +6,11 @@ use command::ending::{Ending, Usage};
 use command::measure::{Form, how_to_resume, is_summarised, show_area_times, show_results};
 use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
+use jiff::{SignedDuration, Timestamp};
 use report::labels::LONGEST_VALUE;
 use report::text::{clean, shortened};
 use report::{Page, ReportRun, RunLine, chart_svg, is_marked, plots, runs_table};
-use results::{Document, RunSummary, Store, StoreError};
+use results::{Document, RunSummary, Store, StoreError, Thinned};
 use runner::{PlanError, recorded};
 use serde_json::{Value, json};
 
@@ -108,8 +109,11 @@ fn run_and_filters(store: &Store, args: &Show) -> anyhow::Result<(String, Vec<St
     }
 }
 
-/// Lists the runs, or removes one.
+/// Lists the runs, removes one, or removes the samples of old ones.
 pub fn runs(args: &Runs) -> anyhow::Result<Ending> {
+    if let Some(days) = args.thin {
+        return thin(args, days);
+    }
     if let Some(name) = &args.delete {
         let mut store = store_to_write(&args.store)?;
         let id = store.resolve(name)?;
@@ -126,6 +130,19 @@ pub fn runs(args: &Runs) -> anyhow::Result<Ending> {
         true => print_json(&runs.iter().map(run_json).collect::<Vec<_>>())?,
         false => print(&runs_table(&runs.into_iter().map(run_line).collect::<Vec<_>>(), &page()))?,
     }
+    Ok(Ending::Done)
+}
+
+fn thin(args: &Runs, days: u32) -> anyhow::Result<Ending> {
+    // A store that does not exist is not created for this.
+    drop(store_to_read(&args.store)?);
+    let before = Timestamp::now() - SignedDuration::from_hours(24 * i64::from(days));
+    let Thinned { runs, before, after } =
+        store_to_write(&args.store)?.thin(before.as_microsecond())?;
+    let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+    let (before, after) = (megabytes(before), megabytes(after));
+    note(&format!("the samples of {runs} are removed; the store had {before} and has {after}"));
     Ok(Ending::Done)
 }
 

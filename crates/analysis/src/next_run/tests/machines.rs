@@ -12,7 +12,7 @@ use simulated::{document, noise, rounds_of};
 
 /// Course of a machine from visit to visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Course {
+pub(crate) enum Course {
     /// Only the rounds differ.
     Steady,
     /// Entries into the kernel cost one of 3 to 6 values, 8 to 14 cycles apart, drawn anew at each visit.
@@ -28,7 +28,7 @@ pub(super) enum Course {
 }
 
 impl Course {
-    pub(super) const ALL: [Self; 6] =
+    pub(crate) const ALL: [Self; 6] =
         [Self::Steady, Self::States, Self::Sticky, Self::Drift, Self::Skewed, Self::Steps];
 }
 
@@ -51,7 +51,7 @@ struct Point {
     own: f64,
 }
 
-pub(super) struct Machine {
+pub(crate) struct Machine {
     course: Course,
     rng: StdRng,
     points: Vec<Point>,
@@ -69,7 +69,7 @@ const ROUNDS: usize = 8;
 const BETWEEN: f64 = 0.02;
 
 impl Machine {
-    pub(super) fn new(course: Course, seed: u64) -> Self {
+    pub(crate) fn new(course: Course, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut states = vec![0.0];
         for _ in 0..rng.random_range(2..6) {
@@ -93,7 +93,7 @@ impl Machine {
     }
 
     /// A run six hours after the one before.
-    pub(super) fn visit(&mut self) -> Document {
+    pub(crate) fn visit(&mut self) -> Document {
         self.began += 6.0 * 3600.0;
         let stays = self.course == Course::Sticky && self.rng.random::<f64>() < 0.5;
         if !stays {
@@ -112,7 +112,7 @@ impl Machine {
     }
 
     /// A visit whose run is not in turn with any other run.
-    pub(super) fn separate_visit(&mut self) -> Document {
+    pub(crate) fn separate_visit(&mut self) -> Document {
         let mut run = self.visit();
         run.run.asked.clear();
         run.run.id = run.run.started.clone();
@@ -124,7 +124,7 @@ impl Machine {
     }
 
     /// A run 75 s after the one before, in the same state with this probability.
-    pub(super) fn again(&mut self, repeats: f64) -> Document {
+    pub(crate) fn again(&mut self, repeats: f64) -> Document {
         self.began += 75.0;
         if self.rng.random::<f64>() >= repeats {
             self.state = self.rng.random_range(0..self.states.len());
@@ -162,7 +162,7 @@ impl Machine {
     }
 
     /// True standard deviation of the logarithm of a point's figure in one visit.
-    pub(super) fn deviation(&self, result: &CaseResult) -> f64 {
+    pub(crate) fn deviation(&self, result: &CaseResult) -> f64 {
         let nth: usize = result.params["n"].parse().expect("a number");
         let point = &self.points[nth];
         let mean = self.states.iter().sum::<f64>() / self.states.len() as f64;

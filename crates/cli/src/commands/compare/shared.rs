@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use analysis::{Compared, Settings, Verdict, difference};
+use analysis::{Compared, Settings, Verdict, difference, is_same_machine, merged};
 use command::ending::{Ending, Usage};
 use command::options::StoreArg;
+use command::output::note;
 use command::store::store_to_read;
 use report::{Cell, CompareCell};
 use results::{Document, Estimate, NextRun, Source};
@@ -59,6 +60,31 @@ pub fn find(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
     }
     let store = store_to_read(store)?;
     Ok(store.document(&store.resolve(name)?)?)
+}
+
+/// Finds what is compared: a run, a document in a file, or all runs of a tag on one machine as one.
+pub fn find_merged(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
+    let Some((key, value)) = name.split_once('=').filter(|_| !is_document(name)) else {
+        return find(name, store);
+    };
+    let store = store_to_read(store)?;
+    let newest = store.document(&store.resolve(name)?)?;
+    let mut runs = Vec::new();
+    let mut left_out = 0;
+    for (_, id) in store.tagged(key)?.into_iter().filter(|(of_run, _)| of_run == value) {
+        let run = store.document(&id)?;
+        let is_whole = run.run.finished.is_some() && !run.results.is_empty();
+        match run.system() == newest.system() && is_same_machine(&run.machine, &newest.machine) {
+            true if is_whole => runs.push(run),
+            true => {}
+            false => left_out += usize::from(run.system() == newest.system()),
+        }
+    }
+    if left_out > 0 {
+        let runs = if left_out == 1 { "1 run".to_owned() } else { format!("{left_out} runs") };
+        note(&format!("{runs} of {name} on another machine, or another state of it, left out"));
+    }
+    Ok(if runs.is_empty() { newest } else { merged(&runs, name) })
 }
 
 /// The id, the tags and the machine of a run.

@@ -1,0 +1,214 @@
+//! `oscost watch`: whether the newest run is worse than those before it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+
+use analysis::history::{
+    Again, CONFIRMS, HistoryRun, RunSeries, State, Trend, Watch, Watched, series_of,
+};
+use analysis::{Settings, Verdict, compare};
+use command::ending::{Ending, Usage};
+use command::interrupt::stop_on_interrupt;
+use command::measure::{best_clock, plan_of, watched};
+use command::output::{note, page, print, print_json};
+use command::store::{store_to_read, store_to_write};
+use report::{WatchPage, watch_text};
+use results::{Document, PointKey, Store};
+use runner::{Options, Request};
+use serde_json::{Value, json};
+
+use super::history::{Told, metrics_of, runs_of};
+use super::on::{measure_on, systems_of};
+use crate::args::{OnSystems, WatchArgs};
+
+/// Judges the newest run.
+pub fn watch(args: &WatchArgs) -> anyhow::Result<Ending> {
+    let store = match args.confirm {
+        true => store_to_write(&args.store)?,
+        false => store_to_read(&args.store)?,
+    };
+    let runs = runs_of(&store)?;
+    let all_series = series_of(&runs, None);
+    let newest = all_series.last().ok_or_else(|| Usage("no run to judge".to_owned()))?;
+    let metrics = metrics_of(&store, &runs, &args.filters)?;
+    let told = Told::of(newest, &runs, &metrics, &store.accepted_events()?);
+    let last = newest.visits.len() - 1;
+    let is_judged = |trend: &Trend| {
+        trend.better != results::Direction::Neither
+            && trend.visits.last().is_some_and(|visit| visit.number == last)
+    };
+    let judged: Vec<usize> =
+        (0..told.trends.len()).filter(|&nth| is_judged(&told.trends[nth])).collect();
+    let watch = Watch::new(args.worse_than, judged.len());
+    let judge = |again: &BTreeMap<usize, Again>| -> Vec<Watched> {
+        let one = |nth: usize| {
+            watch.judge(nth, &told.trends[nth], &told.events, again.get(&nth).copied())
+        };
+        judged.iter().map(|&nth| one(nth)).collect()
+    };
+    let mut found = judge(&BTreeMap::new());
+    let suspects: Vec<usize> = found
+        .iter()
+        .filter(|watched| watched.state == State::Suspect)
+        .map(|watched| watched.trend)
+        .collect();
+    if args.confirm && !suspects.is_empty() {
+        let Some(again) = confirmed(args, store, &told, &suspects, &runs, newest)? else {
+            return Ok(Ending::NotMeasured);
+        };
+        found = judge(&again);
+    }
+    found.sort_by_key(|watched| (watched.state, watched.trend));
+    let shown = WatchPage { history: told.page(&runs), watch, watched: &found };
+    match args.json {
+        true => print_json(&document(&shown, &runs))?,
+        false => print(&watch_text(&shown, &page()))?,
+    }
+    let any = |state: State| found.iter().any(|watched| watched.state == state);
+    Ok(match found.iter().all(|watched| watched.state == State::Unknown) {
+        true => Ending::NotMeasured,
+        false if any(State::Alarm) => Ending::CheckFailed,
+        false => Ending::Done,
+    })
+}
+
+/// Measures the suspect points again, and says what came of it for each trend; `None` if nothing could be measured.
+fn confirmed(
+    args: &WatchArgs,
+    mut store: Store,
+    told: &Told,
+    suspects: &[usize],
+    runs: &[HistoryRun],
+    newest: &RunSeries,
+) -> anyhow::Result<Option<BTreeMap<usize, Again>>> {
+    let run = newest.visits.last().and_then(|visit| visit.last()).map(|&run| &runs[run]);
+    let Some(run) = run else { return Ok(None) };
+    let points: Vec<&PointKey> = suspects.iter().map(|&nth| &told.trends[nth].point).collect();
+    let options = options_for(&points, run);
+    let tags = BTreeMap::from([(CONFIRMS.to_owned(), run.summary.id.clone())]);
+    let asked = run.summary.asked.clone();
+    let count = points.iter().collect::<BTreeSet<_>>().len();
+    let points =
+        if count == 1 { "1 suspect point".to_owned() } else { format!("{count} suspect points") };
+    note(&format!("measuring {points} again"));
+    let stop = stop_on_interrupt()?;
+    let measured = match &args.against {
+        None => alone(&options, asked, tags, &mut store, stop)?.map(|now| [None, Some(now)]),
+        Some(old) => in_turns(old, &options, asked, tags, &mut store, stop)?,
+    };
+    let Some([old, now]) = measured else { return Ok(None) };
+    let again = |nth: usize| {
+        let trend = &told.trends[nth];
+        match (&old, &now) {
+            (Some(old), Some(now)) => in_turns_says(old, now, trend).map(Again::InTurns),
+            (None, Some(now)) => figure(now, trend).map(Again::Figure),
+            _ => None,
+        }
+    };
+    Ok(Some(suspects.iter().filter_map(|&nth| Some((nth, again(nth)?))).collect()))
+}
+
+/// Options that measure these points, and few others, as the run did.
+fn options_for(points: &[&PointKey], run: &HistoryRun) -> Options {
+    let mut params: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, value) in points.iter().flat_map(|point| &point.params) {
+        params.entry(name.clone()).or_default().insert(value.clone());
+    }
+    let filters: BTreeSet<String> = points.iter().map(|point| point.case.clone()).collect();
+    Options {
+        filters: filters.into_iter().collect(),
+        params: params.into_iter().map(|(name, of)| (name, of.into_iter().collect())).collect(),
+        quick: run.summary.asked.get("size").is_some_and(|size| size == "quick"),
+        ..Options::default()
+    }
+}
+
+/// A run on this system alone.
+fn alone(
+    options: &Options,
+    asked: BTreeMap<String, String>,
+    tags: BTreeMap<String, String>,
+    store: &mut Store,
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<Document>> {
+    let (plan, clock) = (plan_of(options)?, best_clock()?);
+    let request = Request { plan: &plan, asked, tags, clock: &clock, questions: None };
+    let (ended, _) = watched(|watch| runner::begin(request, store, stop, watch))?;
+    let is_whole = ended.ending != runner::Ending::Stopped && ended.unsaved.is_none();
+    Ok(if is_whole { Some(store.document(&ended.id)?) } else { None })
+}
+
+/// Runs on an old system and on this one, in turns.
+fn in_turns(
+    old: &str,
+    options: &Options,
+    mut asked: BTreeMap<String, String>,
+    tags: BTreeMap<String, String>,
+    store: &mut Store,
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<[Option<Document>; 2]>> {
+    asked.remove(results::GROUP);
+    let on = vec![old.to_owned(), "native".to_owned()];
+    let systems = systems_of(&OnSystems { on, systems: None })?;
+    let (ended, _) = measure_on(&systems, options, asked, tags, None, store, stop)?;
+    let is_whole = ended.len() == 2
+        && ended.iter().all(|one| one.ending != runner::Ending::Stopped && one.unsaved.is_none());
+    match is_whole {
+        false => Ok(None),
+        true => {
+            Ok(Some([Some(store.document(&ended[0].id)?), Some(store.document(&ended[1].id)?)]))
+        }
+    }
+}
+
+/// Whether a metric is certainly worse now than on the old system; `None` if that cannot be told.
+fn in_turns_says(old: &Document, now: &Document, trend: &Trend) -> Option<bool> {
+    let rows = compare(old, now, &Settings::default());
+    let row = rows.iter().find(|row| row.point == trend.point && row.metric == trend.metric)?;
+    match row.verdict {
+        Verdict::Slower | Verdict::Worse => Some(true),
+        Verdict::Faster | Verdict::Better | Verdict::Same => Some(false),
+        _ => None,
+    }
+}
+
+/// The figure of a metric in the unit of its trend.
+fn figure(run: &Document, trend: &Trend) -> Option<f64> {
+    let is_it = |result: &&results::CaseResult| {
+        result.case == trend.point.case
+            && result.params == trend.point.params
+            && result.metric == trend.metric
+    };
+    let result = run.results.iter().find(is_it)?;
+    match trend.unit.starts_with("cycles") {
+        true => Some(result.cycles?.median),
+        false => Some(result.estimate?.median),
+    }
+}
+
+fn document(page: &WatchPage, runs: &[HistoryRun]) -> Value {
+    let rows = page.watched.iter().map(|watched| {
+        let trend = &page.history.trends[watched.trend];
+        json!({
+            "case": trend.point.to_string(),
+            "metric": trend.metric,
+            "unit": trend.unit,
+            "state": watched.state,
+            "baseline": watched.baseline,
+            "newest": watched.newest,
+            "ratio": watched.ratio,
+            "detectable": Some(watched.detectable).filter(|share| share.is_finite()),
+            "worse_visits": watched.worse,
+            "since": watched.since.map(|run| runs[run].summary.id.clone()),
+            "visits": watched.visits,
+            "confirmed": watched.confirmed,
+        })
+    });
+    let newest = page.history.series.visits.last().and_then(|visit| visit.last());
+    json!({
+        "schema": 1,
+        "run": newest.map(|&run| runs[run].summary.id.clone()),
+        "worse_than": page.watch.worse_than,
+        "figures": rows.collect::<Vec<_>>(),
+    })
+}

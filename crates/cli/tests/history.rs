@@ -1,0 +1,227 @@
+//! `oscost history`, `oscost watch` and `oscost runs --thin`, on nights that are simulated, and predicted as after a real run.
+
+mod common;
+
+use analysis::History;
+use common::Bench;
+use measure::stats::{median, t_quantile};
+use results::{
+    CaseResult, Direction, Distribution, Document, Estimate, Interval, PerOp, RunInfo, Store,
+};
+use serde_json::{Value, json};
+
+/// Number of rounds of a figure.
+const ROUNDS: usize = 8;
+
+/// Nights of a machine, one a day from 2026-09-01 on.
+struct Nights {
+    store: Store,
+    history: History,
+    night: u64,
+    state: u64,
+}
+
+/// What is the matter with a night.
+#[derive(Default, Clone, Copy)]
+struct Matter<'a> {
+    /// Core cycles that each entry into the kernel takes longer.
+    cycles: f64,
+    /// Factor on the time of `memory/copy`.
+    memory: f64,
+    kernel: &'a str,
+}
+
+impl Nights {
+    fn new(bench: &Bench) -> Self {
+        let store = Store::open(&bench.store()).expect("a store");
+        Self { store, history: History::default(), night: 0, state: 20261127 }
+    }
+
+    /// A number from -1 to 1 (SplitMix64), the same each time.
+    fn noise(&mut self) -> f64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    /// Runs a night; returns the id of its run.
+    fn run(&mut self, matter: Matter) -> String {
+        let (month, day) = (9 + self.night / 28, 1 + self.night % 28);
+        self.night += 1;
+        let id = format!("2026{month:02}{day:02}-020000-0001");
+        let run = RunInfo {
+            id: id.clone(),
+            started: format!("2026-{month:02}-{day:02}T02:00:00Z"),
+            finished: Some(format!("2026-{month:02}-{day:02}T02:10:00Z")),
+            seed: 1,
+            oscost: "0.1.0".to_owned(),
+            tags: [("branch".to_owned(), "main".to_owned())].into(),
+            asked: [].into(),
+            core_clock_ghz: None,
+            area_seconds: [].into(),
+        };
+        let state = self.noise();
+        let mut results = Vec::new();
+        for (nth, calls) in [1.0, 1.0, 2.0].into_iter().enumerate() {
+            let entry = 478.0 + 0.5 * state + matter.cycles;
+            let cost = 100.0 * nth as f64 + calls * entry;
+            results.push(self.result(&format!("syscall/call-{nth}"), cost, 0.002, Some(calls)));
+        }
+        results.push(self.result("memory/copy", 5_000.0 * matter.memory.max(1.0), 0.005, None));
+        let machine = json!({
+            "os": "Linux", "arch": "x86_64", "cpu": "Simulated", "cpus": 2,
+            "release": matter.kernel, "uptime_seconds": 5_000,
+        });
+        let Value::Object(machine) = machine else { unreachable!("an object") };
+        let mut document = Document { schema: results::SCHEMA, run, machine, results };
+        self.history.predict(&mut document);
+        self.history.add(&document);
+        self.store.import(&document).expect("imported");
+        id
+    }
+
+    fn result(&mut self, case: &str, cost: f64, error: f64, calls: Option<f64>) -> CaseResult {
+        let night = 1.0 + error * self.noise();
+        let rounds: Vec<f64> =
+            (0..ROUNDS).map(|_| cost * night * (1.0 + error * self.noise())).collect();
+        let middle = median(&mut rounds.clone());
+        let half = t_quantile(0.975, ROUNDS as f64 - 1.0) * middle * error / (ROUNDS as f64).sqrt();
+        let (low, high) = (middle - half, middle + half);
+        let seen = Distribution {
+            min: low,
+            p5: low,
+            p25: low,
+            p50: middle,
+            p75: high,
+            p95: high,
+            p99: high,
+            mean: middle,
+        };
+        CaseResult {
+            estimate: Some(Estimate { median: middle, low, high, level: 0.95 }),
+            cycles: calls.map(|_| Interval { median: middle, low, high }),
+            per_op: calls.map(|calls| PerOp { syscalls: Some(calls), ..PerOp::default() }),
+            seen: Some(seen),
+            rounds: ROUNDS as u32,
+            round_values: rounds,
+            ..CaseResult::blank(case, [].into(), "time", "ns/op", Direction::Lower)
+        }
+    }
+}
+
+const GOOD: Matter = Matter { cycles: 0.0, memory: 1.0, kernel: "6.12.3" };
+const SLOW: Matter = Matter { cycles: 24.0, memory: 1.0, kernel: "6.12.4" };
+
+/// The states of all watched figures.
+fn states(watched: &Value) -> Vec<&str> {
+    let figures = watched["figures"].as_array().expect("figures");
+    figures.iter().map(|figure| figure["state"].as_str().expect("a state")).collect()
+}
+
+#[test]
+fn a_step_is_suspect_once_then_an_alarm_until_it_is_accepted() {
+    let bench = Bench::new();
+    let mut nights = Nights::new(&bench);
+    for night in 0..40 {
+        // A spike of all figures, which is none of the system's.
+        let matter = match night {
+            15 => Matter { cycles: 40.0, memory: 1.3, ..GOOD },
+            _ => GOOD,
+        };
+        nights.run(matter);
+        if night == 15 {
+            let watched = bench.oscost("watch --all --worse-than 3% --json").with(0).json();
+            assert!(states(&watched).contains(&"suspect"), "{watched}");
+        }
+    }
+    let quiet = bench.oscost("watch --all --worse-than 3%").with(0);
+    assert!(quiet.out.contains("4 figures of run 20261012-020000-0001"), "{}", quiet.out);
+
+    let first = nights.run(SLOW);
+    let watched = bench.oscost("watch syscall --worse-than 3% --json").with(0).json();
+    assert_eq!(states(&watched), ["suspect"; 3], "{watched}");
+    nights.run(SLOW);
+    let alarm = bench.oscost("watch --all --worse-than 3%").with(1);
+    assert!(
+        alarm.out.starts_with("ALARM    3 figures (entries into the kernel) for 2 visits"),
+        "{}",
+        alarm.out
+    );
+    assert!(alarm.out.contains("since 2026-10-13: syscall/call-0 +"), "{}", alarm.out);
+
+    (0..8).for_each(|_| drop(nights.run(SLOW)));
+    bench.oscost("watch --all --worse-than 3%").with(1);
+    let told = bench.oscost("history --json").with(0).json();
+    let events = told["series"][0]["events"].as_array().expect("events").clone();
+    assert_eq!(events.len(), 1, "{events:?}");
+    let event = &events[0];
+    assert_eq!(event["id"], format!("{first}/entries-into-the-kernel/worse"));
+    assert_eq!(event["figures"].as_array().expect("figures").len(), 3);
+    assert_eq!(event["facts"]["release"], json!(["6.12.3", "6.12.4"]));
+    let cycles = event["cycles_per_entry"].as_f64().expect("a number");
+    assert!((cycles - 24.0).abs() < 1.5, "{cycles}");
+
+    let id = event["id"].as_str().expect("an id");
+    bench
+        .oscost("history --accept 20261013-020000-0001/entries/worse --why known")
+        .complains(&["no event"]);
+    bench.oscost(&format!("history --accept {id} --why known")).with(0);
+    bench.oscost("watch --all --worse-than 3%").with(0);
+    let text = bench.oscost("history").with(0).out;
+    assert!(text.contains("accepted  +24 cycles per entry (+"), "{text}");
+    assert!(text.contains("accepted: known"), "{text}");
+    // What is worse than what was accepted is an alarm again.
+    for _ in 0..2 {
+        nights.run(Matter { cycles: 60.0, ..SLOW });
+    }
+    bench.oscost("watch --all --worse-than 3%").with(1);
+}
+
+#[test]
+fn a_history_has_its_changes_and_plots_one_point() {
+    let bench = Bench::new();
+    let mut nights = Nights::new(&bench);
+    (0..30).for_each(|_| drop(nights.run(GOOD)));
+    (0..12).for_each(|_| drop(nights.run(SLOW)));
+    let text = bench.oscost("history").with(0).out;
+    assert!(text.contains("2026-10-03  worse     +24 cycles per entry"), "{text}");
+    assert!(text.contains("release 6.12.3 → 6.12.4"), "{text}");
+    assert!(text.contains("1 figure has no change"), "{text}");
+    let plot = bench.oscost("history syscall/call-0").with(0).out;
+    assert!(plot.contains("a visit") && plot.contains("30 and 12 visits"), "{plot}");
+    let by = bench.oscost("history syscall/call-0 --by kernel --json").with(0).json();
+    let by: Vec<&Value> =
+        by["series"].as_array().expect("series").iter().map(|s| &s["by"]).collect();
+    assert_eq!(by, ["6.12.3", "6.12.4"]);
+    bench.oscost("history nothing").complains(&["no run has figures of \"nothing\""]);
+    bench.oscost("history --by week").complains(&["day, kernel, commit, or tag.KEY"]);
+}
+
+/// Nothing can be judged by a single run: that is neither good nor bad.
+#[test]
+fn a_first_run_cannot_be_judged() {
+    let bench = Bench::new();
+    bench.oscost("watch --all").complains(&["no store"]);
+    let mut nights = Nights::new(&bench);
+    nights.run(GOOD);
+    let said = bench.oscost("watch --all").with(3);
+    assert!(said.out.contains("4 without a prediction"), "{}", said.out);
+    bench.oscost("watch").complains(&["POINTS"]);
+}
+
+#[test]
+fn thinning_removes_samples_and_no_figure() {
+    let bench = Bench::new();
+    bench.oscost("run getppid --precision 50% --budget 5s").with(0);
+    let before = bench.oscost("export last").with(0).out;
+    bench.oscost("runs --thin 1d").with(0);
+    assert!(bench.oscost("show --plot").with(0).out.contains("distribution"));
+    let said = bench.oscost("runs --thin 0d").with(0);
+    assert!(said.err.contains("the samples of 1 run are removed"), "{}", said.err);
+    assert_eq!(bench.oscost("export last").with(0).out, before);
+    assert!(bench.oscost("show --plot").with(0).out.contains("nothing to plot"));
+    bench.oscost("history getppid").with(0);
+    bench.oscost("runs --thin 90").complains(&["such as 90d"]);
+}

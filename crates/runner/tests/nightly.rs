@@ -1,0 +1,183 @@
+//! Rehearses a nightly watch on recorded runs: fifty nights, of which each is one of the recorded runs, with a step at night 40
+//! and spikes in three others.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use analysis::History;
+use analysis::history::{HistoryRun, State, Trend, Watch, series_of};
+use flate2::read::GzDecoder;
+use results::{Document, MetricSeries, RunFigure, RunSummary};
+
+const STEP_AT: usize = 40;
+const SPIKES: [usize; 3] = [14, 25, 33];
+/// Factor on all figures of a night with a spike.
+const SPIKE: f64 = 1.4;
+const WORSE_THAN: f64 = 0.02;
+
+fn recorded(name: &str) -> Vec<Document> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/next_run/recordings");
+    let file = File::open(folder.join(name)).expect("a recording");
+    let lines = BufReader::new(GzDecoder::new(file)).lines();
+    lines.map(|line| serde_json::from_str(&line.expect("a line")).expect("a document")).collect()
+}
+
+/// The points that are watched: system calls, which enter the kernel, in core cycles.
+fn is_watched(case: &str) -> bool {
+    case.starts_with("syscall/")
+}
+
+/// Multiplies a figure and its interval.
+fn scale(run: &mut Document, factor: impl Fn(&str) -> f64) {
+    for result in &mut run.results {
+        let factor = factor(&result.case);
+        let estimate = result.estimate.as_mut().into_iter();
+        let numbers = estimate.flat_map(|one| [&mut one.median, &mut one.low, &mut one.high]);
+        let cycles = result.cycles.as_mut().into_iter();
+        let cycles = cycles.flat_map(|one| [&mut one.median, &mut one.low, &mut one.high]);
+        numbers.chain(cycles).for_each(|number| *number *= factor);
+    }
+}
+
+struct Rehearsal {
+    runs: Vec<Document>,
+    history: History,
+    nights: Vec<Document>,
+    state: u64,
+}
+
+impl Rehearsal {
+    fn new(recording: &str) -> Self {
+        let mut runs = recorded(recording);
+        for run in &mut runs {
+            run.results.retain(|result| is_watched(&result.case) && result.metric == "time");
+        }
+        Self { runs, history: History::default(), nights: Vec::new(), state: 7 }
+    }
+
+    /// A night whose run is one of the recorded ones, by a generator with a fixed seed (Knuth's MMIX).
+    fn night(&mut self, factor: impl Fn(&str) -> f64) {
+        self.state = self
+            .state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let mut run = self.runs[(self.state >> 33) as usize % self.runs.len()].clone();
+        let night = self.nights.len();
+        run.run.id = format!("night-{night}");
+        run.run.started = format!("2026-{:02}-{:02}T02:00:00Z", 1 + night / 28, 1 + night % 28);
+        run.run.tags.clear();
+        run.machine.insert("uptime_seconds".to_owned(), 5_000.into());
+        scale(&mut run, factor);
+        self.history.predict(&mut run);
+        self.history.add(&run);
+        self.nights.push(run);
+    }
+
+    fn trends(&self) -> Vec<Trend> {
+        let runs: Vec<HistoryRun> = self
+            .nights
+            .iter()
+            .map(|run| HistoryRun {
+                summary: RunSummary {
+                    id: run.run.id.clone(),
+                    started: run.run.started.clone(),
+                    finished: run.run.finished.clone(),
+                    oscost: run.run.oscost.clone(),
+                    tags: run.run.tags.clone(),
+                    asked: run.run.asked.clone(),
+                    rounds: 0,
+                    results: 0,
+                    machine: run.machine_line(),
+                },
+                machine: run.machine.clone(),
+                began: run.run.started_seconds(),
+            })
+            .collect();
+        let series = series_of(&runs, None);
+        let first = &self.nights[0].results;
+        let metric = |of: &results::CaseResult| MetricSeries {
+            point: of.point(),
+            metric: of.metric.clone(),
+            unit: of.unit.clone(),
+            better: of.better,
+            figures: self
+                .nights
+                .iter()
+                .enumerate()
+                .filter_map(|(night, run)| {
+                    let result = run.results.iter().find(|result| result.point() == of.point())?;
+                    Some((night, RunFigure::of(result)?))
+                })
+                .collect(),
+        };
+        let series = series.last().expect("a series");
+        first.iter().filter_map(|of| Trend::of(&metric(of), series)).collect()
+    }
+
+    /// The state of each figure after the newest night.
+    fn judged(&self) -> Vec<(Trend, State, f64)> {
+        let trends = self.trends();
+        let watch = Watch::new(WORSE_THAN, trends.len());
+        trends
+            .into_iter()
+            .map(|trend| {
+                let watched = watch.judge(0, &trend, &[], None);
+                (trend, watched.state, watched.detectable)
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn a_step_is_suspect_at_once_an_alarm_at_the_second_night_and_a_change_point_by_the_tenth() {
+    for recording in ["zen4.jsonl.gz", "intel-167.jsonl.gz"] {
+        let mut rehearsal = Rehearsal::new(recording);
+        let mut detectable = 0.0f64;
+        for night in 0..STEP_AT {
+            let is_spike = SPIKES.contains(&night);
+            rehearsal.night(|_| if is_spike { SPIKE } else { 1.0 });
+            let judged = rehearsal.judged();
+            let alarms: Vec<String> = judged
+                .iter()
+                .filter(|one| one.1 == State::Alarm)
+                .map(|one| one.0.point.to_string())
+                .collect();
+            assert!(alarms.is_empty(), "{recording}, night {night}: {alarms:?}");
+            detectable = judged
+                .iter()
+                .map(|one| one.2)
+                .filter(|share| share.is_finite())
+                .fold(0.0, f64::max);
+        }
+        let step = 1.0 + 2.0 * detectable;
+        let figures = rehearsal.judged().len();
+        eprintln!("{recording}: {figures} figures, a step of {:.1} %", (step - 1.0) * 100.0);
+        for night in STEP_AT..STEP_AT + 10 {
+            rehearsal.night(|_| step);
+            let count =
+                |state: State| rehearsal.judged().iter().filter(|one| one.1 == state).count();
+            match night - STEP_AT {
+                0 => assert_eq!(count(State::Suspect), figures, "{recording}: the first night"),
+                1 => assert_eq!(count(State::Alarm), figures, "{recording}: the second night"),
+                _ => {}
+            }
+        }
+        for trend in rehearsal.trends() {
+            let change = trend.changes.iter().find(|change| change.at.abs_diff(STEP_AT) <= 1);
+            let change = change.unwrap_or_else(|| panic!("{recording} {}: no change", trend.point));
+            let ratio = change.ratio.expect("positive figures");
+            assert!(
+                ratio.low <= step * 1.005 && step * 0.995 <= ratio.high,
+                "{} {ratio:?} {step}",
+                trend.point
+            );
+            assert_eq!(
+                trend.changes.len(),
+                1,
+                "{recording} {}: spikes are no changes",
+                trend.point
+            );
+        }
+    }
+}
