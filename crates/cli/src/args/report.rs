@@ -18,11 +18,16 @@ Examples:
   oscost report last~1 last -o change.html --title 'Kernel 6.18 against 6.12'
   oscost report last --section net -o net.html
   oscost report last --by arch --at connections=1000 -o designs.html
-  oscost report last --study locks -o locks.html")]
+  oscost report last --study locks -o locks.html
+  oscost report --history -o history.html
+  oscost report --history syscall lock/futex -o history.html")]
 pub struct Report {
-    /// The runs to show [default: last]
+    /// The runs to show [default: last]; with --history, areas, cases or points [default: all]
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
+    /// Show the history of all runs in the store, as charts with the predicted range and what changed
+    #[arg(long, conflicts_with_all = ["study", "at", "base_value", "section"])]
+    pub history: bool,
     /// Compare the values of this dimension: system, run, case, a parameter such as arch, or tag.KEY
     #[arg(long, value_name = "DIMENSION", value_parser = Dimension::parse, conflicts_with = "study")]
     pub by: Option<Dimension>,

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use analysis::history::{Event, HistoryRun, RunSeries, Trend, events, series_of};
+use analysis::history::{By, Event, HistoryRun, RunSeries, Trend, events, series_of};
 use catalog::matches_filter;
 use command::ending::{Ending, Usage};
+use command::options::StoreArg;
 use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
 use jiff::Timestamp;
-use report::{HistoryOfSeries, history_plot, history_text};
+use report::{HistoryOfSeries, history_html, history_plot, history_text};
 use results::{MetricSeries, Store};
 use serde_json::{Value, json};
 
@@ -49,6 +50,33 @@ pub fn history(args: &History) -> anyhow::Result<Ending> {
     let pages: Vec<HistoryOfSeries> = ordered.iter().map(|told| told.page(&runs)).collect();
     print(&history_text(&pages, args.all || !args.filters.is_empty(), &page()))?;
     Ok(Ending::Done)
+}
+
+/// The history as a page.
+///
+/// # Errors
+/// If a filter names nothing in the store, or the store cannot be read.
+pub fn history_page(
+    filters: &[String],
+    by: Option<&By>,
+    title: Option<&str>,
+    store: &StoreArg,
+) -> anyhow::Result<String> {
+    let store = store_to_read(store)?;
+    let runs = runs_of(&store)?;
+    let mut series = series_of(&runs, by);
+    if by.is_none() {
+        series.reverse();
+    }
+    let metrics = metrics_of(&store, &runs, filters)?;
+    let accepted = store.accepted_events()?;
+    let told: Vec<Told> = series
+        .iter()
+        .map(|series| Told::of(series, &runs, &metrics, &accepted))
+        .filter(|told| !told.trends.is_empty())
+        .collect();
+    let pages: Vec<HistoryOfSeries> = told.iter().map(|told| told.page(&runs)).collect();
+    Ok(history_html(&pages, title))
 }
 
 /// Which trend is plotted: that of the only point and metric that is shown.

@@ -1,6 +1,7 @@
 //! `oscost report`.
 
 use analysis::claim::judge;
+use analysis::history::By;
 use analysis::study::{MeasuredTable, name_systems};
 use analysis::{Dimension, Question, Recorded, Selection, Settings};
 use command::ending::{Ending, Usage};
@@ -14,11 +15,18 @@ use runner::recorded;
 use super::check::existing;
 use super::compare::columns::{runs, side_by_side};
 use super::compare::{compare_runs, comparison, find, is_document};
+use super::history::history_page;
 use super::study::study_of_runs;
 use crate::args::Report;
 
 /// Writes runs as one page.
 pub fn report(args: &Report) -> anyhow::Result<Ending> {
+    if args.history {
+        let by = args.by.as_ref().map(|by| By::parse(&by.to_string())).transpose();
+        let by = by.map_err(Usage)?;
+        let page = history_page(&args.runs, by.as_ref(), args.title.as_deref(), &args.store)?;
+        return write_to(args, &page);
+    }
     let last = ["last".to_owned()];
     let names = if args.runs.is_empty() { &last[..] } else { &args.runs };
     // The store is optional: files have no rounds, and need none.
@@ -139,7 +147,11 @@ fn write_page(
         runs: &runs,
         ..page
     });
-    write(&args.output, text.as_bytes())?;
+    write_to(args, &text)
+}
+
+fn write_to(args: &Report, page: &str) -> anyhow::Result<Ending> {
+    write(&args.output, page.as_bytes())?;
     if !is_stdout(&args.output) {
         note(&format!("wrote {}", args.output.display()));
     }

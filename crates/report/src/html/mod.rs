@@ -8,9 +8,11 @@ mod comparing;
 mod facets;
 mod families;
 mod figures;
+mod history;
 mod points;
 mod ratios;
 mod run;
+mod shell;
 mod standings;
 mod study;
 mod sweeps;
@@ -19,9 +21,7 @@ mod timeline;
 mod top;
 mod view;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::html;
 use results::{CaseResult, PointKey, announcement_of};
 
 use crate::comparison::Comparison;
@@ -31,12 +31,11 @@ use crate::html::text::{Ids, Text};
 use crate::html::view::View;
 use crate::study::StudyPage;
 pub(crate) use chart::{ScaledPoint, SweepPlot};
+pub use history::history_html;
 pub use standings::Standings;
 pub use view::ReportRun;
 
-const STYLE: &str = include_str!("style.css");
 const CHART_STYLE: &str = include_str!("chart.css");
-const SCRIPT: &str = include_str!("script.js");
 
 /// The contents of a report.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,12 +85,6 @@ pub fn report_html(report: &Report) -> String {
         distinct(views.iter().flat_map(|view| &view.areas).map(|area| area.name.as_str()));
     areas.retain(|area| report.section.is_none_or(|only| only == *area));
     let title = report.title.map_or_else(|| format!("oscost: {}", report.subject()), str::to_owned);
-    let style = format!("{CHART_STYLE}{STYLE}");
-    let policy = format!(
-        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
-        hash(&style),
-        hash(SCRIPT)
-    );
     let sections = [
         report.study.map(|_| ("study", "Study")),
         report.comparison.map(|_| ("comparison", "Verdict")),
@@ -107,80 +100,37 @@ pub fn report_html(report: &Report) -> String {
     let is_compared =
         |area: &&str| report.comparison.is_none_or(|it| comparing::has_area(it, area));
     let (compared, apart): (Vec<&str>, Vec<&str>) = areas.iter().copied().partition(is_compared);
-    let section = |id: &str, name: &str, content: Markup| {
-        html! {
-            section id=(id) aria-labelledby={ (id) "-h" } { h2 id={ (id) "-h" } { (name) } (content) }
-        }
-    };
     let only = report.section;
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (Text(&title)) }
-                style { (PreEscaped(style)) }
-            }
-            body {
-                a.skip href="#main" { "Skip to the content" }
-                header {
-                    h1 { (Text(&title)) }
-                    nav aria-label="Sections" { ul {
-                        @for (id, name) in sections.iter().flatten() { li { a href={ "#" (id) } { (name) } } }
-                    } }
-                }
-                @if let Some(line) = announcement_of(
-                    if report.comparison.is_some() { "ratios" } else { "figures" },
-                    report.runs.iter().map(|run| run.document),
-                ) { p role="note" { strong { (Text(&line)) } } }
-                main id="main" {
-                    @if let Some(page) = report.study { (study::section(page, &mut ids)) }
-                    @match report.comparison {
-                        Some(comparison) => (comparing::verdict(comparison, report.standings.as_ref(), &mut ids)),
-                        None => (section("summary", "Answers", html! { @for view in &views {
-                            @if views.len() > 1 { h3 { (Text(&view.name)) } }
-                            (top::section(view, only, &mut ids))
-                        } })),
-                    }
-                    (section("areas", "Areas", html! {
-                        @for name in &compared {
-                            (area::section(&views, name, report.comparison, compared.len() == 1, &mut ids))
-                        }
-                        @if !apart.is_empty() { p.note { "Not comparable: " (Text(&apart.join(", "))) "." } }
-                    }))
-                    @if let Some(comparison) = report.comparison { (comparing::table(comparison, only)) }
-                    (figures::section(&views, only))
-                    (section("doubts", "Doubtful figures", html! { @for view in &views { (run::doubts(view)) } }))
-                    (section("machine", "Machine", html! { @for view in &views {
-                        (run::machine(view))
-                        div.disturbance { (run::disturbance(view, &mut ids)) }
-                    } }))
-                    (section("method", "Method", run::method()))
-                }
-                footer { p { "Written by oscost " (env!("CARGO_PKG_VERSION")) "." } }
-                script { (PreEscaped(SCRIPT)) }
-            }
+    let note = announcement_of(
+        if report.comparison.is_some() { "ratios" } else { "figures" },
+        report.runs.iter().map(|run| run.document),
+    );
+    let main = html! {
+        @if let Some(page) = report.study { (study::section(page, &mut ids)) }
+        @match report.comparison {
+            Some(comparison) => (comparing::verdict(comparison, report.standings.as_ref(), &mut ids)),
+            None => (shell::section("summary", "Answers", html! { @for view in &views {
+                @if views.len() > 1 { h3 { (Text(&view.name)) } }
+                (top::section(view, only, &mut ids))
+            } })),
         }
+        (shell::section("areas", "Areas", html! {
+            @for name in &compared {
+                (area::section(&views, name, report.comparison, compared.len() == 1, &mut ids))
+            }
+            @if !apart.is_empty() { p.note { "Not comparable: " (Text(&apart.join(", "))) "." } }
+        }))
+        @if let Some(comparison) = report.comparison { (comparing::table(comparison, only)) }
+        (figures::section(&views, only))
+        (shell::section("doubts", "Doubtful figures", html! { @for view in &views { (run::doubts(view)) } }))
+        (shell::section("machine", "Machine", html! { @for view in &views {
+            (run::machine(view))
+            div.disturbance { (run::disturbance(view, &mut ids)) }
+        } }))
+        (shell::section("method", "Method", run::method()))
     };
-    without_optional_tags(page.into_string())
-}
-
-/// The page without end tags that HTML does not require, since tables have thousands. Tags in text are not affected, because `<`
-/// is escaped there.
-fn without_optional_tags(mut page: String) -> String {
-    for tag in ["</td>", "</th>", "</tr>", "</li>", "</dd>", "</dt>"] {
-        page = page.replace(tag, "");
-    }
-    page
-}
-
-/// Hash by which the page's content security policy permits a style or script.
-fn hash(text: &str) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-    format!("sha256-{}", STANDARD.encode(digest))
+    let sections: Vec<(&str, &str)> = sections.into_iter().flatten().collect();
+    shell::page(&title, &sections, note.as_deref(), &main)
 }
 
 /// The first chart with a point of this label or case, as an SVG file; `None` if there is none.
