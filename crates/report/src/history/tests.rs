@@ -1,1 +1,166 @@
+use std::collections::BTreeMap;
 
+use analysis::history::{HistoryRun, RunSeries, Trend, Watch, events, series_of};
+use measure::stats::Interval;
+use results::{Direction, MetricSeries, PointKey, RunFigure, RunSummary, StoredPrediction};
+use serde_json::json;
+
+use super::*;
+use crate::text::width;
+
+const NIGHTS: usize = 50;
+const STEP_AT: usize = 30;
+
+fn runs() -> Vec<HistoryRun> {
+    let night = |night: usize| {
+        let kernel = if night < STEP_AT { "6.12.3" } else { "6.12.4" };
+        let machine = json!({ "os": "Linux", "release": kernel });
+        let started = format!("2026-{:02}-{:02}T02:00:00Z", 9 + night / 28, 1 + night % 28);
+        HistoryRun {
+            summary: RunSummary {
+                id: format!("night-{night}"),
+                started,
+                finished: None,
+                oscost: String::new(),
+                tags: BTreeMap::new(),
+                asked: BTreeMap::new(),
+                rounds: 0,
+                results: 2,
+                machine: format!("Linux {kernel} x86_64"),
+            },
+            machine: machine.as_object().cloned().unwrap_or_default(),
+            began: night as f64 * 86_400.0,
+        }
+    };
+    (0..NIGHTS).map(night).collect()
+}
+
+/// A system call that takes 30 cycles more from the thirtieth night on, or memory that does not change.
+fn metric(case: &str, is_call: bool) -> MetricSeries {
+    let figure = |night: usize| {
+        let step = if is_call && night >= STEP_AT { 30.0 } else { 0.0 };
+        let value = 480.0 + step + (night * 37 % 11) as f64 * 0.3;
+        let figure = Interval { median: value, low: value - 1.0, high: value + 1.0 };
+        let next = StoredPrediction {
+            low: value - 6.0,
+            high: value + 6.0,
+            deviation: 0.005,
+            degrees: 20.0,
+        };
+        let one = RunFigure {
+            figure,
+            cycles: is_call.then_some(figure),
+            rounds: 9,
+            syscalls: is_call.then_some(1.0),
+            voluntary_switches: None,
+            is_sampled: true,
+            is_doubtful: false,
+            next: Some(next),
+        };
+        (night, one)
+    };
+    MetricSeries {
+        point: PointKey {
+            case: case.to_owned(),
+            params: [("size".to_owned(), "4k".to_owned())].into(),
+        },
+        metric: "time".to_owned(),
+        unit: "ns/op".to_owned(),
+        better: Direction::Lower,
+        figures: (0..NIGHTS).map(figure).collect(),
+    }
+}
+
+fn told(runs: &[HistoryRun]) -> (RunSeries, Vec<Trend>, Vec<Event>) {
+    let series = series_of(runs, None).remove(0);
+    let metrics =
+        [metric("syscall/read", true), metric("syscall/write", true), metric("memory/copy", false)];
+    let trends: Vec<Trend> =
+        metrics.iter().filter_map(|metric| Trend::of(metric, &series)).collect();
+    let events = events(&trends, &series, runs, &BTreeMap::new());
+    (series, trends, events)
+}
+
+fn page(width: usize, unicode: bool) -> Page {
+    Page { width, colour: false, unicode, this_run: false }
+}
+
+#[test]
+fn the_text_says_what_changed_when_and_fits_the_page() {
+    let runs = runs();
+    let (series, trends, events) = told(&runs);
+    let history =
+        HistoryOfSeries { series: &series, runs: &runs, trends: &trends, events: &events };
+    for columns in [60, 80, 132] {
+        let text = history_text(&[history], true, &page(columns, true));
+        assert!(text.lines().all(|line| width(line) <= columns), "{columns}\n{text}");
+    }
+    let text = history_text(&[history], false, &page(80, false));
+    assert!(text.is_ascii(), "{text}");
+    assert!(text.starts_with("50 runs, 2026-09-01 to 2026-10-22, Linux 6.12.4 x86_64\n"), "{text}");
+    assert!(
+        text.contains("2026-10-03  worse     +30 cycles per entry (+6.2 %): 2 figures (entries"),
+        "{text}"
+    );
+    assert!(text.contains("with release 6.12.3 -> 6.12.4"), "{text}");
+    assert!(text.contains("event night-30/entries-into-the-kernel/worse"), "{text}");
+    assert!(text.contains("1 figure has no change"), "{text}");
+    assert!(!text.contains("memory/copy"), "{text}");
+}
+
+#[test]
+fn the_plot_has_a_point_for_each_visit_and_the_change() {
+    let runs = runs();
+    let (series, trends, events) = told(&runs);
+    let history =
+        HistoryOfSeries { series: &series, runs: &runs, trends: &trends, events: &events };
+    let plot = history_plot(&history, &trends[0], &page(80, false));
+    assert!(plot.is_ascii() && plot.lines().all(|line| line.len() <= 80), "{plot}");
+    let rows = || plot.lines().skip(1).take(12);
+    let points: usize = rows().map(|row| row.matches('*').count()).sum();
+    assert_eq!(points, NIGHTS, "{plot}");
+    assert!(rows().filter(|row| row.contains('|')).count() > 8, "{plot}");
+    assert!(plot.contains("2026-09-01") && plot.contains("2026-10-22"), "{plot}");
+    assert!(plot.contains("2026-10-03  release 6.12.3 -> 6.12.4"), "{plot}");
+    // A page that is narrower than the history shows its end.
+    let narrow = history_plot(&history, &trends[0], &page(60, true));
+    assert!(narrow.lines().all(|line| width(line) <= 60), "{narrow}");
+    assert!(!narrow.contains("2026-09-01") && narrow.contains("2026-10-22"), "{narrow}");
+}
+
+#[test]
+fn a_watch_names_alarms_first_and_what_it_cannot_see() {
+    let runs = runs();
+    let (series, trends, events) = told(&runs);
+    let history =
+        HistoryOfSeries { series: &series, runs: &runs, trends: &trends, events: &events };
+    for (worse_than, expected) in
+        [(0.03, "2 alarm, 1 good"), (0.01, "1 not worse by what can be seen")]
+    {
+        let watch = Watch::new(worse_than, trends.len());
+        let watched: Vec<_> =
+            (0..trends.len()).map(|nth| watch.judge(nth, &trends[nth], &events, None)).collect();
+        let text = watch_text(&WatchPage { history, watch, watched: &watched }, &page(80, false));
+        assert!(
+            text.starts_with("ALARM    2 figures (entries into the kernel) for 20 visits"),
+            "{text}"
+        );
+        assert!(text.contains(expected), "{text}");
+        assert_eq!(text.contains("A single visit cannot show 1 %"), worse_than < 0.02, "{text}");
+        assert!(text.is_ascii() && text.lines().all(|line| line.len() <= 80), "{text}");
+    }
+}
+
+#[test]
+fn the_page_has_a_chart_for_each_figure_and_its_changes_in_words() {
+    let runs = runs();
+    let (series, trends, events) = told(&runs);
+    let history =
+        HistoryOfSeries { series: &series, runs: &runs, trends: &trends, events: &events };
+    let page = crate::history_html(&[history], Some("Nights <1>"));
+    assert!(page.contains("Nights &lt;1&gt;"));
+    assert_eq!(page.matches("<figure").count(), 3);
+    assert_eq!(page.matches("class=\"band\"").count(), 3);
+    assert!(page.contains("2026-10-03: +6.2 %, 30 visits before, 20 after"));
+    assert!(page.contains("release 6.12.3 → 6.12.4"));
+}

@@ -1,3 +1,4 @@
+mod figures;
 mod versions;
 
 use std::fs;
