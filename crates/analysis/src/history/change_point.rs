@@ -41,7 +41,7 @@ pub fn change_points(values: &[f64]) -> Vec<usize> {
     search.divide(0, values.len(), &mut found);
     search.remove_weak(&mut found);
     search.place_again(&mut found);
-    found
+    found.iter().map(|point| point.at).collect()
 }
 
 /// The values, with spikes replaced by the median of their neighbourhood.
@@ -141,6 +141,18 @@ impl Window {
     }
 }
 
+/// A change point, or a candidate.
+#[derive(Clone, Copy)]
+struct Point {
+    /// The first value after the change.
+    at: usize,
+    /// The window of which it is the split.
+    placed: (usize, usize),
+    /// The window of which `p` is its p-value.
+    tested: (usize, usize),
+    p: f64,
+}
+
 /// The search for change points.
 struct Search<'a> {
     values: &'a [f64],
@@ -168,25 +180,27 @@ impl<'a> Search<'a> {
     }
 
     /// Adds candidates between `from` and `to`, ascending.
-    fn divide(&self, from: usize, to: usize, found: &mut Vec<usize>) {
+    fn divide(&self, from: usize, to: usize, found: &mut Vec<Point>) {
         if to - from < 2 * LEAST_SIDE {
             return;
         }
         let whole = self.sums.window(from, to);
         let whole = Some(&whole).filter(|whole| whole.t2() > self.least);
         let inside = self.windows.iter().filter(|window| from <= window.from && window.to <= to);
-        if let Some(at) = whole.into_iter().chain(inside).find_map(|window| self.split(window)) {
-            self.divide(from, at, found);
-            found.push(at);
-            self.divide(at, to, found);
+        if let Some(point) = whole.into_iter().chain(inside).find_map(|window| self.split(window)) {
+            self.divide(from, point.at, found);
+            found.push(point);
+            self.divide(point.at, to, found);
         }
     }
 
     /// The split of a window, if it is a candidate.
-    fn split(&self, window: &Window) -> Option<usize> {
+    fn split(&self, window: &Window) -> Option<Point> {
         let &Window { from, to, .. } = window;
         let at = from + most_divisive(&self.values[from..to])?;
-        (self.p_value(from, at, to) <= CANDIDATE * self.p).then_some(at)
+        let p = self.p_value(from, at, to);
+        let point = Point { at, placed: (from, to), tested: (from, to), p };
+        (p <= CANDIDATE * self.p).then_some(point)
     }
 
     fn p_value(&self, from: usize, at: usize, to: usize) -> f64 {
@@ -194,35 +208,42 @@ impl<'a> Search<'a> {
     }
 
     /// Removes the least significant point until all are significant between their neighbours.
-    fn remove_weak(&self, found: &mut Vec<usize>) {
+    fn remove_weak(&self, found: &mut Vec<Point>) {
         loop {
-            let weakest = (0..found.len())
-                .map(|nth| {
-                    let (from, to) = self.neighbours(found, nth);
-                    (nth, self.p_value(from, found[nth], to))
-                })
-                .max_by(|one, other| one.1.total_cmp(&other.1));
+            for nth in 0..found.len() {
+                let (from, to) = self.neighbours(found, nth);
+                let point = &mut found[nth];
+                if point.tested != (from, to) {
+                    point.tested = (from, to);
+                    point.p = self.p_value(from, point.at, to);
+                }
+            }
+            let weakest =
+                found.iter().enumerate().max_by(|one, other| one.1.p.total_cmp(&other.1.p));
             match weakest {
-                Some((nth, p)) if p > self.p => found.remove(nth),
+                Some((nth, point)) if point.p > self.p => found.remove(nth),
                 _ => return,
             };
         }
     }
 
     /// Moves each point to the split of the values between its neighbours: it may have been found in a window of few of them.
-    fn place_again(&self, found: &mut [usize]) {
+    fn place_again(&self, found: &mut [Point]) {
         for nth in 0..found.len() {
             let (from, to) = self.neighbours(found, nth);
+            if found[nth].placed == (from, to) {
+                continue;
+            }
             if let Some(at) = most_divisive(&self.values[from..to]) {
-                found[nth] = from + at;
+                found[nth].at = from + at;
             }
         }
     }
 
     /// The points before and after one, or the ends of the series.
-    fn neighbours(&self, found: &[usize], nth: usize) -> (usize, usize) {
-        let from = if nth == 0 { 0 } else { found[nth - 1] };
-        (from, found.get(nth + 1).copied().unwrap_or(self.values.len()))
+    fn neighbours(&self, found: &[Point], nth: usize) -> (usize, usize) {
+        let from = if nth == 0 { 0 } else { found[nth - 1].at };
+        (from, found.get(nth + 1).map_or(self.values.len(), |point| point.at))
     }
 }
 
