@@ -1,6 +1,7 @@
 //! Figures over many runs: where they changed, and whether the newest ones did.
 
 mod change_point;
+mod creep;
 mod event;
 mod series;
 #[cfg(test)]

@@ -4,13 +4,11 @@ use measure::stats::{Interval, LEVEL, t_quantile};
 use results::{Direction, MetricSeries, PointKey, RunFigure};
 
 use super::change_point::{Difference, change_points, without_spikes};
+use super::creep::is_creep;
 use super::series::RunSeries;
 use crate::change::Ratio;
 use crate::next_run::Cause;
 use crate::scale::Scale;
-
-/// Minimum number of visits that tell a gradual change from steps.
-const LEAST_VISITS_OF_CREEP: usize = 12;
 
 /// One metric of one point over a series of runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -283,36 +281,4 @@ pub(crate) fn is_worse(better: Direction, by: f64) -> bool {
 /// Half the width of an interval at the usual level.
 fn half_width(error: f64, degrees: f64) -> f64 {
     if error == 0.0 { 0.0 } else { t_quantile(1.0 - (1.0 - LEVEL) / 2.0, degrees) * error }
-}
-
-/// Whether a line explains `values` better than the means of their `parts` do, by Schwarz's criterion: the logarithm of the
-/// mean square, with a penalty for each parameter. A step has two, its place and its size.
-fn is_creep(values: &[f64], parts: &[&[f64]]) -> bool {
-    if values.len() < LEAST_VISITS_OF_CREEP {
-        return false;
-    }
-    let count = values.len() as f64;
-    let criterion = |squares: f64, parameters: usize| {
-        count * (squares / count).max(f64::MIN_POSITIVE).ln() + parameters as f64 * count.ln()
-    };
-    let of_parts = parts.iter().map(|part| squares_about_mean(part)).sum();
-    criterion(squares_about_line(values), 2) < criterion(of_parts, 2 * parts.len() - 1)
-}
-
-fn squares_about_mean(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    values.iter().map(|value| (value - mean).powi(2)).sum()
-}
-
-/// The sum of squares about the line of least squares over the index.
-fn squares_about_line(values: &[f64]) -> f64 {
-    let middle = (values.len() as f64 - 1.0) / 2.0;
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let (mut both, mut square) = (0.0, 0.0);
-    for (nth, value) in values.iter().enumerate() {
-        let at = nth as f64 - middle;
-        both += at * (value - mean);
-        square += at * at;
-    }
-    squares_about_mean(values) - both * both / square
 }
