@@ -24,6 +24,7 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use results::{CaseResult, PointKey, announcement_of};
 
+use crate::answers::about;
 use crate::comparison::Comparison;
 use crate::first_seen::distinct;
 use crate::html::sweeps::Most;
@@ -139,7 +140,7 @@ pub fn report_html(report: &Report) -> String {
                 main id="main" {
                     @if let Some(page) = report.study { (study::section(page, &mut ids)) }
                     @match report.comparison {
-                        Some(comparison) => (comparing::verdict(comparison, report.standings.as_ref(), &mut ids)),
+                        Some(comparison) => (comparing::verdict(comparison, report.standings.as_ref(), &answers_within(comparison, report.runs), &mut ids)),
                         None => (section("summary", "Answers", html! { @for view in &views {
                             @if views.len() > 1 { h3 { (Text(&view.name)) } }
                             (top::section(view, only, &mut ids))
@@ -149,7 +150,7 @@ pub fn report_html(report: &Report) -> String {
                         @for name in &compared {
                             (area::section(&views, name, report.comparison, compared.len() == 1, &mut ids))
                         }
-                        @if !apart.is_empty() { p.note { "Not comparable: " (Text(&apart.join(", "))) "." } }
+                        @if !apart.is_empty() { p.note { "No pair of figures in: " (Text(&apart.join(", "))) "." } }
                     }))
                     @if let Some(comparison) = report.comparison { (comparing::table(comparison, only)) }
                     (figures::section(&views, only))
@@ -175,6 +176,14 @@ fn without_optional_tags(mut page: String) -> String {
         page = page.replace(tag, "");
     }
     page
+}
+
+/// The answers of the only run about the columns of a comparison within it.
+fn answers_within(comparison: &Comparison, runs: &[ReportRun]) -> Vec<String> {
+    match runs {
+        [only] => about(only.document, &comparison.by, &comparison.columns),
+        _ => Vec::new(),
+    }
 }
 
 /// Hash by which the page's content security policy permits a style or script.
