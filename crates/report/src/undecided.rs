@@ -10,7 +10,7 @@ use crate::labels::Label;
 use crate::page::{Ink, Page};
 use crate::text;
 
-/// Maximum number of reasons.
+/// Maximum number of lines of reasons; further reasons share the last one.
 const MOST_REASONS: usize = 6;
 
 /// Whether the row is undecided in any column.
@@ -45,7 +45,13 @@ pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
         let first = format!("  {area:<widest$}  ");
         text.push_str(&page.hanging(&first, &cases.join(", ")));
     }
-    for (reason, rows) in reasons(rows).into_iter().take(MOST_REASONS) {
+    let mut reasons = reasons(rows);
+    if reasons.len() > MOST_REASONS {
+        let others = reasons.split_off(MOST_REASONS - 1);
+        let rows = others.iter().map(|(_, rows)| rows).sum();
+        reasons.push((text::number_of(others.len(), "other reason"), rows));
+    }
+    for (reason, rows) in reasons {
         text.push_str(&page.hanging(&format!("{rows:>5}  "), &reason));
     }
     text
@@ -155,5 +161,14 @@ mod tests {
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), lines);
         assert_eq!(undecided_text(&[], &PAGE), "");
+    }
+
+    /// The numbers of rows by reason were fewer than the rows: the seventh reason was left out.
+    #[test]
+    fn all_rows_have_a_reason() {
+        let reasons = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        let rows: Vec<CompareRow> = reasons.iter().map(|why| row("a/b", &[], why)).collect();
+        let text = undecided_text(&rows.iter().collect::<Vec<_>>(), &PAGE);
+        assert!(text.ends_with("    1  e\n    3  3 other reasons\n"), "{text}");
     }
 }

@@ -14,7 +14,7 @@ use crate::html::points::{AreaPoint, estimate, figure_of, interval_words, is_der
 use crate::html::text::{Text, path};
 use crate::html::view::View;
 use crate::quantity::{cycles_figure, figure, format_per_op, format_share, measured_half_width};
-use crate::rows::ending_word;
+use crate::rows::{ending_word, is_of_other_system};
 use crate::text::number_of;
 
 /// Size of the picture of a distribution.
@@ -269,6 +269,9 @@ fn unsupported(view: &View, areas: &[&str]) -> Markup {
     let points = points.filter(|(_, point)| point.is_unsupported());
     let (derived, lacking): (Vec<_>, Vec<_>) =
         points.partition(|(_, point)| point.results.iter().all(|result| is_derived(result)));
+    let (elsewhere, lacking): (Vec<_>, Vec<_>) = lacking
+        .into_iter()
+        .partition(|(_, point)| point.results.iter().all(|r| is_of_other_system(r)));
     let list = |title: &str, points: &[(&String, &AreaPoint)]| {
         let mut by_reason = grouped(points.iter().map(|(area, point)| {
             let reason = point.results.iter().find_map(|result| result.reason.as_deref());
@@ -292,5 +295,6 @@ fn unsupported(view: &View, areas: &[&str]) -> Markup {
     html! {
         (list("Unsupported here", &lacking))
         (list("Crossings and limits that the figures do not tell", &derived))
+        (list("Only on other operating systems", &elsewhere))
     }
 }

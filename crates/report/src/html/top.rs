@@ -91,8 +91,9 @@ fn trust(view: &View) -> String {
 /// The classes of this number of cards: as many columns as leave none empty.
 fn columns(cards: usize) -> &'static str {
     match cards {
-        1 => "answers one",
-        2 | 4 => "answers two-wide",
+        1 => "charts one",
+        2 => "charts",
+        4 => "answers two-wide",
         _ => "answers",
     }
 }
