@@ -201,7 +201,7 @@ pub(crate) fn standings(
     let names: Vec<String> = apart.iter().map(|standing| name_of(standing)).collect();
     let apart = match names.is_empty() {
         true => String::new(),
-        false => page.hanging("", &format!("not comparable: {}", names.join(", "))),
+        false => page.hanging("", &format!("no pair of figures in: {}", names.join(", "))),
     };
     compared_standings(title, &compared, columns, by, page) + &page.paint_lines(Ink::Faint, &apart)
 }
