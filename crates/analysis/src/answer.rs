@@ -37,6 +37,9 @@ pub struct Answer {
 pub struct DesignFigure {
     /// Name of the design.
     pub name: &'static str,
+    /// Its name in tables and on command lines: the values of the parameters that select it, otherwise its case: `epoll`,
+    /// `std-mutex`.
+    pub known_as: String,
     /// The measured point: `net/answer{arch=epoll,connections=100}`.
     pub point: String,
     /// The figure, in the answer's unit.
@@ -100,6 +103,7 @@ fn answer(
         let is_best = std::ptr::eq(*result, best);
         Some(DesignFigure {
             name: design.name,
+            known_as: known_as(design, result),
             point: result.label(),
             figure: result.estimate?,
             behind: if is_best { None } else { ratio(result, best, SEED) },
@@ -117,6 +121,19 @@ fn answer(
         unit: best.unit.clone(),
         designs: found.iter().filter_map(figure).collect(),
     })
+}
+
+/// The name that tables have for the design of this point.
+fn known_as(design: &Design, result: &CaseResult) -> String {
+    let mut selects = design.points.iter().flat_map(|alternatives| alternatives.iter());
+    let select = selects.find(|select| select.matches(&result.case, &result.params));
+    let values = select.map_or(&[][..], |select| select.params).iter().map(|(_, value)| *value);
+    match values.collect::<Vec<&str>>().join(" ") {
+        values if values.is_empty() => {
+            result.case.split_once('/').map_or(&*result.case, |(_, name)| name).to_owned()
+        }
+        values => values,
+    }
 }
 
 /// The values of the situation's level: the usual one, then all that were measured, the greatest first.

@@ -30,7 +30,7 @@ const GRID_STEPS: f64 = 1.5;
 /// A ratio with the interval that decides the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
-    /// The ratio of the medians.
+    /// The ratio of the figures.
     pub mid: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -41,7 +41,12 @@ pub struct Ratio {
 impl Ratio {
     /// A ratio from its logarithm and the half-width of the interval.
     pub fn of_log(by: f64, half: f64) -> Self {
-        Self { mid: by.exp(), low: (by - half).exp(), high: (by + half).exp() }
+        Self::of_logs(by, (by - half, by + half))
+    }
+
+    /// A ratio from its logarithm and the ends of the interval of that.
+    pub(crate) fn of_logs(by: f64, (low, high): (f64, f64)) -> Self {
+        Self { mid: by.exp(), low: low.exp(), high: high.exp() }
     }
 
     /// The geometric mean of ratios whose intervals hold together, so that the mean of their ends is an interval of the mean;
@@ -154,7 +159,8 @@ impl<'a> Sides<'a> {
             new: new.estimate,
             in_cycles,
             log: scale == Scale::Logarithms,
-            by: found.center,
+            by: scale.of(new.estimate.median) - scale.of(base.estimate.median),
+            middle: found.center,
             scatter: Some(scatter),
             rounds: found.blocks,
             floor: 0.0,
@@ -180,14 +186,23 @@ fn in_blocks([base, new]: &[Side; 2], scale: Scale, in_cycles: bool) -> Option<(
     Some((found, scatter))
 }
 
-/// The ratio of two positive figures of one run by their adjacent rounds, with its interval at [`LEVEL`](measure::stats::LEVEL);
+/// The ratio of two positive figures of one run, with its interval by their adjacent rounds at [`LEVEL`](measure::stats::LEVEL);
 /// `None` if there are too few such rounds.
 pub(crate) fn ratio_in_blocks(of: &CaseResult, to: &CaseResult) -> Option<Ratio> {
     let factors = to.cycles_per_ns().zip(of.cycles_per_ns());
     let (to_factor, of_factor) = factors.unwrap_or((1.0, 1.0));
     let sides = [Side::of(to, to_factor)?, Side::of(of, of_factor)?];
     let (found, scatter) = in_blocks(&sides, Scale::Logarithms, factors.is_some())?;
-    Some(Ratio::of_log(found.center, scatter.half_width(1.0 - LEVEL)))
+    let by = sides[1].estimate.median.ln() - sides[0].estimate.median.ln();
+    let interval = interval_with(by, found.center, scatter.half_width(1.0 - LEVEL));
+    Some(Ratio::of_logs(by, interval))
+}
+
+/// The interval of a difference of figures by adjacent rounds: `half` on both sides of `middle`, the mean over the blocks, and
+/// extended to `by`, the difference of the figures that are shown. Figures of quiet rounds can differ by more or less than
+/// the rounds that were made next to each other, if load slows one side more: then either may be the true difference.
+pub(crate) fn interval_with(by: f64, middle: f64, half: f64) -> (f64, f64) {
+    ((middle - half).min(by), (middle + half).max(by))
 }
 
 /// System calls per core cycle of the operation; `None` if either was not counted.
@@ -278,7 +293,10 @@ pub(crate) struct Change {
     pub(crate) in_cycles: bool,
     /// Whether `by`, and the values compared with it, are logarithms.
     pub(crate) log: bool,
+    /// Difference of the figures.
     pub(crate) by: f64,
+    /// Middle of the interval: the mean over the blocks of adjacent rounds; without blocks, `by`.
+    pub(crate) middle: f64,
     /// Error of the difference; `None` without rounds in both runs.
     pub(crate) scatter: Option<Scatter>,
     /// The smaller number of rounds of the two runs; the number of blocks for adjacent rounds.
@@ -402,6 +420,7 @@ impl Change {
             in_cycles,
             log: scale == Scale::Logarithms,
             by,
+            middle: by,
             scatter,
             rounds,
             floor: seen.max(by_machine).max(rounding(base, new)),
@@ -412,9 +431,14 @@ impl Change {
         }
     }
 
-    /// Half-width of the interval of `by` that misses the true change with this probability; `None` without rounds in both runs.
+    /// Half-width of the interval that misses the true change with this probability; `None` without rounds in both runs.
     pub(crate) fn half_width(&self, chance: f64) -> Option<f64> {
         Some(self.scatter?.half_width(chance))
+    }
+
+    /// The interval with this half-width.
+    pub(crate) fn interval(&self, half: f64) -> (f64, f64) {
+        interval_with(self.by, self.middle, half)
     }
 
     /// Whether the rounds are adjacent, so that the interval alone decides.

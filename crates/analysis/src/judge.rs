@@ -116,7 +116,10 @@ impl<'a> Judge<'a> {
         row.floor = floor(&change);
         let half = change.half_width(self.chance);
         let half = if pair.is_itself { Some(0.0) } else { half };
-        row.ratio = half.filter(|_| change.log).map(|half| Ratio::of_log(change.by, half));
+        // A figure without an interval has a ratio without one, which says nothing.
+        let is_known = have_intervals || pair.is_itself;
+        let logs = half.filter(|_| change.log && is_known).map(|half| change.interval(half));
+        row.ratio = logs.map(|interval| Ratio::of_logs(change.by, interval));
         // A new figure that something else limited is at worst as bad as it was measured.
         let is_bound =
             |why: &HeldBack| matches!(why, HeldBack::Limited { only: Some(Side::New), .. });
@@ -151,7 +154,7 @@ impl<'a> Judge<'a> {
         half: f64,
         floor: f64,
     ) -> (Verdict, String) {
-        let (low, high) = (change.by - half, change.by + half);
+        let (low, high) = change.interval(half);
         let (lowest, margin) = (change.of_share(floor), change.of_share(self.settings.margin));
         let differs = low > lowest || high < -lowest;
         let within = (low > -margin && high < margin) || (low == 0.0 && high == 0.0);

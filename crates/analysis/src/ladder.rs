@@ -167,6 +167,9 @@ pub fn ladders(table: &Table, settings: &Settings) -> Vec<Ladder> {
 
 fn added(before: Found, of: Found, facts: &Facts, judge: &Judge) -> Option<Added> {
     let of_before = before.result.estimate?.median;
+    if !(before.result.has_interval() && of.result.has_interval()) {
+        return None;
+    }
     let pair = Pair {
         base: Some(before.result),
         new: Some(of.result),

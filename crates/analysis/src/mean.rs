@@ -17,7 +17,7 @@ use measure::stats::t_quantile;
 use results::{Direction, LEAST_ROUNDS};
 use serde::Serialize;
 
-use crate::change::{Change, Ratio};
+use crate::change::{Change, Ratio, interval_with};
 use crate::held_back::HeldBack;
 use crate::judge::is_clear;
 use crate::spread::middle_of;
@@ -63,6 +63,8 @@ struct PointChange {
     /// Variance that more rounds do not reduce.
     fixed: f64,
     by: f64,
+    /// Middle of the point's interval.
+    middle: f64,
     error: f64,
     degrees: f64,
     rounds: usize,
@@ -77,13 +79,14 @@ impl Sample {
         match (held_back.filter(|_| !is_emulated), change.scatter) {
             (None, Some(scatter)) if change.log => self.points.push(PointChange {
                 apart: {
-                    let apart = change.differences.iter().map(|(at, by)| (*at, by - change.by));
+                    let apart = change.differences.iter().map(|(at, by)| (*at, by - change.middle));
                     let mut apart: Vec<(i64, f64)> = apart.collect();
                     apart.sort_by_key(|(at, _)| *at);
                     apart
                 },
                 fixed: scatter.fixed,
                 by: change.by,
+                middle: change.middle,
                 error: scatter.error(),
                 degrees: scatter.variance.degrees,
                 rounds: change.rounds,
@@ -132,13 +135,14 @@ impl Sample {
         if self.is_empty() {
             return None;
         }
-        let (by, half, weights) = self.by_stretches(chance).unwrap_or_else(|| {
+        let (middle, half, weights) = self.by_stretches(chance).unwrap_or_else(|| {
             let weights = self.weights();
-            let by = average(&weights, self.points.iter().map(|point| point.by));
-            (by, self.half_width(by, &weights, chance), weights)
+            let middle = average(&weights, self.points.iter().map(|point| point.middle));
+            (middle, self.half_width(middle, &weights, chance), weights)
         });
+        let by = average(&weights, self.points.iter().map(|point| point.by));
         let floor = average(&weights, self.points.iter().map(|point| point.floor));
-        let (low, high) = (by - half, by + half);
+        let (low, high) = interval_with(by, middle, half);
         let differs = low > floor || high < -floor;
         let margin = margin.ln_1p();
         let rounds: usize = self.points.iter().map(|point| point.rounds).sum();
@@ -153,7 +157,7 @@ impl Sample {
         };
         let ratios = || self.points.iter().map(|point| point.by.exp());
         Some(Mean {
-            ratio: Ratio::of_log(by, half),
+            ratio: Ratio::of_logs(by, (low, high)),
             points: self.points.len(),
             least: ratios().fold(f64::INFINITY, f64::min),
             greatest: ratios().fold(0.0, f64::max),
@@ -166,9 +170,10 @@ impl Sample {
     fn weights(&self) -> Vec<f64> {
         let variances: Vec<f64> = self.points.iter().map(PointChange::variance).collect();
         let inverse: Vec<f64> = variances.iter().map(|variance| 1.0 / variance).collect();
-        let mean = average(&inverse, self.points.iter().map(|point| point.by));
+        let mean = average(&inverse, self.points.iter().map(|point| point.middle));
         let squares = self.points.iter().zip(&inverse);
-        let squares: f64 = squares.map(|(point, weight)| weight * (point.by - mean).powi(2)).sum();
+        let squares: f64 =
+            squares.map(|(point, weight)| weight * (point.middle - mean).powi(2)).sum();
         let sum: f64 = inverse.iter().sum();
         let sum_of_squares: f64 = inverse.iter().map(|weight| weight.powi(2)).sum();
         let scale = sum - sum_of_squares / sum;
@@ -183,7 +188,7 @@ impl Sample {
         let (shared, shared_degrees) = self.greatest_error(weights);
         let between = match self.points.len() {
             1 => 0.0,
-            _ => average(weights, self.points.iter().map(|p| (p.by - mean).powi(2))) / others,
+            _ => average(weights, self.points.iter().map(|p| (p.middle - mean).powi(2))) / others,
         };
         let variance = shared + between;
         if variance == 0.0 {
@@ -205,7 +210,7 @@ impl Sample {
         (shared, if by_degrees > 0.0 { squares / by_degrees } else { f64::INFINITY })
     }
 
-    /// The mean of points with adjacent rounds, the half-width of its interval, and the weights; `None` if a point has too few
+    /// The mean over the rounds of points with adjacent rounds, the half-width of its interval, and the weights; `None` if a point has too few
     /// such rounds.
     fn by_stretches(&self, chance: f64) -> Option<(f64, f64, Vec<f64>)> {
         let fewest = self.points.iter().map(|point| point.apart.len()).min()?;
@@ -226,8 +231,8 @@ impl Sample {
         let error = middle_of(&means)?;
         let half = t_quantile(1.0 - chance / 2.0, error.degrees)
             * (error.variance / error.count + self.fixed_variance()).sqrt();
-        let by = average(&weights, self.points.iter().map(|point| point.by));
-        Some((by, half, weights))
+        let middle = average(&weights, self.points.iter().map(|point| point.middle));
+        Some((middle, half, weights))
     }
 
     /// Variance of the mean that no number of rounds reduces. Its causes affect all points, so that their errors add up.

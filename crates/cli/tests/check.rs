@@ -83,7 +83,7 @@ fn claims_are_measured_and_judged_again_from_the_run() {
     bench.oscost("check missing.toml last --undecided pass").with(0);
     bench.oscost("check claims.toml last --undecided pass").with(1);
     let good = bench.oscost("check good.toml last").with(0).out;
-    assert!(good.ends_with("\nall 1 claims judged, all hold\n"), "{good}");
+    assert!(good.ends_with("\n1 claim judged, all hold\n"), "{good}");
 }
 
 const BETWEEN: &str = r#"

@@ -61,7 +61,7 @@ fn a_run_is_compared_with_a_document() {
     let gate =
         "--baseline base.json --fail-above 20% --undecided pass --markdown s.md --junit s.xml";
     let same = bench.oscost(&format!("{MEASURED} {gate}")).ended();
-    assert!(same.out.contains("new: 2 compared with base"), "{}", same.out);
+    assert!(same.out.contains("new: 2 rows compared with base"), "{}", same.out);
     let junit = std::fs::read_to_string(bench.path("s.xml")).unwrap();
     assert!(junit.contains(r#"tests="2" failures="0""#), "{junit}");
     make_faster(&bench, "base.json", 50.0);
@@ -184,7 +184,7 @@ fn the_action_passes_without_a_change_and_fails_with_one() {
 
     let mut same = Action::new(&bench, "--quick --precision 50% --budget 20s");
     assert_eq!((same.step("install"), same.step("measure")), (0, 0));
-    assert!(same.summary().contains("2 compared with base"), "{}", same.summary());
+    assert!(same.summary().contains("2 rows compared with base"), "{}", same.summary());
     assert!(same.summary().contains("smallest detectable difference"), "{}", same.summary());
 
     make_faster(&bench, "oscost-baseline.json", 50.0);

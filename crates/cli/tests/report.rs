@@ -366,7 +366,7 @@ fn any_dimension_is_compared_on_a_page() {
         assert!(page.contains(part), "{part}");
     }
     // Areas without that dimension share one line.
-    assert_eq!(page.matches("Not comparable: ").count(), 1);
+    assert_eq!(page.matches("No pair of figures in: ").count(), 1);
     assert!(page.contains("id=\"area-net\"") && !page.contains("id=\"area-clock\""));
     bench.oscost("report run.json --by nothing -o x.html").with(2);
     bench.oscost("report run.json --at connections=10 -o x.html").with(2);

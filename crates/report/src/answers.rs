@@ -1,7 +1,8 @@
 //! Answers in words: which design is the fastest in a situation, and by how much.
 
-use analysis::answer::{Answer, DesignFigure};
+use analysis::answer::{Answer, DesignFigure, answers};
 use measure::Doubt;
+use results::Document;
 
 use crate::first_seen::distinct;
 use crate::quantity::factor;
@@ -49,12 +50,29 @@ pub fn sentence(answer: &Answer) -> Option<String> {
     Some(format!("{}: {says}{marks}", answer.of))
 }
 
+/// The answers of a run about designs that are columns of a table by this dimension, as sentences.
+pub(crate) fn about(run: &Document, by: &str, columns: &[String]) -> Vec<String> {
+    let is_column = |design: &&DesignFigure| {
+        let mut parts = design.point.split(['{', ',', '}']);
+        let case = parts.next().unwrap_or_default();
+        let name = case.split_once('/').map_or(case, |(_, name)| name);
+        columns.iter().any(|column| match by {
+            "case" => column == name || column == case,
+            _ => parts.clone().any(|part| part.split_once('=') == Some((by, column))),
+        })
+    };
+    let answers = answers(&run.results, catalog::areas());
+    let of_columns =
+        answers.iter().filter(|answer| answer.designs.iter().filter(is_column).count() > 1);
+    of_columns.filter_map(sentence).collect()
+}
+
 /// Situations whose answer the run does not decide, as one line; `None` if it decides all.
 pub fn undecided_line(answers: &[Answer]) -> Option<String> {
     let undecided = answers.iter().filter(|answer| sentence(answer).is_none());
     let names: Vec<String> = undecided.map(|answer| format!("\"{}\"", answer.of)).collect();
     (!names.is_empty())
-        .then(|| format!("Not decided by this run: {}.", text::listed(names, usize::MAX)))
+        .then(|| format!("Cannot tell by this run: {}.", text::listed(names, usize::MAX)))
 }
 
 fn names(designs: &[&DesignFigure], last: &str) -> String {

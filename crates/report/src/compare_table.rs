@@ -381,7 +381,8 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
             false => "no certain difference: ",
         };
         let (count, counts) = (verdicts.len(), Verdict::counted(&verdicts));
-        let line = format!("{count} compared with {base}: {changed}{counts}");
+        let line =
+            format!("{} compared with {base}: {changed}{counts}", text::number_of(count, "row"));
         text.push_str(&page.hanging(&format!("{name}: "), &line));
     }
     text

@@ -7,7 +7,7 @@ use crate::compare_table::bound;
 use crate::comparison::{Cell, CompareCell, CompareRow, Comparison};
 use crate::markdown::{MOST, escaped, folded, limited};
 use crate::quantity::{figure, half_width};
-use crate::text::clean;
+use crate::text::{clean, number_of};
 
 /// Number of changed rows that are not folded.
 const OPEN: usize = 20;
@@ -43,7 +43,8 @@ pub fn comparison_markdown(comparison: &Comparison, headline: &str, runs: &[Docu
         text.push_str(&format!("- {}: {}\n", escaped(name), escaped(run)));
     }
     let counts = Verdict::counted(&lines.iter().map(|line| line.cell.verdict).collect::<Vec<_>>());
-    text.push_str(&format!("\n{} compared with {}: {counts}.\n", lines.len(), escaped(base)));
+    let rows = number_of(lines.len(), "row");
+    text.push_str(&format!("\n{rows} compared with {}: {counts}.\n", escaped(base)));
     let (open, rest) = changed.split_at(changed.len().min(OPEN));
     text.push_str(&table(open, base, columns.len() > 1, CHANGED));
     if !rest.is_empty() {
@@ -52,7 +53,8 @@ pub fn comparison_markdown(comparison: &Comparison, headline: &str, runs: &[Docu
         text.push_str(&folded(&summary, &table(rest, base, columns.len() > 1, room)));
     }
     if !undecided.is_empty() {
-        let summary = format!("cannot tell: {}", undecided.len());
+        let verdicts: Vec<Verdict> = undecided.iter().map(|line| line.cell.verdict).collect();
+        let summary = Verdict::counted(&verdicts);
         let table = table(&undecided, base, columns.len() > 1, UNDECIDED);
         text.push_str(&folded(&summary, &table));
     }

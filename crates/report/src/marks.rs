@@ -38,7 +38,7 @@ pub fn is_marked(result: &CaseResult) -> bool {
     result.outcome == Outcome::Measured && result.doubts.iter().any(|doubt| doubt.mark().is_some())
 }
 
-/// A line such as `23 of 469 figures may lie beyond their ±: modes 17, busy 4, rounds 2 (oscost show ID --doubtful)`; `None` if
+/// A line such as `23 of 469 points may lie beyond their ±: modes 17, busy 4, rounds 2 (oscost show ID --doubtful)`; `None` if
 /// no figure has a mark.
 pub fn marks_line(run: &str, results: &[CaseResult]) -> Option<String> {
     let figures =
@@ -61,7 +61,7 @@ pub fn marks_line(run: &str, results: &[CaseResult]) -> Option<String> {
     let all = figures().count();
     let counts = counts.join(", ");
     Some(format!(
-        "{marked} of {all} figures may lie beyond their ±: {counts} (oscost show {run} --doubtful)"
+        "{marked} of {all} points may lie beyond their ±: {counts} (oscost show {run} --doubtful)"
     ))
 }
 
@@ -128,7 +128,7 @@ mod tests {
         ];
         let line = marks_line("x", &results).unwrap();
         let expected =
-            "2 of 5 figures may lie beyond their ±: modes 1, busy 1 (oscost show x --doubtful)";
+            "2 of 5 points may lie beyond their ±: modes 1, busy 1 (oscost show x --doubtful)";
         assert_eq!(line, expected);
         let line = width_line(&results).unwrap();
         assert!(line.starts_with("2 intervals are wider than ±10 %: a longer"), "{line}");

@@ -8,6 +8,7 @@ use analysis::{
 use catalog::{Area, areas};
 use results::{Document, Estimate, Outcome};
 
+use crate::answers::about;
 use crate::grid::{self, Cell, Column};
 use crate::overview::{
     by_application, left_out_text, legend, orders, reversals, sentence, standings,
@@ -59,12 +60,17 @@ pub fn overview_text(
         Some(base) => matrix(base, overview, columns, page),
         None => String::new(),
     };
-    let by = by.to_string();
     let areas: Vec<&Standing> = overview.areas.iter().collect();
     let line = |(name, sentence): &(String, String)| page.hanging(&format!("{name}: "), sentence);
     let sentences: String =
         crate::overview::sentences(overview, columns).iter().map(line).collect();
-    let sentences = page.paint_lines(Ink::Heading, &sentences);
+    let answers = match (runs, by.is_of_runs()) {
+        ([only], false) => about(only, &by.to_string(), columns),
+        _ => Vec::new(),
+    };
+    let answers: String = answers.iter().map(|answer| page.hanging("- ", answer)).collect();
+    let sentences = page.paint_lines(Ink::Heading, &(answers + &sentences));
+    let by = by.to_string();
     // The matrix has sentences of its own.
     let first = if matrix.is_empty() { sentences } else { matrix };
     let mut parts = vec![first, standings("area", &areas, columns, &by, page)];

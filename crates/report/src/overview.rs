@@ -46,7 +46,7 @@ pub(crate) fn sentences(overview: &Overview, columns: &[String]) -> Vec<(String,
 /// All columns compared with `base` in the only area: `against fork, epoll is 7.8 times faster (5.7 to 10), ...`.
 fn sentence_of_area(area: &Standing, base: &str, others: &[String]) -> String {
     let mut decided: Vec<(f64, String)> = Vec::new();
-    let mut undecided = Vec::new();
+    let (mut undecided, mut without) = (Vec::new(), Vec::new());
     for (name, column) in others.iter().zip(&area.columns) {
         let name = text::clean(name);
         match column.mean {
@@ -60,7 +60,8 @@ fn sentence_of_area(area: &Standing, base: &str, others: &[String]) -> String {
             Some(mean) if mean.verdict == Verdict::Same => {
                 decided.push((mean.ratio.mid, format!("{name} is the same")));
             }
-            _ => undecided.push(name),
+            Some(_) => undecided.push(name),
+            None => without.push((column.why.clone().unwrap_or_default(), name)),
         }
     }
     if others.len() > DECIDED_IN_ORDER {
@@ -70,8 +71,15 @@ fn sentence_of_area(area: &Standing, base: &str, others: &[String]) -> String {
     if !undecided.is_empty() {
         against.push(format!("cannot tell for {}", text::listed(undecided, UNDECIDED_AT_MOST)));
     }
+    for (why, names) in grouped(without) {
+        let why = if why.is_empty() { "no point in common".to_owned() } else { why };
+        against.push(format!("no mean for {} ({why})", text::listed(names, UNDECIDED_AT_MOST)));
+    }
     let names = std::iter::once(base).chain(others.iter().map(String::as_str));
-    let best = names.zip(&area.ranks).find(|(_, rank)| **rank == Some([1, 1]));
+    // A column without a mean may be better than all others.
+    let all_have_ranks = area.ranks.iter().all(Option::is_some);
+    let best =
+        names.filter(|_| all_have_ranks).zip(&area.ranks).find(|(_, rank)| **rank == Some([1, 1]));
     let best =
         best.map_or_else(String::new, |(name, _)| format!("; the best is {}", text::clean(name)));
     format!("against {base}, {}{best}", against.join(", "))
@@ -193,7 +201,7 @@ pub(crate) fn standings(
     let names: Vec<String> = apart.iter().map(|standing| name_of(standing)).collect();
     let apart = match names.is_empty() {
         true => String::new(),
-        false => page.hanging("", &format!("not comparable: {}", names.join(", "))),
+        false => page.hanging("", &format!("no pair of figures in: {}", names.join(", "))),
     };
     compared_standings(title, &compared, columns, by, page) + &page.paint_lines(Ink::Faint, &apart)
 }

@@ -81,7 +81,19 @@ pub fn factor(ratio: analysis::Ratio, is_bound: bool) -> String {
     if is_bound || ratio.high > WIDE * ratio.low {
         return format!("at least {} times", figure(ratio.low, ratio.low / 10.0, "x"));
     }
-    let shown = |value| figure(value, (ratio.high - ratio.low) / 2.0, "x").to_string();
+    let mut half = (ratio.high - ratio.low) / 2.0;
+    // An end beside 1 has the digits that show on which side it lies.
+    let is_beside_one = |end: f64, half: f64| {
+        end != 1.0 && figure(end, half, "x").to_string().parse::<f64>().is_ok_and(|it| it == 1.0)
+    };
+    for _ in 0..2 {
+        half = if [ratio.low, ratio.high].iter().any(|end| is_beside_one(*end, half)) {
+            half / 10.0
+        } else {
+            half
+        };
+    }
+    let shown = |value| figure(value, half, "x").to_string();
     let [mid, low, high] = [ratio.mid, ratio.low, ratio.high].map(shown);
     // Equal digits already are the interval.
     if low == high { format!("{mid} times") } else { format!("{mid} times ({low} to {high})") }
@@ -133,6 +145,12 @@ pub fn ratio_words(Ratio { mid, low, high }: Ratio, times: &str, percent: &str) 
         width if width > 0.2 => 1,
         _ => 2,
     };
+    // An end beside 1 has the digits that show on which side it lies.
+    let is_beside_one = |end: &f64, places: usize| {
+        *end != 1.0 && format!("{end:.places$}").parse::<f64>().is_ok_and(|it| it == 1.0)
+    };
+    let shows_sides = |places: &usize| ![low, high].iter().any(|end| is_beside_one(end, *places));
+    let places = (places..3).find(shows_sides).unwrap_or(3);
     format!("{mid:.places$} times {times} ({low:.places$} to {high:.places$})")
 }
 

@@ -88,7 +88,7 @@ impl<'a> Row<'a> {
     /// Whether the case exists on other operating systems only, and was left out for that reason.
     pub fn is_of_other_system(&self) -> bool {
         let [only] = self.results.as_slice() else { return false };
-        only.outcome == Outcome::Unsupported && only.reason.as_deref() == foreign_reason(&only.case)
+        is_of_other_system(only)
     }
 
     /// Whether no round of the row was begun before the run ended.
@@ -166,6 +166,12 @@ fn add<'a>(rows: &mut Vec<Row<'a>>, label: Label, result: &'a CaseResult) {
         Some(row) => row.results.push(result),
         None => rows.push(Row { label, results: vec![result] }),
     }
+}
+
+/// Whether the case exists on other operating systems only, and was left out for that reason.
+pub(crate) fn is_of_other_system(result: &CaseResult) -> bool {
+    result.outcome == Outcome::Unsupported
+        && result.reason.as_deref() == foreign_reason(&result.case)
 }
 
 /// The reasons why `result` has no figure, or why its figure is doubtful.

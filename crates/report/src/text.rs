@@ -104,6 +104,12 @@ pub fn hanging(first: &str, text: &str, width: usize) -> String {
     wrapped
 }
 
+/// A number with its noun: `1 fact`, `2 facts`.
+pub fn number_of(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 /// Names as a list: `A`, `A and B`, `A, B and C`; if there are more than `most`, `A, B and 4 others`.
 pub fn listed(mut names: Vec<String>, most: usize) -> String {
     if names.len() > most {

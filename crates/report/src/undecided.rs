@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use analysis::Verdict;
+
 use crate::comparison::CompareRow;
 use crate::first_seen::grouped;
 use crate::labels::Label;
 use crate::page::{Ink, Page};
 use crate::text;
 
-/// Maximum number of reasons.
+/// Maximum number of lines of reasons; further reasons share the last one.
 const MOST_REASONS: usize = 6;
 
 /// Whether the row is undecided in any column.
@@ -21,7 +23,13 @@ pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let heading = format!("cannot tell: {} rows (`--all` shows them)", rows.len());
+    let verdicts: Vec<Verdict> = rows
+        .iter()
+        .flat_map(|row| row.news.iter().flatten())
+        .map(|cell| cell.verdict)
+        .filter(|verdict| !verdict.is_decided())
+        .collect();
+    let heading = format!("{} (`--all` shows them)", Verdict::counted(&verdicts));
     let mut text = page.prose(Ink::Doubt, &heading);
     let areas = grouped(rows.iter().map(|row| {
         let Label { area, name, .. } = Label::of(&row.point);
@@ -37,7 +45,13 @@ pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
         let first = format!("  {area:<widest$}  ");
         text.push_str(&page.hanging(&first, &cases.join(", ")));
     }
-    for (reason, rows) in reasons(rows).into_iter().take(MOST_REASONS) {
+    let mut reasons = reasons(rows);
+    if reasons.len() > MOST_REASONS {
+        let others = reasons.split_off(MOST_REASONS - 1);
+        let rows = others.iter().map(|(_, rows)| rows).sum();
+        reasons.push((text::number_of(others.len(), "other reason"), rows));
+    }
+    for (reason, rows) in reasons {
         text.push_str(&page.hanging(&format!("{rows:>5}  "), &reason));
     }
     text
@@ -46,7 +60,8 @@ pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
 /// Reasons, those of most rows first. Reasons that differ only in numbers are combined, with the range of the numbers.
 fn reasons(rows: &[&CompareRow]) -> Vec<(String, usize)> {
     let mut kinds: BTreeMap<Vec<String>, Vec<Vec<String>>> = BTreeMap::new();
-    let notes = rows.iter().flat_map(|row| row.news.iter().flatten()).map(|cell| &cell.note);
+    let cells = rows.iter().flat_map(|row| row.news.iter().flatten());
+    let notes = cells.filter(|cell| !cell.verdict.is_decided()).map(|cell| &cell.note);
     for note in notes.filter(|note| !note.is_empty()) {
         let (words, numbers) = numbers_apart(note);
         kinds.entry(words).or_default().push(numbers);
@@ -106,8 +121,6 @@ fn as_number(text: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use analysis::Verdict;
-
     use super::*;
     use crate::comparison::CompareCell;
     use crate::labels::point;
@@ -140,7 +153,7 @@ mod tests {
         ];
         let text = undecided_text(&rows.iter().collect::<Vec<_>>(), &PAGE);
         let lines = [
-            "cannot tell: 3 rows (`--all` shows them)",
+            "3 cannot tell (`--all` shows them)",
             "  lock  futex (2)",
             "  net   answer",
             "    2  about 3 to 40 times as many rounds would decide it",
@@ -148,5 +161,14 @@ mod tests {
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), lines);
         assert_eq!(undecided_text(&[], &PAGE), "");
+    }
+
+    /// The numbers of rows by reason were fewer than the rows: the seventh reason was left out.
+    #[test]
+    fn all_rows_have_a_reason() {
+        let reasons = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        let rows: Vec<CompareRow> = reasons.iter().map(|why| row("a/b", &[], why)).collect();
+        let text = undecided_text(&rows.iter().collect::<Vec<_>>(), &PAGE);
+        assert!(text.ends_with("    1  e\n    3  3 other reasons\n"), "{text}");
     }
 }

@@ -331,7 +331,7 @@ fn a_comparison_shows_what_is_the_same_where_asked() {
     same.rows[0].news[0].as_mut().unwrap().verdict = Verdict::Same;
     let text = compare_table(&same, &NARROW);
     assert!(!text.contains("getppid"), "{text}");
-    assert!(text.contains("1 compared with base: no certain difference: 1 same"), "{text}");
+    assert!(text.contains("1 row compared with base: no certain difference: 1 same"), "{text}");
 }
 
 #[test]

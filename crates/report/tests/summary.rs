@@ -259,7 +259,7 @@ fn no_answer_is_made_of_too_few_rounds() {
         Some(Estimate { median: 1000.0, low: f64::NEG_INFINITY, high: f64::INFINITY, level: 0.95 });
     let text = summary(&document(results), areas(), None, &NARROW);
     assert!(!text.contains("- server"), "{text}");
-    assert!(text.contains("Not decided by this run"), "{text}");
+    assert!(text.contains("Cannot tell by this run"), "{text}");
 }
 
 #[test]

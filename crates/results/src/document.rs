@@ -33,6 +33,8 @@ pub const OTHER_TOOL: &str = "other_tool";
 /// The run option with the id of the run's group: the id of the first run of the same invocation, which measures one run on
 /// each of its systems.
 pub const GROUP: &str = "group";
+/// The run option with the share by which each operation was slowed down on request: `10%`.
+pub const SLOW_DOWN: &str = "slow-down";
 
 /// One run as it is exported, imported and shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! The announcement of runs on emulated processors, and of those of other tools, which precedes their figures.
 
-use crate::document::Document;
+use crate::document::{Document, SLOW_DOWN};
 
 /// The line that announces emulated systems, each with its name and the reason; `None` if there are none. `what` is what the
 /// reader sees, such as `ratios`; the systems are named unless all of `count` are emulated.
@@ -16,7 +16,8 @@ pub fn announcement(what: &str, emulated: &[(&str, &str)], count: usize) -> Opti
     })
 }
 
-/// The announcement for these runs: of emulated ones, and of those that other tools measured.
+/// The announcement for these runs: of emulated ones, of those that other tools measured, and of those that were slowed down on
+/// request.
 pub fn announcement_of<'a>(
     what: &str,
     runs: impl IntoIterator<Item = &'a Document>,
@@ -25,7 +26,8 @@ pub fn announcement_of<'a>(
     let name = |run: &'a Document| run.system().unwrap_or(&run.run.id);
     let emulated = runs.iter().filter_map(|run| Some((name(run), run.emulated()?)));
     let emulated = announcement(what, &emulated.collect::<Vec<_>>(), runs.len());
-    let announced: Vec<String> = emulated.into_iter().chain(of_other_tools(what, &runs)).collect();
+    let others = of_other_tools(what, &runs).into_iter().chain(slowed_down(what, &runs));
+    let announced: Vec<String> = emulated.into_iter().chain(others).collect();
     (!announced.is_empty()).then(|| announced.join(". "))
 }
 
@@ -39,6 +41,20 @@ fn of_other_tools(what: &str, runs: &[&Document]) -> Option<String> {
     (!named.is_empty()).then(|| {
         format!("MEASURED BY ANOTHER TOOL ({named}): these {what} depend on its way of measuring")
     })
+}
+
+/// The line that announces runs with a requested slow-down; `None` if there are none.
+fn slowed_down(what: &str, runs: &[&Document]) -> Option<String> {
+    let named: Vec<String> = runs
+        .iter()
+        .filter_map(|run| {
+            let name = run.system().unwrap_or(&run.run.id);
+            Some(format!("{name} by {}", run.run.asked.get(SLOW_DOWN)?))
+        })
+        .collect();
+    let named = named.join(", ");
+    (!named.is_empty())
+        .then(|| format!("SLOWED DOWN ON REQUEST ({named}): these {what} include that"))
 }
 
 #[cfg(test)]
@@ -59,6 +75,17 @@ mod tests {
             Some(
                 "MEASURED BY ANOTHER TOOL (go-1 by go): these ratios depend on its way of measuring"
             )
+        );
+    }
+
+    #[test]
+    fn a_requested_slow_down_is_announced_with_its_size() {
+        let mut slowed = document();
+        slowed.run.id = "new-1".to_owned();
+        slowed.run.asked.insert(SLOW_DOWN.to_owned(), "10%".to_owned());
+        assert_eq!(
+            announcement_of("ratios", [&document(), &slowed]).as_deref(),
+            Some("SLOWED DOWN ON REQUEST (new-1 by 10%): these ratios include that")
         );
     }
 

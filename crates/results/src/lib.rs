@@ -16,7 +16,7 @@ pub use measure::Params;
 pub use document::{
     CaseResult, Direction, Distribution, Document, EMULATED, Estimate, FrequencySlope, GROUP,
     Interval, LAUNCHER, LEAST_ROUNDS, MachineFacts, NO_TIME_BEFORE, NextRun, OTHER_TOOL, Outcome,
-    PerOp, Reference, RunInfo, SCHEMA, STOPPED_BEFORE, SYSTEM, Source, machine_line,
+    PerOp, Reference, RunInfo, SCHEMA, SLOW_DOWN, STOPPED_BEFORE, SYSTEM, Source, machine_line,
 };
 pub use emulation::{announcement, announcement_of};
 pub use export::{

@@ -7,7 +7,7 @@ use measure::Doubt;
 use measure::cycles::{Latency, Timebase};
 use measure::survey::ClockFacts;
 use measure::time::Nanoseconds;
-use results::{EMULATED, GROUP, LAUNCHER, RunInfo, SYSTEM, Store, announcement};
+use results::{EMULATED, GROUP, LAUNCHER, RunInfo, SLOW_DOWN, SYSTEM, Store, announcement};
 
 use crate::agent::WORKERS;
 use crate::coordinator::Coordinator;
@@ -289,6 +289,10 @@ fn run_of(
     if let Some(launcher) = one.launcher {
         machine.insert(LAUNCHER.to_owned(), launcher.into());
     }
+    let mut asked = request.asked.clone();
+    if one.slow_down > 0.0 {
+        asked.insert(SLOW_DOWN.to_owned(), format!("{}%", one.slow_down * 100.0));
+    }
     let list: Vec<String> = host_cpus.iter().map(usize::to_string).collect();
     machine.insert(HOST_CPUS.to_owned(), list.join(",").into());
     let info = RunInfo {
@@ -298,7 +302,7 @@ fn run_of(
         seed: plan.seed,
         oscost: VERSION.to_owned(),
         tags: request.tags.clone(),
-        asked: request.asked.clone(),
+        asked,
         core_clock_ghz: None,
         area_seconds: BTreeMap::new(),
     };

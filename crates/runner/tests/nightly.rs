@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use analysis::History;
-use analysis::history::{HistoryRun, State, Trend, Watch, series_of};
+use analysis::history::{HistoryRun, State, Trend, Watch, change_points, series_of};
 use flate2::read::GzDecoder;
-use results::{Document, MetricSeries, RunFigure, RunSummary};
+use results::{CaseResult, Document, MetricSeries, PointKey, RunFigure, RunSummary};
 
 const STEP_AT: usize = 40;
 const SPIKES: [usize; 3] = [14, 25, 33];
@@ -53,6 +53,26 @@ impl Rehearsal {
         for run in &mut runs {
             run.results.retain(|result| is_watched(&result.case) && result.metric == "time");
         }
+        // What changed for good while it was recorded is no steady figure to begin with.
+        let places = |of: &CaseResult| -> Vec<f64> {
+            let same =
+                |run: &Document| run.results.iter().find(|one| one.point() == of.point()).cloned();
+            runs.iter()
+                .filter_map(same)
+                .filter_map(|one| one.cycles)
+                .map(|cycles| cycles.median.ln())
+                .collect()
+        };
+        let changed: Vec<PointKey> = runs[0]
+            .results
+            .iter()
+            .filter(|result| !change_points(&places(result)).is_empty())
+            .map(CaseResult::point)
+            .collect();
+        eprintln!("{recording}: {} points changed while they were recorded", changed.len());
+        for run in &mut runs {
+            run.results.retain(|result| !changed.contains(&result.point()));
+        }
         Self { runs, history: History::default(), nights: Vec::new(), state: 7 }
     }
 
@@ -96,7 +116,7 @@ impl Rehearsal {
             .collect();
         let series = series_of(&runs, None);
         let first = &self.nights[0].results;
-        let metric = |of: &results::CaseResult| MetricSeries {
+        let metric = |of: &CaseResult| MetricSeries {
             point: of.point(),
             metric: of.metric.clone(),
             unit: of.unit.clone(),

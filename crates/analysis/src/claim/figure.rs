@@ -8,7 +8,8 @@ use results::{CaseResult, GROUP, LEAST_ROUNDS, PointKey};
 
 use super::found::Datum;
 use crate::change::{
-    DISTURBED_FLOOR, ENTRY_STATES, Scatter, Side, entries_per_cycle, is_mostly_between_visits,
+    DISTURBED_FLOOR, ENTRY_STATES, Scatter, Side, entries_per_cycle, interval_with,
+    is_mostly_between_visits,
 };
 use crate::evidence::{Moderation, Variance};
 use crate::next_run::between_visits;
@@ -200,7 +201,10 @@ fn are_of_one_run(terms: &[(f64, Figure)]) -> bool {
 /// figures' own errors (Welch 1947, Satterthwaite 1946).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Contrast {
+    /// The sum of the figures.
     pub(super) center: f64,
+    /// Middle of the interval: the mean over the blocks of adjacent rounds; without blocks, `center`.
+    middle: f64,
     scatter: Scatter,
     /// Part of the standard error that comes from what differs between visits; 0 within one run, and for systems in turn.
     pub(super) between: f64,
@@ -233,6 +237,7 @@ impl Contrast {
     /// A contrast that may have any value.
     pub(super) const UNKNOWN: Self = Self {
         center: 0.0,
+        middle: 0.0,
         scatter: Scatter {
             variance: Variance { value: 0.0, degrees: f64::INFINITY },
             count: 1.0,
@@ -273,7 +278,8 @@ impl Contrast {
         let fixed = Self::by_states(terms).powi(2) + varying().map(rounding).sum::<f64>();
         Some(
             Self {
-                center: found.center + facts,
+                center: terms.iter().map(|(factor, figure)| factor * figure.center).sum(),
+                middle: found.center + facts,
                 scatter: Scatter::of_blocks(&found, fixed),
                 scale: squares / 2.0,
                 floor: 0.0,
@@ -328,8 +334,10 @@ impl Contrast {
         let (error, degrees) = welch((all.sqrt(), degrees), (between, few));
         let drift = terms.iter().map(|(factor, figure)| factor.abs() * figure.floor);
         let are_facts = terms.iter().all(|(_, figure)| figure.is_fact);
+        let center = terms.iter().map(|(factor, figure)| factor * figure.center).sum();
         Self {
-            center: terms.iter().map(|(factor, figure)| factor * figure.center).sum(),
+            center,
+            middle: center,
             scatter: Scatter::of_error(error, degrees),
             between,
             floor: drift.fold(if are_facts { 0.0 } else { floor }, f64::max),
@@ -375,14 +383,15 @@ impl Contrast {
     /// The interval that misses the true value with this chance at most, half of it at each end.
     pub(super) fn range(&self, chance: f64) -> Range {
         let reach = self.scatter.half_width(chance) + self.floor;
+        let (low, high) = interval_with(self.center, self.middle, reach);
         Range {
             low: match self.open_below {
                 true => f64::NEG_INFINITY,
-                false => self.center - reach - self.below,
+                false => low - self.below,
             },
             high: match self.open_above {
                 true => f64::INFINITY,
-                false => self.center + reach + self.above,
+                false => high + self.above,
             },
         }
     }

@@ -111,7 +111,10 @@ impl Tally {
         }
         if parts.is_empty() {
             let good = if good.is_empty() { String::new() } else { format!(", {good}") };
-            parts.push(format!("all {count} {things} judged{good}"));
+            parts.push(match count {
+                1 => format!("1 {} judged{good}", things.trim_end_matches('s')),
+                _ => format!("all {count} {things} judged{good}"),
+            });
         }
         parts.join("; ")
     }

@@ -4,7 +4,7 @@ use analysis::answer::answers;
 use catalog::Area;
 use maud::{Markup, html};
 use measure::{Direction, Metric, Role, TIME};
-use results::{CaseResult, Estimate};
+use results::{CaseResult, Estimate, Outcome};
 
 use crate::answers;
 use crate::comparison::Comparison;
@@ -21,6 +21,7 @@ use crate::html::timeline::timelines;
 use crate::html::view::View;
 use crate::labels::{self, Label, Param};
 use crate::summary::sentences;
+use crate::text::number_of;
 
 /// Number of bars from which a chart is split by a parameter with few values.
 const ROWS: usize = 20;
@@ -55,18 +56,19 @@ pub(super) fn section(
         _ => Vec::new(),
     };
     let findings = findings(views, name);
-    let count = distinct(results.iter().map(|(_, result)| (&result.case, &result.params))).len();
+    let is_supported = |result: &CaseResult| result.outcome != Outcome::Unsupported;
+    let measured = results.iter().filter(|(_, result)| is_supported(result) && !is_derived(result));
+    let count = distinct(measured.map(|(_, result)| (&result.case, &result.params))).len();
     let headline = match comparison {
         Some(comparison) => comparing::counted(comparison, |row| row.point.area() == name),
         None => findings.first().cloned().or_else(|| range(&areas)).unwrap_or_default(),
     };
-    let points = if count == 1 { "point" } else { "points" };
     html! {
         details.area id=(section_id(name)) open[is_open] {
             summary {
                 h3 { @if name.is_empty() { "other" } @else { (Text(name)) } }
                 span.headline { (Text(&headline)) }
-                span.note { (count) " " (points) }
+                span.note { (number_of(count, "point")) }
             }
             @if comparison.is_none() && findings.len() > 1 { ul.findings { @for line in &findings[1..] { li { (Text(line)) } } } }
             @if let Some(comparison) = comparison { (comparing::area(comparison, name, ids)) }

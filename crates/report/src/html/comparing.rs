@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 
 use analysis::{Ratio, Verdict};
 use maud::{Markup, html};
-use results::PointKey;
+use results::{PointKey, SLOW_DOWN};
 
 use crate::comparison::{Cell, CompareCell, CompareRow, Comparison};
-use crate::first_seen::grouped;
+use crate::first_seen::{distinct, grouped};
 use crate::html::chart::{BarScale, Bars, Chart, Drawing, grid};
 use crate::html::figures::scrolled;
 use crate::html::ratios::{RatioBar, interval, ratio_bars, verdict_class};
@@ -29,10 +29,11 @@ const NAMED: usize = 4;
 /// Number of columns besides the base from which their sentences are folded.
 const MANY: usize = 4;
 
-/// The verdict, with which the page of a comparison begins.
+/// The verdict, with which the page of a comparison begins; first the answers of the compared run, if there is only one.
 pub(super) fn verdict(
     comparison: &Comparison,
     standings: Option<&Standings>,
+    answers: &[String],
     ids: &mut Ids,
 ) -> Markup {
     let others = others(comparison);
@@ -58,9 +59,11 @@ pub(super) fn verdict(
     html! {
         section id="comparison" aria-labelledby="comparison-h" {
             h2 id="comparison-h" { "Verdict" }
+            @for answer in answers { p.sentence { (Text(answer)) "." } }
             @for (name, sentence) in overview.iter().flatten() {
                 p.sentence { strong { (Text(name)) } ": " (Text(sentence)) "." }
             }
+            @if !comparison.rows.is_empty() { p { (Text(&judged(comparison))) } }
             @for (at, name) in others.iter().enumerate() {
                 @if others.len() >= MANY {
                     details { summary { strong { (Text(name)) } ": " (Verdict::counted(&comparison.verdicts(at))) } (column(comparison, at, &names)) }
@@ -78,7 +81,7 @@ pub(super) fn verdict(
             @if let Some(all) = standings { (standings::charts(all, &comparison.columns, ids)) }
             (grid(&charts))
             @if !charts.is_empty() { p.note {
-                "Ratio to " (Text(base(comparison))) " with its interval: bars begin at 1, which means equal. "
+                "Ratio to " (Text(base(comparison))) " with its interval, on a logarithmic scale: bars begin at 1, which means equal. "
                 @if !is_emulated(comparison) { "Orange: slower or worse. Blue: faster or better. Grey: no certain difference. " }
                 @if has_floor(comparison) { "Within the shaded range lie differences that this machine cannot resolve." }
             } }
@@ -89,22 +92,31 @@ pub(super) fn verdict(
             (differences(comparison))
             @if !comparison.noise_floor.is_empty() { div.block {
                 h3 { "How far to trust it" }
-                p.note { (Text(&judged(comparison))) }
                 @for line in &comparison.noise_floor { p.note { (Text(line)) } }
             } }
         }
     }
 }
 
-/// How many figures have a verdict: `14 of 57 figures are judged; the others, with the reason, are listed above.`
+/// How far to trust the verdicts: `14 of 57 figures have a verdict; the chance that any is wrong is 5 %.`
 fn judged(comparison: &Comparison) -> String {
     let cells = || comparison.rows.iter().flat_map(|row| row.news.iter().flatten());
     let judged = cells().filter(|cell| cell.verdict.is_decided()).count();
-    match cells().count() {
-        all if all == judged => format!("All {all} figures are judged."),
-        all => {
-            format!("{judged} of {all} figures are judged; why the others are not is said above.")
-        }
+    let notes = cells().filter(|cell| cell.verdict.is_decided()).map(|cell| cell.note.as_str());
+    let notes: Vec<&str> = notes.filter(|note| !note.is_empty()).collect();
+    let reserved = match (notes.len(), &distinct(notes.iter().copied())[..]) {
+        (0, _) => String::new(),
+        (count, [only]) => format!(" {}: {only}.", text::number_of(count, "verdict")),
+        (count, _) => format!(" {} with a reservation.", text::number_of(count, "verdict")),
+    };
+    let all = match cells().count() {
+        1 if judged == 1 => "The only figure has a verdict".to_owned(),
+        all if all == judged => format!("All {all} figures have a verdict"),
+        all => format!("{judged} of {all} figures have a verdict"),
+    };
+    match judged {
+        0 => format!("{all}."),
+        _ => format!("{all}; the chance that any is wrong is 5 %.{reserved}"),
     }
 }
 
@@ -177,11 +189,14 @@ fn column(comparison: &Comparison, at: usize, names: &Names) -> Markup {
         let word = cell.verdict.word();
         let ratio = cell.ratio.map(|ratio| if ratio.mid < 1.0 { ratio.inverse() } else { ratio });
         let words = ratio.map_or(word.to_owned(), |ratio| ratio_words(ratio, word, word));
-        format!("{} {words}", names.of_row(row))
+        let colon = if row.metric == measure::TIME.name { ":" } else { "" };
+        format!("{}{colon} {words}", names.of_row(row))
     };
+    let slowed = slowed_down(comparison, at + 1);
+    let slowed = slowed.map_or_else(String::new, |by| format!(", slowed down on request by {by}"));
     let list = |title: &str, class: &str, found: &[(&CompareRow, &CompareCell)]| {
         html! { @if !found.is_empty() { li {
-            strong class=(class) { (title) " in " (found.len()) " of " (cells.len()) " figures" }
+            strong class=(class) { (title) " in " (found.len()) " of " (text::number_of(cells.len(), "figure")) (Text(&slowed)) }
             ": " (Text(&text::listed(found.iter().map(named).collect(), NAMED))) "."
         } } }
     };
@@ -189,28 +204,33 @@ fn column(comparison: &Comparison, at: usize, names: &Names) -> Markup {
     let gains = with(&Verdict::is_gain);
     let is_judged = cells.iter().any(|(_, cell)| cell.verdict != Verdict::Emulated);
     let rest = with(&|verdict| !verdict.is_loss() && !verdict.is_gain());
-    let mut rest = grouped(rest.iter().map(|(row, cell)| (cell.verdict, row.point.area())));
-    rest.sort_by_key(|(verdict, _)| *verdict as u8);
+    // Rows without a pair of figures are named by the reason, such as a failure.
+    let reason = |cell: &CompareCell| match cell.verdict {
+        Verdict::NotComparable if !cell.note.is_empty() => cell.note.clone(),
+        verdict => text::capital(verdict.word()),
+    };
+    let mut rest =
+        grouped(rest.iter().map(|(row, cell)| ((cell.verdict, reason(cell)), row.point.area())));
+    rest.sort_by_key(|((verdict, _), areas)| (*verdict as u8, Reverse(areas.len())));
     html! {
         ul.findings {
             @if is_judged && losses.is_empty() && gains.is_empty() { li { strong { "No difference is certain" } "." } }
             (list("Slower or worse", "bad", &losses))
             (list("Faster or better", "good", &gains))
-            @for (verdict, areas) in &rest { li {
-                strong { (text::capital(words(*verdict))) ": " (areas.len()) }
+            @for ((_, reason), areas) in &rest { li {
+                strong { (Text(reason)) ": " (areas.len()) }
                 " (" (Text(&by_area(areas))) ")."
             } }
         }
     }
 }
 
-fn words(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Same => "certainly the same",
-        Verdict::CannotTell => "not decided",
-        Verdict::NotComparable => "not comparable",
-        other => other.word(),
-    }
+/// The share by which the run of this column was slowed down on request.
+fn slowed_down(comparison: &Comparison, column: usize) -> Option<&str> {
+    let asked = format!("asked {SLOW_DOWN}");
+    let difference = comparison.also_differs.iter().find(|difference| difference.key == asked)?;
+    let value = difference.values.get(column).filter(|value| *value != "none")?;
+    (difference.values.len() == comparison.columns.len()).then_some(value)
 }
 
 /// Whether a figure of the area could be compared.
@@ -240,7 +260,7 @@ pub(super) fn counted(comparison: &Comparison, is_meant: impl Fn(&CompareRow) ->
         rows.flat_map(|row| &row.news).flatten().map(|cell| cell.verdict).collect();
     match verdicts.iter().any(|verdict| *verdict != Verdict::NotComparable) {
         true => Verdict::counted(&verdicts),
-        false => "not comparable".to_owned(),
+        false => "no pair of figures".to_owned(),
     }
 }
 
@@ -250,21 +270,38 @@ fn is_emulated(comparison: &Comparison) -> bool {
     cells.any(|cell| cell.verdict == Verdict::Emulated)
 }
 
-/// Figures without a verdict, with what would decide them or why they cannot be compared, folded.
+/// Figures that are not judged, with what would decide them or why they cannot be compared, and verdicts with a reservation,
+/// folded.
 fn undecided(comparison: &Comparison, names: &Names) -> Markup {
+    html! {
+        (by_note(comparison, names, "Without a verdict, with what would decide it", |verdict| !verdict.is_decided()))
+        (by_note(comparison, names, "Verdicts with a reservation", Verdict::is_decided))
+    }
+}
+
+/// The figures whose verdict is meant and has a note, by note, those of most figures first, folded.
+fn by_note(
+    comparison: &Comparison,
+    names: &Names,
+    title: &str,
+    is_meant: impl Fn(Verdict) -> bool,
+) -> Markup {
+    let is_meant = &is_meant;
     let cells = comparison.rows.iter().flat_map(|row| {
         others(comparison).iter().zip(&row.news).filter_map(move |(column, cell)| {
-            let cell = cell.as_ref().filter(|cell| !cell.note.is_empty())?;
+            let cell = cell.as_ref()?;
+            let cell = Some(cell).filter(|cell| is_meant(cell.verdict) && !cell.note.is_empty())?;
             Some((cell.note.as_str(), (names.of_row(row), column)))
         })
     });
     let several = others(comparison).len() > 1;
-    let by_note = grouped(cells);
+    let mut by_note = grouped(cells);
+    by_note.sort_by_key(|(_, names)| Reverse(names.len()));
     let count: usize = by_note.iter().map(|(_, names)| names.len()).sum();
     html! { @if count > 0 {
-        details { summary { "Figures without a verdict: why, and what would decide them: " (count) }
+        details { summary { (title) ": " (text::number_of(count, "figure")) }
             dl { @for (note, names) in &by_note {
-                dt { (Text(note)) }
+                dt { (Text(note)) " (" (names.len()) ")" }
                 dd { (Text(&names.iter().map(|(name, column)| match several {
                     true => format!("{name} ({column})"),
                     false => name.clone(),
@@ -276,7 +313,7 @@ fn undecided(comparison: &Comparison, names: &Names) -> Markup {
 
 fn differences(comparison: &Comparison) -> Markup {
     html! { @if !comparison.also_differs.is_empty() {
-        details { summary { "What else differs between the runs: " (comparison.also_differs.len()) " facts" }
+        details { summary { "What else differs between the runs: " (text::number_of(comparison.also_differs.len(), "fact")) }
             (scrolled("What else differs between the runs", html! {
                 thead { tr {
                     th scope="col" { "fact" }

@@ -1,5 +1,6 @@
 //! All figures in one table, and the distributions of the samples.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -9,11 +10,12 @@ use measure::Doubt;
 use results::{CaseResult, Distribution, Outcome};
 
 use crate::first_seen::{distinct, grouped};
-use crate::html::points::{AreaPoint, estimate, figure_of, interval_words};
+use crate::html::points::{AreaPoint, estimate, figure_of, interval_words, is_derived};
 use crate::html::text::{Text, path};
 use crate::html::view::View;
 use crate::quantity::{cycles_figure, figure, format_per_op, format_share, measured_half_width};
-use crate::rows::ending_word;
+use crate::rows::{ending_word, is_of_other_system};
+use crate::text::number_of;
 
 /// Size of the picture of a distribution.
 const WIDTH: f64 = 120.0;
@@ -148,7 +150,7 @@ fn distributions(view: &View, areas: &[&str]) -> Markup {
         })
         .collect();
     html! { @if !found.is_empty() {
-        details { summary { "Distributions of the samples: " (found.len()) " points" }
+        details { summary { "Distributions of the samples: " (number_of(found.len(), "point")) }
             p.note { "Light: all samples, as an application would have seen them. Dark: those of quiet moments, which make the figures." }
             (scrolled("Distributions", html! {
                 thead { tr {
@@ -260,21 +262,39 @@ fn quantile_box(seen: &Distribution, unit: &str) -> Markup {
     }
 }
 
-/// Points that the system lacks, by reason, folded.
+/// Points that the system lacks, and results of several points that these do not tell, by reason, folded.
 fn unsupported(view: &View, areas: &[&str]) -> Markup {
     let shown = view.areas.iter().filter(|area| areas.contains(&area.name.as_str()));
     let points = shown.flat_map(|area| area.points.iter().map(move |point| (&area.name, point)));
-    let points: Vec<_> = points.filter(|(_, point)| point.is_unsupported()).collect();
-    let by_reason = grouped(points.iter().map(|(area, point)| {
-        let reason = point.results.iter().find_map(|result| result.reason.as_deref());
-        (reason.unwrap_or("no reason was given"), format!("{area}/{}", point.short))
-    }));
-    html! { @if !points.is_empty() {
-        details { summary { "Unsupported here" (view.about) ": " (points.len()) }
-            dl { @for (reason, names) in &by_reason {
-                dt { (Text(reason)) }
-                dd { (Text(&names.join(", "))) }
-            } }
-        }
-    } }
+    let points = points.filter(|(_, point)| point.is_unsupported());
+    let (derived, lacking): (Vec<_>, Vec<_>) =
+        points.partition(|(_, point)| point.results.iter().all(|result| is_derived(result)));
+    let (elsewhere, lacking): (Vec<_>, Vec<_>) = lacking
+        .into_iter()
+        .partition(|(_, point)| point.results.iter().all(|r| is_of_other_system(r)));
+    let list = |title: &str, points: &[(&String, &AreaPoint)]| {
+        let mut by_reason = grouped(points.iter().map(|(area, point)| {
+            let reason = point.results.iter().find_map(|result| result.reason.as_deref());
+            let names = distinct(point.results.iter().map(|result| result.metric.as_str()));
+            let name = match point.results.iter().all(|result| is_derived(result)) {
+                true => format!("{area}/{}: {}", point.short, names.join(", ")),
+                false => format!("{area}/{}", point.short),
+            };
+            (reason.unwrap_or("no reason was given"), name)
+        }));
+        by_reason.sort_by_key(|(_, names)| Reverse(names.len()));
+        html! { @if !points.is_empty() {
+            details { summary { (title) (view.about) ": " (points.len()) }
+                dl { @for (reason, names) in &by_reason {
+                    dt { (Text(reason)) " (" (names.len()) ")" }
+                    dd { (Text(&names.join(", "))) }
+                } }
+            }
+        } }
+    };
+    html! {
+        (list("Unsupported here", &lacking))
+        (list("Crossings and limits that the figures do not tell", &derived))
+        (list("Only on other operating systems", &elsewhere))
+    }
 }

@@ -24,6 +24,7 @@ mod view;
 use maud::html;
 use results::{CaseResult, PointKey, announcement_of};
 
+use crate::answers::about;
 use crate::comparison::Comparison;
 use crate::first_seen::distinct;
 use crate::html::sweeps::Most;
@@ -108,7 +109,7 @@ pub fn report_html(report: &Report) -> String {
     let main = html! {
         @if let Some(page) = report.study { (study::section(page, &mut ids)) }
         @match report.comparison {
-            Some(comparison) => (comparing::verdict(comparison, report.standings.as_ref(), &mut ids)),
+            Some(comparison) => (comparing::verdict(comparison, report.standings.as_ref(), &answers_within(comparison, report.runs), &mut ids)),
             None => (shell::section("summary", "Answers", html! { @for view in &views {
                 @if views.len() > 1 { h3 { (Text(&view.name)) } }
                 (top::section(view, only, &mut ids))
@@ -118,7 +119,7 @@ pub fn report_html(report: &Report) -> String {
             @for name in &compared {
                 (area::section(&views, name, report.comparison, compared.len() == 1, &mut ids))
             }
-            @if !apart.is_empty() { p.note { "Not comparable: " (Text(&apart.join(", "))) "." } }
+            @if !apart.is_empty() { p.note { "No pair of figures in: " (Text(&apart.join(", "))) "." } }
         }))
         @if let Some(comparison) = report.comparison { (comparing::table(comparison, only)) }
         (figures::section(&views, only))
@@ -131,6 +132,14 @@ pub fn report_html(report: &Report) -> String {
     };
     let sections: Vec<(&str, &str)> = sections.into_iter().flatten().collect();
     shell::page(&title, &sections, note.as_deref(), &main)
+}
+
+/// The answers of the only run about the columns of a comparison within it.
+fn answers_within(comparison: &Comparison, runs: &[ReportRun]) -> Vec<String> {
+    match runs {
+        [only] => about(only.document, &comparison.by, &comparison.columns),
+        _ => Vec::new(),
+    }
 }
 
 /// The first chart with a point of this label or case, as an SVG file; `None` if there is none.

@@ -14,6 +14,7 @@ use crate::overview::{
     by_application, legend, name_of, orders, points_words, rank_words, reversals,
 };
 use crate::quantity::format_per_op;
+use crate::text::number_of;
 
 /// Facts about the columns of a comparison as a whole.
 #[derive(Debug, Clone, Copy)]
@@ -144,7 +145,7 @@ fn layers(ladders: &[Ladder]) -> Markup {
         }
     };
     html! { @if !ladders.is_empty() {
-        details { summary { "What each layer adds: " (ladders.len()) " operations" }
+        details { summary { "What each layer adds: " (number_of(ladders.len(), "operation")) }
             (scrolled("What each layer adds", html! {
                 thead { tr {
                     th scope="col" { "operation" } th scope="col" { "layer" } th.n scope="col" { "time" }

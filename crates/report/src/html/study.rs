@@ -22,6 +22,7 @@ pub(super) fn section(page_of: &StudyPage, ids: &mut Ids) -> Markup {
         section id="study" aria-labelledby="study-h" {
             h2 id="study-h" { "Study " (Text(&study.name)) }
             p { (Text(&study.title)) }
+            (claims(page_of))
             dl {
                 dt { "Question" } dd { (Text(&study.question)) }
                 dt { "Published" } dd { (Text(&study.source)) }
@@ -29,10 +30,11 @@ pub(super) fn section(page_of: &StudyPage, ids: &mut Ids) -> Markup {
             }
             @for table in page_of.tables {
                 h3 { (Text(&table.title)) @if !table.unit.is_empty() { ", " (Text(&table.unit)) } }
-                div.charts { (chart(table, ids).figure()) }
+                @if table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.here.is_some()) {
+                    div.charts { (chart(table, ids).figure()) }
+                }
                 (table_of(table))
             }
-            (claims(page_of))
             @if !study.differences.is_empty() {
                 h3 { "Differences in method" }
                 ul { @for difference in &study.differences { li { (Text(difference)) } } }
@@ -159,7 +161,7 @@ fn claims(page_of: &StudyPage) -> Markup {
     };
     html! { @if !page_of.claims.is_empty() {
         h3 { "Claims" }
-        p { (Text(&counts(page_of.claims))) }
+        p.sentence { (Text(&counts(page_of.claims))) }
         (scrolled("Claims", html! {
             thead { tr {
                 th scope="col" { "claim" } th scope="col" { "verdict" } th scope="col" { "sentence" } th scope="col" { "figures" }

@@ -3,9 +3,11 @@
 use analysis::answer::{Answer, DesignFigure, answers};
 use catalog::Application;
 use maud::{Markup, html};
+use measure::Doubt;
 use results::CaseResult;
 
 use crate::answers;
+use crate::first_seen::distinct;
 use crate::html::area::{in_views, named};
 use crate::html::chart::{Bar, BarScale, Bars, Chart, Drawing};
 use crate::html::families::percentiles;
@@ -37,24 +39,22 @@ pub(super) fn section(view: &View, only: Option<&str>, ids: &mut Ids) -> Markup 
         .collect();
     let findings = sentences(results, &areas);
     let (first, further) = findings.split_at(findings.len().min(SENTENCES));
-    let costs = costs(view, only, ids);
+    let (costs, of_costs) = costs(view, only, ids);
     let closing = closing_line(results, None, &PAGE).replace('\n', " ");
-    let lines = [
-        Some(closing),
-        marks_line(&view.document.run.id, results),
-        few_rounds_line(results),
-        width_line(results),
-        interval_line(results),
-    ];
+    let lines = [Some(closing), few_rounds_line(results), interval_line(results)];
     let mut answers = answers(results, &areas);
     answers.sort_by_key(|answer| answers::sentence(answer).is_none());
     let cards: Vec<Chart> = answers.iter().map(|answer| card(answer, view, ids)).collect();
+    let of_answers = answers.iter().flat_map(|answer| &answer.designs);
+    let drawn: Vec<&Doubt> = of_answers.flat_map(|design| &design.doubts).chain(of_costs).collect();
     html! {
         p.machine { (Text(&machine_line(view.document))) }
+        p { (Text(&trust(view))) }
         @if !cards.is_empty() {
-            div.answers { @for card in &cards { (card.figure()) } }
-            p.note { "Coloured: this design may be the fastest. Grey: certainly slower, by so many times. Dashed: too few rounds for an interval. A factor is of neighbouring rounds, so it may be certain where each figure has a wide interval." }
-         }
+            div class=(columns(cards.len())) { @for card in &cards { (card.figure()) } }
+            p.note { "Coloured: this design may be the fastest. Grey: certainly slower, by so many times. Dashed: too few rounds for an interval. The factor has an interval of its own, from rounds made next to each other, so it may be certain where each figure has a wide interval." }
+        }
+        @for line in explained(&drawn) { p.note { (Text(&line)) } }
         div.two {
             (costs.figure())
             @if !first.is_empty() { div.block {
@@ -75,9 +75,40 @@ pub(super) fn section(view: &View, only: Option<&str>, ids: &mut Ids) -> Markup 
     }
 }
 
+/// How far to trust the figures of the run: how many have a mark, how many a wide interval, and whether the run was a quick one.
+fn trust(view: &View) -> String {
+    let results = &view.document.results;
+    let marked = marks_line(&view.document.run.id, results);
+    let marked = marked.map_or_else(|| "No figure is doubtful.".to_owned(), |line| line + ".");
+    let is_quick = view.document.run.asked.get("size").is_some_and(|size| size == "quick");
+    let quick = is_quick.then(|| {
+        "A quick run (--quick): less time for each figure than in a default run, so that intervals are wider."
+            .to_owned()
+    });
+    [Some(marked), width_line(results), quick].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// The classes of this number of cards: as many columns as leave none empty.
+fn columns(cards: usize) -> &'static str {
+    match cards {
+        1 => "charts one",
+        2 => "charts",
+        4 => "answers two-wide",
+        _ => "answers",
+    }
+}
+
+/// What the marks of these figures mean, a line for each: `busy: hardly ever quiet: ...`.
+fn explained(doubts: &[&Doubt]) -> Vec<String> {
+    let line = |doubt: &&Doubt| Some(format!("{}: {doubt}", doubt.mark()?));
+    distinct(doubts.iter().filter_map(line))
+}
+
 /// An answer with the figures of its designs, the best first: those that may be the fastest are coloured.
 fn card(answer: &Answer, view: &View, ids: &mut Ids) -> Chart {
-    let title = answers::sentence(answer).unwrap_or_else(|| format!("{}: not decided", answer.of));
+    let title = answers::sentence(answer)
+        .unwrap_or_else(|| format!("{}: cannot tell which is the fastest", answer.of));
+    let is_bound = answer.designs.first().is_some_and(|best| best.is_bound);
     let bar = |design: &DesignFigure| {
         let is_meant =
             |result: &&CaseResult| result.metric == answer.metric && result.label() == design.point;
@@ -86,10 +117,11 @@ fn card(answer: &Answer, view: &View, ids: &mut Ids) -> Chart {
             .results
             .iter()
             .find(is_meant)
-            .and_then(|result| bar(result, design.name.to_owned()))?;
+            .and_then(|result| bar(result, name_of(design)))?;
         let behind = design.behind.filter(|_| design.is_slower()).map(|ratio| {
-            let factor = factor(ratio, false);
-            factor.split(" (").next().unwrap_or_default().replace(" times", "×")
+            let factor = factor(ratio, is_bound);
+            let short = factor.split(" (").next().unwrap_or_default().replace(" times", "×");
+            short.replace("at least ", "≥ ")
         });
         let remark = behind.into_iter().chain([bar.remark.clone()]).collect::<Vec<_>>().join(" ");
         Some(Bar {
@@ -101,7 +133,27 @@ fn card(answer: &Answer, view: &View, ids: &mut Ids) -> Chart {
     };
     let rows = answer.designs.iter().filter_map(bar).collect();
     let bars = Bars { scale: BarScale::Amount(answer.unit.clone()), rows };
-    Chart::new(ids.chart(), title, Drawing::Bars(bars))
+    let mut chart = Chart::new(ids.chart(), title, Drawing::Bars(bars));
+    chart.notes.push(operation(answer));
+    chart
+}
+
+/// What one operation of the designs is; what the application does, if they are of several cases.
+fn operation(answer: &Answer) -> String {
+    let cases = answer.designs.iter().map(|design| design.point.split('{').next());
+    match distinct(cases)[..] {
+        [Some(only)] => catalog::find(only).map_or(answer.says, |case| case.operation).to_owned(),
+        _ => answer.says.to_owned(),
+    }
+}
+
+/// The name of a design with the one that tables have for it: `event loop (epoll)`.
+fn name_of(design: &DesignFigure) -> String {
+    let plain = |name: &str| name.replace([' ', '_'], "-").to_lowercase();
+    match plain(design.name).contains(&plain(&design.known_as)) {
+        true => design.name.to_owned(),
+        false => format!("{} ({})", design.name, design.known_as),
+    }
 }
 
 /// Identifier of the row of a bar's point.
@@ -111,20 +163,22 @@ fn row_of(view: &View, bar: &Bar) -> Option<String> {
     point.map(|point| point.id.clone())
 }
 
-/// Bars of the costs of common operations, the least first.
-fn costs(view: &View, only: Option<&str>, ids: &mut Ids) -> Chart {
+/// Bars of the costs of common operations, the least first, and what makes them doubtful.
+fn costs<'v>(view: &'v View, only: Option<&str>, ids: &mut Ids) -> (Chart, Vec<&'v Doubt>) {
     let rows = cost_rows(&view.document.results, catalog::areas());
     let rows = rows
         .into_iter()
         .filter(|(_, result)| only.is_none_or(|only| only == result.point().area()));
-    let bar = |(row, result): (&catalog::SummaryRow, _)| -> Option<Bar> {
+    let rows: Vec<(&catalog::SummaryRow, &CaseResult)> = rows.collect();
+    let doubts = rows.iter().flat_map(|(_, result)| &result.doubts).collect();
+    let bar = |(row, result): (&catalog::SummaryRow, &CaseResult)| -> Option<Bar> {
         let bar = bar(result, row.label.to_owned())?;
         Some(Bar { row: row_of(view, &bar), ..bar })
     };
-    let mut rows: Vec<Bar> = rows.filter_map(bar).collect();
+    let mut rows: Vec<Bar> = rows.into_iter().filter_map(bar).collect();
     rows.sort_by(|a, b| a.value.total_cmp(&b.value));
     let bars = Bars { scale: BarScale::Amount("ns".to_owned()), rows };
-    Chart::new(ids.chart(), "Time of common operations", Drawing::Bars(bars))
+    (Chart::new(ids.chart(), "Time of common operations", Drawing::Bars(bars)), doubts)
 }
 
 /// Charts of the designs of applications in their first situations, the last areas first: the first one over a parameter, the

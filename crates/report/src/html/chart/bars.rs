@@ -76,7 +76,10 @@ impl Bars {
             let ends = values.map(distance).fold(0.0, f64::max);
             let ratios = self.rows.iter().map(|bar| distance(bar.value)).fold(0.0, f64::max);
             let far = ends.min((1.6 * ratios).max(0.2)).exp().clamp(FACTORS[0], FARTHEST);
-            let far = FACTORS.into_iter().find(|factor| *factor >= far * 0.999).unwrap_or(FARTHEST);
+            let far = FACTORS
+                .into_iter()
+                .find(|factor| *factor >= far * (1.0 - 1e-9))
+                .unwrap_or(FARTHEST);
             return Some(Scale::between(1.0 / far, far, ScaleKind::Logarithmic));
         }
         let Extent { low, high } = Extent::of(values)?;
@@ -116,7 +119,21 @@ impl Bars {
                     svg.bar.axis aria-hidden="true" { (self.axis(&scale)) }
                 }
             }
+            @if let Some(note) = self.scale_note(&scale) { p.note { (note) } }
         })
+    }
+
+    /// What the reader must know of the scale: that it is logarithmic, and that some intervals go on beyond its ends.
+    fn scale_note(&self, scale: &Scale) -> Option<&'static str> {
+        let goes_on = |bar: &Bar| {
+            bar.low < bar.high && !(scale.contains(bar.low) && scale.contains(bar.high))
+        };
+        match (scale.is_logarithmic() && !self.is_ratio(), self.rows.iter().any(goes_on)) {
+            (true, true) => Some("Logarithmic scale; an arrow: the interval goes on."),
+            (true, false) => Some("Logarithmic scale."),
+            (false, true) => Some("An arrow: the interval goes on."),
+            (false, false) => None,
+        }
     }
 
     /// Drawing of a bar in a box that is stretched to the width of the chart.
@@ -140,10 +157,13 @@ impl Bars {
         }
         if bar.low < bar.high {
             let (low, high) = (at(bar.low), at(bar.high));
-            let _ = write!(
-                shape,
-                "<path class=\"whisker\" d=\"M{low} 9H{high}M{low} 5v8M{high} 5v8\"/>"
-            );
+            // A cap is the end of the interval; an arrow says that the interval goes on.
+            let end = |value: f64, at: &str, inwards: &str| match scale.contains(value) {
+                true => format!("M{at} 5v8"),
+                false => format!("M{at} 9l{inwards} -4M{at} 9l{inwards} 4"),
+            };
+            let (left, right) = (end(bar.low, &low, "1.2"), end(bar.high, &high, "-1.2"));
+            let _ = write!(shape, "<path class=\"whisker\" d=\"M{low} 9H{high}{left}{right}\"/>");
         }
         PreEscaped(shape)
     }
@@ -173,7 +193,7 @@ impl Bars {
     fn ticks(&self, scale: &Scale) -> Vec<(f64, String)> {
         match &self.scale {
             BarScale::Amount(unit) => {
-                let ticks = scale.ticks(6).into_iter();
+                let ticks = scale.ticks(4).into_iter();
                 ticks.map(|value| (scale.at(value), tick(value, unit))).collect()
             }
             BarScale::Ratio => {
@@ -224,7 +244,8 @@ impl Bars {
             }
             @if self.has_axis(&scale) { svg.axis x=(LABELS) y=(ROW * lines.len()) width=(width) height="18" { (self.axis(&scale)) } }
         };
-        Some((drawn, ROW * (lines.len() + 1), Vec::new()))
+        let notes = self.scale_note(&scale).map(str::to_owned).into_iter().collect();
+        Some((drawn, ROW * (lines.len() + 1), notes))
     }
 }
 
@@ -265,6 +286,7 @@ mod tests {
         let wide = Bars { rows: vec![bar("a", 5.0), bar("b", 5e6)], ..bars };
         let text = wide.draw().unwrap().into_string();
         assert!(text.contains("class=\"dot\"") && text.contains(">10 us<"), "{text}");
+        assert!(text.contains("Logarithmic scale."), "{text}");
         assert!(Bars { rows: Vec::new(), ..wide }.draw().is_none());
     }
 
@@ -276,5 +298,16 @@ mod tests {
         };
         let text = bars.draw().unwrap().into_string();
         assert!(text.contains("d=\"M50 2H") && text.contains(">16</text>"), "{text}");
+    }
+
+    /// A cap stood at the end of the axis, as if the interval ended there.
+    #[test]
+    fn an_interval_beyond_the_axis_ends_in_an_arrow() {
+        let wide = Bar { low: 0.5, high: 9.0, ..bar("wide", 1.1) };
+        let bars = Bars { scale: BarScale::Ratio, rows: vec![wide, bar("narrow", 1.05)] };
+        let text = bars.draw().unwrap().into_string();
+        assert!(text.contains("H100M0 9l1.2 -4M0 9l1.2 4M100 9l-1.2 -4M100 9l-1.2 4"), "{text}");
+        assert_eq!(text.matches(" 5v8").count(), 2, "the other interval has two caps: {text}");
+        assert!(text.contains("An arrow: the interval goes on."), "{text}");
     }
 }

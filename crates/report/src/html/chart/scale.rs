@@ -70,6 +70,11 @@ impl Scale {
         self.kind == ScaleKind::Logarithmic
     }
 
+    /// Whether the axis has a place for `value`.
+    pub(in crate::html) fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
     /// Position of `value`: 0 at the low end, 1 at the high end.
     pub(in crate::html) fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
