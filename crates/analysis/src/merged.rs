@@ -202,13 +202,16 @@ mod tests {
             run.run.started = format!("2026-11-01T00:00:{nth:02}Z");
         }
         let one_visit = merged(&together, "kernel=6.12");
+        let mut wider = 0;
         for ((all, one_visit), single) in
             all.results.iter().zip(&one_visit.results).zip(&runs[8].results)
         {
             assert!(width(all) < 0.6 * width(single), "{} {}", width(all), width(single));
-            assert!(width(one_visit) > width(all));
+            assert!(width(one_visit) >= width(all));
+            wider += usize::from(width(one_visit) > 1.5 * width(all));
             assert_eq!(all.rounds, 9 * single.rounds);
         }
+        assert!(wider >= 8, "of {} points, {wider} differ from visit to visit", all.results.len());
     }
 
     /// Of machines that are equal, few rows get a verdict; a difference that single runs cannot show is found.

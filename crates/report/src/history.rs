@@ -34,6 +34,8 @@ pub struct HistoryOfSeries<'a> {
 
 /// Width of the picture of a series.
 const PICTURE: usize = 16;
+/// Minimum width of a page for the picture of a series, and for the number of its visits.
+const ROOM_FOR_VISITS: usize = 72;
 /// Maximum number of changes of a point that are listed.
 const CHANGES: usize = 4;
 /// Maximum number of points of an event that are named.
@@ -212,7 +214,7 @@ fn trends_table(history: &HistoryOfSeries, trends: &[&Trend], page: &Page) -> St
     });
     let runs = trends.iter().map(|trend| Cell::text(trend.visits.len().to_string()));
     let changes = trends.iter().map(|trend| Cell::text(changes(history, trend, page)));
-    let columns = vec![
+    let mut columns = vec![
         Column::names("point", labels.iter().map(Label::with_area)),
         Column::words("", metrics),
         Column::words("history", pictures),
@@ -221,6 +223,11 @@ fn trends_table(history: &HistoryOfSeries, trends: &[&Trend], page: &Page) -> St
         Column::figures("visits", runs),
         Column::words("changes", changes).wrapping(),
     ];
+    if page.table_width() < ROOM_FOR_VISITS {
+        // The changes say how many visits there are.
+        columns.remove(5);
+        columns.remove(2);
+    }
     let columns = columns.into_iter().filter_map(Column::unless_blank).collect();
     grid::table(columns, page)
 }

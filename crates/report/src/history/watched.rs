@@ -7,7 +7,6 @@ use analysis::history::{State, Watch, Watched};
 
 use super::{HistoryOfSeries, date, name, percent};
 use crate::page::{Ink, Page};
-use crate::quantity::format_share;
 use crate::text;
 
 /// Maximum number of points that are named for each state and cause.
@@ -117,7 +116,7 @@ fn unsure(watch: &WatchPage) -> Option<String> {
     }
     let count = shares.len();
     let visits = watch.watched.iter().map(|one| one.visits).max().unwrap_or(0);
-    let median = format_share(measure::stats::median(&mut shares));
+    let median = format!("{:.1} %", measure::stats::median(&mut shares) * 100.0);
     let limit = limit(&watch.watch);
     let visits = if visits == 1 { "1 visit".to_owned() } else { format!("{visits} visits") };
     Some(format!(
