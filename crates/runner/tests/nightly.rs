@@ -15,7 +15,7 @@ const STEP_AT: usize = 40;
 /// From which night on there is a spike, as soon as nothing else is suspect.
 const SPIKES: [usize; 3] = [14, 25, 33];
 /// Factor on all figures of a night with a spike.
-const SPIKE: f64 = 1.4;
+const SPIKE: f64 = 1.15;
 const WORSE_THAN: f64 = 0.02;
 
 fn recorded(name: &str) -> Vec<Document> {
