@@ -42,6 +42,10 @@ impl SlowClients {
     /// Number of requests that one client sends each second.
     pub const REQUESTS_PER_S: f64 = PIECES_PER_S as f64 / PIECES as f64;
 
+    /// The time in which one client sends a request.
+    pub const REQUEST_TAKES: Duration =
+        Duration::from_millis(1_000 * PIECES as u64 / PIECES_PER_S as u64);
+
     /// The time in which every client sends its first request, whenever it begins.
     pub const FIRST_REQUESTS: Duration =
         Duration::from_millis(2_000 * PIECES as u64 / PIECES_PER_S as u64);

@@ -63,5 +63,6 @@ pub fn takes(params: &Params) -> Duration {
     let of_slow = Duration::from_secs_f64(slow / accepted);
     of_slow
         + SlowClients::FIRST_REQUESTS
+        + SlowClients::REQUEST_TAKES
         + trial::takes(params, &Speed { accepted, replies: 40_000.0 })
 }
