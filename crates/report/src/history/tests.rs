@@ -163,5 +163,8 @@ fn the_page_has_a_chart_for_each_figure_and_its_changes_in_words() {
     assert_eq!(page.matches("<figure").count(), 3);
     assert_eq!(page.matches("class=\"band\"").count(), 3);
     assert!(page.contains("2026-10-03: +6.2 %, 30 visits before, 20 after"));
-    assert!(page.contains("release 6.12.3 → 6.12.4"));
+    assert!(
+        page.contains("2026-10-03: release 6.12.3 → 6.12.4"),
+        "the change of the kernel is marked"
+    );
 }

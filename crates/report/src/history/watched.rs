@@ -121,7 +121,7 @@ fn unsure(watch: &WatchPage) -> Option<String> {
     let visits = if visits == 1 { "1 visit".to_owned() } else { format!("{visits} visits") };
     Some(format!(
         "A single visit cannot show {limit} of {count} of them here: it shows {median} (median), by {visits}. More visits narrow \
-         that, and so does watching fewer points; --confirm --against OLD measures in turns with an old kernel, which shows less \
-         than both."
+         that, and so does watching fewer points; --confirm --against OLD measures in turns with an old kernel, which shows \
+         smaller changes."
     ))
 }

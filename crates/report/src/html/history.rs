@@ -1,6 +1,6 @@
 //! The history of series of runs as a page.
 
-use analysis::history::{Change, Event, Trend};
+use analysis::history::{Change, Event, Trend, fact_changes};
 use maud::{Markup, html};
 
 use super::chart::{self, Chart, Drawing, Line, LinePoint, Lines, Mark, ScaleKind, XAxis};
@@ -108,6 +108,7 @@ fn chart(history: &HistoryOfSeries, trend: &Trend, ids: &mut Ids) -> Chart {
         }
     });
     let marks = trend.changes.iter().map(|change| mark(history, trend, change));
+    let marks = marks.chain(fact_marks(history, trend));
     let named = [0, trend.visits.len() / 2, trend.visits.len() - 1].map(|at| {
         let run = &history.runs[history.series.visits[trend.visits[at].number][0]];
         (at as f64, date(run).to_owned())
@@ -143,6 +144,18 @@ fn reach(trend: &Trend) -> f64 {
 
 fn mark(history: &HistoryOfSeries, trend: &Trend, change: &Change) -> Mark {
     Mark { at: change.at as f64 - 0.5, text: change_note(history, trend, change) }
+}
+
+/// Where facts of the machine, or tags, changed.
+fn fact_marks(history: &HistoryOfSeries, trend: &Trend) -> Vec<Mark> {
+    let run = |at: usize| &history.runs[history.series.visits[trend.visits[at].number][0]];
+    let changed = (1..trend.visits.len()).map(|at| (at, fact_changes(run(at - 1), run(at))));
+    let changed = changed.filter(|(_, changes)| !changes.is_empty());
+    let mark = |(at, changes): (usize, Vec<_>)| Mark {
+        at: at as f64 - 0.5,
+        text: format!("{}: {}", date(run(at)), facts(&changes, &PAGE)),
+    };
+    changed.map(mark).collect()
 }
 
 fn change_note(history: &HistoryOfSeries, trend: &Trend, change: &Change) -> String {
