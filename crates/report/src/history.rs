@@ -41,9 +41,14 @@ const CHANGES: usize = 4;
 /// Maximum number of points of an event that are named.
 const NAMED: usize = 4;
 
-/// The history of each series: its events, and a line for each trend. Without `all`, trends without a change are only counted.
+/// The history of each series: its events, and a line for each trend. Without `all`, trends without a change are only counted, and
+/// so are series without one after the first.
 pub fn history_text(histories: &[HistoryOfSeries], all: bool, page: &Page) -> String {
-    let of_each = histories.iter().map(|history| {
+    let is_told = |nth: usize, history: &HistoryOfSeries| {
+        nth == 0 || all || history.series.by.is_some() || !history.events.is_empty()
+    };
+    let told = histories.iter().enumerate().filter(|(nth, history)| is_told(*nth, history));
+    let of_each = told.map(|(_, history)| {
         let mut parts = vec![heading(history, page)];
         if !history.events.is_empty() {
             parts.push(events_text(history, page));
@@ -62,7 +67,17 @@ pub fn history_text(histories: &[HistoryOfSeries], all: bool, page: &Page) -> St
         }
         parts.join("\n")
     });
-    of_each.collect::<Vec<_>>().join("\n")
+    let mut parts: Vec<String> = of_each.collect();
+    let others = histories.len() - parts.len();
+    if others > 0 {
+        let series = if others == 1 {
+            "1 other series has".to_owned()
+        } else {
+            format!("{others} other series have")
+        };
+        parts.push(page.prose(Ink::Faint, &format!("{series} no change (--all shows them).")));
+    }
+    parts.join("\n")
 }
 
 /// The visit of the latest change, so that the table begins with it; trends without one come last.

@@ -157,10 +157,8 @@ fn names(keys: &[Key]) -> Vec<String> {
     let differing: Vec<usize> = (0..count).filter(|&nth| differs(nth)).collect();
     let name = |key: &Key| {
         let values = differing.iter().map(|&nth| &key.values[nth]);
-        let words = values.map(|(name, value)| {
-            let value = if value.is_empty() { "none" } else { value };
-            format!("{} {value}", name.replace('_', " "))
-        });
+        let values = values.filter(|(_, value)| !value.is_empty());
+        let words = values.map(|(name, value)| format!("{} {value}", name.replace('_', " ")));
         words.collect::<Vec<_>>().join(", ")
     };
     keys.iter().map(name).collect()

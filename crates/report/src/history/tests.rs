@@ -106,6 +106,9 @@ fn the_text_says_what_changed_when_and_fits_the_page() {
     assert!(text.contains("event night-30/entries-into-the-kernel/worse"), "{text}");
     assert!(text.contains("1 figure has no change"), "{text}");
     assert!(!text.contains("memory/copy"), "{text}");
+    let quiet = HistoryOfSeries { trends: &trends[2..], events: &[], ..history };
+    let both = history_text(&[history, quiet], false, &page(80, false));
+    assert_eq!(both, format!("{text}\n1 other series has no change (--all shows them).\n"));
 }
 
 #[test]
