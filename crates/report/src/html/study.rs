@@ -30,9 +30,7 @@ pub(super) fn section(page_of: &StudyPage, ids: &mut Ids) -> Markup {
             }
             @for table in page_of.tables {
                 h3 { (Text(&table.title)) @if !table.unit.is_empty() { ", " (Text(&table.unit)) } }
-                @if table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.here.is_some()) {
-                    div.charts { (chart(table, ids).figure()) }
-                }
+                div.charts { (chart(table, ids).figure()) }
                 (table_of(table))
             }
             @if !study.differences.is_empty() {
