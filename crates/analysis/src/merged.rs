@@ -214,7 +214,7 @@ mod tests {
         assert!(wider >= 8, "of {} points, {wider} differ from visit to visit", all.results.len());
     }
 
-    /// Of machines that are equal, few rows get a verdict; a difference that single runs cannot show is found.
+    /// Checks that equal machines hardly ever get a verdict, and that merged runs show a difference that single ones cannot.
     #[test]
     fn merged_runs_show_what_single_ones_cannot_and_nothing_that_is_not_there() {
         let settings = Settings::default();

@@ -133,7 +133,7 @@ fn reason(
 fn most_frequent(visits: impl Iterator<Item = usize>) -> usize {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     visits.for_each(|visit| *counts.entry(visit).or_default() += 1);
-    // Of equal counts the earliest.
+    // The earliest visit wins among equal counts.
     counts.into_iter().rev().max_by_key(|&(_, count)| count).map_or(0, |(visit, _)| visit)
 }
 

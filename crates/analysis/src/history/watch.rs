@@ -193,8 +193,9 @@ impl Watch {
         place: f64,
     ) -> bool {
         let Some((deviation, _)) = baseline.deviation else { return false };
-        let by = (place - baseline.mean(places)).abs();
-        by <= self.normal * deviation || as_share(trend.scale, place - by, by) <= self.worse_than
+        let mean = baseline.mean(places);
+        let by = (place - mean).abs();
+        by <= self.normal * deviation || as_share(trend.scale, mean, by) <= self.worse_than
     }
 
     /// Where a figure lies; `None` without a prediction.

@@ -67,7 +67,7 @@ pub struct WatchArgs {
     /// Measure suspect points again first; if they are worse again, that is an alarm
     #[arg(long)]
     pub confirm: bool,
-    /// With --confirm: measure in turns with this system, such as the old kernel in a VM (as `run --on`), and compare with it
+    /// Compare suspect points, with --confirm, with this system in turns, such as the old kernel in a VM (as `run --on`)
     #[arg(long, value_name = "SYSTEM", requires = "confirm")]
     pub against: Option<String>,
     /// Print the judgements as JSON

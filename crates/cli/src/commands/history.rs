@@ -23,13 +23,7 @@ pub fn history(args: &History) -> anyhow::Result<Ending> {
     let store = store_to_read(&args.store)?;
     let runs = runs_of(&store)?;
     let series = series_of(&runs, args.by.as_ref());
-    let metrics = metrics_of(&store, &runs, &args.filters)?;
-    let accepted = store.accepted_events()?;
-    let histories: Vec<Told> = series
-        .iter()
-        .map(|series| Told::of(series, &runs, &metrics, &accepted))
-        .filter(|told| !told.trends.is_empty())
-        .collect();
+    let histories = told_of(&store, &runs, &series, &args.filters)?;
     if args.json {
         let all: Vec<Value> = histories.iter().map(|told| told.json(&runs)).collect();
         print_json(&json!({ "schema": 1, "series": all }))?;
@@ -68,15 +62,22 @@ pub fn history_page(
     if by.is_none() {
         series.reverse();
     }
-    let metrics = metrics_of(&store, &runs, filters)?;
-    let accepted = store.accepted_events()?;
-    let told: Vec<Told> = series
-        .iter()
-        .map(|series| Told::of(series, &runs, &metrics, &accepted))
-        .filter(|told| !told.trends.is_empty())
-        .collect();
+    let told = told_of(&store, &runs, &series, filters)?;
     let pages: Vec<HistoryOfSeries> = told.iter().map(|told| told.page(&runs)).collect();
     Ok(history_html(&pages, title))
+}
+
+/// What the series say of the figures that the filters name; series without any are left out.
+fn told_of<'a>(
+    store: &Store,
+    runs: &[HistoryRun],
+    series: &'a [RunSeries],
+    filters: &[String],
+) -> anyhow::Result<Vec<Told<'a>>> {
+    let metrics = metrics_of(store, runs, filters)?;
+    let accepted = store.accepted_events()?;
+    let told = series.iter().map(|series| Told::of(series, runs, &metrics, &accepted));
+    Ok(told.filter(|told| !told.trends.is_empty()).collect())
 }
 
 /// Which trend is plotted: that of the only point and metric that is shown.
@@ -111,7 +112,7 @@ impl<'a> Told<'a> {
         Self { series, trends, events }
     }
 
-    /// As it is shown.
+    /// The series in the form that the pages take.
     pub fn page<'p>(&'p self, runs: &'p [HistoryRun]) -> HistoryOfSeries<'p> {
         HistoryOfSeries { series: self.series, runs, trends: &self.trends, events: &self.events }
     }
@@ -235,14 +236,10 @@ fn accept(args: &History, event: &str) -> anyhow::Result<Ending> {
     }
     let mut store = store_to_write(&args.store)?;
     let runs = runs_of(&store)?;
-    let metrics = metrics_of(&store, &runs, &[])?;
-    let accepted = store.accepted_events()?;
     let series = series_of(&runs, None);
-    let known: Vec<String> = series
-        .iter()
-        .flat_map(|series| Told::of(series, &runs, &metrics, &accepted).events)
-        .map(|event| event.id)
-        .collect();
+    let told = told_of(&store, &runs, &series, &[])?;
+    let known: Vec<String> =
+        told.into_iter().flat_map(|told| told.events).map(|event| event.id).collect();
     if !known.iter().any(|id| id == event) {
         let why = format!(
             "no event {event:?}; `oscost history` names {}",

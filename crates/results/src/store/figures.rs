@@ -44,7 +44,7 @@ pub struct MetricSeries {
 pub struct RunFigure {
     /// The figure with the interval of its run, in the unit of the metric; the ends are infinite with too few rounds.
     pub figure: Interval,
-    /// The same in core cycles per operation, if known.
+    /// The figure in core cycles per operation, if known.
     pub cycles: Option<Interval>,
     /// Number of rounds.
     pub rounds: u16,
