@@ -6,7 +6,8 @@ use analysis::History;
 use common::Bench;
 use measure::stats::{median, t_quantile};
 use results::{
-    CaseResult, Direction, Distribution, Document, Estimate, Interval, PerOp, RunInfo, Store,
+    CaseResult, Direction, Distribution, Document, Estimate, Interval, NextRun, PerOp, RunInfo,
+    Source, Store,
 };
 use serde_json::{Value, json};
 
@@ -214,7 +215,7 @@ fn a_first_run_cannot_be_judged() {
 #[test]
 fn thinning_removes_samples_and_no_figure() {
     let bench = Bench::new();
-    bench.oscost("run getppid --precision 50% --budget 5s").with(0);
+    bench.oscost("run std-instant --precision 50% --budget 5s").with(0);
     let before = bench.oscost("export last").with(0).out;
     bench.oscost("runs --thin 1d").with(0);
     assert!(bench.oscost("show --plot").with(0).out.contains("distribution"));
@@ -222,6 +223,63 @@ fn thinning_removes_samples_and_no_figure() {
     assert!(said.err.contains("the samples of 1 run are removed"), "{}", said.err);
     assert_eq!(bench.oscost("export last").with(0).out, before);
     assert!(bench.oscost("show --plot").with(0).out.contains("nothing to plot"));
-    bench.oscost("history getppid").with(0);
+    bench.oscost("history std-instant").with(0);
     bench.oscost("runs --thin 90").complains(&["such as 90d"]);
+}
+
+/// Nights with the figures of a real run times a factor; the newest one has a factor of its own.
+fn nights_of_real(bench: &Bench, factor: f64, newest: f64) {
+    const NIGHTS: usize = 20;
+    bench.oscost("run std-instant --precision 50% --budget 5s").with(0);
+    let mut store = Store::open(&bench.store()).expect("a store");
+    let measured = store.document(&store.resolve("last").expect("a run")).expect("a document");
+    store.delete_run(&measured.run.id).expect("deleted");
+    for night in 1..=NIGHTS {
+        let mut run = measured.clone();
+        run.run.id = format!("202610{night:02}-020000-0001");
+        run.run.started = format!("2026-10-{night:02}T02:00:00Z");
+        run.run.finished = Some(format!("2026-10-{night:02}T02:01:00Z"));
+        let factor = if night == NIGHTS { newest } else { factor };
+        for result in &mut run.results {
+            let Some(figure) = &mut result.estimate else { continue };
+            let cycles = result.cycles.iter_mut();
+            let cycles = cycles.flat_map(|one| [&mut one.median, &mut one.low, &mut one.high]);
+            let figures = [&mut figure.median, &mut figure.low, &mut figure.high];
+            figures.into_iter().chain(cycles).for_each(|number| *number *= factor);
+            let median = figure.median;
+            result.next_run = Some(NextRun {
+                low: 0.98 * median,
+                high: 1.02 * median,
+                level: 0.95,
+                deviation: 0.01,
+                degrees: 20.0,
+                visits: night as u32,
+                boots: 1,
+                days: night as u32,
+                source: Source::Visits,
+            });
+        }
+        store.import(&run).expect("imported");
+    }
+}
+
+/// A suspect figure is measured again: what is then as good as before stays suspect, and what is as bad is an alarm.
+#[test]
+fn a_fresh_measurement_decides_about_a_suspect() {
+    for (factor, newest, code, said) in
+        [(2.0, 4.0, 0, "not confirmed by a fresh run"), (0.25, 1.0, 1, "confirmed by a fresh run")]
+    {
+        let bench = Bench::new();
+        nights_of_real(&bench, factor, newest);
+        let before = bench.oscost("watch std-instant").with(0).out;
+        assert!(before.starts_with("suspect  clock/std-instant"), "{before}");
+        let after = bench.oscost("watch std-instant --confirm").with(code).out;
+        assert!(after.contains(said), "{after}");
+        let runs = bench.oscost("runs --json").with(0).json();
+        let fresh = runs.as_array().and_then(|runs| runs.last()).expect("a run");
+        assert_eq!(fresh["tags"]["confirms"], "20261020-020000-0001");
+        assert_eq!(fresh["asked"], json!({ "filters": "clock/std-instant" }));
+        // The fresh measurement is evidence about the night, and no visit of its own.
+        assert_eq!(bench.oscost("watch std-instant").with(0).out, before);
+    }
 }

@@ -80,14 +80,14 @@ fn told_of<'a>(
     Ok(told.filter(|told| !told.trends.is_empty()).collect())
 }
 
-/// Which trend is plotted: that of the only point and metric that is shown.
+/// Which trend is plotted: that of the only point and metric that is shown, if there is more than one visit to see.
 fn the_one_trend<'a>(
     histories: &[&'a Told<'a>],
     filters: &[String],
 ) -> Option<impl Fn(&'a Told<'a>) -> &'a Trend> {
     let is_one = !filters.is_empty()
         && !histories.is_empty()
-        && histories.iter().all(|told| told.trends.len() == 1);
+        && histories.iter().all(|told| matches!(&told.trends[..], [one] if one.visits.len() > 1));
     is_one.then_some(|told: &'a Told<'a>| &told.trends[0])
 }
 

@@ -9,11 +9,12 @@ use analysis::history::{
 use analysis::{Settings, Verdict, compare};
 use command::ending::{Ending, Usage};
 use command::interrupt::stop_on_interrupt;
-use command::measure::{best_clock, plan_of, watched};
+use command::measure::{FILTERS, best_clock, plan_of, watched};
 use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
+use command::values::share;
 use report::{WatchPage, watch_text};
-use results::{Document, PointKey, Store};
+use results::{Document, PointKey, SLOW_DOWN, Store};
 use runner::{Options, Request};
 use serde_json::{Value, json};
 
@@ -86,7 +87,7 @@ fn confirmed(
     let points: Vec<&PointKey> = suspects.iter().map(|&nth| &told.trends[nth].point).collect();
     let options = options_for(&points, run);
     let tags = BTreeMap::from([(CONFIRMS.to_owned(), run.summary.id.clone())]);
-    let asked = run.summary.asked.clone();
+    let asked = asked_for(&options, run);
     let count = points.iter().collect::<BTreeSet<_>>().len();
     let points =
         if count == 1 { "1 suspect point".to_owned() } else { format!("{count} suspect points") };
@@ -108,6 +109,19 @@ fn confirmed(
     Ok(Some(suspects.iter().filter_map(|&nth| Some((nth, again(nth)?))).collect()))
 }
 
+/// The options of a run that change its figures, and so are those of a fresh measurement of its points too.
+const KEPT: [&str; 3] = [SIZE, SCALE, SLOW_DOWN];
+const SIZE: &str = "size";
+const SCALE: &str = "scale";
+
+/// The options of a fresh measurement as text by name, to be kept with it.
+fn asked_for(options: &Options, run: &HistoryRun) -> BTreeMap<String, String> {
+    let mut asked = run.summary.asked.clone();
+    asked.retain(|name, _| KEPT.contains(&name.as_str()));
+    asked.insert(FILTERS.to_owned(), options.filters.join(" "));
+    asked
+}
+
 /// Options that measure these points, and few others, as the run did.
 fn options_for(points: &[&PointKey], run: &HistoryRun) -> Options {
     let mut params: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -118,7 +132,9 @@ fn options_for(points: &[&PointKey], run: &HistoryRun) -> Options {
     Options {
         filters: filters.into_iter().collect(),
         params: params.into_iter().map(|(name, of)| (name, of.into_iter().collect())).collect(),
-        quick: run.summary.asked.get("size").is_some_and(|size| size == "quick"),
+        quick: run.summary.asked.get(SIZE).is_some_and(|size| size == "quick"),
+        scale: run.summary.asked.get(SCALE).and_then(|scale| scale.parse().ok()),
+        slow_down: run.summary.asked.get(SLOW_DOWN).and_then(|slow| share(slow).ok()),
         ..Options::default()
     }
 }
@@ -142,12 +158,11 @@ fn alone(
 fn in_turns(
     old: &str,
     options: &Options,
-    mut asked: BTreeMap<String, String>,
+    asked: BTreeMap<String, String>,
     tags: BTreeMap<String, String>,
     store: &mut Store,
     stop: &AtomicBool,
 ) -> anyhow::Result<Option<[Option<Document>; 2]>> {
-    asked.remove(results::GROUP);
     let on = vec![old.to_owned(), "native".to_owned()];
     let systems = systems_of(&OnSystems { on, systems: None })?;
     let (ended, _) = measure_on(&systems, options, asked, tags, None, store, stop)?;
