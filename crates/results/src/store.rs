@@ -1,8 +1,12 @@
-//! The store: every run and its workers' output, in one SQLite file.
+//! The store: every run and its workers' output, in one SQLite file, or in a database that several machines share.
 //!
 //! Several processes may read and write the store at the same time. A kill loses nothing: each round is in the file's log
 //! when [`Store::add_round`] returns.
+//!
+//! All reading and writing is here, once, over the few operations of [`Engine`]: SQLite is one, and another crate has
+//! PostgreSQL.
 
+mod engine;
 mod error;
 mod figures;
 mod location;
@@ -10,19 +14,20 @@ mod naming;
 mod open;
 mod packing;
 mod reading;
+mod sqlite;
 mod thinning;
 mod writing;
 
+pub use engine::{Engine, Row, Value};
 pub use error::StoreError;
-pub use figures::{MetricSeries, RunFigure, StoredPrediction};
+pub use figures::{MetricSeries, PointRow, RunFigure, StoredPrediction};
 pub use thinning::Thinned;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rusqlite::Connection;
-
 use crate::check::one_line;
+use sqlite::Sqlite;
 
 /// Maximum length of the output of a round's worker, in bytes.
 pub const MAX_LINES_BYTES: usize = 64 << 20;
@@ -31,7 +36,7 @@ pub const MAX_LINES_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    connection: Connection,
+    engine: Box<dyn Engine>,
 }
 
 /// One worker process, as stored.
@@ -101,8 +106,7 @@ impl Store {
     /// # Errors
     /// If the file is not an oscost store, or is of another version; it is not modified then.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        let connection = open::for_writing(path)?;
-        Ok(Store { path: path.to_owned(), connection })
+        Ok(Store::over(path, Box::new(Sqlite::for_writing(path)?)))
     }
 
     /// Opens the store for reading, also while another process writes to it, and in a folder that is not writable.
@@ -110,17 +114,17 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] if there is no file; else see [`Store::open`].
     pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
-        let connection = open::for_reading(path)?;
-        Ok(Store { path: path.to_owned(), connection })
+        Ok(Store::over(path, Box::new(Sqlite::for_reading(path)?)))
     }
 
-    /// The path of the file.
+    /// The store in an open database; `path` is what messages call it, such as a URL without its password.
+    pub fn over(path: impl Into<PathBuf>, engine: Box<dyn Engine>) -> Store {
+        Store { path: path.into(), engine }
+    }
+
+    /// The path of the file, or what else messages call the store.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    fn failed(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
-        |error| StoreError::sqlite(&self.path, error)
     }
 
     fn damaged(&self, what: impl AsRef<str>) -> StoreError {

@@ -81,6 +81,32 @@ pub enum StoreError {
         /// SQLite's error.
         error: rusqlite::Error,
     },
+    /// The server of a shared store cannot be reached, or ended the connection.
+    #[error("{store}: {what}")]
+    Lost {
+        /// The store, without a password.
+        store: String,
+        /// The cause, and the remedy.
+        what: String,
+    },
+    /// The server of a shared store refuses something.
+    #[error("{store}: {what}")]
+    Server {
+        /// The store, without a password.
+        store: String,
+        /// The cause, and the remedy.
+        what: String,
+    },
+    /// The run of a shared store belongs to another user of it.
+    #[error(
+        "run {id} was stored by another user of {store}: only that user, or the store's owner, can change it"
+    )]
+    OthersRun {
+        /// The run.
+        id: String,
+        /// The store, without a password.
+        store: String,
+    },
     /// Recent writes are in a second file, which SQLite cannot read without writing to the folder.
     #[error(
         "{path}: its newest runs are still in {path}-wal, and this folder cannot be written to; \

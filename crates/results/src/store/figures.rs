@@ -13,12 +13,11 @@
 //! | 4, 4 | system calls and voluntary switches for each operation, if counted; NaN for one that was not |
 //! | 4, 4, 4, 4 | the range of the next run, the deviation between visits and its degrees of freedom, if predicted |
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-use super::open::has_added_tables;
+use super::engine::{LIST_AT_MOST, Value, listed, values};
 use super::writing::json;
 use super::{RunSummary, Store, StoreError};
 use crate::document::{CaseResult, Direction, Estimate, Interval, MachineFacts, Outcome};
@@ -72,6 +71,9 @@ pub struct StoredPrediction {
     /// Its degrees of freedom.
     pub degrees: f64,
 }
+
+/// How many runs are read with one statement.
+const TOGETHER: usize = 64;
 
 const SAMPLED: u16 = 1;
 const DOUBTFUL: u16 = 2;
@@ -218,6 +220,8 @@ struct Gathered {
     series: Vec<MetricSeries>,
     /// Number of the series of a text by its `seq`; `None` if it is not wanted.
     of_seq: HashMap<u32, Option<usize>>,
+    /// Texts that were read and are not in `of_seq` yet.
+    identities: HashMap<u32, Identity>,
     of_text: HashMap<String, usize>,
 }
 
@@ -242,15 +246,12 @@ impl Store {
     pub fn finished_runs(&self) -> Result<Vec<(RunSummary, MachineFacts)>, StoreError> {
         let sql = "SELECT id, started, finished, oscost, tags, asked, machine_line, rounds, results, machine
                    FROM runs WHERE finished IS NOT NULL AND results > 0 ORDER BY started_us, seq";
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let mut rows = statement.query([]).map_err(self.failed())?;
-        let mut runs = Vec::new();
-        while let Some(row) = rows.next().map_err(self.failed())? {
+        let of_row = |row| {
             let summary = self.summary(row)?;
-            let machine = self.json(row, 9, &summary.id)?;
-            runs.push((summary, machine));
-        }
-        Ok(runs)
+            let machine = self.json(row, 9, "machine", &summary.id)?;
+            Ok((summary, machine))
+        };
+        self.engine.query(sql, &[])?.iter().map(of_row).collect()
     }
 
     /// The figures of these runs, for the cases that are wanted.
@@ -263,10 +264,15 @@ impl Store {
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Vec<MetricSeries>, StoreError> {
         let mut gathered = Gathered::default();
-        let is_packed = has_added_tables(&self.connection).map_err(self.failed())?;
-        for (number, id) in ids.iter().enumerate() {
-            let is_read = is_packed && self.add_packed(&mut gathered, number, id, &is_wanted)?;
-            if !is_read {
+        let is_packed = self.engine.has_figures()?;
+        for (some, first) in ids.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
+            let mut bodies = if is_packed { self.bodies(some)? } else { HashMap::new() };
+            self.read_identities(&mut gathered, bodies.values())?;
+            for (id, number) in some.iter().zip(first..) {
+                if let Some(body) = bodies.remove(*id) {
+                    self.add_packed(&mut gathered, number, id, &body, &is_wanted)?;
+                    continue;
+                }
                 // A run of an earlier build has its document only.
                 for result in &self.document(id)?.results {
                     let figure = RunFigure::of(result).filter(|_| is_wanted(&result.case));
@@ -280,20 +286,54 @@ impl Store {
         Ok(gathered.series)
     }
 
-    /// Adds the figures of a run; false if it has none of this form.
+    /// The packed figures of those runs that have them.
+    fn bodies(&self, ids: &[&str]) -> Result<HashMap<String, Vec<u8>>, StoreError> {
+        let (list, given) = listed(ids.iter().copied().map(Value::from).collect());
+        let sql = format!(
+            "SELECT id, body FROM packed_figures JOIN runs ON runs.seq = run WHERE id IN {list}"
+        );
+        let rows = self.engine.query(&sql, &given)?;
+        rows.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
+    }
+
+    /// Reads the texts of all figures of `bodies` that are not known yet, with few statements.
+    fn read_identities<'a>(
+        &self,
+        gathered: &mut Gathered,
+        bodies: impl Iterator<Item = &'a Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        let mut unknown = BTreeSet::new();
+        for body in bodies {
+            let mut rest = body.as_slice();
+            while let Some((text, _, after)) = RunFigure::unpack(rest) {
+                if !gathered.of_seq.contains_key(&text) {
+                    unknown.insert(text);
+                }
+                rest = after;
+            }
+        }
+        let unknown: Vec<u32> = unknown.into_iter().collect();
+        for some in unknown.chunks(LIST_AT_MOST) {
+            let (list, given) = listed(some.iter().copied().map(Value::from).collect());
+            let sql = format!("SELECT seq, text FROM texts WHERE seq IN {list}");
+            for row in self.engine.query(&sql, &given)? {
+                let (seq, text): (u32, String) = (self.column(&row, 0)?, self.column(&row, 1)?);
+                gathered.identities.extend(serde_json::from_str(&text).map(|found| (seq, found)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the figures of a run.
     fn add_packed(
         &self,
         gathered: &mut Gathered,
         number: usize,
         id: &str,
+        body: &[u8],
         is_wanted: &impl Fn(&str) -> bool,
-    ) -> Result<bool, StoreError> {
-        let sql = "SELECT body FROM packed_figures JOIN runs ON runs.seq = run WHERE id = ?1";
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let body: Option<Vec<u8>> =
-            statement.query_row([id], |row| row.get(0)).optional().map_err(self.failed())?;
-        let Some(body) = body else { return Ok(false) };
-        let mut rest = body.as_slice();
+    ) -> Result<(), StoreError> {
+        let mut rest = body;
         while !rest.is_empty() {
             let (text, figure, after) = RunFigure::unpack(rest)
                 .ok_or_else(|| self.damaged(format!("the figures of run {id} are cut short")))?;
@@ -301,7 +341,10 @@ impl Store {
             let series = match gathered.of_seq.get(&text) {
                 Some(series) => *series,
                 None => {
-                    let identity = self.identity(text, id)?;
+                    let identity = gathered.identities.remove(&text).ok_or_else(|| {
+                        let what = format!("the figures of run {id} name a text that is not there");
+                        self.damaged(what)
+                    })?;
                     let series = is_wanted(&identity.case).then(|| gathered.number(identity));
                     gathered.of_seq.insert(text, series);
                     series
@@ -311,39 +354,63 @@ impl Store {
                 gathered.series[series].figures.push((number, figure));
             }
         }
-        Ok(true)
-    }
-
-    fn identity(&self, text: u32, id: &str) -> Result<Identity, StoreError> {
-        let damaged =
-            || self.damaged(format!("the figures of run {id} name a text that is not there"));
-        let sql = "SELECT text FROM texts WHERE seq = ?1";
-        let found =
-            self.connection.query_row(sql, [text], |row| row.get::<_, String>(0)).optional();
-        let found = found.map_err(self.failed())?.ok_or_else(damaged)?;
-        serde_json::from_str(&found).map_err(|_| damaged())
+        Ok(())
     }
 
     /// Writes the figures of a run's results, within the open transaction.
     pub(super) fn write_figures(
         &self,
-        open: &Connection,
         run: i64,
         results: &[&CaseResult],
     ) -> Result<(), StoreError> {
-        let mut body = Vec::new();
-        for result in results {
+        let texts: Vec<String> = results.iter().map(|result| json(&Identity::of(result))).collect();
+        let number_of = self.text_numbers(texts.iter().map(String::as_str).collect())?;
+        let (mut body, mut points) = (Vec::new(), Vec::new());
+        for (result, text) in results.iter().zip(&texts) {
+            let text = number_of[text.as_str()];
+            points.push(PointRow::of(text, result));
             let Some(figure) = RunFigure::of(result) else { continue };
-            let text = json(&Identity::of(result));
-            let sql = "INSERT OR IGNORE INTO texts (text) VALUES (?1)";
-            let mut insert = open.prepare_cached(sql).map_err(self.failed())?;
-            insert.execute([&text]).map_err(self.failed())?;
-            let sql = "SELECT seq FROM texts WHERE text = ?1";
-            let mut select = open.prepare_cached(sql).map_err(self.failed())?;
-            let identity = select.query_row([&text], |row| row.get(0)).map_err(self.failed())?;
+            let identity = u32::try_from(text)
+                .map_err(|_| self.damaged("it has more texts than it can number"))?;
             figure.pack(identity, &mut body);
         }
-        let sql = "INSERT OR REPLACE INTO packed_figures (run, body) VALUES (?1, ?2)";
-        open.execute(sql, params![run, body]).map(drop).map_err(self.failed())
+        let sql = "INSERT INTO packed_figures (run, body) VALUES (?1, ?2)
+                   ON CONFLICT (run) DO UPDATE SET body = excluded.body";
+        self.engine.execute(sql, &values![run, body])?;
+        self.engine.put_points(run, &points)
+    }
+}
+
+/// A result as users of SQL find it in a database that cannot read packed results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointRow {
+    /// The `seq` of the text with case, parameters, metric, unit and direction.
+    pub identity: i64,
+    /// The outcome, as in the document.
+    pub outcome: String,
+    /// The reason of a result that was not measured.
+    pub reason: Option<String>,
+    /// The figure with the interval of its run.
+    pub figure: Option<Interval>,
+    /// The figure in core cycles per operation, if known.
+    pub cycles: Option<Interval>,
+    /// Number of rounds.
+    pub rounds: i64,
+    /// Whether there were reasons to doubt the figure, or too few quiet rounds.
+    pub is_doubtful: bool,
+}
+
+impl PointRow {
+    fn of(identity: i64, result: &CaseResult) -> Self {
+        let figure = RunFigure::of(result);
+        Self {
+            identity,
+            outcome: result.outcome.word().to_owned(),
+            reason: result.reason.clone(),
+            figure: figure.map(|figure| figure.figure),
+            cycles: figure.and_then(|figure| figure.cycles),
+            rounds: result.rounds.into(),
+            is_doubtful: figure.is_some_and(|figure| figure.is_doubtful),
+        }
     }
 }

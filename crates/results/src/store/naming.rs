@@ -1,5 +1,6 @@
 //! Names of a run: its id, the beginning of the id, `last`, `last~2`, or a tag. Each is looked up in an index.
 
+use super::engine::{Value, values};
 use super::{Store, StoreError};
 
 impl Store {
@@ -13,8 +14,9 @@ impl Store {
             return Ok(id);
         }
         // No id has a character as high as the one that ends the range of ids with this beginning.
-        let sql = "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || ?2 AND ?1 <> '' ORDER BY started_us, seq";
-        only(name, self.ids(sql, [name, "\u{10ffff}"])?, || {
+        let sql = "SELECT id FROM runs WHERE id >= ?1 AND id < ?2 ORDER BY started_us, seq";
+        let end = if name.is_empty() { String::new() } else { format!("{name}\u{10ffff}") };
+        only(name, self.ids(sql, &values![name, end])?, || {
             "no id begins like that, and it is not last, last~N or key=value".to_owned()
         })
     }
@@ -28,7 +30,7 @@ impl Store {
         let sql = "SELECT one.id FROM runs AS run
                    JOIN runs AS one ON one.seq = run.seq OR one.system_group = run.system_group
                    WHERE run.id = ?1 ORDER BY one.started_us, one.seq";
-        let together = self.ids(sql, [id])?;
+        let together = self.ids(sql, &values![id])?;
         if together.is_empty() { Err(self.unknown(id)) } else { Ok(together) }
     }
 
@@ -39,9 +41,8 @@ impl Store {
     pub fn tagged(&self, key: &str) -> Result<Vec<(String, String)>, StoreError> {
         let sql = "SELECT value, id FROM tags JOIN runs ON runs.seq = run WHERE key = ?1
                    ORDER BY started_us, seq";
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let tagged = statement.query_map([key], |row| Ok((row.get(0)?, row.get(1)?)));
-        tagged.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
+        let rows = self.engine.query(sql, &values![key])?;
+        rows.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
     }
 
     /// The id of the run called `name`, like [`Store::resolve`], but without beginnings of ids. `None` for a name that is
@@ -51,22 +52,21 @@ impl Store {
     /// [`StoreError::UnknownRun`] if there are no runs, or no run has a name of one of these forms.
     pub fn resolve_whole_name(&self, name: &str) -> Result<Option<String>, StoreError> {
         let unknown = |hint: String| StoreError::UnknownRun { asked: name.to_owned(), hint };
-        if self.ids("SELECT id FROM runs LIMIT 1", [])?.is_empty() {
+        if self.ids("SELECT id FROM runs LIMIT 1", &[])?.is_empty() {
             return Err(unknown("it has no runs".to_owned()));
         }
-        if let Some(id) = self.ids("SELECT id FROM runs WHERE id = ?1", [name])?.pop() {
+        if let Some(id) = self.ids("SELECT id FROM runs WHERE id = ?1", &values![name])?.pop() {
             return Ok(Some(id));
         }
         if let Some(back) = name.strip_prefix("last").and_then(steps_back) {
             // Clocks of machines differ and are set, so that the order of arrival decides. A run that is being measured, or was
             // killed, has no results.
             let sql = "SELECT id FROM runs WHERE results > 0 ORDER BY seq DESC LIMIT 1 OFFSET ?1";
-            if let Some(id) = self.ids(sql, [back])?.pop() {
+            if let Some(id) = self.ids(sql, &values![back])?.pop() {
                 return Ok(Some(id));
             }
             let sql = "SELECT count(*) FROM runs WHERE results > 0";
-            let count = self.connection.query_row(sql, [], |row| row.get(0));
-            let count: i64 = count.map_err(self.failed())?;
+            let count: i64 = self.one_column(sql, &[])?.unwrap_or_default();
             let runs = if count == 1 { "run" } else { "runs" };
             return Err(unknown(format!("it has only {count} {runs} with results")));
         }
@@ -74,16 +74,14 @@ impl Store {
         // All runs of an invocation have its tags: the last run stands for its group.
         let sql = "SELECT id FROM tags JOIN runs ON runs.seq = run WHERE key = ?1 AND value = ?2
                    ORDER BY results > 0 DESC, seq DESC LIMIT 1";
-        match self.ids(sql, [key, value])?.pop() {
+        match self.ids(sql, &values![key, value])?.pop() {
             Some(id) => Ok(Some(id)),
             None => Err(unknown(format!("no run has the tag {key}={value}"))),
         }
     }
 
-    fn ids(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<String>, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let ids = statement.query_map(values, |row| row.get(0)).map_err(self.failed())?;
-        ids.collect::<Result<_, _>>().map_err(self.failed())
+    fn ids(&self, sql: &str, values: &[Value]) -> Result<Vec<String>, StoreError> {
+        self.engine.query(sql, values)?.iter().map(|row| self.column(row, 0)).collect()
     }
 }
 

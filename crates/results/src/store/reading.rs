@@ -1,8 +1,8 @@
 //! Reads from the store.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
 
+use super::engine::{FromValue, Row, Value, values};
 use super::packing::{unpack, unpack_lines};
 use super::{RoundRow, RunSummary, Store, StoreError};
 use crate::document::{Document, MachineFacts, RunInfo, SCHEMA};
@@ -12,23 +12,17 @@ impl Store {
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         let sql = "SELECT id, started, finished, oscost, tags, asked, machine_line, rounds, results
                    FROM runs ORDER BY seq";
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let mut rows = statement.query([]).map_err(self.failed())?;
-        let mut runs = Vec::new();
-        while let Some(row) = rows.next().map_err(self.failed())? {
-            runs.push(self.summary(row)?);
-        }
-        Ok(runs)
+        self.engine.query(sql, &[])?.iter().map(|row| self.summary(row)).collect()
     }
 
-    pub(super) fn summary(&self, row: &Row<'_>) -> Result<RunSummary, StoreError> {
+    pub(super) fn summary(&self, row: &Row) -> Result<RunSummary, StoreError> {
         let id: String = self.column(row, 0)?;
         Ok(RunSummary {
             started: self.column(row, 1)?,
             finished: self.column(row, 2)?,
             oscost: self.column(row, 3)?,
-            tags: self.json(row, 4, &id)?,
-            asked: self.json(row, 5, &id)?,
+            tags: self.json(row, 4, "tags", &id)?,
+            asked: self.json(row, 5, "asked", &id)?,
             rounds: self.count(row, 7)?,
             results: self.count(row, 8)?,
             machine: self.column(row, 6)?,
@@ -41,23 +35,16 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`] if no run has that id; [`Store::resolve`] finds other names.
     pub fn document(&self, id: &str) -> Result<Document, StoreError> {
-        self.read_document(&self.connection, id)?.ok_or_else(|| self.unknown(id))
+        self.read_document(id)?.ok_or_else(|| self.unknown(id))
     }
 
     /// Reads the run as a document, within the open transaction, if any.
-    pub(super) fn read_document(
-        &self,
-        open: &Connection,
-        id: &str,
-    ) -> Result<Option<Document>, StoreError> {
+    pub(super) fn read_document(&self, id: &str) -> Result<Option<Document>, StoreError> {
         // A single statement, so that a writer in between cannot add another run's results.
         let sql = "SELECT started, finished, seed, oscost, tags, asked, machine, core_clock_ghz, area_seconds, bytes, body
                    FROM runs LEFT JOIN packed_results ON run = runs.seq WHERE id = ?1";
-        let mut statement = open.prepare_cached(sql).map_err(self.failed())?;
-        let mut rows = statement.query([id]).map_err(self.failed())?;
-        let Some(row) = rows.next().map_err(self.failed())? else {
-            return Ok(None);
-        };
+        let rows = self.engine.query(sql, &values![id])?;
+        let Some(row) = rows.first() else { return Ok(None) };
         let seed: String = self.column(row, 2)?;
         let run = RunInfo {
             id: id.to_owned(),
@@ -65,12 +52,12 @@ impl Store {
             finished: self.column(row, 1)?,
             seed: seed.parse().map_err(|_| self.damaged(format!("seed {seed:?} of run {id}")))?,
             oscost: self.column(row, 3)?,
-            tags: self.json(row, 4, id)?,
-            asked: self.json(row, 5, id)?,
-            core_clock_ghz: self.json(row, 7, id)?,
-            area_seconds: self.json(row, 8, id)?,
+            tags: self.json(row, 4, "tags", id)?,
+            asked: self.json(row, 5, "asked", id)?,
+            core_clock_ghz: self.json(row, 7, "core_clock_ghz", id)?,
+            area_seconds: self.json(row, 8, "area_seconds", id)?,
         };
-        let machine = self.json(row, 6, id)?;
+        let machine = self.json(row, 6, "machine", id)?;
         let results = match self.column::<Option<Vec<u8>>>(row, 10)? {
             None => Vec::new(),
             Some(packed) => unpack(&packed, self.count(row, 9)?)
@@ -86,9 +73,8 @@ impl Store {
     /// If the store cannot be read.
     pub fn quiet_levels(&self, key: &str, count: u32) -> Result<Vec<(f64, f64)>, StoreError> {
         let sql = "SELECT alu, chase FROM quiet_levels WHERE key = ?1 ORDER BY seq DESC LIMIT ?2";
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let levels = statement.query_map(params![key, count], |row| Ok((row.get(0)?, row.get(1)?)));
-        levels.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
+        let levels = self.engine.query(sql, &values![key, count])?;
+        levels.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
     }
 
     /// The core cycles of a multiplication on a CPU model, if stored.
@@ -97,8 +83,7 @@ impl Store {
     /// If the store cannot be read.
     pub fn multiplication_cycles(&self, cpu: &str) -> Result<Option<u32>, StoreError> {
         let sql = "SELECT cycles FROM multiplication_cycles WHERE cpu = ?1";
-        let found = self.connection.query_row(sql, [cpu], |row| row.get(0)).optional();
-        found.map_err(self.failed())
+        self.one_column(sql, &values![cpu])
     }
 
     /// The run's rounds in the order of their numbers.
@@ -113,17 +98,11 @@ impl Store {
 
     fn rounds_or_counts(&self, id: &str, only_counts: bool) -> Result<Vec<RoundRow>, StoreError> {
         let run = "SELECT seq FROM runs WHERE id = ?1";
-        let run = self.connection.query_row(run, [id], |row| row.get(0)).optional();
-        let run: i64 = run.map_err(self.failed())?.ok_or_else(|| self.unknown(id))?;
+        let run: i64 = self.one_column(run, &values![id])?.ok_or_else(|| self.unknown(id))?;
         let sql = "SELECT seq, case_name, params, kind, outcome, started_ms, crc32, lines
                    FROM rounds WHERE run = ?1 AND (NOT ?2 OR kind <> 'round') ORDER BY seq";
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let mut rows = statement.query(params![run, only_counts]).map_err(self.failed())?;
-        let mut rounds = Vec::new();
-        while let Some(row) = rows.next().map_err(self.failed())? {
-            rounds.push(self.round(row, id)?);
-        }
-        Ok(rounds)
+        let rows = self.engine.query(sql, &values![run, only_counts])?;
+        rows.iter().map(|row| self.round(row, id)).collect()
     }
 
     /// The latest runs that were measured here, at most `count`, the newest first: id, and the machine's description.
@@ -133,24 +112,22 @@ impl Store {
     pub fn latest_machines(&self, count: u32) -> Result<Vec<(String, MachineFacts)>, StoreError> {
         let sql = "SELECT id, machine FROM runs WHERE plan IS NOT NULL AND rounds > 0
                    ORDER BY started_us DESC, seq DESC LIMIT ?1";
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let mut rows = statement.query([count]).map_err(self.failed())?;
-        let mut machines = Vec::new();
-        while let Some(row) = rows.next().map_err(self.failed())? {
+        let of_row = |row| {
             let id: String = self.column(row, 0)?;
-            machines.push((id.clone(), self.json(row, 1, &id)?));
-        }
-        Ok(machines)
+            let machine = self.json(row, 1, "machine", &id)?;
+            Ok((id, machine))
+        };
+        self.engine.query(sql, &values![count])?.iter().map(of_row).collect()
     }
 
-    fn round(&self, row: &Row<'_>, id: &str) -> Result<RoundRow, StoreError> {
+    fn round(&self, row: &Row, id: &str) -> Result<RoundRow, StoreError> {
         let seq = self.count(row, 0)?;
         let packed: Vec<u8> = self.column(row, 7)?;
         let lines = unpack_lines(&packed, self.column(row, 6)?);
         Ok(RoundRow {
             seq,
             case: self.column(row, 1)?,
-            params: self.json(row, 2, id)?,
+            params: self.json(row, 2, "params", id)?,
             kind: self.column(row, 3)?,
             outcome: self.column(row, 4)?,
             started_ms: self.column(row, 5)?,
@@ -162,8 +139,7 @@ impl Store {
     /// The plan of the run; `None` for an imported run.
     pub fn plan(&self, id: &str) -> Result<Option<String>, StoreError> {
         let sql = "SELECT plan FROM runs WHERE id = ?1";
-        let plan = self.connection.query_row(sql, [id], |row| row.get(0)).optional();
-        plan.map_err(self.failed())?.ok_or_else(|| self.unknown(id))
+        self.one_column(sql, &values![id])?.ok_or_else(|| self.unknown(id))
     }
 
     /// The newest run that has a plan and is not finished, which `run --resume` continues. Another process may be
@@ -171,7 +147,7 @@ impl Store {
     pub fn unfinished(&self) -> Result<Option<String>, StoreError> {
         let sql = "SELECT id FROM runs WHERE finished IS NULL AND plan <> ''
                    ORDER BY seq DESC LIMIT 1";
-        self.connection.query_row(sql, [], |row| row.get(0)).optional().map_err(self.failed())
+        self.one_column(sql, &[])
     }
 
     pub(super) fn unknown(&self, id: &str) -> StoreError {
@@ -179,29 +155,36 @@ impl Store {
         StoreError::UnknownRun { asked: id.to_owned(), hint }
     }
 
-    pub(super) fn column<T: rusqlite::types::FromSql>(
+    /// The first column of the first row, if there is one.
+    pub(super) fn one_column<T: FromValue>(
         &self,
-        row: &Row<'_>,
-        index: usize,
-    ) -> Result<T, StoreError> {
-        row.get(index).map_err(self.failed())
+        sql: &str,
+        values: &[Value],
+    ) -> Result<Option<T>, StoreError> {
+        let rows = self.engine.query(sql, values)?;
+        rows.first().map(|row| self.column(row, 0)).transpose()
     }
 
-    fn count(&self, row: &Row<'_>, index: usize) -> Result<u64, StoreError> {
+    pub(super) fn column<T: FromValue>(&self, row: &Row, index: usize) -> Result<T, StoreError> {
+        T::from_value(row.0.get(index).unwrap_or(&Value::Null))
+            .map_err(|found| self.damaged(format!("column {index} is {found}")))
+    }
+
+    fn count(&self, row: &Row, index: usize) -> Result<u64, StoreError> {
         let count: i64 = self.column(row, index)?;
         u64::try_from(count).map_err(|_| self.damaged(format!("a count of {count}")))
     }
 
+    /// A column with JSON, called `name`, of the run `id`.
     pub(super) fn json<T: DeserializeOwned>(
         &self,
-        row: &Row<'_>,
+        row: &Row,
         index: usize,
+        name: &str,
         id: &str,
     ) -> Result<T, StoreError> {
         let text: String = self.column(row, index)?;
-        serde_json::from_str(&text).map_err(|error| {
-            let name = row.as_ref().column_name(index).unwrap_or("a column");
-            self.damaged(format!("{name} of run {id}: {error}"))
-        })
+        serde_json::from_str(&text)
+            .map_err(|error| self.damaged(format!("{name} of run {id}: {error}")))
     }
 }

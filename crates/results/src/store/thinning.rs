@@ -1,7 +1,6 @@
 //! Removes what is rarely needed of old runs.
 
-use rusqlite::params;
-
+use super::engine::values;
 use super::{Store, StoreError};
 
 /// The outcome of [`Store::thin`].
@@ -9,9 +8,9 @@ use super::{Store, StoreError};
 pub struct Thinned {
     /// Number of runs whose rounds were removed.
     pub runs: usize,
-    /// Size of the file before, in bytes.
+    /// Size of the file or database before, in bytes.
     pub before: u64,
-    /// Size of the file afterwards, in bytes.
+    /// Its size afterwards, in bytes.
     pub after: u64,
 }
 
@@ -24,28 +23,19 @@ impl Store {
     /// If the store cannot be written. Where only the space could not be returned, such as on a full disk, the rounds are
     /// removed, and SQLite uses their space for later runs.
     pub fn thin(&mut self, before_us: i64) -> Result<Thinned, StoreError> {
-        let before = self.size()?;
+        let before = self.engine.size()?;
         let writing = self.write()?;
         let old =
             "SELECT seq FROM runs WHERE started_us < ?1 AND finished IS NOT NULL AND rounds > 0";
         let sql = format!("SELECT count(DISTINCT run) FROM packed_rounds WHERE run IN ({old})");
-        let runs: i64 =
-            writing.query_row(&sql, [before_us], |row| row.get(0)).map_err(self.failed())?;
+        let runs: i64 = self.one_column(&sql, &values![before_us])?.unwrap_or_default();
         let sql = format!("DELETE FROM packed_rounds WHERE run IN ({old})");
-        writing.execute(&sql, params![before_us]).map_err(self.failed())?;
-        writing.commit().map_err(self.failed())?;
+        self.engine.execute(&sql, &values![before_us])?;
+        writing.commit()?;
         if runs > 0 {
-            self.connection.execute_batch("VACUUM").map_err(self.failed())?;
+            self.engine.compact()?;
         }
-        Ok(Thinned { runs: runs as usize, before, after: self.size()? })
-    }
-
-    /// Size of the database in bytes, without its log.
-    fn size(&self) -> Result<u64, StoreError> {
-        let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-        let bytes: i64 =
-            self.connection.query_row(sql, [], |row| row.get(0)).map_err(self.failed())?;
-        Ok(bytes.unsigned_abs())
+        Ok(Thinned { runs: runs as usize, before, after: self.engine.size()? })
     }
 
     /// Accepts an event of a history.
@@ -53,8 +43,9 @@ impl Store {
     /// # Errors
     /// If the store cannot be written.
     pub fn accept_event(&mut self, id: &str, why: &str, accepted: &str) -> Result<(), StoreError> {
-        let sql = "INSERT OR REPLACE INTO accepted_events (id, why, accepted) VALUES (?1, ?2, ?3)";
-        self.connection.execute(sql, [id, why, accepted]).map(drop).map_err(self.failed())
+        let sql = "INSERT INTO accepted_events (id, why, accepted) VALUES (?1, ?2, ?3)
+                   ON CONFLICT (id) DO UPDATE SET why = excluded.why, accepted = excluded.accepted";
+        self.engine.execute(sql, &values![id, why, accepted]).map(drop)
     }
 
     /// The reasons for which events were accepted, by id.
@@ -64,12 +55,10 @@ impl Store {
     pub fn accepted_events(
         &self,
     ) -> Result<std::collections::BTreeMap<String, String>, StoreError> {
-        if !super::open::has_added_tables(&self.connection).map_err(self.failed())? {
+        if !self.engine.has_figures()? {
             return Ok(Default::default());
         }
-        let sql = "SELECT id, why FROM accepted_events";
-        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
-        let events = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
-        events.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
+        let rows = self.engine.query("SELECT id, why FROM accepted_events", &[])?;
+        rows.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
     }
 }

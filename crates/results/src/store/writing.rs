@@ -1,14 +1,12 @@
 //! Writes to the store. Each call is one short transaction, so that several runs can be written at once.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rusqlite::{
-    Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
-};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::engine::{LIST_AT_MOST, Value as Given, listed, values};
 use super::packing::{pack, pack_lines};
 use super::{Imported, MAX_LINES_BYTES, RoundRow, Store, StoreError};
 use crate::check::{check_identities, check_machine, check_run_facts, parse_time};
@@ -29,31 +27,34 @@ impl Store {
             .and_then(|()| check_machine(machine))
             .map_err(|fault| StoreError::Unsound { id: run.id.clone(), fault })?;
         let writing = self.write()?;
-        self.insert_run(&writing, run, machine, Some(plan))?;
-        writing.commit().map_err(self.failed())
+        if !self.insert_run(run, machine, Some(plan))? {
+            return Err(StoreError::RunExists { id: run.id.clone() });
+        }
+        writing.commit()
     }
 
-    fn insert_run(
+    /// Adds a run within the open transaction; false if there is one with its id.
+    pub(super) fn insert_run(
         &self,
-        open: &Connection,
         run: &RunInfo,
         machine: &Map<String, Value>,
         plan: Option<&str>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let started = parse_time(&run.started)
             .ok_or_else(|| StoreError::unsound(&run.id, "it does not say when it started"))?;
         let sql = "INSERT INTO runs (id, started, started_us, finished, seed, oscost, machine_line, tags, asked, machine,
                                      plan, core_clock_ghz, area_seconds)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
-        let inserted = open.execute(
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                   ON CONFLICT (id) DO NOTHING RETURNING seq";
+        let inserted = self.one_column(
             sql,
-            params![
-                run.id,
-                run.started,
+            &values![
+                &run.id,
+                &run.started,
                 started.as_microsecond(),
-                run.finished,
+                run.finished.as_ref(),
                 run.seed.to_string(),
-                run.oscost,
+                &run.oscost,
                 machine_line(machine),
                 json(&run.tags),
                 json(&run.asked),
@@ -62,19 +63,13 @@ impl Store {
                 json(&run.core_clock_ghz),
                 json(&run.area_seconds)
             ],
-        );
-        match inserted {
-            Err(error) if is_constraint(&error) => {
-                return Err(StoreError::RunExists { id: run.id.clone() });
-            }
-            other => other.map_err(self.failed())?,
-        };
-        let seq = open.last_insert_rowid();
+        )?;
+        let Some(seq): Option<i64> = inserted else { return Ok(false) };
         let sql = "INSERT INTO tags (run, key, value) VALUES (?1, ?2, ?3)";
         for (key, value) in &run.tags {
-            open.execute(sql, params![seq, key, value]).map_err(self.failed())?;
+            self.engine.execute(sql, &values![seq, key, value])?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Stores one worker process. A kill of this process after the return does not lose it.
@@ -83,45 +78,119 @@ impl Store {
     /// [`StoreError::UnknownRun`], [`StoreError::RoundExists`]; [`StoreError::Unsound`] for lines longer than
     /// [`MAX_LINES_BYTES`] or an unknown kind.
     pub fn add_round(&mut self, id: &str, round: &RoundRow) -> Result<(), StoreError> {
-        let unsound = |what: &str| StoreError::unsound(id, format!("round {}: {what}", round.seq));
-        if round.lines.len() > MAX_LINES_BYTES {
-            return Err(unsound("the worker printed more than 64 MiB"));
-        }
-        if !matches!(round.kind.as_str(), "round" | "count" | "kept") {
-            return Err(unsound("its kind is none of `round`, `count` and `kept`"));
-        }
-        let seq = i64::try_from(round.seq).map_err(|_| unsound("its number is too high"))?;
+        check_round(id, round)?;
         let writing = self.write()?;
-        self.insert_round(&writing, id, seq, round)?;
-        writing.commit().map_err(self.failed())
+        let run = self.run_to_change(id)?;
+        match self.insert_rounds(run, std::slice::from_ref(round))? {
+            0 => Err(StoreError::RoundExists { id: id.to_owned(), seq: round.seq }),
+            _ => writing.commit(),
+        }
     }
 
-    fn insert_round(
-        &self,
-        open: &Connection,
-        id: &str,
-        seq: i64,
-        round: &RoundRow,
-    ) -> Result<(), StoreError> {
-        let params = json(&round.params);
-        let (lines, crc32) = pack_lines(&round.lines);
-        let sql = "UPDATE runs SET rounds = rounds + 1 WHERE id = ?1 RETURNING seq";
-        let run = self.updated(open, sql, params![id], id)?;
-        let sql = "INSERT OR IGNORE INTO texts (text) VALUES (?1), (?2), (?3)";
-        let mut insert = open.prepare_cached(sql).map_err(self.failed())?;
-        insert.execute([&round.case, &params, &round.outcome]).map_err(self.failed())?;
-        let sql = "INSERT INTO packed_rounds (run, seq, case_name, params, kind, outcome, started_ms, crc32, lines)
-                   VALUES (?1, ?2, (SELECT seq FROM texts WHERE text = ?3), (SELECT seq FROM texts WHERE text = ?4), ?5,
-                           (SELECT seq FROM texts WHERE text = ?6), ?7, ?8, ?9)";
-        let mut insert = open.prepare_cached(sql).map_err(self.failed())?;
-        let RoundRow { case, kind, outcome, started_ms, .. } = round;
-        let row = params![run, seq, case, params, kind, outcome, started_ms, crc32, lines];
-        match insert.execute(row) {
-            Err(error) if is_constraint(&error) => {
-                Err(StoreError::RoundExists { id: id.to_owned(), seq: round.seq })
-            }
-            other => other.map(drop).map_err(self.failed()),
+    /// The `seq` of a run that this user may change; nobody else changes it until the open transaction ends.
+    pub(super) fn run_to_change(&self, id: &str) -> Result<i64, StoreError> {
+        let sql = "UPDATE runs SET rounds = rounds WHERE id = ?1 RETURNING seq";
+        self.one_column(sql, &values![id])?.ok_or_else(|| self.unchangeable(id))
+    }
+
+    /// Adds rounds within the open transaction, except those whose number the run has; returns how many were added.
+    pub(super) fn insert_rounds(&self, run: i64, rounds: &[RoundRow]) -> Result<u64, StoreError> {
+        let params: Vec<String> = rounds.iter().map(|round| json(&round.params)).collect();
+        let texts = rounds.iter().zip(&params);
+        let texts = texts.flat_map(|(round, params)| [&round.case, params, &round.outcome]);
+        let number_of = self.text_numbers(texts.map(String::as_str).collect())?;
+        let mut rows = Vec::new();
+        for (round, params) in rounds.iter().zip(&params) {
+            let (lines, crc32) = pack_lines(&round.lines);
+            let RoundRow { case, kind, outcome, started_ms, .. } = round;
+            let numbers = [case, params, outcome].map(|text| number_of[text.as_str()]);
+            let seq = round.seq as i64;
+            rows.push(values![
+                run,
+                seq,
+                numbers[0],
+                numbers[1],
+                kind,
+                numbers[2],
+                *started_ms,
+                crc32,
+                lines
+            ]);
         }
+        let sql = "INSERT INTO packed_rounds (run, seq, case_name, params, kind, outcome, started_ms, crc32, lines)
+                   VALUES";
+        let added = self.insert_rows(sql, "ON CONFLICT (run, seq) DO NOTHING", &rows)?;
+        let sql = "UPDATE runs SET rounds = rounds + ?2 WHERE seq = ?1";
+        self.engine.execute(sql, &values![run, added as i64])?;
+        Ok(added)
+    }
+
+    /// Inserts rows, several with each statement.
+    fn insert_rows<const N: usize>(
+        &self,
+        insert: &str,
+        end: &str,
+        mut rows: &[[Given; N]],
+    ) -> Result<u64, StoreError> {
+        const TOGETHER: usize = 32;
+        let mut added = 0;
+        while !rows.is_empty() {
+            let count = if rows.len() < TOGETHER { 1 } else { TOGETHER };
+            let (now, later) = rows.split_at(count);
+            let marks = (0..count).map(|row| {
+                let of_row: Vec<String> = (1..=N).map(|n| format!("?{}", row * N + n)).collect();
+                format!("({})", of_row.join(", "))
+            });
+            let marks: Vec<String> = marks.collect();
+            let sql = format!("{insert} {} {end}", marks.join(", "));
+            added += self.engine.execute(&sql, now.as_flattened())?;
+            rows = later;
+        }
+        Ok(added)
+    }
+
+    /// The `seq` of each text, within the open transaction; adds those that are missing.
+    pub(super) fn text_numbers<'a>(
+        &self,
+        texts: BTreeSet<&'a str>,
+    ) -> Result<HashMap<&'a str, i64>, StoreError> {
+        let texts: Vec<&str> = texts.into_iter().collect();
+        let mut numbers = HashMap::new();
+        for some in texts.chunks(LIST_AT_MOST) {
+            self.find_texts(some, &mut numbers)?;
+            // Most texts are there already, and an insert that finds one would use up a number. They are added in one order, so
+            // that two writers never wait for each other.
+            let missing: Vec<&str> =
+                some.iter().copied().filter(|text| !numbers.contains_key(text)).collect();
+            for text in &missing {
+                let sql = "INSERT INTO texts (text) VALUES (?1) ON CONFLICT DO NOTHING";
+                self.engine.execute(sql, &values![*text])?;
+            }
+            if !missing.is_empty() {
+                self.find_texts(&missing, &mut numbers)?;
+            }
+        }
+        match texts.iter().find(|text| !numbers.contains_key(*text)) {
+            None => Ok(numbers),
+            Some(text) => Err(self.damaged(format!("the text {text:?} cannot be added"))),
+        }
+    }
+
+    fn find_texts<'a>(
+        &self,
+        texts: &[&'a str],
+        numbers: &mut HashMap<&'a str, i64>,
+    ) -> Result<(), StoreError> {
+        let (list, given) = listed(texts.iter().copied().map(Given::from).collect());
+        let sql = format!("SELECT text, seq FROM texts WHERE text IN {list}");
+        let known: BTreeSet<&'a str> = texts.iter().copied().collect();
+        for row in self.engine.query(&sql, &given)? {
+            let text: String = self.column(&row, 0)?;
+            if let Some(text) = known.get(text.as_str()) {
+                numbers.insert(text, self.column(&row, 1)?);
+            }
+        }
+        Ok(())
     }
 
     /// Replaces all results of the run. A result whose figures cannot be true is stored as [`CaseResult::sound`] returns
@@ -138,35 +207,24 @@ impl Store {
             .map_err(|fault| StoreError::Unsound { id: id.to_owned(), fault })?;
         let writing = self.write()?;
         let sound: Vec<&CaseResult> = sound.iter().map(AsRef::as_ref).collect();
-        self.write_results(&writing, id, &sound)?;
-        writing.commit().map_err(self.failed())
+        self.write_results(id, &sound)?;
+        writing.commit()
     }
 
-    fn write_results(
+    /// Replaces the results of a run, which have been checked, within the open transaction.
+    pub(super) fn write_results(
         &self,
-        open: &Connection,
         id: &str,
         results: &[&CaseResult],
     ) -> Result<(), StoreError> {
         let body = json(&results);
         let sql = "UPDATE runs SET results = ?2 WHERE id = ?1 RETURNING seq";
-        let run = self.updated(open, sql, params![id, results.len() as i64], id)?;
-        let sql = "INSERT OR REPLACE INTO packed_results (run, bytes, body) VALUES (?1, ?2, ?3)";
-        open.execute(sql, params![run, body.len() as i64, pack(&body)]).map_err(self.failed())?;
-        self.write_figures(open, run, results)
-    }
-
-    /// Executes a statement that changes the run `id`; returns the run's `seq`.
-    fn updated(
-        &self,
-        open: &Connection,
-        sql: &str,
-        values: impl rusqlite::Params,
-        id: &str,
-    ) -> Result<i64, StoreError> {
-        let mut update = open.prepare_cached(sql).map_err(self.failed())?;
-        let seq = update.query_row(values, |row| row.get(0)).optional();
-        seq.map_err(self.failed())?.ok_or_else(|| self.unknown(id))
+        let run = self.one_column(sql, &values![id, results.len() as i64])?;
+        let run = run.ok_or_else(|| self.unchangeable(id))?;
+        let sql = "INSERT INTO packed_results (run, bytes, body) VALUES (?1, ?2, ?3)
+                   ON CONFLICT (run) DO UPDATE SET bytes = excluded.bytes, body = excluded.body";
+        self.engine.execute(sql, &values![run, body.len() as i64, pack(&body)])?;
+        self.write_figures(run, results)
     }
 
     /// Stores the facts known after a run: the core's frequency and the time of each area.
@@ -183,12 +241,7 @@ impl Store {
         check_run_facts(core_clock_ghz, area_seconds)
             .map_err(|fault| StoreError::Unsound { id: id.to_owned(), fault })?;
         let sql = "UPDATE runs SET core_clock_ghz = ?2, area_seconds = ?3 WHERE id = ?1";
-        let clock = json(&core_clock_ghz);
-        let values = params![id, clock, json(area_seconds)];
-        match self.connection.execute(sql, values).map_err(self.failed())? {
-            0 => Err(self.unknown(id)),
-            _ => Ok(()),
-        }
+        self.changed(id, sql, &values![id, json(&core_clock_ghz), json(area_seconds)])
     }
 
     /// Stores the sentinel's quiet ratios of a run, for later runs of the same build on the same CPU model (`key`).
@@ -197,8 +250,7 @@ impl Store {
     /// If the store cannot be written.
     pub fn add_quiet_level(&mut self, key: &str, alu: f64, chase: f64) -> Result<(), StoreError> {
         let sql = "INSERT INTO quiet_levels (key, alu, chase) VALUES (?1, ?2, ?3)";
-        self.connection.execute(sql, params![key, alu, chase]).map_err(self.failed())?;
-        Ok(())
+        self.engine.execute(sql, &values![key, alu, chase]).map(drop)
     }
 
     /// Stores the core cycles of a multiplication on a CPU model.
@@ -206,9 +258,13 @@ impl Store {
     /// # Errors
     /// If the store cannot be written.
     pub fn put_multiplication_cycles(&mut self, cpu: &str, cycles: u32) -> Result<(), StoreError> {
-        let sql = "INSERT OR REPLACE INTO multiplication_cycles (cpu, cycles) VALUES (?1, ?2)";
-        self.connection.execute(sql, params![cpu, cycles]).map_err(self.failed())?;
-        Ok(())
+        // Where several users share a store, none of them replaces what another one has found.
+        let writing = self.write()?;
+        let sql = "DELETE FROM multiplication_cycles WHERE cpu = ?1";
+        self.engine.execute(sql, &values![cpu])?;
+        let sql = "INSERT INTO multiplication_cycles (cpu, cycles) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        self.engine.execute(sql, &values![cpu, cycles])?;
+        writing.commit()
     }
 
     /// Stores the end of the run (RFC 3339); that of its start if the system's clock was set back meanwhile.
@@ -222,19 +278,13 @@ impl Store {
                 format!("finished {finished:?} is not an RFC 3339 time"),
             ));
         }
-        let started: Option<String> = self
-            .connection
-            .query_row("SELECT started FROM runs WHERE id = ?1", [id], |row| row.get(0))
-            .optional()
-            .map_err(self.failed())?;
+        let sql = "SELECT started FROM runs WHERE id = ?1";
+        let started: Option<String> = self.one_column(sql, &values![id])?;
         let started = started.ok_or_else(|| self.unknown(id))?;
         let finished =
             if parse_time(finished) < parse_time(&started) { started.as_str() } else { finished };
         let sql = "UPDATE runs SET finished = ?2 WHERE id = ?1";
-        match self.connection.execute(sql, [id, finished]).map_err(self.failed())? {
-            0 => Err(self.unknown(id)),
-            _ => Ok(()),
-        }
+        self.changed(id, sql, &values![id, finished])
     }
 
     /// Stores a run measured elsewhere.
@@ -247,14 +297,15 @@ impl Store {
         document.check().map_err(|fault| StoreError::Unsound { id: id.clone(), fault })?;
         debug_assert_eq!(document.schema, SCHEMA);
         let writing = self.write()?;
-        match self.read_document(&writing, id)? {
-            Some(known) if known == *document => return Ok(Imported::AlreadyThere),
-            Some(_) => return Err(StoreError::RunDiffers { id: id.clone() }),
-            None => self.insert_run(&writing, &document.run, &document.machine, None)?,
+        if !self.insert_run(&document.run, &document.machine, None)? {
+            return match self.read_document(id)? {
+                Some(known) if known == *document => Ok(Imported::AlreadyThere),
+                _ => Err(StoreError::RunDiffers { id: id.clone() }),
+            };
         }
         let results: Vec<&CaseResult> = document.results.iter().collect();
-        self.write_results(&writing, id, &results)?;
-        writing.commit().map_err(self.failed())?;
+        self.write_results(id, &results)?;
+        writing.commit()?;
         Ok(Imported::Added)
     }
 
@@ -263,26 +314,70 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`].
     pub fn delete_run(&mut self, id: &str) -> Result<(), StoreError> {
-        match self
-            .connection
-            .execute("DELETE FROM runs WHERE id = ?1", [id])
-            .map_err(self.failed())?
-        {
-            0 => Err(self.unknown(id)),
+        self.changed(id, "DELETE FROM runs WHERE id = ?1", &values![id])
+    }
+
+    /// Executes a statement that changes the run `id`, or deletes it.
+    fn changed(&self, id: &str, sql: &str, values: &[Given]) -> Result<(), StoreError> {
+        match self.engine.execute(sql, values)? {
+            0 => Err(self.unchangeable(id)),
             _ => Ok(()),
         }
     }
 
-    /// Begins a transaction that holds the write lock from its start, so that it never fails half-way waiting for the lock.
-    /// It is rolled back unless committed. Callers have `&mut self`, so no other one is open.
-    pub(super) fn write(&self) -> Result<Transaction<'_>, StoreError> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
-            .map_err(self.failed())
+    /// The error about a run that no statement of this user changes: it is another user's, or does not exist.
+    fn unchangeable(&self, id: &str) -> StoreError {
+        let sql = "SELECT count(*) FROM runs WHERE id = ?1";
+        match self.one_column::<i64>(sql, &values![id]) {
+            Ok(None | Some(0)) => self.unknown(id),
+            Ok(Some(_)) => {
+                let store = self.path.display().to_string();
+                StoreError::OthersRun { id: id.to_owned(), store }
+            }
+            Err(error) => error,
+        }
+    }
+
+    /// Begins a transaction, which is rolled back unless committed. Callers that change the store have `&mut self`, so no other
+    /// one is open.
+    pub(super) fn write(&self) -> Result<Writing<'_>, StoreError> {
+        self.engine.begin()?;
+        Ok(Writing { store: self, is_open: true })
     }
 }
 
-fn is_constraint(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
+/// An open transaction.
+pub(super) struct Writing<'a> {
+    store: &'a Store,
+    is_open: bool,
+}
+
+impl Writing<'_> {
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        self.store.engine.commit()?;
+        self.is_open = false;
+        Ok(())
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.store.engine.rollback();
+        }
+    }
+}
+
+/// Checks a round before it is stored.
+pub(super) fn check_round(id: &str, round: &RoundRow) -> Result<(), StoreError> {
+    let unsound = |what: &str| StoreError::unsound(id, format!("round {}: {what}", round.seq));
+    if round.lines.len() > MAX_LINES_BYTES {
+        return Err(unsound("the worker printed more than 64 MiB"));
+    }
+    if !matches!(round.kind.as_str(), "round" | "count" | "kept") {
+        return Err(unsound("its kind is none of `round`, `count` and `kept`"));
+    }
+    i64::try_from(round.seq).map(drop).map_err(|_| unsound("its number is too high"))
 }
 
 pub(super) fn json<T: Serialize>(value: &T) -> String {
