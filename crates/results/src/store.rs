@@ -9,11 +9,13 @@
 mod engine;
 mod error;
 mod figures;
+mod journal;
 mod location;
 mod naming;
 mod open;
 mod packing;
 mod reading;
+mod sending;
 mod sqlite;
 mod thinning;
 mod writing;
@@ -21,12 +23,15 @@ mod writing;
 pub use engine::{Engine, Row, Value};
 pub use error::StoreError;
 pub use figures::{MetricSeries, PointRow, RunFigure, StoredPrediction};
+pub use journal::{Sending, Sent};
 pub use thinning::Thinned;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::check::one_line;
+use journal::Journals;
 use sqlite::Sqlite;
 
 /// Maximum length of the output of a round's worker, in bytes.
@@ -37,6 +42,8 @@ pub const MAX_LINES_BYTES: usize = 64 << 20;
 pub struct Store {
     path: PathBuf,
     engine: Box<dyn Engine>,
+    /// Where the runs of this machine are before a shared store has them.
+    journals: Option<RefCell<Journals>>,
 }
 
 /// One worker process, as stored.
@@ -119,7 +126,7 @@ impl Store {
 
     /// The store in an open database; `path` is what messages call it, such as a URL without its password.
     pub fn over(path: impl Into<PathBuf>, engine: Box<dyn Engine>) -> Store {
-        Store { path: path.into(), engine }
+        Store { path: path.into(), engine, journals: None }
     }
 
     /// The path of the file, or what else messages call the store.

@@ -3,6 +3,9 @@
 //! instead, so that no test passes by being skipped. A test of something that an operating system does not support is
 //! [`not_applicable`], also in CI.
 
+#[cfg(unix)]
+pub mod postgres;
+
 use std::io::Write;
 
 /// Whether this is CI: the environment variable `CI` is set, and neither empty nor `false`.

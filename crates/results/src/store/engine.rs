@@ -4,6 +4,7 @@
 //! `ON CONFLICT`, `RETURNING`.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use super::StoreError;
 use super::figures::PointRow;
@@ -82,6 +83,9 @@ pub trait Engine: Debug + Send {
     /// # Errors
     /// If there is not enough space to do so.
     fn compact(&self) -> Result<(), StoreError>;
+
+    /// How long a statement may take; `None` for the usual time. A file has no use for it.
+    fn set_patience(&self, _patience: Option<Duration>) {}
 }
 
 impl Value {

@@ -10,6 +10,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`], or [`StoreError::AmbiguousRun`] with the candidates.
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
+        if let Some(id) = self.named_in_journals(name)? {
+            return Ok(id);
+        }
         if let Some(id) = self.resolve_whole_name(name)? {
             return Ok(id);
         }

@@ -35,6 +35,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`] if no run has that id; [`Store::resolve`] finds other names.
     pub fn document(&self, id: &str) -> Result<Document, StoreError> {
+        if let Some(document) = self.in_journal(id, |journal| journal.store.document(id))? {
+            return Ok(document);
+        }
         self.read_document(id)?.ok_or_else(|| self.unknown(id))
     }
 
@@ -97,6 +100,11 @@ impl Store {
     }
 
     fn rounds_or_counts(&self, id: &str, only_counts: bool) -> Result<Vec<RoundRow>, StoreError> {
+        let in_journal =
+            self.in_journal(id, |journal| journal.store.rounds_or_counts(id, only_counts))?;
+        if let Some(rounds) = in_journal {
+            return Ok(rounds);
+        }
         let run = "SELECT seq FROM runs WHERE id = ?1";
         let run: i64 = self.one_column(run, &values![id])?.ok_or_else(|| self.unknown(id))?;
         let sql = "SELECT seq, case_name, params, kind, outcome, started_ms, crc32, lines
@@ -120,6 +128,16 @@ impl Store {
         self.engine.query(sql, &values![count])?.iter().map(of_row).collect()
     }
 
+    /// A round of a run that is here.
+    pub(super) fn one_round(&self, id: &str, seq: i64) -> Result<RoundRow, StoreError> {
+        let sql = "SELECT rounds.seq, case_name, params, kind, outcome, started_ms, crc32, lines
+                   FROM rounds JOIN runs ON runs.seq = run WHERE id = ?1 AND rounds.seq = ?2";
+        let rows = self.engine.query(sql, &values![id, seq])?;
+        let row =
+            rows.first().ok_or_else(|| self.damaged(format!("no round {seq} of run {id}")))?;
+        self.round(row, id)
+    }
+
     fn round(&self, row: &Row, id: &str) -> Result<RoundRow, StoreError> {
         let seq = self.count(row, 0)?;
         let packed: Vec<u8> = self.column(row, 7)?;
@@ -138,13 +156,19 @@ impl Store {
 
     /// The plan of the run; `None` for an imported run.
     pub fn plan(&self, id: &str) -> Result<Option<String>, StoreError> {
+        if let Some(plan) = self.in_journal(id, |journal| journal.store.plan(id))? {
+            return Ok(plan);
+        }
         let sql = "SELECT plan FROM runs WHERE id = ?1";
         self.one_column(sql, &values![id])?.ok_or_else(|| self.unknown(id))
     }
 
     /// The newest run that has a plan and is not finished, which `run --resume` continues. Another process may be
-    /// measuring it now.
+    /// measuring it now. Of a shared store opened for writing, only runs of this machine count.
     pub fn unfinished(&self) -> Result<Option<String>, StoreError> {
+        if let Some(unfinished) = self.unfinished_in_journals()? {
+            return Ok(unfinished);
+        }
         let sql = "SELECT id FROM runs WHERE finished IS NULL AND plan <> ''
                    ORDER BY seq DESC LIMIT 1";
         self.one_column(sql, &[])

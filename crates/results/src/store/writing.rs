@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::engine::{LIST_AT_MOST, Value as Given, listed, values};
+use super::journal::Journal;
 use super::packing::{pack, pack_lines};
 use super::{Imported, MAX_LINES_BYTES, RoundRow, Store, StoreError};
 use crate::check::{check_identities, check_machine, check_run_facts, parse_time};
@@ -26,6 +27,9 @@ impl Store {
         run.check()
             .and_then(|()| check_machine(machine))
             .map_err(|fault| StoreError::Unsound { id: run.id.clone(), fault })?;
+        if self.begin_journal(&run.id, |journal| journal.begin_run(run, machine, plan))?.is_some() {
+            return Ok(());
+        }
         let writing = self.write()?;
         if !self.insert_run(run, machine, Some(plan))? {
             return Err(StoreError::RunExists { id: run.id.clone() });
@@ -79,6 +83,9 @@ impl Store {
     /// [`MAX_LINES_BYTES`] or an unknown kind.
     pub fn add_round(&mut self, id: &str, round: &RoundRow) -> Result<(), StoreError> {
         check_round(id, round)?;
+        if self.add_to_journal(id, round)?.is_some() {
+            return Ok(());
+        }
         let writing = self.write()?;
         let run = self.run_to_change(id)?;
         match self.insert_rounds(run, std::slice::from_ref(round))? {
@@ -205,6 +212,9 @@ impl Store {
         checked
             .and_then(|()| check_identities(results))
             .map_err(|fault| StoreError::Unsound { id: id.to_owned(), fault })?;
+        if self.in_journal(id, |journal| journal.store.put_results(id, results))?.is_some() {
+            return Ok(());
+        }
         let writing = self.write()?;
         let sound: Vec<&CaseResult> = sound.iter().map(AsRef::as_ref).collect();
         self.write_results(id, &sound)?;
@@ -240,6 +250,11 @@ impl Store {
     ) -> Result<(), StoreError> {
         check_run_facts(core_clock_ghz, area_seconds)
             .map_err(|fault| StoreError::Unsound { id: id.to_owned(), fault })?;
+        let put =
+            |journal: &mut Journal| journal.store.put_run_facts(id, core_clock_ghz, area_seconds);
+        if self.in_journal(id, put)?.is_some() {
+            return Ok(());
+        }
         let sql = "UPDATE runs SET core_clock_ghz = ?2, area_seconds = ?3 WHERE id = ?1";
         self.changed(id, sql, &values![id, json(&core_clock_ghz), json(area_seconds)])
     }
@@ -250,7 +265,7 @@ impl Store {
     /// If the store cannot be written.
     pub fn add_quiet_level(&mut self, key: &str, alu: f64, chase: f64) -> Result<(), StoreError> {
         let sql = "INSERT INTO quiet_levels (key, alu, chase) VALUES (?1, ?2, ?3)";
-        self.engine.execute(sql, &values![key, alu, chase]).map(drop)
+        self.put_advice(self.engine.execute(sql, &values![key, alu, chase]).map(drop))
     }
 
     /// Stores the core cycles of a multiplication on a CPU model.
@@ -258,6 +273,18 @@ impl Store {
     /// # Errors
     /// If the store cannot be written.
     pub fn put_multiplication_cycles(&mut self, cpu: &str, cycles: u32) -> Result<(), StoreError> {
+        self.put_advice(self.replace_multiplication_cycles(cpu, cycles))
+    }
+
+    /// The outcome of storing something that later runs can do without: no run waits for a shared store to take it.
+    fn put_advice(&self, put: Result<(), StoreError>) -> Result<(), StoreError> {
+        match put {
+            Err(StoreError::Lost { .. }) if self.has_journals() => Ok(()),
+            other => other,
+        }
+    }
+
+    fn replace_multiplication_cycles(&self, cpu: &str, cycles: u32) -> Result<(), StoreError> {
         // Where several users share a store, none of them replaces what another one has found.
         let writing = self.write()?;
         let sql = "DELETE FROM multiplication_cycles WHERE cpu = ?1";
@@ -277,6 +304,10 @@ impl Store {
                 id,
                 format!("finished {finished:?} is not an RFC 3339 time"),
             ));
+        }
+        let finish = |journal: &mut Journal| journal.store.finish_run(id, finished);
+        if self.in_journal(id, finish)?.is_some() {
+            return Ok(());
         }
         let sql = "SELECT started FROM runs WHERE id = ?1";
         let started: Option<String> = self.one_column(sql, &values![id])?;
@@ -314,6 +345,14 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`].
     pub fn delete_run(&mut self, id: &str) -> Result<(), StoreError> {
+        match self.delete_journal(id)? {
+            Some(()) => Ok(()),
+            None => self.delete_here(id),
+        }
+    }
+
+    /// Deletes the run, if it is here and not in a journal only.
+    pub(super) fn delete_here(&self, id: &str) -> Result<(), StoreError> {
         self.changed(id, "DELETE FROM runs WHERE id = ?1", &values![id])
     }
 

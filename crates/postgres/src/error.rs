@@ -1,0 +1,72 @@
+//! Errors of the server and of the connection, with the remedy.
+
+use std::error::Error as _;
+
+use results::StoreError;
+use tokio_postgres::error::SqlState;
+
+/// What an error means for the store `name`. No error of the server or the client contains a password.
+pub(crate) fn of(name: &str, error: &tokio_postgres::Error) -> StoreError {
+    let store = name.to_owned();
+    let Some(said) = error.as_db_error() else {
+        let what = chain(error);
+        return match what.contains("certificate") || what.contains("configuration") {
+            true => StoreError::Server { store, what: format!("{what}; {}", of_set_up(&what)) },
+            false => {
+                StoreError::Lost { store, what: format!("the server cannot be reached: {what}") }
+            }
+        };
+    };
+    let message = one_line(said.message());
+    let remedy = match *said.code() {
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            "check the user, PGPASSWORD or PGPASSFILE, and the server's pg_hba.conf"
+        }
+        SqlState::UNDEFINED_DATABASE => "its administrator creates one with `createdb`",
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            "the store's owner grants that with `oscost store init --writer ROLE` or `--reader ROLE`"
+        }
+        SqlState::READ_ONLY_SQL_TRANSACTION => "it cannot be written to",
+        SqlState::UNDEFINED_OBJECT => {
+            "create it first, as in `CREATE ROLE name LOGIN PASSWORD '...'`"
+        }
+        SqlState::CHARACTER_NOT_IN_REPERTOIRE => "PostgreSQL stores no text with a NUL character",
+        _ => "see the server's log",
+    };
+    let what = format!("{message}; {remedy}");
+    match is_temporary(said.code().code()) {
+        true => StoreError::Lost { store, what: message },
+        false => StoreError::Server { store, what },
+    }
+}
+
+/// Whether the same may succeed later: classes of lost connections, rolled back transactions, missing resources such as disk, and
+/// an operator who ended the server.
+fn is_temporary(code: &str) -> bool {
+    ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
+}
+
+fn of_set_up(what: &str) -> &'static str {
+    match what.contains("password") {
+        true => "set PGPASSWORD, or PGPASSFILE to a file with it",
+        false => "name the file of your authority in the URL with sslrootcert=FILE",
+    }
+}
+
+fn chain(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = error.source();
+    }
+    one_line(&text)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,229 @@
+//! A server that is killed, connections that are cut: nothing is lost, and nothing is there twice.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use results::store::{Sending, Sent};
+use results::{CaseResult, RoundRow, Store, StoreError};
+use shared_store::{Access, Grants, init, open};
+use testing::postgres::{OWNER, PASSWORD, Server};
+
+use crate::battery::{machine, measured, round, run};
+use crate::proxy::Proxy;
+
+pub const TESTS: [(&str, fn()); 2] = [
+    ("kills_of_the_server_and_cut_connections_lose_and_double_nothing", kills_and_cuts),
+    ("a_run_without_its_server_goes_on_and_is_sent_later", without_the_server),
+];
+
+const NIGHT: &str = "2026-11-21T20:36:55Z";
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How much is written, and how often the server is killed meanwhile.
+pub struct Extent {
+    pub writers: usize,
+    /// Runs of each writer, one after the other.
+    pub runs: usize,
+    pub rounds: u64,
+    pub results: usize,
+    pub kills: u32,
+    /// A connection is cut after at most that many bytes.
+    pub bytes: u64,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub struct Outcome {
+    pub took: Duration,
+    pub cuts: u32,
+    /// Runs that could not be delivered when they ended, and were sent later.
+    pub sent_later: usize,
+}
+
+fn kills_and_cuts() {
+    let extent = Extent { writers: 4, runs: 2, rounds: 40, results: 60, kills: 3, bytes: 60_000 };
+    if let Some(outcome) = written_meanwhile(&extent) {
+        assert!(outcome.cuts > 0, "{outcome:?}");
+    }
+}
+
+/// Sends after each round, so that most of the time something is under way when the connection breaks.
+const EAGER: Sending = Sending {
+    every: Duration::ZERO,
+    patience: Duration::from_secs(5),
+    pause: Duration::ZERO,
+    patience_at_end: Duration::from_secs(1),
+};
+
+fn result(run: usize, n: usize) -> CaseResult {
+    measured(&format!("area{}/case-{n}", n / 40), (run * 1000 + n) as f64 + 0.5)
+}
+
+fn results_of(run: usize, count: usize) -> Vec<CaseResult> {
+    (0..count).map(|n| result(run, n)).collect()
+}
+
+/// Writers write runs by a proxy that cuts connections, while the server is killed and started again; then all of it is
+/// compared with what they wrote. `None` where there is no PostgreSQL.
+pub fn written_meanwhile(extent: &Extent) -> Option<Outcome> {
+    let server = Server::start("")?;
+    let began = Instant::now();
+    let owner_url = server.socket_url(OWNER, "postgres");
+    init(&owner_url, &Grants::default()).expect("a new store");
+    let proxy = Proxy::start(server.port(), extent.bytes, 7);
+    let url = format!("postgres://{OWNER}:{PASSWORD}@127.0.0.1:{}/postgres", proxy.port());
+    let folder = tempfile::tempdir().expect("a folder");
+    let (left, server) = (AtomicU32::new(extent.writers as u32), Mutex::new(server));
+    let runs_done = AtomicU32::new(0);
+    let sent_later = thread::scope(|scope| {
+        let writers: Vec<_> = (0..extent.writers)
+            .map(|writer| {
+                let (url, left, runs_done) = (&url, &left, &runs_done);
+                let journals = folder.path().join(writer.to_string());
+                scope.spawn(move || {
+                    let later = write(url, &journals, writer, extent, runs_done);
+                    left.fetch_sub(1, Ordering::Relaxed);
+                    later
+                })
+            })
+            .collect();
+        // The kills are spread over the runs.
+        let total = (extent.writers * extent.runs) as u32;
+        for kill in 0..extent.kills {
+            let until = total * (2 * kill + 1) / (2 * extent.kills + 1);
+            while runs_done.load(Ordering::Relaxed) < until && left.load(Ordering::Relaxed) > 0 {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let mut server = server.lock().expect("no panic");
+            server.kill();
+            server.run();
+        }
+        writers.into_iter().map(|writer| writer.join().expect("no panic")).sum()
+    });
+    let cuts = proxy.stop_cutting();
+    let outcome = Outcome { took: began.elapsed(), cuts, sent_later };
+    // All journals are gone: what is missing in the server now would be lost.
+    let store = open(&owner_url, Access::Read).expect("opens");
+    assert_eq!(store.runs().expect("runs").len(), extent.writers * extent.runs);
+    let rounds: Vec<RoundRow> = (0..extent.rounds).map(round).collect();
+    for writer in 0..extent.writers {
+        for nth in 0..extent.runs {
+            let id = format!("run-{writer}-{nth}");
+            assert_eq!(store.rounds(&id).expect("rounds"), rounds, "{id}");
+            let document = store.document(&id).expect("a document");
+            assert_eq!(document.results, results_of(nth, extent.results), "{id}");
+            assert_eq!(document.run.finished.as_deref(), Some(NIGHT));
+        }
+    }
+    let counted = store.runs().expect("runs").into_iter().map(|run| run.rounds).sum::<u64>();
+    assert_eq!(counted, (extent.writers * extent.runs) as u64 * extent.rounds);
+    Some(outcome)
+}
+
+/// Opens the store, however often the connection is cut meanwhile.
+fn opened(url: &str, journals: &Path) -> Store {
+    let began = Instant::now();
+    loop {
+        match open(url, Access::Write) {
+            Ok(store) => return store.with_journals(journals.to_owned(), EAGER),
+            Err(StoreError::Lost { .. }) if began.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Writes the runs of one writer; returns how many of them were sent later.
+fn write(url: &str, journals: &Path, writer: usize, extent: &Extent, done: &AtomicU32) -> usize {
+    let mut later = 0;
+    let mut store = opened(url, journals);
+    for nth in 0..extent.runs {
+        let id = format!("run-{writer}-{nth}");
+        store.begin_run(&run(&id, NIGHT), &machine(), "{}").expect("begins in its journal");
+        for seq in 0..extent.rounds {
+            store.add_round(&id, &round(seq)).expect("kept in its journal");
+        }
+        store.put_results(&id, &results_of(nth, extent.results)).expect("kept");
+        store.finish_run(&id, NIGHT).expect("kept");
+        store.deliver(&id).expect("kept at least");
+        later += usize::from(store.undelivered(&id).is_some());
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+    // As `oscost sync` does, in another process.
+    drop(store);
+    let store = opened(url, journals);
+    let began = Instant::now();
+    loop {
+        let unsent = store.unsent().expect("readable");
+        if unsent.is_empty() {
+            return later;
+        }
+        for id in unsent {
+            match store.sync_run(&id) {
+                Ok(sent) => assert_eq!(sent, Sent::Whole),
+                Err(StoreError::Lost { .. }) if began.elapsed() < PATIENCE => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+fn without_the_server() {
+    let Some(mut server) = Server::start("") else { return };
+    let url = server.socket_url(OWNER, "postgres");
+    init(&url, &Grants::default()).expect("a new store");
+    let folder = tempfile::tempdir().expect("a folder");
+    let journaled = || {
+        let store = open(&url, Access::Write).expect("opens");
+        store.with_journals(folder.path().to_owned(), EAGER)
+    };
+    let mut store = journaled();
+    store.begin_run(&run("a", NIGHT), &machine(), "{\"plan\": 1}").expect("begins");
+    store.add_round("a", &round(0)).expect("kept and sent");
+    server.kill();
+    store.add_round("a", &round(1)).expect("kept");
+    // Whoever goes on with the run has all of it.
+    assert_eq!(store.unfinished().expect("one"), Some("a".to_owned()));
+    assert_eq!(store.rounds("a").expect("rounds"), [round(0), round(1)]);
+    assert_eq!(store.plan("a").expect("a plan").as_deref(), Some("{\"plan\": 1}"));
+    store.begin_run(&run("empty", NIGHT), &machine(), "").expect("begins");
+    store.delete_run("empty").expect("deleted here");
+    store.put_results("a", &[measured("lock/futex", 20.0)]).expect("kept");
+    store.add_quiet_level("key", 0.5, 1.0).expect("no run waits for it");
+    store.finish_run("a", NIGHT).expect("kept");
+    store.deliver("a").expect("kept");
+    let why = store.undelivered("a").expect("undelivered");
+    assert!(why.contains("cannot be reached"), "{why}");
+    assert_eq!(store.unsent().expect("both"), ["a", "empty"]);
+    drop(store);
+    server.run();
+    // The first round was acknowledged before the kill.
+    assert_eq!(server.sql("postgres", "SELECT count(*) FROM oscost.packed_rounds"), "1");
+    let store = journaled();
+    assert_eq!(store.sync_run("empty").expect("sent"), Sent::Deleted);
+    assert_eq!(store.sync_run("a").expect("sent"), Sent::Whole);
+    assert_eq!(store.unsent().expect("none"), [""; 0]);
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    assert_eq!(store.rounds("a").expect("rounds"), [round(0), round(1)]);
+    // The same run twice is one; another run of its id is refused, and stays where it is.
+    let mut store = store;
+    for (started, expected) in [(NIGHT, true), ("2026-11-22T00:00:00Z", false)] {
+        store.begin_run(&run("a", started), &machine(), "{\"plan\": 1}").expect("begins");
+        store.add_round("a", &round(0)).expect("kept");
+        store.add_round("a", &round(1)).expect("kept");
+        store.put_results("a", &[measured("lock/futex", 20.0)]).expect("kept");
+        store.finish_run("a", if expected { NIGHT } else { started }).expect("kept");
+        match store.sync_run("a") {
+            Ok(sent) => assert!(expected && sent == Sent::Whole),
+            Err(error) => {
+                assert!(!expected && matches!(error, StoreError::RunDiffers { .. }), "{error}")
+            }
+        }
+    }
+    assert_eq!(store.unsent().expect("one"), ["a"]);
+    assert_eq!(server.sql("postgres", "SELECT count(*) FROM oscost.packed_rounds"), "2");
+}
