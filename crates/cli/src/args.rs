@@ -11,6 +11,7 @@ mod of_area;
 mod on;
 mod report;
 mod run;
+mod shared_store;
 mod store;
 mod study;
 
@@ -33,6 +34,7 @@ pub use of_area::OfArea;
 pub use on::OnSystems;
 pub use report::Report;
 pub use run::Run;
+pub use shared_store::{StoreCommand, Sync};
 pub use store::{Compare, Export, Format, Import, Runs, Show, ShownColumn};
 pub use study::Study;
 
@@ -89,6 +91,11 @@ pub enum Command {
     Export(Export),
     /// Add a run from a file to the store: oscost's own, or another tool's.
     Import(Import),
+    /// Create a store in a PostgreSQL server, which several machines share.
+    #[command(subcommand)]
+    Store(StoreCommand),
+    /// Send runs that are on this machine only to the shared store.
+    Sync(Sync),
     /// Print a completion script for a shell.
     #[command(
         after_help = "Example:\n  oscost completions bash > ~/.local/share/bash-completion/completions/oscost"

@@ -38,6 +38,8 @@ fn main() -> ExitCode {
         Ok(Command::Noise(noise)) => commands::noise(&noise),
         Ok(Command::Export(export)) => commands::export(&export),
         Ok(Command::Import(import)) => commands::import(&import),
+        Ok(Command::Store(store)) => commands::store(&store),
+        Ok(Command::Sync(sync)) => commands::sync(&sync),
         Ok(Command::Completions { shell }) => commands::completions(shell),
         Ok(Command::Man { dir }) => commands::man(&dir),
     };

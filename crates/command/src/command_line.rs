@@ -1,11 +1,17 @@
 //! Commands that are suggested to the user, as a shell reads them.
 
+use std::path::Path;
+
 use crate::options::StoreArg;
 
 /// The option that names the store, if the user gave it.
 pub fn store_option(store: &StoreArg) -> Vec<String> {
     let named = store.store.iter();
-    named.flat_map(|path| ["--store".to_owned(), path.display().to_string()]).collect()
+    let shown = |path: &Path| match path.to_str().filter(|url| shared_store::is_url(url)) {
+        Some(url) if shared_store::has_password(url) => shared_store::shown(url),
+        _ => path.display().to_string(),
+    };
+    named.flat_map(|path| ["--store".to_owned(), shown(path)]).collect()
 }
 
 /// The words of a command in one line.

@@ -43,9 +43,14 @@ pub fn of_error(error: &anyhow::Error) -> Ending {
     let wrong_usage = error.is::<Usage>()
         || error.is::<PlanError>()
         || error.is::<results::ImportError>()
-        || error.is::<StoreError>()
+        || error.downcast_ref().is_some_and(is_wrong_store)
         || error.downcast_ref().is_some_and(is_wrong_run);
     if wrong_usage { Ending::WrongUsage } else { Ending::NotMeasured }
+}
+
+/// Whether the user named a store that cannot be used, as opposed to one whose server cannot be reached now.
+fn is_wrong_store(error: &StoreError) -> bool {
+    !matches!(error, StoreError::Lost { .. })
 }
 
 /// Whether the user named a run that cannot be resumed on this machine or at present.

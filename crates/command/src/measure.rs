@@ -133,6 +133,12 @@ pub fn show_ended(
             Ending::NotMeasured
         }
         ending => {
+            if let Some(why) = store.undelivered(id) {
+                let sync =
+                    in_one_line(&[words(["oscost", "sync"]), store_option(store_arg)].concat());
+                note(&format!("run {id} is saved on this machine only: {why}; to send it: {sync}"));
+                return shown.and(written).map(|()| (Ending::NotMeasured, document));
+            }
             note(&format!("saved as run {id}"));
             if ending == runner::Ending::Complete { Ending::Done } else { Ending::NotMeasured }
         }
@@ -216,6 +222,9 @@ pub fn is_summarised(document: &Document, form: Form) -> bool {
 
 /// The command that resumes an unfinished run.
 pub fn how_to_resume(id: &str, store: &StoreArg) -> String {
-    let words = ["oscost", "run", "--resume", id].map(str::to_owned).to_vec();
-    in_one_line(&[words, store_option(store)].concat())
+    in_one_line(&[words(["oscost", "run", "--resume", id]), store_option(store)].concat())
+}
+
+fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
 }

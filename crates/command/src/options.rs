@@ -12,7 +12,7 @@ use crate::output::print_document;
 /// The store of the runs.
 #[derive(Debug, Clone, Args)]
 pub struct StoreArg {
-    /// File that holds the saved runs [default: $OSCOST_STORE, or a file in your data directory]
+    /// File that holds the saved runs, or postgres://USER@HOST/DATABASE [default: $OSCOST_STORE, or a file in your data directory]
     #[arg(long, value_name = "PATH", global = true)]
     pub store: Option<PathBuf>,
 }

@@ -34,9 +34,10 @@ fn nothing_set(name: &str) -> Option<OsString> {
     matches!(name, "PGUSER" | "USER" | "USERNAME").then(|| env::var_os(name)).flatten()
 }
 
-/// Whether the URL itself has a password, which lists of processes show if it is typed. True for a URL that cannot be read.
+/// Whether the URL itself has a password, which lists of processes show if it is typed. False for a URL that
+/// cannot be read: opening it says what is wrong.
 pub fn has_password(url: &str) -> bool {
-    Address::parsed(url, &nothing_set).map_or(true, |address| address.has_password)
+    Address::parsed(url, &nothing_set).is_ok_and(|address| address.has_password)
 }
 
 /// Where a store is, and how it is reached.
@@ -87,7 +88,10 @@ impl Address {
                  characters than letters and digits"
             ))
         })?;
-        let is_odd = |host: &Host| matches!(host, Host::Tcp(name) if name.contains(['@', ':']) && !is_address(name));
+        let is_odd = |host: &Host| {
+            let name = name_of(host);
+            name.contains(['@', ':']) && !is_address(&name)
+        };
         if config.get_hosts().is_empty() || config.get_hosts().iter().any(is_odd) {
             let what = "the URL has no host that can be read; write postgres://USER@HOST/DATABASE, with %40 for @ in a name";
             return Err(refused(what.to_owned()));
@@ -103,8 +107,8 @@ impl Address {
         let database = config.get_dbname().unwrap_or(&user).to_owned();
         config.dbname(&database);
         let port = config.get_ports().first().copied().unwrap_or(DEFAULT_PORT);
-        let host = &config.get_hosts()[0];
-        let (host_name, is_local) = (name_of(host), is_local(host));
+        let host_name = name_of(&config.get_hosts()[0]);
+        let is_local = config.get_hosts().iter().all(|host| is_local(&name_of(host)));
         let name = match port {
             DEFAULT_PORT => format!("postgres://{user}@{host_name}/{database}"),
             port => format!("postgres://{user}@{host_name}:{port}/{database}"),
@@ -174,24 +178,28 @@ fn is_address(name: &str) -> bool {
     name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
 }
 
+/// The name or address of a host; the folder of its socket with `%2F`, as in a URL.
+#[cfg(unix)]
 fn name_of(host: &Host) -> String {
     match host {
         Host::Tcp(name) => name.clone(),
-        #[cfg(unix)]
         Host::Unix(path) => path.display().to_string().replace('/', "%2F"),
     }
 }
 
+/// The name or address of a host.
+#[cfg(not(unix))]
+fn name_of(host: &Host) -> String {
+    let Host::Tcp(name) = host;
+    name.clone()
+}
+
 /// Whether the server is on this machine.
-fn is_local(host: &Host) -> bool {
-    match host {
-        Host::Tcp(name) => {
-            let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
-            name == "localhost" || address.is_ok_and(|address| address.is_loopback())
-        }
-        #[cfg(unix)]
-        Host::Unix(_) => true,
-    }
+fn is_local(name: &str) -> bool {
+    let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
+    name == "localhost"
+        || name.starts_with("%2F")
+        || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -108,6 +108,15 @@ impl Store {
         location::default_path(|name| std::env::var_os(name))
     }
 
+    /// The folder for journals of runs into shared stores: `OSCOST_JOURNALS` if set, else `oscost/journals` beside the
+    /// default store.
+    ///
+    /// # Errors
+    /// [`StoreError::NoPlaceForJournals`] if there is no variable that gives one.
+    pub fn journals_folder() -> Result<PathBuf, StoreError> {
+        location::journals_folder(|name| std::env::var_os(name))
+    }
+
     /// Opens the store for reading and writing; creates the file and its folders if they are missing.
     ///
     /// # Errors

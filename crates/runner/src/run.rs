@@ -266,14 +266,25 @@ pub fn machine_differences(begun: &Document, clock: &ClockFacts) -> Vec<Differen
     changed_since(begun, &now, &facts)
 }
 
-/// Adds derived results and, to a complete run, the prediction of the next run; determines how the run ended.
+/// Adds derived results and, to a complete run, the prediction of the next run; determines how the run ended, and delivers it to
+/// a shared store.
 pub(crate) fn conclude(store: &mut Store, id: String, complete: bool) -> Result<Ended, RunError> {
+    let ended = concluded(store, id, complete)?;
+    store.deliver(&ended.id)?;
+    Ok(ended)
+}
+
+fn concluded(store: &mut Store, id: String, complete: bool) -> Result<Ended, RunError> {
     let mut document = store.document(&id)?;
     let derived = catalog::derived(&document.results, document.run.seed);
     let is_changed = complete || !derived.is_empty();
     document.results.extend(derived);
     if complete {
-        predict(store, &mut document)?;
+        match predict(store, &mut document) {
+            // The earlier runs are in a shared store that cannot be reached: the run ends without a prediction.
+            Err(StoreError::Lost { .. }) if store.has_journals() => {}
+            other => other?,
+        }
     }
     if is_changed {
         store.put_results(&id, &document.results)?;

@@ -1,10 +1,12 @@
 //! Measures how long `history`, `watch` and `compare` take with a store of many runs of all points.
 //!
-//!     cargo bench -p oscost --bench history [-- RUNS]
+//!     cargo bench -p oscost --bench history [-- RUNS] [--postgres]
 //!
 //! Makes a store of RUNS runs (default 1,000), one a night, of as many results as a run of all points has, with a step in a tenth
 //! of them, and two kernels with thirty nights each. Each time is the median of five whole processes, whose files are in the
-//! system's cache.
+//! system's cache. With --postgres the store is in a PostgreSQL server, which the benchmark starts.
+
+mod plans;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,13 +31,22 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("store.sqlite");
     let began = Instant::now();
-    let mut store = Store::open(&path).expect("a store");
+    let server = std::env::args().any(|word| word == "--postgres").then(plans::Server::start);
+    let mut store = match &server {
+        Some(server) => server.store(),
+        None => Store::open(&path).expect("a store"),
+    };
+    let path = server.as_ref().map_or(path, |server| server.url().into());
     let mut random = Random(7);
     for night in 0..runs {
         store.import(&document(night, runs, &mut random)).expect("imported");
     }
     drop(store);
-    let size = std::fs::metadata(&path).expect("the store").len() as f64 / 1e6;
+    let size = match &server {
+        Some(server) => server.bytes(),
+        None => std::fs::metadata(&path).expect("the store").len() as f64,
+    };
+    let size = size / 1e6;
     let (results, took) = (POINTS * METRICS, began.elapsed());
     println!("{runs} runs of {results} results: {size:.0} MB, written in {took:.0?}");
     for command in [
@@ -44,10 +55,15 @@ fn main() {
         "watch --all",
         "watch area3 --worse-than 1%",
         "compare kernel=old kernel=new --fail-above 5%",
+        "show",
         "runs",
     ] {
         let (took, code) = median_of(&path, command);
         println!("{took:>8.0?}  oscost {command} (exit code {code})");
+    }
+    match &server {
+        Some(server) => server.print_plans(),
+        None => plans::print_of_file(&path),
     }
 }
 

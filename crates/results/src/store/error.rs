@@ -24,6 +24,12 @@ pub enum StoreError {
          set OSCOST_STORE to a file"
     )]
     NoPlace,
+    /// No environment variable gives a directory for journals.
+    #[error(
+        "no place for the journals of runs into a shared store: none of XDG_DATA_HOME, LOCALAPPDATA and HOME is set to \
+         a full path; set OSCOST_JOURNALS to a folder"
+    )]
+    NoPlaceForJournals,
     /// The store was opened for reading, and the file does not exist.
     #[error("{path}: no store exists here; `oscost run` or `oscost import` creates one", path = path.display())]
     Missing {

@@ -34,7 +34,7 @@ impl Default for Sending {
             every: Duration::from_secs(5),
             patience: Duration::from_secs(1),
             pause: Duration::from_secs(60),
-            patience_at_end: Duration::from_secs(20),
+            patience_at_end: Duration::from_secs(10),
         }
     }
 }

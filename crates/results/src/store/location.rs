@@ -13,14 +13,29 @@ pub(super) fn default_path(
     if let Some(path) = set("OSCOST_STORE") {
         return Ok(path);
     }
+    data_folder(&variable).map(|data| data.join("store.sqlite")).ok_or(StoreError::NoPlace)
+}
+
+/// See [`Store::journals_folder`](super::Store::journals_folder).
+pub(super) fn journals_folder(
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, StoreError> {
+    if let Some(path) = variable("OSCOST_JOURNALS").filter(|value| !value.is_empty()) {
+        return Ok(PathBuf::from(path));
+    }
+    data_folder(&variable).map(|data| data.join("journals")).ok_or(StoreError::NoPlaceForJournals)
+}
+
+/// The folder of this program's data.
+fn data_folder(variable: &impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     // A relative path would mean another store in each folder, and the XDG specification says to ignore it.
     let folder = |name: &str| set(name).filter(|path| path.is_absolute());
     // LOCALAPPDATA precedes HOME: Unix shells on Windows set HOME, other shells do not, and both must find the same store.
     folder("XDG_DATA_HOME")
         .or_else(|| folder("LOCALAPPDATA"))
         .or_else(|| folder("HOME").map(|home| home.join(".local").join("share")))
-        .map(|data| data.join("oscost").join("store.sqlite"))
-        .ok_or(StoreError::NoPlace)
+        .map(|data| data.join("oscost"))
 }
 
 #[cfg(test)]
@@ -62,6 +77,23 @@ mod tests {
         let odd = [("XDG_DATA_HOME", "data"), ("LOCALAPPDATA", ""), ("HOME", home.as_str())];
         let expected = PathBuf::from(&home).join(".local/share/oscost/store.sqlite");
         assert_eq!(with(&odd).expect("a path"), expected);
+    }
+
+    #[test]
+    fn journals_are_beside_the_default_store_or_where_the_user_says() {
+        let data = absolute("data");
+        let of = |variables: &[(&str, &str)]| {
+            journals_folder(|name| {
+                let (_, value) = variables.iter().find(|(known, _)| *known == name)?;
+                Some(OsString::from(value))
+            })
+        };
+        let usual = of(&[("XDG_DATA_HOME", &data), ("OSCOST_STORE", "postgres://h/d")]);
+        assert_eq!(usual.expect("a path"), PathBuf::from(&data).join("oscost/journals"));
+        let named = of(&[("XDG_DATA_HOME", &data), ("OSCOST_JOURNALS", "/var/lib/oscost")]);
+        assert_eq!(named.expect("a path"), PathBuf::from("/var/lib/oscost"));
+        let error = of(&[]).expect_err("no place").to_string();
+        assert!(error.contains("set OSCOST_JOURNALS"), "{error}");
     }
 
     #[test]
