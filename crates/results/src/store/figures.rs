@@ -215,6 +215,8 @@ impl Identity {
 /// Series by identity, in the order in which they appear.
 #[derive(Default)]
 struct Gathered {
+    /// Number of runs.
+    runs: usize,
     series: Vec<MetricSeries>,
     /// Number of the series of a text by its `seq`; `None` if it is not wanted.
     of_seq: HashMap<u32, Option<usize>>,
@@ -228,7 +230,9 @@ impl Gathered {
         if number == next {
             let Identity { case, params, metric, unit, better } = identity;
             let point = PointKey { case, params };
-            self.series.push(MetricSeries { point, metric, unit, better, figures: Vec::new() });
+            // Most metrics are measured in each run.
+            let figures = Vec::with_capacity(self.runs);
+            self.series.push(MetricSeries { point, metric, unit, better, figures });
         }
         number
     }
@@ -262,7 +266,7 @@ impl Store {
         ids: &[&str],
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Vec<MetricSeries>, StoreError> {
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered { runs: ids.len(), ..Gathered::default() };
         let is_packed = has_added_tables(&self.connection).map_err(self.failed())?;
         for (number, id) in ids.iter().enumerate() {
             let is_read = is_packed && self.add_packed(&mut gathered, number, id, &is_wanted)?;
