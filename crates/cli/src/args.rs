@@ -3,6 +3,7 @@
 mod agent;
 mod baseline;
 mod check;
+mod fleet;
 mod gate;
 mod history;
 mod list;
@@ -25,6 +26,7 @@ use command::output::note;
 
 pub use agent::Agent;
 pub use check::Check;
+pub use fleet::{Fleet, FleetAction};
 pub use gate::{Gate, Undecided};
 pub use history::{History, WatchArgs};
 pub use list::{Env, List};
@@ -83,6 +85,8 @@ pub enum Command {
     Report(Report),
     /// Learn how figures differ from run to run here, by equal runs, and what `compare` can find.
     Noise(Noise),
+    /// Measure on many machines with one command: over OpenSSH, or as Slurm jobs.
+    Fleet(Fleet),
     /// Make rounds inside the system to be measured, as `run --on` orders on standard input.
     Agent(Agent),
     /// Write a run as JSON or CSV, or in the formats of other tools.
