@@ -26,7 +26,9 @@ use command::output::note;
 
 pub use agent::Agent;
 pub use check::Check;
-pub use fleet::{Fleet, FleetAction};
+pub use fleet::{
+    Fleet, FleetAction, FleetEffort, FleetJob, FleetNodes, FleetResume, FleetRun, FleetStatus,
+};
 pub use gate::{Gate, Undecided};
 pub use history::{History, WatchArgs};
 pub use list::{Env, List};
@@ -160,6 +162,21 @@ pub fn parse() -> Result<Command, Ending> {
             }
             Err(Ending::WrongUsage)
         }
+    }
+}
+
+/// Parses arguments of `run` for another machine.
+///
+/// # Errors
+/// What is wrong with them, in one line.
+pub fn parse_run(arguments: &[String]) -> Result<Run, String> {
+    let words = ["oscost", "run"].into_iter().chain(arguments.iter().map(String::as_str));
+    match Cli::try_parse_from(words)
+        .map_err(|error| in_one_line(&error.render().to_string()))?
+        .command
+    {
+        Command::Run(run) => Ok(*run),
+        _ => Err("it is not run".to_owned()),
     }
 }
 
