@@ -301,7 +301,7 @@ mod tests {
             measuring: Measuring,
         }
         let all = "run lock net/a* --full --param workers=1..3 --param place=same --dir /a --dir b --netns \
-                   --precision 0.5% --budget 2s --scale 0.01 --seed 7 --cpu 1 --slow-down 100% --partner-batches 2";
+                   --precision 0.5% --budget 2s --scale 0.01 --seed 7 --cpu 1 --slow-down 50% --partner-batches 2";
         for line in ["run", "run syscall --quick", all] {
             let parsed = Line::parse_from(line.split_whitespace());
             let arguments = parsed.measuring.arguments().expect("they are text");
