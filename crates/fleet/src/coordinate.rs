@@ -10,13 +10,14 @@ use platform::process::spawn_scoped;
 use results::{Document, parse_document};
 
 use crate::attempt::attempt;
+use crate::durable::write_durably;
 use crate::error::FleetError;
 use crate::exchange::Halt;
 use crate::failure::Failure;
-use crate::job::{Request, write_durably};
 use crate::journal::{Journal, Row, State, Step};
 use crate::nodes::Node;
 use crate::order::{Act, JOB_TAG, Message, NODE_TAG, Order};
+use crate::request::Request;
 use crate::transport::{Attempt, Transport};
 
 /// Time between two looks at what is awaited.

@@ -1,81 +1,29 @@
-//! A job: what is to be done, in a directory of the coordinator.
+//! A job: a directory of the coordinator with what is to be done and what was begun.
 
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use results::Document;
-use serde::{Deserialize, Serialize};
 
-use crate::binary::Binary;
 use crate::coordinate::Coordination;
+use crate::durable::write_durably;
+use crate::effort::Effort;
 use crate::error::FleetError;
 use crate::journal::{Journal, Row, State};
-use crate::nodes::Node;
+use crate::request::{Request, TransportKind};
 use crate::stop;
 use crate::transport::Transport;
-use crate::transport::slurm::{Slurm, SlurmSettings};
+use crate::transport::slurm::Slurm;
 use crate::transport::ssh::Ssh;
 
-/// How commands are started on nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TransportKind {
-    /// By OpenSSH.
-    Ssh {
-        /// The command `ssh` with options.
-        command: Vec<String>,
-    },
-    /// By Slurm.
-    Slurm(SlurmSettings),
-}
-
-impl TransportKind {
-    fn open(&self) -> Box<dyn Transport> {
-        match self {
-            Self::Ssh { command } => Box::new(Ssh::new(command)),
-            Self::Slurm(settings) => Box::new(Slurm::new(settings)),
-        }
+/// Opens the transport that a request names.
+fn open(kind: &TransportKind) -> Box<dyn Transport> {
+    match kind {
+        TransportKind::Ssh { command } => Box::new(Ssh::new(command)),
+        TransportKind::Slurm(settings) => Box::new(Slurm::new(settings)),
     }
-}
-
-/// Limits of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Effort {
-    /// Number of nodes at once.
-    pub at_once: usize,
-    /// Further attempts at a node for what may succeed later.
-    pub retries: usize,
-    /// Time limit for a node's run.
-    pub limit: Duration,
-    /// Time limit for waiting until a node is free.
-    pub wait: Duration,
-}
-
-impl Default for Effort {
-    fn default() -> Self {
-        let (limit, wait) = (Duration::from_secs(3_600), Duration::from_secs(600));
-        Self { at_once: 32, retries: 2, limit, wait }
-    }
-}
-
-/// What a job is to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
-    /// A new id.
-    pub id: String,
-    /// How commands are started on nodes.
-    pub transport: TransportKind,
-    /// The nodes.
-    pub nodes: Vec<Node>,
-    /// The arguments of `run` on every node.
-    pub arguments: Vec<String>,
-    /// The program that nodes execute.
-    pub binary: Binary,
-    /// Limits.
-    pub effort: Effort,
 }
 
 /// A job.
@@ -188,7 +136,7 @@ impl Job {
             }
             _ => {}
         }
-        let transport = self.request.transport.open();
+        let transport = open(&self.request.transport);
         let journal = self.journal()?;
         Coordination::new(
             &self.request,
@@ -227,7 +175,7 @@ impl Job {
         let started = started.into_iter().filter(|row| {
             row.state.is_under_way() || row.state == State::Failed && row.attempts > 0
         });
-        let transport = self.request.transport.open();
+        let transport = open(&self.request.transport);
         stop::end_all(
             &self.request,
             &self.directory,
@@ -241,13 +189,4 @@ impl Job {
         let path = self.directory.join(JOURNAL);
         Journal::open(&path, &self.request.nodes).map_err(FleetError::file(path.display()))
     }
-}
-
-/// Writes a file so that a kill or a loss of power leaves the old content or the new one.
-pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let part = path.with_extension("part");
-    let mut file = File::create(&part)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&part, path)
 }

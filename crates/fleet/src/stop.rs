@@ -11,10 +11,10 @@ use crate::coordinate::order_of;
 use crate::error::FleetError;
 use crate::exchange::Halt;
 use crate::failure::Failure;
-use crate::job::Request;
 use crate::journal::{Journal, Row, Step};
 use crate::nodes::Node;
 use crate::order::{Act, Message};
+use crate::request::Request;
 use crate::transport::{Attempt, Transport};
 
 /// Ends what runs on the nodes of these rows, some at once. Returns all rows: those of nodes where it did not end have failed.

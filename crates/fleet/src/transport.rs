@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::binary::Binary;
+use crate::effort::Effort;
 use crate::exchange::{Ended, Halt};
 use crate::failure::Failure;
 use crate::journal::Step;
@@ -20,7 +21,7 @@ pub struct Attempt<'a> {
     /// The file for the errors of the command that is run.
     pub errors: &'a Path,
     /// Time limits of the job.
-    pub effort: &'a crate::job::Effort,
+    pub effort: &'a Effort,
     /// Records a step before it is taken.
     pub record: &'a mut dyn FnMut(Step) -> Result<(), Halt>,
     /// Whether the job was stopped.
