@@ -11,6 +11,7 @@ pub mod derive;
 mod detectable;
 mod dimension;
 mod evidence;
+pub mod fleet;
 mod frequency;
 mod held_back;
 pub mod history;

@@ -4,6 +4,8 @@
 //! two parts, as that of a single run: what rounds show within runs, divided by the number of runs, and the variance between visits,
 //! divided by the number of visits. So any number of runs within ten minutes tell no more of another hour than one.
 
+use std::collections::{BTreeMap, HashMap};
+
 use measure::stats::{LEVEL, t_quantile};
 use results::{CaseResult, Document, Estimate, GROUP, Interval, NextRun, Outcome, Source};
 
@@ -25,11 +27,11 @@ pub fn merged(runs: &[Document], name: &str) -> Document {
     }
     all.run.id = format!("{name} ({} runs)", runs.len());
     all.run.asked.remove(GROUP);
+    let runs: Vec<(f64, Results)> =
+        runs.iter().map(|run| (run.run.started_seconds(), Results::of(run))).collect();
     for result in &mut all.results {
-        let of_runs: Vec<(f64, &CaseResult)> = runs
-            .iter()
-            .filter_map(|run| Some((run.run.started_seconds(), same(run, result)?)))
-            .collect();
+        let of_runs: Vec<(f64, &CaseResult)> =
+            runs.iter().filter_map(|(began, run)| Some((*began, run.same(result)?))).collect();
         if of_runs.len() > 1
             && let Some(one) = one_of(newest, &of_runs)
         {
@@ -39,14 +41,26 @@ pub fn merged(runs: &[Document], name: &str) -> Document {
     all
 }
 
-/// The result of a run for the same metric of the same point, if it has an interval.
-fn same<'r>(run: &'r Document, of: &CaseResult) -> Option<&'r CaseResult> {
-    let is_same = |one: &&CaseResult| {
-        (&one.case, &one.metric, &one.unit) == (&of.case, &of.metric, &of.unit)
-            && one.params == of.params
-    };
-    let found = run.results.iter().find(is_same)?;
-    (found.outcome == Outcome::Measured && found.has_interval()).then_some(found)
+/// The results of a run that have intervals, by point, metric and unit.
+struct Results<'r>(HashMap<Identity<'r>, &'r CaseResult>);
+
+type Identity<'r> = (&'r str, &'r BTreeMap<String, String>, &'r str, &'r str);
+
+impl<'r> Results<'r> {
+    fn of(run: &'r Document) -> Self {
+        let has_interval =
+            |one: &&CaseResult| one.outcome == Outcome::Measured && one.has_interval();
+        let results = run.results.iter().filter(has_interval);
+        Self(results.map(|result| (Self::identity(result), result)).collect())
+    }
+
+    fn identity(of: &CaseResult) -> Identity<'_> {
+        (&of.case, &of.params, &of.metric, &of.unit)
+    }
+
+    fn same(&self, of: &CaseResult) -> Option<&'r CaseResult> {
+        self.0.get(&Self::identity(of)).copied()
+    }
 }
 
 /// One result for those of several runs, the oldest first, each with the start of its run.

@@ -3,6 +3,7 @@
 mod agent;
 mod baseline;
 mod check;
+mod fleet;
 mod gate;
 mod history;
 mod list;
@@ -26,6 +27,9 @@ use command::output::note;
 
 pub use agent::Agent;
 pub use check::Check;
+pub use fleet::{
+    Fleet, FleetAction, FleetEffort, FleetJob, FleetNodes, FleetResume, FleetRun, FleetStatus,
+};
 pub use gate::{Gate, Undecided};
 pub use history::{History, WatchArgs};
 pub use list::{Env, List};
@@ -85,6 +89,8 @@ pub enum Command {
     Report(Report),
     /// Learn how figures differ from run to run here, by equal runs, and what `compare` can find.
     Noise(Noise),
+    /// Measure on many machines with one command: over OpenSSH, or as Slurm jobs.
+    Fleet(Fleet),
     /// Make rounds inside the system to be measured, as `run --on` orders on standard input.
     Agent(Agent),
     /// Write a run as JSON or CSV, or in the formats of other tools.
@@ -163,6 +169,21 @@ pub fn parse() -> Result<Command, Ending> {
             }
             Err(Ending::WrongUsage)
         }
+    }
+}
+
+/// Parses arguments of `run` for another machine.
+///
+/// # Errors
+/// What is wrong with them, in one line.
+pub fn parse_run(arguments: &[String]) -> Result<Run, String> {
+    let words = ["oscost", "run"].into_iter().chain(arguments.iter().map(String::as_str));
+    match Cli::try_parse_from(words)
+        .map_err(|error| in_one_line(&error.render().to_string()))?
+        .command
+    {
+        Command::Run(run) => Ok(*run),
+        _ => Err("it is not run".to_owned()),
     }
 }
 

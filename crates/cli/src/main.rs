@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Ok(Command::Study(study)) => commands::study(&study),
         Ok(Command::Report(report)) => commands::report(&report),
         Ok(Command::Noise(noise)) => commands::noise(&noise),
+        Ok(Command::Fleet(fleet)) => commands::fleet(&fleet),
         Ok(Command::Export(export)) => commands::export(&export),
         Ok(Command::Import(import)) => commands::import(&import),
         Ok(Command::Store(store)) => commands::store(&store),

@@ -45,7 +45,11 @@ pub struct Output {
     pub files: Files,
 }
 
-fn tag(text: &str) -> Result<(String, String), String> {
+/// A label: a key and a value.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn tag(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => {
             Ok((key.to_owned(), value.to_owned()))

@@ -14,6 +14,7 @@ mod counts_table;
 mod delivery;
 mod env_page;
 pub mod first_seen;
+mod fleet;
 pub mod folded;
 pub mod footnotes;
 pub mod grid;
@@ -60,6 +61,7 @@ pub use delivery::{
     outcome_table, reply_table, reply_time_table,
 };
 pub use env_page::env_page;
+pub use fleet::{FleetPage, fleet_check_line, fleet_comparison_text, fleet_text};
 pub use history::{HistoryOfSeries, WatchPage, history_plot, history_text, watch_text};
 pub use html::{Report, ReportRun, Standings, chart_svg, history_html, report_html};
 pub use junit::{TestCase, TestOutcome, junit};

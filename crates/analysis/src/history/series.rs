@@ -118,7 +118,7 @@ pub fn series_of(runs: &[HistoryRun], by: Option<&By>) -> Vec<RunSeries> {
         .map(|((key, numbers), name)| RunSeries {
             name,
             by: key.by,
-            visits: visits(runs, &numbers),
+            visits: visits_of(runs, &numbers),
         })
         .collect();
     // Values stay in the order in which they first came.
@@ -164,7 +164,8 @@ fn names(keys: &[Key]) -> Vec<String> {
     keys.iter().map(name).collect()
 }
 
-fn visits(runs: &[HistoryRun], numbers: &[usize]) -> Vec<Vec<usize>> {
+/// Runs with these numbers, in the order of time, in visits: those that began within ten minutes found the machine in one state.
+pub(crate) fn visits_of(runs: &[HistoryRun], numbers: &[usize]) -> Vec<Vec<usize>> {
     let mut visits: Vec<Vec<usize>> = Vec::new();
     for &number in numbers {
         match visits.last_mut() {

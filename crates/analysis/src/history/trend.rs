@@ -96,8 +96,7 @@ impl Trend {
     pub fn of(metric: &MetricSeries, series: &RunSeries) -> Option<Self> {
         let measured = Measured::of(metric, series);
         let newest = measured.last()?.last;
-        let figures =
-            || metric.figures.iter().filter(|(run, _)| series.has(*run)).map(|(_, one)| one);
+        let figures = || measured.iter().flat_map(|visit| visit.figures).map(|(_, one)| one);
         let in_cycles = figures().all(|figure| figure.cycles.is_some());
         let shown = |one: &RunFigure| one.cycles.filter(|_| in_cycles).unwrap_or(one.figure);
         let is_positive = figures().all(|one| shown(one).median > 0.0);
@@ -249,8 +248,9 @@ impl<'a> Measured<'a> {
         let mut all = Vec::with_capacity(rest.len());
         for (number, runs) in series.visits.iter().enumerate() {
             let (Some(first), Some(last)) = (runs.first(), runs.last()) else { continue };
-            rest = &rest[rest.partition_point(|(run, _)| run < first)..];
-            let (figures, later) = rest.split_at(rest.partition_point(|(run, _)| run <= last));
+            rest = &rest[rest.iter().take_while(|(run, _)| run < first).count()..];
+            let of_visit = rest.iter().take_while(|(run, _)| run <= last).count();
+            let (figures, later) = rest.split_at(of_visit);
             rest = later;
             let of_visit = figures.iter().filter(|(run, _)| runs.contains(run)).count();
             // Runs of another series in between are rare: then the visit is that of its last run.

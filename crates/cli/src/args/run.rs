@@ -123,6 +123,36 @@ impl Measuring {
         })
     }
 
+    /// The arguments of `oscost run` that say the same, for another machine: directories are named as they were given.
+    ///
+    /// # Errors
+    /// If a directory cannot be named as text.
+    pub fn arguments(&self) -> Result<Vec<String>, Usage> {
+        let mut arguments = self.filters.clone();
+        let flags = [("--quick", self.quick), ("--full", self.full), ("--netns", self.netns)];
+        arguments.extend(flags.iter().filter(|(_, on)| *on).map(|(name, _)| (*name).to_owned()));
+        let percent = |share: f64| format!("{}%", share * 100.0);
+        let mut add = |name: &str, value: Option<String>| {
+            arguments.extend(value.map(|value| format!("--{name}={value}")));
+        };
+        for (name, values) in &self.params {
+            add("param", Some(format!("{name}={}", values.join(","))));
+        }
+        for dir in &self.dirs {
+            let named = dir.to_str().map(str::to_owned);
+            let unnamed = || Usage(format!("--dir {}: its name is not UTF-8", dir.display()));
+            add("dir", Some(named.ok_or_else(unnamed)?));
+        }
+        add("precision", self.precision.map(percent));
+        add("budget", self.budget.map(|budget| format!("{}ms", budget.as_millis())));
+        add("scale", self.scale.map(|scale| scale.to_string()));
+        add("seed", self.seed.map(|seed| seed.to_string()));
+        add("cpu", self.cpu.map(|cpu| cpu.to_string()));
+        add("slow-down", self.slow_down.map(percent));
+        add("partner-batches", self.partner_batches.map(|times| times.to_string()));
+        Ok(arguments)
+    }
+
     /// The options that were given, as text by name, to be kept with the run.
     pub fn asked(&self) -> BTreeMap<String, String> {
         let percent = |share: f64| format!("{}%", share * 100.0);
@@ -259,6 +289,32 @@ mod tests {
         for bad in ["workers", "workers=", "workers=1,,2", "workers=3..1", "workers=1..g"] {
             assert!(param(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn arguments_say_what_was_parsed() {
+        use clap::Parser;
+
+        #[derive(Debug, Parser)]
+        struct Line {
+            #[command(flatten)]
+            measuring: Measuring,
+        }
+        let all = "run lock net/a* --full --param workers=1..3 --param place=same --dir /a --dir b --netns \
+                   --precision 0.5% --budget 2s --scale 0.01 --seed 7 --cpu 1 --slow-down 50% --partner-batches 2";
+        for line in ["run", "run syscall --quick", all] {
+            let parsed = Line::parse_from(line.split_whitespace());
+            let arguments = parsed.measuring.arguments().expect("they are text");
+            let again = Line::parse_from(["run".to_owned()].into_iter().chain(arguments));
+            assert_eq!(format!("{again:?}"), format!("{parsed:?}"));
+        }
+        // No field is forgotten: all of them differ from what nothing says.
+        let [none, all] =
+            ["run", all].map(|line| format!("{:#?}", Line::parse_from(line.split_whitespace())));
+        let quiet = |text: &str| {
+            text.lines().filter(|line| line.ends_with("None,") || line.ends_with("[],")).count()
+        };
+        assert_eq!((quiet(&none), quiet(&all)), (10, 0), "{all}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use command::options::StoreArg;
 use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
 use jiff::Timestamp;
+use rayon::prelude::*;
 use report::{HistoryOfSeries, history_html, history_plot, history_text};
 use results::{MetricSeries, Store};
 use serde_json::{Value, json};
@@ -107,7 +108,7 @@ impl<'a> Told<'a> {
         accepted: &BTreeMap<String, String>,
     ) -> Self {
         let trends: Vec<Trend> =
-            metrics.iter().filter_map(|metric| Trend::of(metric, series)).collect();
+            metrics.par_iter().filter_map(|metric| Trend::of(metric, series)).collect();
         let events = events(&trends, series, runs, accepted);
         Self { series, trends, events }
     }

@@ -217,6 +217,8 @@ impl Identity {
 /// Series by identity, in the order in which they appear.
 #[derive(Default)]
 struct Gathered {
+    /// Number of runs.
+    runs: usize,
     series: Vec<MetricSeries>,
     /// Number of the series of a text by its `seq`; `None` if it is not wanted.
     of_seq: HashMap<u32, Option<usize>>,
@@ -232,7 +234,9 @@ impl Gathered {
         if number == next {
             let Identity { case, params, metric, unit, better } = identity;
             let point = PointKey { case, params };
-            self.series.push(MetricSeries { point, metric, unit, better, figures: Vec::new() });
+            // Most metrics are measured in each run.
+            let figures = Vec::with_capacity(self.runs);
+            self.series.push(MetricSeries { point, metric, unit, better, figures });
         }
         number
     }
@@ -263,7 +267,7 @@ impl Store {
         ids: &[&str],
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Vec<MetricSeries>, StoreError> {
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered { runs: ids.len(), ..Gathered::default() };
         let is_packed = self.engine.has_figures()?;
         for (some, first) in ids.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
             let mut bodies = if is_packed { self.bodies(some)? } else { HashMap::new() };

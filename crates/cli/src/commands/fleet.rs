@@ -1,0 +1,38 @@
+//! `oscost fleet`: a run on each of many machines. Each command is a file in the folder `fleet`.
+
+mod rows;
+mod run;
+mod status;
+
+use std::io::{stdin, stdout};
+
+use anyhow::Context;
+use command::ending::{Ending, Usage};
+use fleet::FleetError;
+use platform::CaseError;
+
+use crate::args::{Fleet, FleetAction};
+
+/// Executes a command of `fleet`.
+pub fn fleet(args: &Fleet) -> anyhow::Result<Ending> {
+    match &args.action {
+        FleetAction::Run(args) => run::run(args),
+        FleetAction::Resume(args) => run::resume(args),
+        FleetAction::Status(args) => status::status(args),
+        FleetAction::Stop(args) => status::stop(args),
+        FleetAction::Node => {
+            ::fleet::serve(&mut stdin().lock(), &mut stdout())
+                .context("no order on standard input")?;
+            Ok(Ending::Done)
+        }
+    }
+}
+
+/// The error of a command.
+fn of_fleet(error: FleetError) -> anyhow::Error {
+    match error {
+        FleetError::Usage(text) => Usage(text).into(),
+        FleetError::Unsupported(text) => CaseError::Unsupported(text).into(),
+        file @ FleetError::File { .. } => file.into(),
+    }
+}
