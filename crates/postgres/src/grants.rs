@@ -1,6 +1,7 @@
 //! Who may read and who may add runs.
 
 use results::StoreError;
+use results::store::{Engine, Row, Value};
 
 use crate::connection::{Postgres, SCHEMA};
 
@@ -31,7 +32,24 @@ impl Grants {
                  GRANT INSERT ON texts, quiet_levels TO {role}"
             ))?;
         }
-        Ok(())
+        let all = self.readers.iter().map(|role| (role, "SELECT"));
+        let all = all.chain(self.writers.iter().map(|role| (role, "INSERT")));
+        all.into_iter().try_for_each(|(role, right)| may(postgres, role, right))
+    }
+}
+
+/// Checks that a role has a right: PostgreSQL only warns if a user grants what is not the user's own.
+fn may(postgres: &Postgres, role: &str, right: &str) -> Result<(), StoreError> {
+    let values = [role, right].map(Value::from);
+    let sql = "SELECT has_table_privilege(?1::name, 'oscost.runs', ?2::text)";
+    match postgres.query(sql, &values)?.as_slice() {
+        [Row(values)] if values == &[Value::Integer(1)] => Ok(()),
+        _ => Err(StoreError::Server {
+            store: postgres.name().to_owned(),
+            what: format!(
+                "the role {role:?} was not let in: only the owner of the tables can do that; name the owner in the URL"
+            ),
+        }),
     }
 }
 

@@ -142,6 +142,17 @@ impl Server {
         }
     }
 
+    /// Writes a file that only the server's user can read, such as a key.
+    pub fn put(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
+        if crate::is_root() {
+            chown(&path, Some(NOBODY), Some(NOBODY)).expect("owned by nobody");
+        }
+        path
+    }
+
     /// The TCP port.
     pub fn port(&self) -> u16 {
         self.port

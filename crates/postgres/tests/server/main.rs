@@ -4,6 +4,8 @@
 #[path = "../../../results/tests/battery/mod.rs"]
 mod battery;
 #[cfg(unix)]
+mod encryption;
+#[cfg(unix)]
 mod faults;
 #[cfg(unix)]
 mod proxy;
@@ -36,7 +38,7 @@ mod unix {
     use shared_store::{Access, Grants};
     use testing::postgres::{OWNER, Server};
 
-    use super::{battery, faults, roles, set_up, views};
+    use super::{battery, encryption, faults, roles, set_up, views};
 
     /// A server for all tests that do not end it.
     pub struct Shared(OnceLock<Option<Server>>);
@@ -78,7 +80,7 @@ mod unix {
             let test: Test = *test;
             trials.push(with_server(name, Box::new(test)));
         }
-        for (name, test) in faults::TESTS {
+        for (name, test) in faults::TESTS.into_iter().chain(encryption::TESTS) {
             trials.push(Trial::test(name, move || {
                 test();
                 Ok(())

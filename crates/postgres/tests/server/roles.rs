@@ -88,7 +88,9 @@ fn a_writer_changes_its_own_runs_only(server: &Server) {
     // A writer cannot grant what is not hers.
     server.sql("postgres", "CREATE ROLE eve LOGIN");
     let grants = Grants { writers: vec!["eve".to_owned()], readers: Vec::new() };
-    let _ = shared_store::init(&server.socket_url("ann", &name), &grants);
+    let error = shared_store::init(&server.socket_url("ann", &name), &grants);
+    let error = error.expect_err("not hers").to_string();
+    assert!(error.contains("permission denied") || error.contains("only the owner"), "{error}");
     let may = "SELECT has_schema_privilege('eve', 'oscost', 'usage')";
     assert_eq!(server.sql(&name, may), "f");
 }
@@ -105,6 +107,12 @@ fn a_reader_reads_and_a_stranger_does_not(server: &Server) {
     let error = rita.begin_run(&run("b", NIGHT), &machine(), "{}").expect_err("a reader");
     let message = error.to_string();
     assert!(message.contains("permission denied") && message.contains("--writer"), "{message}");
+    // With a journal she hears so before anything is measured.
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut rita = rita.with_journals(folder.path().to_owned(), Default::default());
+    let error = rita.begin_run(&run("b", NIGHT), &machine(), "{}").expect_err("a reader");
+    assert!(error.to_string().contains("permission denied"), "{error}");
+    assert_eq!(rita.unsent().expect("none"), [""; 0]);
     let error = shared_store::open(&server.socket_url("stan", &name), Access::Read);
     let message = error.expect_err("a stranger").to_string();
     assert!(message.contains("permission denied") && message.contains("--reader"), "{message}");

@@ -154,7 +154,8 @@ impl Store {
         journals.borrow_mut().of(id)?.map(act).transpose()
     }
 
-    /// Begins a run by creating its journal; `None` if this store has no journals.
+    /// Begins a run by creating its journal, and tells the shared store, which may refuse it before anything is measured; `None`
+    /// if this store has no journals.
     pub(super) fn begin_journal(
         &self,
         id: &str,
@@ -164,9 +165,18 @@ impl Store {
         let mut journals = journals.borrow_mut();
         let mut store = Store::open(&journals.path(id))?;
         begin(&mut store)?;
-        let journal = Journal { store, is_begun: false, sent: None };
-        journals.open.insert(id.to_owned(), journal);
-        Ok(Some(()))
+        self.engine.set_patience(Some(journals.sending.patience_at_end));
+        let begun = self.receive_beginning(&store, id);
+        self.engine.set_patience(None);
+        let is_begun = begun.is_ok();
+        journals.open.insert(id.to_owned(), Journal { store, is_begun, sent: None });
+        match begun {
+            Ok(()) | Err(StoreError::Lost { .. }) => Ok(Some(())),
+            Err(error) => {
+                journals.remove(id)?;
+                Err(error)
+            }
+        }
     }
 
     /// Adds a round to the run's journal, and sends what has gathered if it is time; `None` if the run has no journal.
@@ -252,7 +262,9 @@ impl Store {
                 Ok(_) => {
                     // What earlier runs have left goes with it; what cannot be sent now stays.
                     for other in self.unsent()? {
-                        let _ = self.sync_run(&other);
+                        if self.is_ready_to_send(&other)? {
+                            let _ = self.sync_run(&other);
+                        }
                     }
                     return Ok(());
                 }
@@ -266,6 +278,13 @@ impl Store {
         };
         journals.borrow_mut().undelivered.insert(id.to_owned(), failed.to_string());
         Ok(())
+    }
+
+    /// Whether a run that is here has ended, so that no process is measuring it now.
+    fn is_ready_to_send(&self, id: &str) -> Result<bool, StoreError> {
+        let is_finished =
+            |journal: &mut Journal| Ok(journal.store.document(id)?.run.finished.is_some());
+        Ok(self.in_journal(id, is_finished)?.unwrap_or(true))
     }
 
     /// Why a run that has ended could not be delivered to the shared store; its journal is kept.
