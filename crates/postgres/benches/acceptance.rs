@@ -22,7 +22,7 @@ fn main() {
     let extent = faults::Extent { writers, runs, rounds, results, kills, bytes };
     let Some(outcome) = faults::written_meanwhile(&extent) else { return };
     println!(
-        "{writers} writers, {} runs, {} results, {} rounds, {kills} kills: all there once\n{outcome:?}",
+        "{writers} writers, {} runs, {} results, {} rounds, {kills} kills: all there once; {outcome}",
         writers * runs,
         writers * runs * results,
         (writers * runs) as u64 * rounds
