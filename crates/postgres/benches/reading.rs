@@ -29,6 +29,9 @@ mod unix {
 
     use super::battery::{machine, measured, run, strings};
 
+    /// Something that is read, and how.
+    type Part = (&'static str, fn(&Store));
+
     const RUNS: usize = 423;
     const RESULTS: usize = 2_364;
     const OF_A_KERNEL: usize = 30;
@@ -60,7 +63,7 @@ mod unix {
         let in_file = || Store::open_read_only(&path).expect("opens");
         let in_server = || shared_store::open(&url, Access::Read).expect("opens");
         println!("{:<40} {:>10} {:>10}", "", "SQLite", "PostgreSQL");
-        let parts: [(&str, fn(&Store)); 4] = [
+        let parts: [Part; 4] = [
             ("history: all figures of all runs", |store| read(store, RUNS)),
             ("compare: figures of two kernels, 60 runs", |store| read(store, 2 * OF_A_KERNEL)),
             ("show: the last run", |store| {
