@@ -185,6 +185,16 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
         // The run that the first coordinator had started was continued or collected, not made again.
         assert_eq!(hosts.runs_on(name, &job).len(), 1);
     }
+    // The journal as kills at other moments would have left it, also within a line: no run is made or stored again.
+    let directory = hosts.nodes.home(FRONT).join(".local/share/oscost/fleet").join(&job);
+    let journal = fs::read(directory.join("journal.jsonl")).expect("a journal");
+    for share in [0, 1, 2, 3] {
+        fs::write(directory.join("journal.jsonl"), &journal[..journal.len() * share / 4])
+            .expect("a file");
+        let output = hosts.fleet(&format!("resume {job} --json")).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(hosts.nodes.runs(), stored);
+    }
 
     let mut second = hosts
         .fleet(&format!("run {LONG} --budget 10m --hosts n1,n2,n3"))
