@@ -81,8 +81,8 @@ impl Cluster {
              AuthInfo=socket={munge}/sock\nCredType=cred/munge\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
              JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\nMpiDefault=none\n\
              SwitchType=switch/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nReturnToService=2\n\
-             SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1\nSlurmdTimeout=4\nSlurmctldTimeout=4\n\
-             KillWait=3\nMinJobAge=300\nMessageTimeout=4\nUnkillableStepTimeout=10\nStateSaveLocation={state}\n\
+             SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1\nSlurmdTimeout=8\nSlurmctldTimeout=8\n\
+             KillWait=3\nMinJobAge=300\nMessageTimeout=8\nUnkillableStepTimeout=10\nStateSaveLocation={state}\n\
              SlurmdSpoolDir={spool}/%n\nSlurmctldPidFile={state}/pid\nSlurmdPidFile={spool}/%n.pid\n",
             address(0)
         );

@@ -145,6 +145,11 @@ fn each_host_has_a_run_or_a_reason() {
     failed_with(&rows, "hanging", "does not answer");
     failed_with(&rows, "refusing", "no permission to log in");
     failed_with(&rows, "nosuch", "resolve");
+    // A directory that is not there is no reason to try again, and the node says which.
+    let mut command = hosts.fleet("run file/small --quick --dir /nosuch --hosts n1 --json");
+    let output = command.output().expect("it starts");
+    failed_with(&rows_of(&output), "n1", "/nosuch");
+    assert_eq!(row(&rows_of(&output), "n1")["attempts"], 1);
     // Only what may be over later is tried again.
     let attempts = |name: &str| row(&rows, name)["attempts"].as_u64();
     assert_eq!(
@@ -153,7 +158,9 @@ fn each_host_has_a_run_or_a_reason() {
     );
     // A host that answers again is measured by `resume`, and the others are not measured again.
     signal(hanging, libc::SIGCONT);
-    let output = hosts.fleet("resume --retries 0 --json").output().expect("it starts");
+    let job = &stored[0].1;
+    let output =
+        hosts.fleet(&format!("resume {job} --retries 0 --json")).output().expect("it starts");
     assert_eq!(row(&rows_of(&output), "hanging")["state"], "done");
     assert_eq!(hosts.nodes.runs().len(), 4);
     assert_eq!(row(&rows_of(&output), "n1")["attempts"], 1);
