@@ -25,7 +25,7 @@ impl Cluster {
         cluster.configure();
         let path = |name: &str| cluster.nodes.path(name).display().to_string();
         let munge = path("munge");
-        let mut munged = Command::new("setpriv");
+        let mut munged = cluster.nodes.on(FRONT, "kept", "setpriv");
         munged.args(["--reuid=munge", "--regid=munge", "--clear-groups", "munged", "--foreground"]);
         for (option, file) in [
             ("key-file", "key"),
