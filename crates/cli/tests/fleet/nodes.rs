@@ -185,6 +185,11 @@ impl Nodes {
         all.iter().for_each(|pid| signal(*pid, libc::SIGKILL));
         self.daemons.retain_mut(|(_, child)| !all.contains(&child.id()) || child.wait().is_err());
     }
+
+    /// Cuts a node from the network (`down`), or connects it again (`up`).
+    pub fn link(&self, name: &str, state: &str) {
+        ip(&["-n", &self.namespace("sw"), "link", "set", &format!("v-{name}"), state]);
+    }
 }
 
 impl Drop for Nodes {

@@ -224,3 +224,31 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
         until("nothing runs on the node", || hosts.nodes.processes(name).is_empty());
     }
 }
+
+#[test]
+fn a_node_measures_on_while_its_connection_is_lost() {
+    let Some(hosts) = Hosts::new() else { return };
+    let mut running = hosts
+        .fleet(&format!("run {LONG} --budget 8s --hosts n1 --retries 20 --json"))
+        .spawn()
+        .expect("it starts");
+    let state = |hosts: &Hosts| hosts.nodes.rows().first().map(|row| row["state"].clone());
+    until_while(&mut running, "the node measures", || {
+        state(&hosts).is_some_and(|state| state == "measuring")
+    });
+    hosts.nodes.link("n1", "down");
+    until_while(&mut running, "the connection is lost", || {
+        state(&hosts).is_some_and(|state| state == "failed")
+    });
+    hosts.nodes.link("n1", "up");
+    let output = running.wait_with_output().expect("it was started");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = rows_of(&output);
+    let row = row(&rows, "n1");
+    assert!(row["attempts"].as_u64().is_some_and(|attempts| attempts > 1), "{row}");
+    let stored = hosts.nodes.runs();
+    let [(run, job, _)] = &stored[..] else { panic!("{stored:?}") };
+    // The run that was begun before is the one that was stored.
+    assert_eq!(row["run"], run.as_str());
+    assert_eq!(hosts.runs_on("n1", job), stored);
+}
