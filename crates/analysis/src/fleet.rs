@@ -23,10 +23,9 @@ pub use levels::{Level, Levels};
 use crate::change::Ratio;
 use crate::history::{CONFIRMS, HistoryRun, visits_of};
 use crate::next_run::Cause;
+pub use crate::next_run::NODE;
 use crowd::{Crowd, Known};
 
-/// The tag that names the node of a run.
-pub const NODE: &str = "node";
 /// The tag that names the job in which a fleet was measured.
 pub const FLEET: &str = "fleet";
 /// Tags that name a run, and explain nothing.
@@ -379,9 +378,9 @@ impl FleetFigure {
         Some(if self.better == Direction::Higher { -by } else { by })
     }
 
-    /// The middle of the nodes, in the unit of the metric.
-    pub fn middle(&self) -> f64 {
-        self.middle.exp()
+    /// The standard deviation of the logarithms between nodes.
+    pub fn spread(&self) -> f64 {
+        self.spread
     }
 }
 

@@ -53,6 +53,9 @@ pub(crate) const OPTIONS: [&str; 3] = ["slow-down", "scale", "netns"];
 /// Difference of the computed boot times in seconds below which two runs are of the same boot: a clock that is set changes them.
 const ONE_BOOT: f64 = 120.0;
 
+/// The tag that names the node of a run.
+pub const NODE: &str = "node";
+
 type Key = (PointKey, String);
 
 /// A figure with the facts that determine its mean.
@@ -109,7 +112,9 @@ fn said(result: &CaseResult, figure: &Figure) -> Option<(f64, f64)> {
 fn place(run: &Document) -> Vec<String> {
     let facts = SAME_MEAN.iter().map(|key| run.machine.get(*key).map(ToString::to_string));
     let options = OPTIONS.iter().map(|key| run.run.asked.get(*key).cloned());
-    facts.chain(options).map(Option::unwrap_or_default).collect()
+    // Nodes of a fleet are alike, and have means of their own.
+    let node = run.run.tags.get(NODE).cloned();
+    facts.chain(options).chain([node]).map(Option::unwrap_or_default).collect()
 }
 
 /// Whether figures of two machines have the same variance between visits.

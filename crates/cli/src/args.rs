@@ -4,6 +4,7 @@ mod agent;
 mod baseline;
 mod check;
 mod fleet;
+mod fleet_shown;
 mod gate;
 mod history;
 mod list;
@@ -30,6 +31,7 @@ pub use check::Check;
 pub use fleet::{
     Fleet, FleetAction, FleetEffort, FleetJob, FleetNodes, FleetResume, FleetRun, FleetStatus,
 };
+pub use fleet_shown::{FleetCheck, FleetCompare, FleetRuns, FleetShow};
 pub use gate::{Gate, Undecided};
 pub use history::{History, WatchArgs};
 pub use list::{Env, List};

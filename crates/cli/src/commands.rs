@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod again;
 mod agent;
 mod check;
 mod compare;

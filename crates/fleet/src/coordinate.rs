@@ -164,7 +164,12 @@ impl<'a> Coordination<'a> {
     ) -> Option<Row> {
         let run = document.run.id.clone();
         match keep(document) {
-            Ok(()) => self.record(node, Step::Stored { run }).ok(),
+            Ok(()) => {
+                let row = self.record(node, Step::Stored { run }).ok()?;
+                // The store has it now. What cannot be removed costs room only.
+                let _ = std::fs::remove_file(self.document_path(node));
+                Some(row)
+            }
             Err(error) => {
                 let mut row = self.journal().row(node)?.clone();
                 row.reason = Some(format!("the store did not take the run: {error}"));

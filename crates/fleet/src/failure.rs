@@ -34,7 +34,7 @@ impl Failure {
     /// The failure that a program on the node reports with this text.
     pub fn of_text(text: &str) -> Self {
         let said = last_lines(text);
-        let is = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        let is = |words: &[&str]| words.iter().any(|word| said.contains(word));
         if is(&["No space left on device", "database or disk is full", "Disk quota exceeded"]) {
             return Self::lasting(
                 format!("no space on the node: {said}"),
@@ -47,7 +47,15 @@ impl Failure {
                 "make ~/.cache/oscost there writable for this user",
             );
         }
-        if is(&["GLIBC_", "Exec format error", "No such file or directory: ./oscost"]) {
+        // The messages of shells for a program whose dynamic linker is missing, and of the linker itself.
+        let is_not_executed = said.contains("oscost/bin/")
+            && is(&[
+                "not found",
+                "No such file or directory",
+                "cannot execute",
+                "Exec format error",
+            ]);
+        if is_not_executed || is(&["GLIBC_", "cannot open shared object file"]) {
             return Self::lasting(
                 format!("the program does not run there: {said}"),
                 "copy a static oscost, as released: --binary FILE or OSCOST_STATIC=FILE",
@@ -68,4 +76,46 @@ fn one_line(text: &str) -> String {
 pub fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(3)..].join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_programs_become_reasons() {
+        for (text, reason, again) in [
+            (
+                "cat: write error: No space left on device\n",
+                "no space on the node: cat: write",
+                false,
+            ),
+            (
+                "mkdir: cannot create directory '/a': Read-only file system\n",
+                "no permission on",
+                false,
+            ),
+            ("sh: 1: exec: /home/a/.cache/oscost/bin/1f: not found\n", "does not run there", false),
+            (
+                "/a/oscost/bin/1f: version `GLIBC_2.38' not found (required by it)\n",
+                "does not run there",
+                false,
+            ),
+            ("a message\nanother\n\nthird\nfourth\n", "another; third; fourth", true),
+            // Only the last messages say why a program ended.
+            ("perf: Permission denied\n1\n2\n3\n", "1; 2; 3", true),
+        ] {
+            let failure = Failure::of_text(text);
+            assert!(failure.reason.contains(reason), "{failure:?}");
+            assert_eq!(failure.again, again, "{failure:?}");
+            assert!(!failure.remedy.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_reason_is_one_line_of_ordinary_length() {
+        let failure = Failure::lasting("ä\n".repeat(1_000), "");
+        assert_eq!(failure.reason.chars().count(), 400);
+        assert!(!failure.reason.contains('\n'));
+    }
 }

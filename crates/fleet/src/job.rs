@@ -172,9 +172,9 @@ impl Job {
         let journal = self.journal()?;
         let started = journal.rows(&self.request.nodes);
         // A failed node may still run what lost its connection.
-        let started = started.into_iter().filter(|row| {
-            row.state.is_under_way() || row.state == State::Failed && row.attempts > 0
-        });
+        let may_run =
+            |row: &Row| row.state.is_under_way() || row.state == State::Failed && row.was_reached;
+        let started = started.into_iter().filter(may_run);
         let transport = open(&self.request.transport);
         stop::end_all(
             &self.request,

@@ -136,6 +136,9 @@ pub struct Row {
     /// When its state began, as RFC 3339 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// Whether an attempt came so far that something may still run on the node.
+    #[serde(skip)]
+    pub was_reached: bool,
 }
 
 impl Row {
@@ -151,12 +154,15 @@ impl Row {
             slurm_job: None,
             began: None,
             since: None,
+            was_reached: false,
         }
     }
 
     fn apply(&mut self, at: &str, step: &Step) {
         self.since = Some(at.to_owned());
         (self.reason, self.remedy) = (None, None);
+        self.was_reached |=
+            matches!(step, Step::Queued { .. } | Step::Waiting { .. } | Step::Measuring);
         self.state = match step {
             Step::Begun { .. } => {
                 self.attempts += 1;

@@ -19,6 +19,8 @@ const ORDER_AT_MOST: u64 = 1 << 20;
 const LOOK: Duration = Duration::from_millis(500);
 /// How long a run may take to end after it was asked to: it stores the round in progress.
 const GRACE: Duration = Duration::from_secs(20);
+/// The exit code of `oscost run` for wrong usage.
+const WRONG_USAGE: i32 = 2;
 /// How much of the run's messages is read.
 const LOG_AT_MOST: u64 = 64 << 10;
 
@@ -99,7 +101,10 @@ fn measure(
             "fleet resume continues it; --limit gives it more",
         ),
         Ended::By(status) => {
-            Failure::of_text(&format!("the run ended with {status}: {}", last_lines(&said)))
+            let failure =
+                Failure::of_text(&format!("the run ended with {status}: {}", last_lines(&said)));
+            // Wrong usage, such as a directory that is not there, stays wrong.
+            Failure { again: failure.again && status.code() != Some(WRONG_USAGE), ..failure }
         }
         Ended::Stopped => Failure::passing("it was stopped", "fleet resume continues it"),
     })

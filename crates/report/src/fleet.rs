@@ -68,38 +68,47 @@ fn heading(of: &FleetPage, page: &Page) -> String {
 
 /// The nodes that do not belong, the worst first, each with what it is worse in.
 fn strangers_text(of: &FleetPage, page: &Page) -> String {
-    let strangers = strangers_by_node(of.standings);
+    let strangers = stranger_lines(of);
+    let widest = strangers.iter().map(|(name, _)| text::width(name)).max().unwrap_or(0);
     let mut lines = String::new();
-    let names: Vec<&str> =
-        strangers.iter().map(|(node, _)| of.fleet.nodes[*node].name.as_str()).collect();
-    let widest = names.iter().map(|name| text::width(name)).max().unwrap_or(0);
-    for (node, of_node) in &strangers {
-        let is_worse = of_node[0].factor.mid > 1.0;
-        let name = text::clean(&of.fleet.nodes[*node].name);
+    for (name, words) in &strangers {
         let first = format!("DOES NOT BELONG  {name:<widest$}  ");
-        let mut words: Vec<String> = of_node.iter().map(|one| stranger_words(of, one)).collect();
-        let only = of.fleet.only_on(&[*node]);
-        if !only.is_empty() {
-            let facts = only.iter().map(|(fact, value)| fact_words(fact, value)).collect();
-            words.push(format!("only there: {}", text::listed(facts, LISTED)));
-        }
-        let visits = of.fleet.nodes[*node].visits.len();
-        words.push(text::number_of(visits, "visit"));
-        let ink = if is_worse { Ink::Bad } else { Ink::Doubt };
-        lines.push_str(&page.paint_lines(ink, &page.hanging(&first, &words.join("; "))));
+        lines.push_str(&page.paint_lines(Ink::Bad, &page.hanging(&first, words)));
     }
-    let together: Vec<usize> = strangers.iter().map(|(node, _)| *node).collect();
-    let common = if together.len() > 1 { of.fleet.only_on(&together) } else { Vec::new() };
+    let nodes: Vec<usize> = strangers_by_node(of.standings).iter().map(|(node, _)| *node).collect();
+    let common = if nodes.len() > 1 { of.fleet.only_on(&nodes) } else { Vec::new() };
     if !common.is_empty() {
-        let facts = common.iter().map(|(fact, value)| fact_words(fact, value)).collect();
-        let words = format!("These nodes alone have {}.", text::listed(facts, LISTED));
+        let words = format!("These nodes alone have {}.", facts_words(&common));
         lines.push_str(&page.prose(Ink::Plain, &words));
     }
     lines.push_str(&page.prose(Ink::Plain, &verdict(of, strangers.len())));
     lines
 }
 
-fn verdict(of: &FleetPage, strangers: usize) -> String {
+/// The name of each node that does not belong, the worst first, and what it is worse in.
+pub(crate) fn stranger_lines(of: &FleetPage) -> Vec<(String, String)> {
+    let line = |(node, of_node): &(usize, Vec<&Stranger>)| {
+        let mut words: Vec<String> = of_node.iter().map(|one| stranger_words(of, one)).collect();
+        let only = of.fleet.only_on(&[*node]);
+        if !only.is_empty() {
+            words.push(format!("only there: {}", facts_words(&only)));
+        }
+        let node = &of.fleet.nodes[*node];
+        words.push(text::number_of(node.visits.len(), "visit"));
+        (text::clean(&node.name), words.join("; "))
+    };
+    strangers_by_node(of.standings).iter().map(line).collect()
+}
+
+fn facts_words(facts: &[(&str, &str)]) -> String {
+    let words = facts.iter().map(|(fact, value)| {
+        format!("{fact} {}", text::shortened(&text::clean(value), WIDEST_VALUE))
+    });
+    text::listed(words.collect(), LISTED)
+}
+
+/// How many nodes are named, and by what rule.
+pub(crate) fn verdict(of: &FleetPage, strangers: usize) -> String {
     let nodes = of.fleet.nodes.len();
     let Some(all) = of.standings.first() else { return "Nothing was measured.".to_owned() };
     let Some(named_from) = all.named_from else {
@@ -119,7 +128,7 @@ fn verdict(of: &FleetPage, strangers: usize) -> String {
 }
 
 /// The strangers by node, the worst first; in all figures first, then with causes in which a node is farther away.
-pub(crate) fn strangers_by_node(standings: &[Standing]) -> Vec<(usize, Vec<&Stranger>)> {
+fn strangers_by_node(standings: &[Standing]) -> Vec<(usize, Vec<&Stranger>)> {
     let mut by_node: Vec<(usize, Vec<&Stranger>)> = Vec::new();
     for stranger in standings.iter().flat_map(|standing| &standing.strangers) {
         match by_node.iter_mut().find(|(node, _)| *node == stranger.node) {
@@ -153,7 +162,7 @@ fn stranger_words(of: &FleetPage, stranger: &Stranger) -> String {
 }
 
 /// A factor by which something is worse, such as `31 % worse (22 to 41)`.
-pub(crate) fn factor_words(factor: Ratio) -> String {
+fn factor_words(factor: Ratio) -> String {
     let Ratio { mid, low, high } = factor;
     match mid {
         mid if mid >= 2.0 => format!("{mid:.1} times worse ({low:.1} to {high:.1})"),
@@ -177,10 +186,6 @@ fn share(factor: f64) -> String {
         factor if factor >= 2.0 => format!("a factor of {factor:.1}"),
         factor => format!("{:.1} %", (factor - 1.0) * 100.0),
     }
-}
-
-fn fact_words(fact: &str, value: &str) -> String {
-    format!("{fact} {}", text::shortened(&text::clean(value), WIDEST_VALUE))
 }
 
 /// A row for each group of figures: what is usual, and the nodes at both ends.

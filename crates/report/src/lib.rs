@@ -63,7 +63,7 @@ pub use delivery::{
 pub use env_page::env_page;
 pub use fleet::{FleetPage, fleet_check_line, fleet_comparison_text, fleet_text};
 pub use history::{HistoryOfSeries, WatchPage, history_plot, history_text, watch_text};
-pub use html::{Report, ReportRun, Standings, chart_svg, history_html, report_html};
+pub use html::{Report, ReportRun, Standings, chart_svg, fleet_html, history_html, report_html};
 pub use junit::{TestCase, TestOutcome, junit};
 pub use ladder::ladder_table;
 pub use layouts::{Conclusion, Layout, below_tables, conclusions, install};

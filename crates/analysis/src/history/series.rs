@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use results::{MachineFacts, OTHER_TOOL, RunSummary};
 
-use crate::next_run::{MACHINE, ONE_VISIT, OPTIONS};
+use crate::next_run::{MACHINE, NODE, ONE_VISIT, OPTIONS};
 
 /// Facts that may change within a series of one machine, and are marked where they do.
 const MARKED: [&str; 6] =
@@ -146,7 +146,8 @@ impl Key {
             Some(by) => Some(by.value(run)?),
             None => None,
         };
-        Some(Self { by, values: facts.chain(options).collect() })
+        let node = (NODE, run.summary.tags.get(NODE).cloned().unwrap_or_default());
+        Some(Self { by, values: facts.chain(options).chain([node]).collect() })
     }
 }
 

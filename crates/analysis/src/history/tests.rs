@@ -74,8 +74,7 @@ fn trends_of(documents: &[Document]) -> Vec<Trend> {
     metrics.iter().filter_map(|metric| Trend::of(metric, &series[0])).collect()
 }
 
-/// Checks machines that do not change, each over 24 nights: at most 5 % of them have an alarm in any of these nights. `cargo bench -p
-/// oscost-analysis --bench watch` has 200 of them.
+/// Checks machines that do not change, each over 24 nights: at most 5 % of them have an alarm in any of these nights.
 #[test]
 fn machines_that_do_not_change_hardly_ever_alarm() {
     const MACHINES: u64 = 24;
@@ -93,7 +92,6 @@ fn machines_that_do_not_change_hardly_ever_alarm() {
     assert!(alarmed <= MACHINES as usize / 20, "{alarmed} of {MACHINES}");
 }
 
-/// A machine that changes is told from one that does not.
 #[test]
 fn runs_of_another_kernel_are_one_series_and_of_another_build_are_not() {
     let mut machine = Machine::new(Course::Steady, 1);
@@ -112,6 +110,57 @@ fn runs_of_another_kernel_are_one_series_and_of_another_build_are_not() {
     assert_eq!(by.len(), 3, "the kernel splits the first build's runs");
     assert!(By::parse("week").is_err());
     assert_eq!(By::parse("commit"), Ok(By::Tag("commit".to_owned())));
+}
+
+#[test]
+fn each_node_of_a_fleet_has_its_series() {
+    let mut machine = Machine::new(Course::Steady, 3);
+    let mut documents = nights(&mut machine, 4);
+    for (document, node) in documents.iter_mut().zip(["a", "b", "a", "b"]) {
+        document.run.tags.insert("node".to_owned(), node.to_owned());
+    }
+    let (runs, _) = stored(&documents);
+    let series = series_of(&runs, None);
+    let named: Vec<(&str, &[Vec<usize>])> =
+        series.iter().map(|series| (series.name.as_str(), &series.visits[..])).collect();
+    assert_eq!(named, [("node a", &[vec![0], vec![2]][..]), ("node b", &[vec![1], vec![3]][..])]);
+}
+
+/// Checks that what a run of a node predicts is about that node, by its own mean, not by that of a slower one.
+#[test]
+fn nodes_of_a_fleet_have_their_own_means() {
+    let mut machine = Machine::new(Course::Steady, 4);
+    let mut history = History::default();
+    let mut last = None;
+    for night in 0..8 {
+        let mut run = machine.separate_visit();
+        let is_slow = night % 2 == 1;
+        run.run.tags.insert("node".to_owned(), if is_slow { "b" } else { "a" }.to_owned());
+        for result in run.results.iter_mut().filter(|_| is_slow) {
+            let estimate = result.estimate.as_mut().expect("measured");
+            for figure in [&mut estimate.median, &mut estimate.low, &mut estimate.high] {
+                *figure *= 1.5;
+            }
+            if let Some(cycles) = &mut result.cycles {
+                *cycles = cycles.scaled(1.5);
+            }
+        }
+        history.predict(&mut run);
+        history.add(&run);
+        last = Some(run);
+    }
+    let mut exact = 0;
+    for result in last.expect("eight nights").results {
+        let (Some(next), Some(estimate)) = (result.next_run, result.estimate) else { continue };
+        // Figures whose rounds differ by less than the nodes do.
+        if estimate.high > estimate.low * 1.02 {
+            continue;
+        }
+        exact += 1;
+        assert!(next.low < estimate.median && estimate.median < next.high, "{}", result.case);
+        assert!(next.low > estimate.median / 1.25, "{}: {next:?} of {estimate:?}", result.case);
+    }
+    assert!(exact > 4, "{exact}");
 }
 
 #[test]

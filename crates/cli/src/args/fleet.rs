@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use command::options::{StoreArg, tag};
 use command::values::{budget, from_to};
 
+use super::fleet_shown::{FleetCheck, FleetCompare, FleetShow};
 use super::run::Measuring;
 
 /// Options of `fleet`.
@@ -17,7 +18,9 @@ Examples:
   oscost fleet run syscall --hostfile hosts --at-once 64
   oscost fleet run --quick --slurm 'partition=compute nodes=n[1-400]'
   oscost fleet status
-  oscost fleet resume")]
+  oscost fleet resume
+  oscost fleet show
+  oscost fleet check --self")]
 pub struct Fleet {
     #[command(subcommand)]
     pub action: FleetAction,
@@ -34,6 +37,12 @@ pub enum FleetAction {
     Stop(FleetJob),
     /// Complete a job: nodes that failed, were stopped, or were under way when the coordinator ended.
     Resume(FleetResume),
+    /// Which nodes do not belong, the best and the worst, and what goes with differences.
+    Show(FleetShow),
+    /// Nodes by the values of a fact or tag, and at which level figures vary.
+    Compare(FleetCompare),
+    /// Whether a node belongs: measures it for 20 seconds, and prints one line.
+    Check(FleetCheck),
     /// The part of a job on one node: reads an order from standard input. `fleet run` starts it.
     #[command(hide = true)]
     Node,

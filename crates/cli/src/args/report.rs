@@ -20,14 +20,19 @@ Examples:
   oscost report last --by arch --at connections=1000 -o designs.html
   oscost report last --study locks -o locks.html
   oscost report --history -o history.html
-  oscost report --history syscall lock/futex -o history.html")]
+  oscost report --history syscall lock/futex -o history.html
+  oscost report --fleet -o fleet.html")]
 pub struct Report {
-    /// The runs to show [default: last]; with --history, areas, cases or points [default: all]
+    /// The runs to show [default: last]; with --history, areas, cases or points [default: all]; with --fleet, a job [default: the
+    /// latest]
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
     /// Show the history of all runs in the store, as charts with the predicted range and what changed
     #[arg(long, conflicts_with_all = ["study", "at", "base_value", "section"])]
     pub history: bool,
+    /// Show a fleet: the nodes that do not belong, and a map of nodes by figures; of the job that is named in place of runs
+    #[arg(long, conflicts_with_all = ["study", "at", "base_value", "section", "history", "by"])]
+    pub fleet: bool,
     /// Compare the values of this dimension: system, run, case, a parameter such as arch, or tag.KEY
     #[arg(long, value_name = "DIMENSION", value_parser = Dimension::parse, conflicts_with = "study")]
     pub by: Option<Dimension>,

@@ -15,6 +15,7 @@ use runner::recorded;
 use super::check::existing;
 use super::compare::columns::{runs, side_by_side};
 use super::compare::{compare_runs, comparison, find, is_document};
+use super::fleet::fleet_page;
 use super::history::history_page;
 use super::study::study_of_runs;
 use crate::args::Report;
@@ -25,6 +26,11 @@ pub fn report(args: &Report) -> anyhow::Result<Ending> {
         let by = args.by.as_ref().map(|by| By::parse(&by.to_string())).transpose();
         let by = by.map_err(Usage)?;
         let page = history_page(&args.runs, by.as_ref(), args.title.as_deref(), &args.store)?;
+        return write_to(args, &page);
+    }
+    if args.fleet {
+        let page =
+            fleet_page(args.runs.first().map(String::as_str), args.title.as_deref(), &args.store)?;
         return write_to(args, &page);
     }
     let last = ["last".to_owned()];

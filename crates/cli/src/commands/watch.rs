@@ -9,15 +9,14 @@ use analysis::history::{
 use analysis::{Settings, Verdict, compare};
 use command::ending::{Ending, Usage};
 use command::interrupt::stop_on_interrupt;
-use command::measure::{FILTERS, best_clock, plan_of, watched};
 use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
-use command::values::share;
 use report::{WatchPage, watch_text};
-use results::{Document, PointKey, SLOW_DOWN, Store};
-use runner::{Options, Request};
+use results::{Document, PointKey, Store};
+use runner::Options;
 use serde_json::{Value, json};
 
+use super::again::{alone, asked_for, options_for};
 use super::history::{Told, metrics_of, runs_of};
 use super::on::{measure_on, systems_of};
 use crate::args::{OnSystems, WatchArgs};
@@ -107,51 +106,6 @@ fn confirmed(
         }
     };
     Ok(Some(suspects.iter().filter_map(|&nth| Some((nth, again(nth)?))).collect()))
-}
-
-/// The options of a run that change its figures, and so are those of a fresh measurement of its points too.
-const KEPT: [&str; 3] = [SIZE, SCALE, SLOW_DOWN];
-const SIZE: &str = "size";
-const SCALE: &str = "scale";
-
-/// The options of a fresh measurement as text by name, to be kept with it.
-fn asked_for(options: &Options, run: &HistoryRun) -> BTreeMap<String, String> {
-    let mut asked = run.summary.asked.clone();
-    asked.retain(|name, _| KEPT.contains(&name.as_str()));
-    asked.insert(FILTERS.to_owned(), options.filters.join(" "));
-    asked
-}
-
-/// Options that measure these points, and few others, as the run did.
-fn options_for(points: &[&PointKey], run: &HistoryRun) -> Options {
-    let mut params: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (name, value) in points.iter().flat_map(|point| &point.params) {
-        params.entry(name.clone()).or_default().insert(value.clone());
-    }
-    let filters: BTreeSet<String> = points.iter().map(|point| point.case.clone()).collect();
-    Options {
-        filters: filters.into_iter().collect(),
-        params: params.into_iter().map(|(name, of)| (name, of.into_iter().collect())).collect(),
-        quick: run.summary.asked.get(SIZE).is_some_and(|size| size == "quick"),
-        scale: run.summary.asked.get(SCALE).and_then(|scale| scale.parse().ok()),
-        slow_down: run.summary.asked.get(SLOW_DOWN).and_then(|slow| share(slow).ok()),
-        ..Options::default()
-    }
-}
-
-/// A run on this system alone.
-fn alone(
-    options: &Options,
-    asked: BTreeMap<String, String>,
-    tags: BTreeMap<String, String>,
-    store: &mut Store,
-    stop: &AtomicBool,
-) -> anyhow::Result<Option<Document>> {
-    let (plan, clock) = (plan_of(options)?, best_clock()?);
-    let request = Request { plan: &plan, asked, tags, clock: &clock, questions: None };
-    let (ended, _) = watched(|watch| runner::begin(request, store, stop, watch))?;
-    let is_whole = ended.ending != runner::Ending::Stopped && ended.unsaved.is_none();
-    Ok(if is_whole { Some(store.document(&ended.id)?) } else { None })
 }
 
 /// Runs on an old system and on this one, in turns.

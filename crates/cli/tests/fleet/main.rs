@@ -5,3 +5,4 @@
 mod nodes;
 mod slurm;
 mod ssh;
+mod usage;

@@ -40,6 +40,7 @@ impl Nodes {
                 return None;
             }
         }
+        sweep();
         // The directory must be one that users of daemons can enter.
         let directory = tempfile::Builder::new()
             .prefix("oscost-fleet-")
@@ -174,22 +175,20 @@ impl Nodes {
 
     /// The processes in the namespace of a node, without those of daemons that this test started.
     pub fn processes(&self, name: &str) -> Vec<u32> {
-        let output =
-            Command::new("ip").args(["netns", "pids", &self.namespace(name)]).output().expect("ip");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let pids = text.lines().filter_map(|line| line.trim().parse().ok());
+        let pids = pids_in(&self.namespace(name)).into_iter();
         pids.filter(|pid| !self.daemons.iter().any(|(_, child)| child.id() == *pid)).collect()
     }
 
     /// Kills everything on a node at once, as a loss of power does.
     pub fn crash(&mut self, name: &str) {
-        let daemon = |child: &Child, all: &[u32]| all.contains(&child.id());
-        let output =
-            Command::new("ip").args(["netns", "pids", &self.namespace(name)]).output().expect("ip");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let all: Vec<u32> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
+        let all = pids_in(&self.namespace(name));
         all.iter().for_each(|pid| signal(*pid, libc::SIGKILL));
-        self.daemons.retain_mut(|(_, child)| !daemon(child, &all) || child.wait().is_err());
+        self.daemons.retain_mut(|(_, child)| !all.contains(&child.id()) || child.wait().is_err());
+    }
+
+    /// Cuts a node from the network (`down`), or connects it again (`up`).
+    pub fn link(&self, name: &str, state: &str) {
+        ip(&["-n", &self.namespace("sw"), "link", "set", &format!("v-{name}"), state]);
     }
 }
 
@@ -223,6 +222,27 @@ impl Drop for Nodes {
             let _ = Command::new("ip").args(["netns", "del", &self.namespace(name)]).status();
         }
     }
+}
+
+/// Removes what tests left that were killed: namespaces with the number of a process that is gone, and all that runs in them.
+fn sweep() {
+    let output = Command::new("ip").args(["netns", "list"]).output().expect("ip");
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        let pid =
+            name.strip_prefix("oc").and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            pids_in(name).into_iter().for_each(|pid| signal(pid, libc::SIGKILL));
+            let _ = Command::new("ip").args(["netns", "del", name]).status();
+        }
+    }
+}
+
+/// The processes in a namespace.
+fn pids_in(namespace: &str) -> Vec<u32> {
+    let output = Command::new("ip").args(["netns", "pids", namespace]).output().expect("ip");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
 
 /// Sends a signal to a process that this test started, or that is in a namespace of it.

@@ -25,7 +25,7 @@ impl Cluster {
         cluster.configure();
         let path = |name: &str| cluster.nodes.path(name).display().to_string();
         let munge = path("munge");
-        let mut munged = Command::new("setpriv");
+        let mut munged = cluster.nodes.on(FRONT, "kept", "setpriv");
         munged.args(["--reuid=munge", "--regid=munge", "--clear-groups", "munged", "--foreground"]);
         for (option, file) in [
             ("key-file", "key"),
@@ -81,8 +81,8 @@ impl Cluster {
              AuthInfo=socket={munge}/sock\nCredType=cred/munge\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
              JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\nMpiDefault=none\n\
              SwitchType=switch/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nReturnToService=2\n\
-             SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1\nSlurmdTimeout=4\nSlurmctldTimeout=4\n\
-             KillWait=3\nMinJobAge=300\nMessageTimeout=4\nUnkillableStepTimeout=10\nStateSaveLocation={state}\n\
+             SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1\nSlurmdTimeout=8\nSlurmctldTimeout=8\n\
+             KillWait=3\nMinJobAge=300\nMessageTimeout=8\nUnkillableStepTimeout=10\nStateSaveLocation={state}\n\
              SlurmdSpoolDir={spool}/%n\nSlurmctldPidFile={state}/pid\nSlurmdPidFile={spool}/%n.pid\n",
             address(0)
         );
@@ -181,13 +181,21 @@ fn a_lost_node_and_a_lost_result_have_rows_and_resume_completes_them() {
         run.asked.get("slow-down").cloned()
     };
     assert_eq!((asked("n1"), asked("n2")), (None, Some("99%".to_owned())));
+    // While it is away, Slurm does not grant it, and says why.
+    let arguments = format!(
+        "run clock/std-instant {SHORT} --slurm partition=fleet --hosts n3 --retries 0 --json"
+    );
+    let output = cluster.fleet(&arguments).output().expect("it starts");
+    failed_with(&rows_of(&output), "n3", "Slurm does not grant the node: ");
     // The node comes back, and its run is continued, not begun again.
     cluster.start_node("n3");
     until("the third node is back", || cluster.idle() == 3);
     let job = fs::read_dir(&store).expect("jobs").flatten().next().expect("a job");
     let path = job.path().join("n3/store.sqlite");
     let [begun] = &runs_in(&path)[..] else { panic!("a run was begun") };
-    let output = cluster.fleet("resume --json").output().expect("it starts");
+    let name = path.ancestors().nth(2).and_then(|job| job.file_name()).expect("a job");
+    let output =
+        cluster.fleet(&format!("resume {} --json", name.display())).output().expect("it starts");
     is_done(&output);
     assert_eq!(row(&rows_of(&output), "n3")["run"], begun.0.as_str());
     assert_eq!(cluster.nodes.runs().len(), 3);

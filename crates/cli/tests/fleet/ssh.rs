@@ -145,6 +145,11 @@ fn each_host_has_a_run_or_a_reason() {
     failed_with(&rows, "hanging", "does not answer");
     failed_with(&rows, "refusing", "no permission to log in");
     failed_with(&rows, "nosuch", "resolve");
+    // A directory that is not there is no reason to try again, and the node says which.
+    let mut command = hosts.fleet("run file/small --quick --dir /nosuch --hosts n1 --json");
+    let output = command.output().expect("it starts");
+    failed_with(&rows_of(&output), "n1", "/nosuch");
+    assert_eq!(row(&rows_of(&output), "n1")["attempts"], 1);
     // Only what may be over later is tried again.
     let attempts = |name: &str| row(&rows, name)["attempts"].as_u64();
     assert_eq!(
@@ -153,7 +158,9 @@ fn each_host_has_a_run_or_a_reason() {
     );
     // A host that answers again is measured by `resume`, and the others are not measured again.
     signal(hanging, libc::SIGCONT);
-    let output = hosts.fleet("resume --retries 0 --json").output().expect("it starts");
+    let job = &stored[0].1;
+    let output =
+        hosts.fleet(&format!("resume {job} --retries 0 --json")).output().expect("it starts");
     assert_eq!(row(&rows_of(&output), "hanging")["state"], "done");
     assert_eq!(hosts.nodes.runs().len(), 4);
     assert_eq!(row(&rows_of(&output), "n1")["attempts"], 1);
@@ -185,6 +192,16 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
         // The run that the first coordinator had started was continued or collected, not made again.
         assert_eq!(hosts.runs_on(name, &job).len(), 1);
     }
+    // The journal as kills at other moments would have left it, also within a line: no run is made or stored again.
+    let directory = hosts.nodes.home(FRONT).join(".local/share/oscost/fleet").join(&job);
+    let journal = fs::read(directory.join("journal.jsonl")).expect("a journal");
+    for share in [0, 1, 2, 3] {
+        fs::write(directory.join("journal.jsonl"), &journal[..journal.len() * share / 4])
+            .expect("a file");
+        let output = hosts.fleet(&format!("resume {job} --json")).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(hosts.nodes.runs(), stored);
+    }
 
     let mut second = hosts
         .fleet(&format!("run {LONG} --budget 10m --hosts n1,n2,n3"))
@@ -206,4 +223,32 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
         // The server ends a moment after the connection.
         until("nothing runs on the node", || hosts.nodes.processes(name).is_empty());
     }
+}
+
+#[test]
+fn a_node_measures_on_while_its_connection_is_lost() {
+    let Some(hosts) = Hosts::new() else { return };
+    let mut running = hosts
+        .fleet(&format!("run {LONG} --budget 8s --hosts n1 --retries 20 --json"))
+        .spawn()
+        .expect("it starts");
+    let state = |hosts: &Hosts| hosts.nodes.rows().first().map(|row| row["state"].clone());
+    until_while(&mut running, "the node measures", || {
+        state(&hosts).is_some_and(|state| state == "measuring")
+    });
+    hosts.nodes.link("n1", "down");
+    until_while(&mut running, "the connection is lost", || {
+        state(&hosts).is_some_and(|state| state == "failed")
+    });
+    hosts.nodes.link("n1", "up");
+    let output = running.wait_with_output().expect("it was started");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = rows_of(&output);
+    let row = row(&rows, "n1");
+    assert!(row["attempts"].as_u64().is_some_and(|attempts| attempts > 1), "{row}");
+    let stored = hosts.nodes.runs();
+    let [(run, job, _)] = &stored[..] else { panic!("{stored:?}") };
+    // The run that was begun before is the one that was stored.
+    assert_eq!(row["run"], run.as_str());
+    assert_eq!(hosts.runs_on("n1", job), stored);
 }

@@ -105,6 +105,7 @@ mod tests {
             slurm_job: None,
             began: Some("2026-11-27T20:00:00Z".to_owned()),
             since: Some("2026-11-27T20:01:05Z".to_owned()),
+            was_reached: true,
         };
         let run = Some("20261127-200004-1a2b".to_owned());
         let done = Row { run, ..row("a", State::Done) };

@@ -26,7 +26,7 @@ pub fn run(args: &FleetRun) -> anyhow::Result<Ending> {
     for node in &nodes {
         check(&arguments, node)?;
     }
-    let binary = Binary::of(&program(args)?).map_err(of_fleet)?;
+    let binary = Binary::of(&this_program(args.binary.clone())?).map_err(of_fleet)?;
     let store = store_to_write(&args.store)?;
     let request = Request {
         id: runner::new_id(),
@@ -128,11 +128,14 @@ fn check(arguments: &[String], node: &Node) -> anyhow::Result<()> {
     }
 }
 
-/// The program for the nodes.
-fn program(args: &FleetRun) -> anyhow::Result<PathBuf> {
+/// The program for the nodes: the one that the user named, or this one.
+///
+/// # Errors
+/// If this program has no path.
+pub fn this_program(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let named =
         std::env::var_os("OSCOST_STATIC").filter(|path| !path.is_empty()).map(PathBuf::from);
-    match args.binary.clone().or(named) {
+    match given.or(named) {
         Some(path) => Ok(path),
         None => Ok(std::env::current_exe()?),
     }
