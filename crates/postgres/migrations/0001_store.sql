@@ -1,7 +1,7 @@
 -- The tables of the store. Those of the SQLite file have the same names and columns; results/src/store/tables.sql describes
 -- them. Each statement of the store works on both.
 
--- The group of a run's options; NULL where the options are no JSON that PostgreSQL reads.
+-- NULL where the text is no JSON that PostgreSQL reads, such as with a NUL character.
 CREATE FUNCTION oscost_json(text TEXT) RETURNS JSONB LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
     RETURN text::jsonb;

@@ -16,12 +16,12 @@ pub const OWNER: &str = "owner";
 /// The password of [`OWNER`], which connections by TCP need, and those by the socket do not.
 pub const PASSWORD: &str = "hunter2-owner";
 
-/// Where Debian has the programs, the newest version first.
+/// Where Debian has the programs, the oldest supported version first.
 const FOLDERS: [&str; 4] = [
-    "/usr/lib/postgresql/18/bin",
-    "/usr/lib/postgresql/17/bin",
-    "/usr/lib/postgresql/16/bin",
     "/usr/lib/postgresql/15/bin",
+    "/usr/lib/postgresql/16/bin",
+    "/usr/lib/postgresql/17/bin",
+    "/usr/lib/postgresql/18/bin",
 ];
 
 /// The user that runs the server if the test is root, which PostgreSQL refuses to be.
@@ -42,7 +42,7 @@ impl Server {
     /// The folder of PostgreSQL's programs, if it is installed.
     pub fn programs() -> Option<PathBuf> {
         let has_all = |folder: &&&str| Path::new(folder).join("initdb").is_file();
-        FOLDERS.iter().rev().find(has_all).map(PathBuf::from)
+        FOLDERS.iter().find(has_all).map(PathBuf::from)
     }
 
     /// Creates a cluster and starts a server for it; `None`, with a report, where PostgreSQL is not installed.
