@@ -34,6 +34,8 @@ const NAMES: [&str; 3] = [NODE, FLEET, CONFIRMS];
 const ONE_BOOT: f64 = 120.0;
 /// Least deviation between nodes, as a share: a difference below it would come from how the program was laid out.
 const FLOOR: f64 = 1e-3;
+/// Figures that differ less from node to node, as a share, weigh no more: those that are the same everywhere would hide all others.
+const LEAST_SPREAD: f64 = 5e-3;
 /// The chance that any node of a fleet without differences is named.
 const CHANCE: f64 = 0.05;
 /// Factor on the median of absolute deviations that makes it the standard deviation of normal values.
@@ -53,7 +55,7 @@ pub struct Fleet {
 pub struct Node {
     /// The value of its tag [`NODE`].
     pub name: String,
-    /// Facts and tags of its newest run that may go with a difference.
+    /// Facts of its newest run that may go with a difference, and tags as `tag.KEY`.
     pub facts: BTreeMap<String, String>,
     /// Numbers of its runs in visits, in the order of time.
     pub visits: Vec<Vec<usize>>,
@@ -193,7 +195,7 @@ impl Fleet {
     /// How far each node is from the middle of a group.
     pub fn deviations(&self, group: &Group) -> Deviations {
         let figures: Vec<(&FleetFigure, f64)> =
-            self.of_group(group).map(|figure| (figure, figure.spread.powi(-2))).collect();
+            self.of_group(group).map(|figure| (figure, figure.weight())).collect();
         let weights: f64 = figures.iter().map(|(_, weight)| weight).sum();
         let of_node = |node: usize| {
             let (mut sum, mut error, mut known) = (0.0, 0.0, 0.0);
@@ -255,7 +257,7 @@ impl Fleet {
         let (mut variance, mut weights, mut degrees) = (0.0, 0.0, f64::INFINITY);
         for figure in self.of_group(group) {
             for (deviation, of) in figure.of_nodes.iter().flatten().filter_map(|node| node.known) {
-                let weight = figure.spread.powi(-2);
+                let weight = figure.weight();
                 variance += weight * deviation.powi(2);
                 weights += weight;
                 degrees = of.min(degrees);
@@ -270,14 +272,17 @@ impl Fleet {
         let mut all: Vec<f64> = self
             .of_group(&Group::Cause(Cause::Entry))
             .filter_map(|figure| {
-                let mean = |nodes: &[usize]| {
-                    let cycles: Vec<f64> = nodes
+                let middle = |nodes: &[usize]| {
+                    let mut cycles: Vec<f64> = nodes
                         .iter()
                         .filter_map(|&node| figure.of_nodes[node].as_ref()?.cycles)
                         .collect();
-                    (!cycles.is_empty()).then(|| cycles.iter().sum::<f64>() / cycles.len() as f64)
+                    (!cycles.is_empty()).then(|| median(&mut cycles))
                 };
-                Some((mean(on)? - mean(than_on)?) / figure.syscalls.filter(|&calls| calls > 0.0)?)
+                Some(
+                    (middle(on)? - middle(than_on)?)
+                        / figure.syscalls.filter(|&calls| calls > 0.0)?,
+                )
             })
             .collect();
         (!all.is_empty()).then(|| median(&mut all))
@@ -335,10 +340,10 @@ fn facts_of(run: &HistoryRun, names: &[&str]) -> BTreeMap<String, String> {
     };
     let facts = names.iter().filter_map(|&name| {
         let value = run.machine.get(name).filter(|value| !value.is_null())?;
-        Some((name.replace('_', " "), text(value)))
+        Some((name.to_owned(), text(value)))
     });
     let tags = run.summary.tags.iter().filter(|(key, _)| !NAMES.contains(&key.as_str()));
-    facts.chain(tags.map(|(key, value)| (format!("tag {key}"), value.clone()))).collect()
+    facts.chain(tags.map(|(key, value)| (format!("tag.{key}"), value.clone()))).collect()
 }
 
 impl FleetFigure {
@@ -376,6 +381,10 @@ impl FleetFigure {
     pub fn deviation(&self, node: usize) -> Option<f64> {
         let by = self.of_nodes.get(node)?.as_ref()?.mean.ln() - self.middle;
         Some(if self.better == Direction::Higher { -by } else { by })
+    }
+
+    fn weight(&self) -> f64 {
+        self.spread.max(LEAST_SPREAD).powi(-2)
     }
 
     /// The standard deviation of the logarithms between nodes.

@@ -22,8 +22,11 @@ pub struct FleetPage<'a> {
     pub explanations: &'a [Explanation],
 }
 
-/// Number of nodes named at each end.
+/// Number of nodes named at each end: on a page of usual width, and on a narrow one.
 const EXTREMES: usize = 3;
+const EXTREMES_IF_NARROW: usize = 1;
+/// Minimum width of a page for all of them.
+const ROOM: usize = 110;
 /// Maximum number of facts, values or names in a list.
 const LISTED: usize = 4;
 /// Widest value of a fact.
@@ -100,9 +103,17 @@ pub(crate) fn stranger_lines(of: &FleetPage) -> Vec<(String, String)> {
     strangers_by_node(of.standings).iter().map(line).collect()
 }
 
+/// A fact as people read it.
+fn fact_words(fact: &str) -> String {
+    match fact.strip_prefix("tag.") {
+        Some(key) => format!("tag {key}"),
+        None => fact.replace('_', " "),
+    }
+}
+
 fn facts_words(facts: &[(&str, &str)]) -> String {
     let words = facts.iter().map(|(fact, value)| {
-        format!("{fact} {}", text::shortened(&text::clean(value), WIDEST_VALUE))
+        format!("{} {}", fact_words(fact), text::shortened(&text::clean(value), WIDEST_VALUE))
     });
     text::listed(words.collect(), LISTED)
 }
@@ -164,6 +175,9 @@ fn stranger_words(of: &FleetPage, stranger: &Stranger) -> String {
 /// A factor by which something is worse, such as `31 % worse (22 to 41)`.
 fn factor_words(factor: Ratio) -> String {
     let Ratio { mid, low, high } = factor;
+    if !(low > 0.0 && high.is_finite()) {
+        return format!("{} (too few nodes for an interval)", signed(mid.ln()));
+    }
     match mid {
         mid if mid >= 2.0 => format!("{mid:.1} times worse ({low:.1} to {high:.1})"),
         mid if mid <= 0.5 => {
@@ -190,6 +204,7 @@ fn share(factor: f64) -> String {
 
 /// A row for each group of figures: what is usual, and the nodes at both ends.
 fn extremes_table(of: &FleetPage, page: &Page) -> String {
+    let most = if page.table_width() < ROOM { EXTREMES_IF_NARROW } else { EXTREMES };
     let extremes = |standing: &Standing, is_worst: bool| {
         let places = standing.deviations.of_nodes.iter().enumerate();
         let mut places: Vec<(usize, f64)> =
@@ -198,7 +213,7 @@ fn extremes_table(of: &FleetPage, page: &Page) -> String {
             true => other.1.total_cmp(&one.1),
             false => one.1.total_cmp(&other.1),
         });
-        let names = places.iter().take(EXTREMES).map(|(node, by)| {
+        let names = places.iter().take(most.min(places.len() / 2)).map(|(node, by)| {
             format!("{} {}", text::clean(&of.fleet.nodes[*node].name), signed(*by))
         });
         names.collect::<Vec<_>>().join(", ")
@@ -237,12 +252,13 @@ fn extremes_table(of: &FleetPage, page: &Page) -> String {
 }
 
 /// A logarithm as a signed share, such as `+1.2 %`.
-fn signed(by: f64) -> String {
+pub(crate) fn signed(by: f64) -> String {
     let factor = by.exp();
-    if factor >= 2.0 {
-        format!("x{factor:.1}")
-    } else {
-        format!("{:+.1} %", (factor - 1.0) * 100.0)
+    let percent = (factor - 1.0) * 100.0;
+    match factor {
+        _ if percent.abs() < 0.05 => "0.0 %".to_owned(),
+        factor if factor >= 2.0 => format!("x{factor:.1}"),
+        _ => format!("{percent:+.1} %"),
     }
 }
 
@@ -261,7 +277,7 @@ fn explanations_text(of: &FleetPage, page: &Page) -> Option<String> {
 /// Such as `microcode 0x2b (31 nodes) against 0x2a (29 nodes): +12 cycles per entry, 2.6 % worse (2.1 to 3.1) in entries into the
 /// kernel; no difference is shown in other figures`.
 pub(crate) fn explanation_words(fleet: &Fleet, one: &Explanation) -> String {
-    let (first, base) = (&one.facts[0], &one.values[0]);
+    let (first, base) = (fact_words(&one.facts[0]), &one.values[0]);
     let nodes = |nodes: &Vec<usize>| text::number_of(nodes.len(), "node");
     let value = |value: &str| text::shortened(&text::clean(value), WIDEST_VALUE);
     let mut sentences = Vec::new();
@@ -283,7 +299,7 @@ pub(crate) fn explanation_words(fleet: &Fleet, one: &Explanation) -> String {
         sentences.push("in other figures no difference is shown".to_owned());
     }
     if one.facts.len() > 1 {
-        let also = one.facts[1..].to_vec();
+        let also: Vec<String> = one.facts[1..].iter().map(|fact| fact_words(fact)).collect();
         let verb = if also.len() == 1 { "has its values" } else { "have their values" };
         sentences.push(format!("{} {verb} on the same nodes", text::listed(also, LISTED)));
     }
@@ -344,7 +360,7 @@ pub fn fleet_comparison_text(
         }
     }
     let columns = vec![
-        Column::words(&by.facts[0], rows.iter().map(|row| row.0.clone())),
+        Column::words(&fact_words(&by.facts[0]), rows.iter().map(|row| row.0.clone())),
         Column::words("figures", rows.iter().map(|row| row.1.clone())),
         Column::words("difference", rows.iter().map(|row| row.2.clone())),
         Column::figures("cycles per entry", rows.iter().map(|row| row.3.clone())),
@@ -352,7 +368,7 @@ pub fn fleet_comparison_text(
     let columns = columns.into_iter().filter_map(Column::unless_blank).collect();
     let against = format!(
         "Against {} {} ({}). Intervals are for one row each.",
-        by.facts[0],
+        fact_words(&by.facts[0]),
         text::shortened(&text::clean(&base.0), WIDEST_VALUE),
         text::number_of(base.1.len(), "node"),
     );

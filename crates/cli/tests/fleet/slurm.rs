@@ -199,6 +199,15 @@ fn a_lost_node_and_a_lost_result_have_rows_and_resume_completes_them() {
     is_done(&output);
     assert_eq!(row(&rows_of(&output), "n3")["run"], begun.0.as_str());
     assert_eq!(cluster.nodes.runs().len(), 3);
+    // The second node takes twice as long as the others, and is named.
+    let shown = cluster.fleet("show --json").output().expect("it starts");
+    is_done(&shown);
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    let strangers = shown["standings"].as_array().expect("a list").iter().flat_map(|standing| {
+        standing["do_not_belong"].as_array().expect("a list").iter().map(|one| &one["node"])
+    });
+    let strangers: Vec<_> = strangers.collect();
+    assert!(strangers.iter().any(|node| **node == "n2"), "{shown}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::shell;
 use super::text::Text;
-use crate::fleet::{FleetPage, explanation_words, stranger_lines, verdict};
+use crate::fleet::{FleetPage, explanation_words, signed, stranger_lines, verdict};
 use crate::labels::Label;
 
 /// Maximum number of nodes and of figures in the map: half of the nodes are the worst, half the best.
@@ -64,12 +64,12 @@ fn spread(of: &FleetPage) -> Markup {
                 figcaption {
                     (Text(&format!("{}: {} figures", standing.deviations.group, standing.deviations.count)))
                 }
-                svg.bar role="img" height=(2 * ROW) aria-label={ "Deviations of nodes in " (Text(&standing.deviations.group.to_string())) } {
+                svg.strip role="img" height=(2 * ROW) aria-label={ "Deviations of nodes in " (Text(&standing.deviations.group.to_string())) } {
                     line.grid x1="50%" x2="50%" y1="0" y2=(ROW) {}
                     @for (node, place) in standing.deviations.of_nodes.iter().enumerate() {
                         @if let Some((by, _)) = place {
                             @let x = 50.0 + 49.0 * (by / reach).clamp(-1.0, 1.0);
-                            circle class=(if is_named(standing, node) { "dot far" } else { "dot" }) cx={ (format!("{x:.2}")) "%" } cy=(ROW / 2) r="4" {
+                            circle class=(if is_named(standing, node) { "node far" } else { "node" }) cx={ (format!("{x:.2}")) "%" } cy=(ROW / 2) r="4" {
                                 title { (Text(&format!("{} {}", of.fleet.nodes[node].name, signed(*by)))) }
                             }
                         }
@@ -93,10 +93,6 @@ fn reach(standing: &Standing) -> f64 {
 
 fn is_named(standing: &Standing, node: usize) -> bool {
     standing.strangers.iter().any(|stranger| stranger.node == node)
-}
-
-fn signed(by: f64) -> String {
-    format!("{:+.1} %", (by.exp() - 1.0) * 100.0)
 }
 
 /// A cell for each node and figure, by how far the node is from the others.

@@ -32,11 +32,7 @@ pub fn show(args: &FleetShow) -> anyhow::Result<Ending> {
 /// Compares nodes by the values of a fact.
 pub fn compare(args: &FleetCompare) -> anyhow::Result<Ending> {
     let told = told_of(&args.of)?;
-    let fact = match args.by.strip_prefix("tag.") {
-        Some(key) => format!("tag {key}"),
-        None => args.by.replace('_', " "),
-    };
-    let Some(by) = told.fleet.compared_by(&fact) else {
+    let Some(by) = told.fleet.compared_by(&args.by) else {
         let why = format!(
             "{} has not two values with two nodes each; {}",
             args.by,
@@ -44,7 +40,7 @@ pub fn compare(args: &FleetCompare) -> anyhow::Result<Ending> {
         );
         return Err(Usage(why).into());
     };
-    let levels = told.fleet.levels(Some(&fact));
+    let levels = told.fleet.levels(Some(&args.by));
     if args.json {
         let groups = levels.iter().map(levels_json).collect::<Vec<_>>();
         let explanation = explanation_json(&told.fleet, &by);
@@ -57,14 +53,8 @@ pub fn compare(args: &FleetCompare) -> anyhow::Result<Ending> {
 
 fn facts_that_differ(fleet: &Fleet) -> String {
     let facts: BTreeSet<&String> = fleet.nodes.iter().flat_map(|node| node.facts.keys()).collect();
-    let differ: Vec<String> = facts
-        .into_iter()
-        .filter(|fact| fleet.compared_by(fact).is_some())
-        .map(|fact| match fact.strip_prefix("tag ") {
-            Some(key) => format!("tag.{key}"),
-            None => fact.replace(' ', "_"),
-        })
-        .collect();
+    let differ: Vec<String> =
+        facts.into_iter().filter(|fact| fleet.compared_by(fact).is_some()).cloned().collect();
     match differ.is_empty() {
         true => "no fact of these nodes has".to_owned(),
         false => format!("these have: {}", joined(&differ, "and")),
