@@ -2,23 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use results::Store;
+
 use crate::error::FleetError;
 
-/// The directory of jobs in the user's data directory: `oscost/fleet` under `XDG_DATA_HOME`, `LOCALAPPDATA` or
-/// `HOME/.local/share`, the first that is a full path.
+/// The directory of jobs: `fleet` in the [folder of this program's data](Store::data_folder).
 ///
 /// # Errors
-/// If none is set.
+/// If there is no such folder.
 pub fn directory_of_jobs() -> Result<PathBuf, FleetError> {
-    let full =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    full("XDG_DATA_HOME")
-        .or_else(|| full("LOCALAPPDATA"))
-        .or_else(|| full("HOME").map(|home| home.join(".local").join("share")))
-        .map(|data| data.join("oscost").join("fleet"))
-        .ok_or_else(|| {
-            FleetError::Usage("there is no place for jobs: set HOME or XDG_DATA_HOME".to_owned())
-        })
+    let data = Store::data_folder().ok_or_else(|| {
+        FleetError::Usage("there is no place for jobs: set HOME or XDG_DATA_HOME".to_owned())
+    })?;
+    Ok(data.join("fleet"))
 }
 
 /// The directory of the job called `name`: its id or the beginning of it; the latest job without a name.

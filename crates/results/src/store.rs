@@ -108,6 +108,12 @@ impl Store {
         location::default_path(|name| std::env::var_os(name))
     }
 
+    /// The folder of this program's data: `oscost` under `XDG_DATA_HOME`, `LOCALAPPDATA` or `HOME/.local/share`, the first that is a
+    /// full path; `None` if none is set.
+    pub fn data_folder() -> Option<PathBuf> {
+        location::data_folder(&|name| std::env::var_os(name))
+    }
+
     /// The folder for journals of runs into shared stores: `OSCOST_JOURNALS` if set, else `oscost/journals` beside the
     /// default store.
     ///

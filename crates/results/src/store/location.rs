@@ -26,8 +26,8 @@ pub(super) fn journals_folder(
     data_folder(&variable).map(|data| data.join("journals")).ok_or(StoreError::NoPlaceForJournals)
 }
 
-/// The folder of this program's data.
-fn data_folder(variable: &impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+/// See [`Store::data_folder`](super::Store::data_folder).
+pub(super) fn data_folder(variable: &impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     // A relative path would mean another store in each folder, and the XDG specification says to ignore it.
     let folder = |name: &str| set(name).filter(|path| path.is_absolute());

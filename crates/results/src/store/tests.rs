@@ -205,88 +205,6 @@ fn runs_are_ordered_by_when_they_came_whatever_the_clock_said() {
 }
 
 #[test]
-fn runs_have_short_names() {
-    let (_folder, mut store) = new_store();
-    let none = store.resolve("last").expect_err("an empty store");
-    assert!(none.to_string().contains("it has no runs"), "{none}");
-    for (id, started, kernel) in [
-        ("20261119-1", "2026-11-19T00:00:00Z", "old"),
-        ("20261120-2", "2026-11-20T00:00:00Z", "new"),
-        ("20261120-23", "2026-11-20T01:00:00Z", "new"),
-    ] {
-        let tags = strings(&[("kernel", kernel)]);
-        let run = RunInfo { tags, ..unfinished_run(id, started) };
-        store.begin_run(&run, &machine(), "").expect("begins");
-        store.put_results(id, &[measured("lock/futex", 20.0)]).expect("results");
-    }
-    for (name, id) in [
-        ("20261119-1", "20261119-1"),
-        ("20261120-2", "20261120-2"),
-        ("20261119", "20261119-1"),
-        ("last", "20261120-23"),
-        ("last~0", "20261120-23"),
-        ("last~2", "20261119-1"),
-        ("kernel=old", "20261119-1"),
-        ("kernel=new", "20261120-23"),
-    ] {
-        assert_eq!(store.resolve(name).expect(name), id, "{name}");
-    }
-    for name in ["2026", "20261119", "last~x", "lock"] {
-        assert_eq!(store.resolve_whole_name(name).expect(name), None, "{name}");
-    }
-    let whole = store.resolve_whole_name("kernel=old").expect("a tag");
-    assert_eq!(whole.as_deref(), Some("20261119-1"));
-    for (name, expected) in [
-        (
-            "20261120",
-            "\"20261120\" matches several runs: 20261120-2, 20261120-23; use a longer name",
-        ),
-        ("kernel=", "no run has the tag kernel="),
-        ("last~3", "it has only 3 runs with results"),
-        ("last~-1", "no id begins like that"),
-        ("last~99999999999999999999", "no id begins like that"),
-        ("", "no id begins like that"),
-        ("%", "no id begins like that"),
-    ] {
-        let error = store.resolve(name).expect_err(name).to_string();
-        assert!(error.contains(expected), "{name}: {error}");
-    }
-}
-
-#[test]
-fn runs_of_one_invocation_are_a_group() {
-    let (_folder, mut store) = new_store();
-    for (id, group) in [("a", Some("a")), ("b", None), ("c", Some("a")), ("d", Some("d"))] {
-        let asked = group.map(|group| (crate::GROUP.to_owned(), group.to_owned()));
-        let run = RunInfo {
-            asked: asked.into_iter().collect(),
-            ..unfinished_run(id, "2026-11-19T00:00:00Z")
-        };
-        store.begin_run(&run, &machine(), "").expect("begins");
-    }
-    for (id, group) in [("a", &["a", "c"][..]), ("c", &["a", "c"]), ("b", &["b"]), ("d", &["d"])] {
-        assert_eq!(store.group_of(id).expect(id), group, "{id}");
-    }
-    store.group_of("e").expect_err("no such run");
-}
-
-#[test]
-fn runs_with_a_tag_are_found_with_its_values() {
-    let (_folder, mut store) = new_store();
-    for (id, started, tags) in [
-        ("b", "2026-11-20T00:00:00Z", &[("noise", "1")][..]),
-        ("a", "2026-11-19T00:00:00Z", &[("kernel", "new"), ("noise", "1")]),
-        ("c", "2026-11-21T00:00:00Z", &[("kernel", "old")]),
-    ] {
-        let run = RunInfo { tags: strings(tags), ..unfinished_run(id, started) };
-        store.begin_run(&run, &machine(), "").expect("begins");
-    }
-    let found = store.tagged("noise").expect("read");
-    assert_eq!(found, [("1".to_owned(), "a".to_owned()), ("1".to_owned(), "b".to_owned())]);
-    assert_eq!(store.tagged("noi").expect("read"), []);
-}
-
-#[test]
 fn many_candidates_are_cut_short() {
     let candidates: Vec<String> = (0..12).map(|n| format!("run{n}")).collect();
     let error = StoreError::AmbiguousRun { asked: "run".to_owned(), candidates }.to_string();
@@ -559,25 +477,4 @@ proptest! {
         store.add_round("a", &row).expect("stored");
         prop_assert_eq!(store.rounds("a").expect("rounds"), vec![row]);
     }
-}
-
-#[test]
-fn quiet_levels_are_kept_by_key_and_the_latest_come_first() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut store = Store::open(&folder.path().join("store")).expect("opens");
-    for (key, alu) in [("a", 0.7), ("b", 0.9), ("a", 0.8), ("a", 0.75)] {
-        store.add_quiet_level(key, alu, 1.0).expect("kept");
-    }
-    assert_eq!(store.quiet_levels("a", 2).expect("read"), [(0.75, 1.0), (0.8, 1.0)]);
-    assert_eq!(store.quiet_levels("c", 2).expect("read"), []);
-}
-
-#[test]
-fn the_cycles_of_a_multiplication_are_kept_by_cpu() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut store = Store::open(&folder.path().join("store")).expect("opens");
-    assert_eq!(store.multiplication_cycles("a").expect("read"), None);
-    store.put_multiplication_cycles("a", 4).expect("kept");
-    store.put_multiplication_cycles("a", 3).expect("kept");
-    assert_eq!(store.multiplication_cycles("a").expect("read"), Some(3));
 }

@@ -198,16 +198,24 @@ fn runs_have_short_names(mut store: Store) {
         ("20261120-2", "20261120-2"),
         ("20261119", "20261119-1"),
         ("last", "20261120-23"),
+        ("last~0", "20261120-23"),
         ("last~2", "20261119-1"),
         ("kernel=old", "20261119-1"),
         ("kernel=new", "20261120-23"),
     ] {
         assert_eq!(store.resolve(name).expect(name), id, "{name}");
     }
+    for name in ["2026", "20261119", "last~x", "lock"] {
+        assert_eq!(store.resolve_whole_name(name).expect(name), None, "{name}");
+    }
+    let whole = store.resolve_whole_name("kernel=old").expect("a tag");
+    assert_eq!(whole.as_deref(), Some("20261119-1"));
     for (name, expected) in [
         ("20261120", "matches several runs: 20261120-2, 20261120-23; use a longer name"),
         ("kernel=", "no run has the tag kernel="),
         ("last~3", "it has only 3 runs with results"),
+        ("last~-1", "no id begins like that"),
+        ("last~99999999999999999999", "no id begins like that"),
         ("", "no id begins like that"),
         ("%", "no id begins like that"),
     ] {
