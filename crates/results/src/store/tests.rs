@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::open::{APPLICATION_ID, DEVELOPMENT_ID, connect_immutable};
 use super::*;
-use crate::document::{CaseResult, Interval, Outcome, RunInfo};
+use crate::document::{CaseResult, Interval, Outcome};
 use crate::samples::{
     any_document, document, machine, measured, run_info, strings, unfinished_run, unsupported,
 };
