@@ -113,11 +113,11 @@ fn is_as_documented(result: &Value) {
 #[test]
 fn parameters_and_precision_are_taken() {
     let bench = Bench::new();
-    let run = "run lock/std-mutex --param workers=1,2 --precision 5% --quick --budget 2s --json";
+    let run = "run lock/std-mutex --param workers=1,2 --precision 50% --quick --budget 60s --json";
     let document = bench.oscost(run).with(0).json();
     let workers: Vec<_> = times(&document).iter().map(|r| r["params"]["workers"].clone()).collect();
     assert_eq!(workers, ["1", "2"]);
-    assert_eq!(document["run"]["asked"]["precision"], "5%");
+    assert_eq!(document["run"]["asked"]["precision"], "50%");
     assert_eq!(document["run"]["asked"]["params"], "workers=1,2");
 }
 
@@ -172,7 +172,10 @@ fn runs_are_listed_named_and_removed() {
 #[test]
 fn runs_are_listed_with_the_number_of_their_figures() {
     let bench = Bench::new();
-    let id = bench.oscost("run file/small --param files=10 --quick --budget 2s").with(0).saved();
+    let id = bench
+        .oscost("run file/small --param files=10 --quick --precision 50% --budget 60s")
+        .with(0)
+        .saved();
     let document = bench.oscost(&format!("show {id} --json")).with(0).json();
     let results = document["results"].as_array().expect("results").len();
     let listed = bench.oscost("runs").with(0).out;

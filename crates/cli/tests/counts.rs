@@ -7,7 +7,7 @@ use common::linux::{as_nobody, denied};
 use common::{Bench, Said, finish, times};
 
 const RUN: &str = "run lock/sysv-sem lock/futex lock/pthread-mutex lock/std-mutex syscall/getppid \
-                   --param workers=1 --quick --budget 4s --json";
+                   --param workers=1 --quick --precision 50% --budget 60s --json";
 
 /// System calls of one operation without contention.
 const EXPECTED: [(&str, f64); 5] = [
@@ -48,7 +48,8 @@ fn by_a_tracer_where_the_kernels_counter_is_denied() {
 fn what_the_tracer_causes_or_cannot_see_is_not_counted() {
     let bench = Bench::new();
     let per_op = |run: &str, what: &str| {
-        let mut command = bench.command(&format!("run {run} --quick --budget 4s --json"));
+        let mut command =
+            bench.command(&format!("run {run} --quick --precision 50% --budget 60s --json"));
         let document = finish(denied(&mut command, &[libc::SYS_perf_event_open])).with(0).json();
         times(&document)[0]["per_op"][what].clone()
     };
@@ -73,7 +74,7 @@ fn by_a_user_without_rights() {
 #[test]
 fn counts_are_absent_if_the_tracer_is_denied_too() {
     let bench = Bench::new();
-    let run = "run syscall/getppid --quick --budget 1500ms --json";
+    let run = "run syscall/getppid --quick --precision 50% --budget 60s --json";
     let calls = [libc::SYS_perf_event_open, libc::SYS_ptrace];
     let said = finish(denied(&mut bench.command(run), &calls)).with(0);
     assert!(said.err.contains("system calls are not counted: "), "{}", said.err);

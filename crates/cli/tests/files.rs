@@ -113,11 +113,11 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
     let bench = Bench::new();
     let folder = bench.path("small");
     create_dir(&folder).expect("a folder");
-    // The system reports enough space, but files may not grow: the error occurs during the trial.
+    // The system reports enough space, but files may not grow: the error occurs during the trial. The store stays below the limit.
     let mut command = bench
-        .command("run file/small --quick --param size=128k --param files=50 --dir small --json");
+        .command("run file/small --quick --param size=256k --param files=50 --dir small --json");
     let command = with_file_system(&mut command, &folder, "size=32m");
-    let document = finish(with_file_size_limit(command, 100 << 10)).ended().json();
+    let document = finish(with_file_size_limit(command, 200 << 10)).ended().json();
     for result in times(&document) {
         assert_eq!(result["outcome"], "failed", "{result}");
         let reason = result["reason"].as_str().expect("a reason");

@@ -215,7 +215,7 @@ fn a_first_run_cannot_be_judged() {
 #[test]
 fn thinning_removes_samples_and_no_figure() {
     let bench = Bench::new();
-    bench.oscost("run std-instant --precision 50% --budget 5s").with(0);
+    bench.oscost("run std-instant --precision 50% --budget 60s").with(0);
     let before = bench.oscost("export last").with(0).out;
     bench.oscost("runs --thin 1d").with(0);
     assert!(bench.oscost("show --plot").with(0).out.contains("distribution"));
@@ -230,7 +230,7 @@ fn thinning_removes_samples_and_no_figure() {
 /// Nights with the figures of a real run times a factor; the newest one has a factor of its own.
 fn nights_of_real(bench: &Bench, factor: f64, newest: f64) {
     const NIGHTS: usize = 20;
-    bench.oscost("run std-instant --precision 50% --budget 5s").with(0);
+    bench.oscost("run std-instant --precision 50% --budget 60s").with(0);
     let mut store = Store::open(&bench.store()).expect("a store");
     let measured = store.document(&store.resolve("last").expect("a run")).expect("a document");
     store.delete_run(&measured.run.id).expect("deleted");

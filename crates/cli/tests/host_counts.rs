@@ -150,7 +150,8 @@ fn files_and_their_blocks_are_counted_on_the_host() {
 fn what_cannot_be_counted_is_absent_with_the_reason() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
-    let mut command = run(&bench, "syscall/getppid --quick --budget 2s", &["native"]);
+    let mut command =
+        run(&bench, "syscall/getppid --quick --precision 50% --budget 60s", &["native"]);
     let said = finish(denied(&mut command, &[libc::SYS_perf_event_open])).with(0);
     assert!(
         said.err.contains("the host's system calls of native are not counted: "),

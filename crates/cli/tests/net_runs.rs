@@ -26,8 +26,12 @@ fn value(document: &Value, metric: &str) -> f64 {
 #[test]
 fn each_case_reports_its_metrics() {
     let bench = Bench::new();
-    let run =
-        |what: &str| bench.oscost(&format!("run {what} --quick --budget 2s --json")).with(0).json();
+    let run = |what: &str| {
+        bench
+            .oscost(&format!("run {what} --quick --precision 50% --budget 60s --json"))
+            .with(0)
+            .json()
+    };
     let answer = run("net/answer --param arch=epoll --param connections=20");
     assert!(value(&answer, "rate") > 100.0 && value(&answer, "server-cpu") > 0.0, "{answer}");
     assert_eq!(value(&answer, "errors"), 0.0);
@@ -56,8 +60,7 @@ fn the_untimed_pass_counts_what_the_server_calls() {
         return;
     }
     let bench = Bench::new();
-    let run =
-        "run net/answer --param arch=fork,epoll --param connections=1 --quick --budget 2s --json";
+    let run = "run net/answer --param arch=fork,epoll --param connections=1 --quick --precision 50% --budget 60s --json";
     let document = bench.oscost(run).with(0).json();
     for time in times(&document) {
         let Some(calls) = time["per_op"]["syscalls"].as_f64() else {
@@ -73,7 +76,7 @@ fn the_untimed_pass_counts_what_the_server_calls() {
 #[test]
 fn every_kind_of_work_is_measured_and_leaves_nothing() {
     let bench = Bench::new();
-    let run = "run net/answer --param arch=threads,fork --param connections=5 --quick --budget 5s --json \
+    let run = "run net/answer --param arch=threads,fork --param connections=5 --quick --precision 50% --budget 60s --json \
                --param work=none,cpu:500us,file:4k,fsync,dns";
     let document = bench.oscost(run).with(0).json();
     let of = |work: &str, metric: &str| {
@@ -170,7 +173,7 @@ fn without_loopback_nothing_is_waited_for() {
         assert!(reason.starts_with("loopback is down (ip link set lo up)"), "{reason}");
     }
     // Points that need no network are measured.
-    let run = "run net/answer ipc/pipe --quick --budget 3s --json";
+    let run = "run net/answer ipc/pipe --quick --precision 50% --budget 60s --json";
     let document = finish(without_network(&mut bench.command(run))).with(0).json();
     let of_pipe = times(&document).into_iter().find(|time| time["case"] == "ipc/pipe");
     assert_eq!(of_pipe.expect("the case")["outcome"], "measured", "{document}");
@@ -179,7 +182,7 @@ fn without_loopback_nothing_is_waited_for() {
 #[test]
 fn a_network_namespace_is_used_or_rejected_with_the_reason() {
     let bench = Bench::new();
-    let run = "run net/answer --netns --param arch=epoll --param connections=5 --quick --budget 2s --json";
+    let run = "run net/answer --netns --param arch=epoll --param connections=5 --quick --precision 50% --budget 60s --json";
     let document = bench.oscost(run).ended().json();
     let [time] = times(&document)[..] else { panic!("{document}") };
     assert_eq!(time["params"]["network"], "veth");
@@ -198,8 +201,7 @@ fn a_network_namespace_is_used_or_rejected_with_the_reason() {
 #[test]
 fn limits_that_shorten_a_sweep_are_reported_with_the_remedy() {
     let bench = Bench::new();
-    let run =
-        "run net/answer --param arch=epoll --param connections=10,500 --quick --budget 2s --json";
+    let run = "run net/answer --param arch=epoll --param connections=10,500 --quick --precision 50% --budget 60s --json";
     let said = finish(with_descriptors(&mut bench.command(run), 256)).with(0);
     let note = said
         .err

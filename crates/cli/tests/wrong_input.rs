@@ -61,7 +61,8 @@ fn names_are_shown_without_invisible_characters() {
     let bench = Bench::new();
     let with = |arguments: &str, more: &[&str]| finish(bench.command(arguments).args(more));
     let tag = "t=\u{202e}b\u{200b}";
-    let run = with(&format!("run {CASE} --quick --budget 300ms --tag"), &[tag]).with(0);
+    let run =
+        with(&format!("run {CASE} --quick --precision 50% --budget 60s --tag"), &[tag]).with(0);
     let timed =
         with("time -r 2 --no-count -n a\u{2066}b --", &[env!("CARGO_BIN_EXE_oscost"), "--version"])
             .with(0);
@@ -126,7 +127,8 @@ fn a_store_that_is_none() {
 #[test]
 fn runs_that_are_not_there() {
     let bench = Bench::new();
-    let id = bench.oscost(&format!("run {CASE} --quick --budget 1s")).with(0).saved();
+    let id =
+        bench.oscost(&format!("run {CASE} --quick --precision 50% --budget 60s")).with(0).saved();
     for (arguments, words) in [
         ("show nosuch", &["\"nosuch\" is neither a run nor an area or case;", "oscost runs"][..]),
         ("show sycall", &["\"sycall\" is neither", "(did you mean syscall?)", "oscost list"]),
@@ -149,7 +151,7 @@ fn runs_that_are_not_there() {
 #[test]
 fn damaged_documents_are_refused_with_the_line() {
     let bench = Bench::new();
-    let run = format!("run {CASE} --quick --budget 1s --json");
+    let run = format!("run {CASE} --quick --precision 50% --budget 60s --json");
     let whole = bench.oscost(&run).with(0).out;
     let cut = &whole[..whole.len() / 2];
     for (name, text, words) in [

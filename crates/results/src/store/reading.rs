@@ -120,12 +120,35 @@ impl Store {
     pub fn latest_machines(&self, count: u32) -> Result<Vec<(String, MachineFacts)>, StoreError> {
         let sql = "SELECT id, machine FROM runs WHERE plan IS NOT NULL AND rounds > 0
                    ORDER BY started_us DESC, seq DESC LIMIT ?1";
+        self.machines(sql, &values![count])
+    }
+
+    /// Those of [`Store::latest_machines`] with this value of a tag.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn latest_machines_with(
+        &self,
+        (key, value): (&str, &str),
+        count: u32,
+    ) -> Result<Vec<(String, MachineFacts)>, StoreError> {
+        let sql = "SELECT id, machine FROM runs JOIN tags ON tags.run = runs.seq
+                   WHERE key = ?1 AND value = ?2 AND plan IS NOT NULL AND rounds > 0
+                   ORDER BY started_us DESC, seq DESC LIMIT ?3";
+        self.machines(sql, &values![key, value, count])
+    }
+
+    fn machines(
+        &self,
+        sql: &str,
+        values: &[Value],
+    ) -> Result<Vec<(String, MachineFacts)>, StoreError> {
         let of_row = |row| {
             let id: String = self.column(row, 0)?;
             let machine = self.json(row, 1, "machine", &id)?;
             Ok((id, machine))
         };
-        self.engine.query(sql, &values![count])?.iter().map(of_row).collect()
+        self.engine.query(sql, values)?.iter().map(of_row).collect()
     }
 
     /// A round of a run that is here.

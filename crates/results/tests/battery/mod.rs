@@ -109,6 +109,7 @@ fn a_run_is_kept_as_it_arrives(mut store: Store) {
     assert_eq!((listed[0].rounds, listed[0].results), (4, 1));
     assert_eq!(store.finished_runs().expect("runs").len(), 1);
     assert_eq!(store.latest_machines(5).expect("machines"), [("a".to_owned(), machine())]);
+    assert_eq!(store.latest_machines_with(("node", "n1"), 5).expect("machines"), []);
     store.delete_run("a").expect("deleted");
     assert_eq!(store.runs().expect("runs"), []);
     let gone = store.rounds("a").expect_err("deleted");
@@ -249,6 +250,10 @@ fn runs_with_a_tag_are_found(mut store: Store) {
     let found = store.tagged("noise").expect("read");
     assert_eq!(found, [("1".to_owned(), "a".to_owned()), ("1".to_owned(), "b".to_owned())]);
     assert_eq!(store.tagged("noi").expect("read"), []);
+    (0..3).for_each(|at| store.add_round(["a", "b", "c"][at], &round(0)).expect("stored"));
+    let measured = store.latest_machines_with(("noise", "1"), 5).expect("read");
+    assert_eq!(measured, [("b".to_owned(), machine()), ("a".to_owned(), machine())]);
+    assert_eq!(store.latest_machines_with(("noise", "1"), 1).expect("read"), measured[..1]);
 }
 
 fn figures_are_those_of_documents(mut store: Store) {
