@@ -106,7 +106,7 @@ pub struct NodeFigure {
 pub enum Group {
     /// All figures.
     All,
-    /// Those with this cause.
+    /// Figures whose differences have this cause.
     Cause(Cause),
 }
 

@@ -77,7 +77,7 @@ fn the_slow_node_and_what_goes_with_differences_are_named() {
     let factor = stranger["worse_by_factor"]["mid"].as_f64().expect("a number");
     assert!((1.4..1.6).contains(&factor), "{factor}");
     assert_eq!(shown["goes_with_differences"][0]["facts"][0], "tag.firmware");
-    // The same in words, for people.
+    // The text for people names the node and the tag, too.
     let text = bench.oscost("fleet show --all").out;
     assert!(text.contains("DOES NOT BELONG  n17  "), "{text}");
     assert!(text.contains("tag firmware 1.8 (12 nodes) against 1.7 (12 nodes): 4."), "{text}");

@@ -107,7 +107,7 @@ impl<'a> Coordination<'a> {
                     Err(denied) if started == 0 => {
                         return Err(FleetError::Unsupported(denied.to_string()));
                     }
-                    // Those that were started take all nodes.
+                    // The threads that were started take all nodes.
                     Err(_) => break,
                 }
             }

@@ -208,7 +208,7 @@ impl Journal {
     /// Opens the journal for writing; creates it if it is missing.
     ///
     /// # Errors
-    /// Those of the file.
+    /// If the file cannot be opened, read or written.
     pub fn open(path: &Path, nodes: &[Node]) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
         let mut bytes = Vec::new();
@@ -224,7 +224,7 @@ impl Journal {
     /// The rows that a journal makes, which another process may be writing.
     ///
     /// # Errors
-    /// Those of the file, unless it is missing.
+    /// If the file cannot be read; a journal that is missing has no steps yet.
     pub fn read(path: &Path, nodes: &[Node]) -> io::Result<Vec<Row>> {
         let bytes = match std::fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -236,7 +236,7 @@ impl Journal {
     /// Records a step, durably, and returns the node's new row.
     ///
     /// # Errors
-    /// Those of writing: the step must not be taken then.
+    /// If the file cannot be written or synced: the step must not be taken then.
     pub fn record(&mut self, node: &str, step: Step) -> io::Result<Row> {
         let entry = Entry { at: now(), node: node.to_owned(), step };
         let line = serde_json::to_string(&entry).map_err(io::Error::other)? + "\n";

@@ -108,7 +108,7 @@ impl NodeLock {
     /// A copy of the lock's file for a child, which then holds the lock, too.
     ///
     /// # Errors
-    /// Those of dup(2).
+    /// If dup(2) fails.
     pub fn copy(&self) -> io::Result<File> {
         self.file.try_clone()
     }

@@ -281,7 +281,7 @@ fn deviations_are_found_at_their_level() {
     let facts = |node: usize| vec![("release", format!("{}", node % 2))];
     let fleet = simulated.fleet(&mut rng, worse, facts);
     let all = &fleet.levels(Some("release"))[0];
-    // Of two values whose means differ by ln(1.1), the deviation is that by the square root of 2.
+    // Two numbers that differ by ln(1.1) have a standard deviation of ln(1.1) / sqrt(2).
     let expected = [0.002, 0.005, 0.01, 0.02, 1.1f64.ln() / 2f64.sqrt()];
     for (found, expected) in all.deviations.iter().zip(expected) {
         let found = found.expect("each level has several units");
