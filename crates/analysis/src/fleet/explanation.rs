@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use measure::stats::{LEVEL, t_quantile};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-use super::{CHANCE, FLOOR, Fleet, Group};
+use super::{CHANCE, FLOOR, Fleet, Group, Standing};
 use crate::change::Ratio;
 use crate::next_run::Cause;
 
@@ -42,12 +42,12 @@ type Partition = Vec<Vec<usize>>;
 impl Fleet {
     /// The facts that go with a difference, the surest first. In a fleet without differences, any is named in 5 % of fleets. Once a
     /// fact is found, others must explain what it leaves. Nodes that do not belong are left out.
-    pub fn explanations(&self) -> Vec<Explanation> {
+    /// `standings` are those of this fleet.
+    pub fn explanations(&self, standings: &[Standing]) -> Vec<Explanation> {
         let facts = self.partitions();
         let groups = self.groups();
         let greatest = CHANCE / (facts.len() * groups.len()).max(1) as f64;
-        let mut left: Vec<Vec<Option<f64>>> =
-            self.standings().iter().map(|standing| self.of_those_that_belong(standing)).collect();
+        let mut left: Vec<Vec<Option<f64>>> = standings.iter().map(of_those_that_belong).collect();
         let mut found: Vec<Explanation> = Vec::new();
         let mut untried: Vec<(&Partition, &Vec<String>)> = facts.iter().collect();
         loop {
@@ -80,7 +80,7 @@ impl Fleet {
         let partition = self.partition(fact)?;
         let standings = self.standings();
         let effects = standings.iter().filter_map(|standing| {
-            let places = self.of_those_that_belong(standing);
+            let places = of_those_that_belong(standing);
             let p = p_value(&partition, &places)?;
             Some(self.effect(&standing.deviations.group, &partition, &places, p))
         });
@@ -88,14 +88,6 @@ impl Fleet {
         let value = |nodes: &Vec<usize>| (self.nodes[nodes[0]].facts[fact].clone(), nodes.clone());
         let values = partition.iter().map(value).collect();
         Some(Explanation { facts: vec![fact.to_owned()], values, effects })
-    }
-
-    /// Places of the nodes, without those that do not belong.
-    fn of_those_that_belong(&self, standing: &super::Standing) -> Vec<Option<f64>> {
-        let is_stranger =
-            |node: usize| standing.strangers.iter().any(|stranger| stranger.node == node);
-        let places = standing.deviations.of_nodes.iter().enumerate();
-        places.map(|(node, place)| place.filter(|_| !is_stranger(node)).map(|(by, _)| by)).collect()
     }
 
     /// Facts by the nodes that have their values; those with the same nodes together.
@@ -143,6 +135,13 @@ impl Fleet {
         let cycles_per_entry = partition[1..].iter().map(cycles).collect();
         Effect { group: group.clone(), factors, cycles_per_entry, p }
     }
+}
+
+/// Places of the nodes, without those that do not belong.
+fn of_those_that_belong(standing: &Standing) -> Vec<Option<f64>> {
+    let is_stranger = |node: usize| standing.strangers.iter().any(|stranger| stranger.node == node);
+    let places = standing.deviations.of_nodes.iter().enumerate();
+    places.map(|(node, place)| place.filter(|_| !is_stranger(node)).map(|(by, _)| by)).collect()
 }
 
 /// The places of some nodes.

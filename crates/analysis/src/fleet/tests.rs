@@ -235,7 +235,7 @@ fn a_fact_that_costs_entries_is_found_with_its_cycles() {
             vec![("microcode", microcode(node).to_owned()), ("release", alias.to_owned())]
         };
         let fleet = simulated.fleet(&mut rng, worse, facts);
-        let explanations = fleet.explanations();
+        let explanations = fleet.explanations(&fleet.standings());
         let [explanation] = &explanations[..] else { panic!("{explanations:?}") };
         assert_eq!(explanation.facts, ["microcode", "release"]);
         assert_eq!(explanation.values[0].0, "0x2b");
@@ -260,7 +260,7 @@ fn facts_without_effect_explain_nothing() {
             vec![("microcode", format!("0x{}", node % 3)), ("release", format!("6.{}", node / 20))]
         };
         let fleet = STEADY.fleet(&mut rng, |_, _| 1.0, facts);
-        any += usize::from(!fleet.explanations().is_empty());
+        any += usize::from(!fleet.explanations(&fleet.standings()).is_empty());
     }
     assert!(any as u64 <= FLEETS / 20, "{any} of {FLEETS}");
 }

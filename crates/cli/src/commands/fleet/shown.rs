@@ -97,7 +97,8 @@ impl Told {
         let runs = runs_of_fleet(&store, job, every_job)?;
         let metrics = metrics_of(&store, &runs, points)?;
         let fleet = fleet_of(&runs, &metrics);
-        let (standings, explanations) = (fleet.standings(), fleet.explanations());
+        let standings = fleet.standings();
+        let explanations = fleet.explanations(&standings);
         Ok(Self { runs, fleet, standings, explanations })
     }
 
