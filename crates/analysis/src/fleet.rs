@@ -15,31 +15,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use measure::stats::{LEVEL, median, t_quantile};
-use results::{Direction, MetricSeries, PointKey, RunFigure};
+use results::{Direction, JOB_TAG, MetricSeries, NODE_TAG, PointKey, RunFigure};
 
 pub use explanation::{Effect, Explanation};
 pub use levels::{Level, Levels};
 
 use crate::change::Ratio;
 use crate::history::{CONFIRMS, HistoryRun, visits_of};
-use crate::next_run::Cause;
-pub use crate::next_run::NODE;
+use crate::next_run::{Cause, ONE_BOOT, booted};
+use crate::spread::OF_NORMAL;
 use crowd::{Crowd, Known};
 
-/// The tag that names the job in which a fleet was measured.
-pub const FLEET: &str = "fleet";
 /// Tags that name a run, and explain nothing.
-const NAMES: [&str; 3] = [NODE, FLEET, CONFIRMS];
-/// Difference of the computed boot times in seconds below which two runs are of the same boot: a clock that is set changes them.
-const ONE_BOOT: f64 = 120.0;
+const NAMES: [&str; 3] = [NODE_TAG, JOB_TAG, CONFIRMS];
 /// Least deviation between nodes, as a share: a difference below it would come from how the program was laid out.
 const FLOOR: f64 = 1e-3;
 /// Figures that differ less from node to node, as a share, weigh no more: those that are the same everywhere would hide all others.
 const LEAST_SPREAD: f64 = 5e-3;
 /// The chance that any node of a fleet without differences is named.
 const CHANCE: f64 = 0.05;
-/// Factor on the median of absolute deviations that makes it the standard deviation of normal values.
-const OF_NORMAL: f64 = 1.4826;
 
 /// Figures of several nodes.
 #[derive(Debug, Clone)]
@@ -53,7 +47,7 @@ pub struct Fleet {
 /// A node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// The value of its tag [`NODE`].
+    /// The value of its tag [`NODE_TAG`].
     pub name: String,
     /// Facts of its newest run that may go with a difference, and tags as `tag.KEY`.
     pub facts: BTreeMap<String, String>,
@@ -160,12 +154,12 @@ pub struct Standing {
 }
 
 impl Fleet {
-    /// The fleet of these runs, given in the order of time, with their figures. Runs without the tag [`NODE`] belong to none.
+    /// The fleet of these runs, given in the order of time, with their figures. Runs without the tag [`NODE_TAG`] belong to none.
     /// `facts` are those that may go with a difference; tags always may.
     pub fn of(runs: &[HistoryRun], metrics: &[MetricSeries], facts: &[&str]) -> Self {
         let mut numbers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (number, run) in runs.iter().enumerate() {
-            if let Some(name) = run.summary.tags.get(NODE) {
+            if let Some(name) = run.summary.tags.get(NODE_TAG) {
                 numbers.entry(name).or_default().push(number);
             }
         }
@@ -309,16 +303,12 @@ impl Node {
     fn of(name: &str, runs: &[HistoryRun], visits: Vec<Vec<usize>>, facts: &[&str]) -> Self {
         let newest = visits.last().and_then(|visit| visit.last()).map(|&run| &runs[run]);
         let facts = newest.map(|run| facts_of(run, facts)).unwrap_or_default();
-        let booted = |visit: &Vec<usize>| {
-            let run = &runs[visit[0]];
-            let uptime = run.machine.get("uptime_seconds").and_then(serde_json::Value::as_f64);
-            uptime.map(|uptime| run.began - uptime)
-        };
         let mut boots = Vec::with_capacity(visits.len());
         let mut before: Option<f64> = None;
         let mut number = 0;
         for visit in &visits {
-            let now = booted(visit);
+            let run = &runs[visit[0]];
+            let now = booted(&run.machine, run.began);
             // Without an uptime nothing tells of another boot.
             if let (Some(before), Some(now)) = (before, now)
                 && now - before > ONE_BOOT

@@ -18,7 +18,7 @@ mod visits;
 use std::collections::{BTreeMap, BTreeSet};
 
 use measure::stats::{Interval, LEVEL, t_quantile};
-use results::{CaseResult, Document, MachineFacts, NextRun, PointKey, Source};
+use results::{CaseResult, Document, MachineFacts, NODE_TAG, NextRun, PointKey, Source};
 
 use between::{ASSUMED_DEGREES, Between, FIRST_DEGREES};
 pub use figure::Cause;
@@ -51,10 +51,7 @@ const SAME_MEAN: [&str; 4] = ["release", "build", "clock", "oscost_build"];
 /// Options of a run that change its figures, and so must be equal too.
 pub(crate) const OPTIONS: [&str; 3] = ["slow-down", "scale", "netns"];
 /// Difference of the computed boot times in seconds below which two runs are of the same boot: a clock that is set changes them.
-const ONE_BOOT: f64 = 120.0;
-
-/// The tag that names the node of a run.
-pub const NODE: &str = "node";
+pub(crate) const ONE_BOOT: f64 = 120.0;
 
 type Key = (PointKey, String);
 
@@ -83,7 +80,6 @@ struct Past {
 impl Past {
     fn of(run: &Document) -> Self {
         let began = run.run.started_seconds();
-        let uptime = run.machine.get("uptime_seconds").and_then(|seconds| seconds.as_f64());
         let mut figures = BTreeMap::new();
         let mut predicted = BTreeMap::new();
         for result in &run.results {
@@ -95,7 +91,7 @@ impl Past {
             }
             figures.insert(key, (cause, figure));
         }
-        let booted = uptime.map(|uptime| began - uptime);
+        let booted = booted(&run.machine, began);
         Self { began, booted, place: place(run), figures, predicted }
     }
 }
@@ -113,7 +109,7 @@ fn place(run: &Document) -> Vec<String> {
     let facts = SAME_MEAN.iter().map(|key| run.machine.get(*key).map(ToString::to_string));
     let options = OPTIONS.iter().map(|key| run.run.asked.get(*key).cloned());
     // Nodes of a fleet are alike, and have means of their own.
-    let node = run.run.tags.get(NODE).cloned();
+    let node = run.run.tags.get(NODE_TAG).cloned();
     facts.chain(options).chain([node]).map(Option::unwrap_or_default).collect()
 }
 
@@ -323,6 +319,11 @@ impl Between {
         let first = if parts > 0.0 { (all / parts).min(FIRST_DEGREES) } else { FIRST_DEGREES };
         Drawn { variance: variance + self.excess * now, degrees: first + self.degrees }
     }
+}
+
+/// When a machine was booted, in seconds since 1970, by its uptime at a time; `None` if that is unknown.
+pub(crate) fn booted(machine: &MachineFacts, at: f64) -> Option<f64> {
+    Some(at - machine.get("uptime_seconds")?.as_f64()?)
 }
 
 /// Number of boots, at least one.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use platform::process::spawn_scoped;
-use results::{Document, parse_document};
+use results::{Document, JOB_TAG, NODE_TAG, parse_document};
 
 use crate::attempt::attempt;
 use crate::durable::write_durably;
@@ -16,7 +16,7 @@ use crate::exchange::Halt;
 use crate::failure::Failure;
 use crate::journal::{Journal, Row, State, Step};
 use crate::nodes::Node;
-use crate::order::{Act, JOB_TAG, Message, NODE_TAG, Order};
+use crate::order::{Act, Message, Order};
 use crate::request::Request;
 use crate::transport::{Attempt, Transport};
 

@@ -54,7 +54,7 @@ pub use job::Job;
 pub use journal::{Row, State};
 pub use lock::{Holder, NodeLock};
 pub use nodes::{Node, nodes_of, parse_host_file};
-pub use order::{JOB_TAG, NODE_TAG, Order};
+pub use order::Order;
 pub use request::{Request, TransportKind};
 pub use serve::serve;
 pub use transport::Transport;

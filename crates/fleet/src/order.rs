@@ -7,11 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
-/// The tag of a run with the job that made it.
-pub const JOB_TAG: &str = "fleet";
-/// The tag of a run with the name of its node.
-pub const NODE_TAG: &str = "node";
-
 /// What a node is asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

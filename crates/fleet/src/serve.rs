@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use platform::process::hosted;
-use results::{Document, Store, StoreError, to_json};
+use results::{Document, JOB_TAG, NODE_TAG, Store, StoreError, to_json};
 
 use crate::failure::{Failure, last_lines};
 use crate::lock::{Holder, NodeLock};
-use crate::order::{Act, JOB_TAG, Message, NODE_TAG, Order};
+use crate::order::{Act, Message, Order};
 
 /// Maximum length of an order.
 const ORDER_AT_MOST: u64 = 1 << 20;

@@ -30,6 +30,10 @@ pub const EMULATED: &str = "emulated";
 /// The key of the machine's fact that another tool measured the run, with that tool and its version if known. Absent for runs
 /// of oscost.
 pub const OTHER_TOOL: &str = "other_tool";
+/// The tag that names the job of a fleet in which a run was measured.
+pub const JOB_TAG: &str = "fleet";
+/// The tag that names the node of a fleet on which a run was measured.
+pub const NODE_TAG: &str = "node";
 /// The run option with the id of the run's group: the id of the first run of the same invocation, which measures one run on
 /// each of its systems.
 pub const GROUP: &str = "group";

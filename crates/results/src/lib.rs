@@ -15,8 +15,9 @@ pub use measure::Params;
 
 pub use document::{
     CaseResult, Direction, Distribution, Document, EMULATED, Estimate, FrequencySlope, GROUP,
-    Interval, LAUNCHER, LEAST_ROUNDS, MachineFacts, NO_TIME_BEFORE, NextRun, OTHER_TOOL, Outcome,
-    PerOp, Reference, RunInfo, SCHEMA, SLOW_DOWN, STOPPED_BEFORE, SYSTEM, Source, machine_line,
+    Interval, JOB_TAG, LAUNCHER, LEAST_ROUNDS, MachineFacts, NO_TIME_BEFORE, NODE_TAG, NextRun,
+    OTHER_TOOL, Outcome, PerOp, Reference, RunInfo, SCHEMA, SLOW_DOWN, STOPPED_BEFORE, SYSTEM,
+    Source, machine_line,
 };
 pub use emulation::{announcement, announcement_of};
 pub use export::{

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use analysis::fleet::NODE;
 use analysis::{History, is_same_machine};
-use results::{Document, Store, StoreError};
+use results::{Document, NODE_TAG, Store, StoreError};
 
 /// Maximum number of runs that are considered, the latest first: older ones hardly count.
 const RUNS_AT_MOST: u32 = 400;
@@ -30,8 +29,8 @@ pub(crate) fn predict(store: &Store, now: &mut Document) -> Result<(), StoreErro
 /// If the store cannot be read.
 pub fn earlier_runs(store: &Store, run: &Document) -> Result<Vec<Document>, StoreError> {
     let mut earlier: Vec<Document> = Vec::new();
-    let mut latest = match run.run.tags.get(NODE) {
-        Some(node) => store.latest_machines_with((NODE, node), RUNS_AT_MOST)?,
+    let mut latest = match run.run.tags.get(NODE_TAG) {
+        Some(node) => store.latest_machines_with((NODE_TAG, node), RUNS_AT_MOST)?,
         None => Vec::new(),
     };
     let of_node: BTreeSet<String> = latest.iter().map(|(id, _)| id.clone()).collect();
@@ -67,7 +66,7 @@ mod tests {
             started,
             seed: 1,
             oscost: "0.1.0".to_owned(),
-            tags: [(NODE.to_owned(), node.to_owned())].into(),
+            tags: [(NODE_TAG.to_owned(), node.to_owned())].into(),
             asked: [].into(),
             core_clock_ghz: None,
             area_seconds: [].into(),

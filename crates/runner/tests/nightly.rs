@@ -9,7 +9,7 @@ use std::path::Path;
 use analysis::History;
 use analysis::history::{Change, HistoryRun, State, Trend, Watch, change_points, series_of};
 use flate2::read::GzDecoder;
-use results::{CaseResult, Document, MetricSeries, PointKey, RunFigure, RunSummary};
+use results::{CaseResult, Document, MetricSeries, PointKey, RunFigure};
 
 /// A recording of a machine whose runs are much alike.
 const STEADY: &str = "intel-167.jsonl.gz";
@@ -103,25 +103,7 @@ impl Rehearsal {
     }
 
     fn trends(&self) -> Vec<Trend> {
-        let runs: Vec<HistoryRun> = self
-            .nights
-            .iter()
-            .map(|run| HistoryRun {
-                summary: RunSummary {
-                    id: run.run.id.clone(),
-                    started: run.run.started.clone(),
-                    finished: run.run.finished.clone(),
-                    oscost: run.run.oscost.clone(),
-                    tags: run.run.tags.clone(),
-                    asked: run.run.asked.clone(),
-                    rounds: 0,
-                    results: 0,
-                    machine: run.machine_line(),
-                },
-                machine: run.machine.clone(),
-                began: run.run.started_seconds(),
-            })
-            .collect();
+        let runs: Vec<HistoryRun> = self.nights.iter().map(HistoryRun::of).collect();
         let series = series_of(&runs, None);
         let first = &self.nights[0].results;
         let metric = |of: &CaseResult| MetricSeries {

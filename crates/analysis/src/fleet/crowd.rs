@@ -3,7 +3,8 @@
 use measure::stats::{LEVEL, median, t_quantile};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::{FLOOR, OF_NORMAL};
+use super::FLOOR;
+use crate::spread::OF_NORMAL;
 
 /// Nodes farther from the middle than so many robust standard deviations do not count for the spread of the others.
 const CORE: f64 = 3.0;

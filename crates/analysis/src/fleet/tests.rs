@@ -142,7 +142,7 @@ fn run(node: usize, began: f64, uptime: f64, facts: Vec<(&'static str, String)>)
             started: String::new(),
             finished: None,
             oscost: String::new(),
-            tags: [(NODE.to_owned(), format!("n{node:02}"))].into(),
+            tags: [(NODE_TAG.to_owned(), format!("n{node:02}"))].into(),
             asked: BTreeMap::new(),
             rounds: 0,
             results: 0,

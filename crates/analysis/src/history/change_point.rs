@@ -15,6 +15,8 @@
 use measure::stats::{dependence, median};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
+use crate::spread::OF_NORMAL;
+
 /// Greatest p-value of a change point, multiplied by the number of values. At most 2 % of series of independent values without a
 /// change then have a change point: splits and windows overlap, and there are fewer different ones than values.
 const CHANCE: f64 = 0.009;
@@ -27,8 +29,6 @@ const LEAST_SIDE: usize = 3;
 const NEIGHBOURS: usize = 2;
 /// Distance of a spike from the median of its neighbourhood, in standard deviations of normal values.
 const SPIKE: f64 = 5.0;
-/// Factor on the median of absolute deviations that makes it the standard deviation of normal values.
-const OF_NORMAL: f64 = 1.4826;
 
 /// The indices of the first value after each change of the mean, ascending.
 pub fn change_points(values: &[f64]) -> Vec<usize> {

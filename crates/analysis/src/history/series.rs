@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use results::{MachineFacts, OTHER_TOOL, RunSummary};
+use results::{Document, MachineFacts, NODE_TAG, OTHER_TOOL, RunSummary};
 
-use crate::next_run::{MACHINE, NODE, ONE_VISIT, OPTIONS};
+use crate::next_run::{MACHINE, ONE_VISIT, OPTIONS};
 
 /// Facts that may change within a series of one machine, and are marked where they do.
 const MARKED: [&str; 6] =
@@ -60,6 +60,25 @@ pub struct HistoryRun {
     pub machine: MachineFacts,
     /// Start in seconds since 1970.
     pub began: f64,
+}
+
+impl HistoryRun {
+    /// The run of a document, as a store would have it; the number of its rounds is unknown.
+    pub fn of(document: &Document) -> Self {
+        let run = &document.run;
+        let summary = RunSummary {
+            id: run.id.clone(),
+            started: run.started.clone(),
+            finished: run.finished.clone(),
+            oscost: run.oscost.clone(),
+            tags: run.tags.clone(),
+            asked: run.asked.clone(),
+            rounds: 0,
+            results: document.results.len() as u64,
+            machine: document.machine_line(),
+        };
+        Self { summary, machine: document.machine.clone(), began: run.started_seconds() }
+    }
 }
 
 /// Runs of one machine, build and settings: their figures differ by noise, or by a change that a user wants to know of.
@@ -146,7 +165,7 @@ impl Key {
             Some(by) => Some(by.value(run)?),
             None => None,
         };
-        let node = (NODE, run.summary.tags.get(NODE).cloned().unwrap_or_default());
+        let node = (NODE_TAG, run.summary.tags.get(NODE_TAG).cloned().unwrap_or_default());
         Some(Self { by, values: facts.chain(options).chain([node]).collect() })
     }
 }

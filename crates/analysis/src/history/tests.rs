@@ -1,8 +1,6 @@
 //! Series of simulated machines.
 
-use std::collections::BTreeMap;
-
-use results::{Document, MetricSeries, RunFigure, RunSummary};
+use results::{Document, MetricSeries, RunFigure};
 
 use super::*;
 use crate::next_run::History;
@@ -10,21 +8,7 @@ use crate::next_run::tests::machines::{Course, Machine};
 
 /// Runs as a store has them.
 pub(super) fn stored(documents: &[Document]) -> (Vec<HistoryRun>, Vec<MetricSeries>) {
-    let runs = documents.iter().map(|document| HistoryRun {
-        summary: RunSummary {
-            id: document.run.id.clone(),
-            started: document.run.started.clone(),
-            finished: document.run.finished.clone(),
-            oscost: document.run.oscost.clone(),
-            tags: document.run.tags.clone(),
-            asked: BTreeMap::new(),
-            rounds: 0,
-            results: document.results.len() as u64,
-            machine: String::new(),
-        },
-        machine: document.machine.clone(),
-        began: document.run.started_seconds(),
-    });
+    let runs = documents.iter().map(HistoryRun::of);
     let mut metrics: Vec<MetricSeries> = Vec::new();
     for (run, document) in documents.iter().enumerate() {
         for result in &document.results {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use analysis::fleet::NODE;
 use analysis::history::HistoryRun;
 use command::ending::{Ending, Usage};
 use command::interrupt::stop_on_interrupt;
@@ -12,7 +11,7 @@ use command::output::print;
 use command::store::store_to_read;
 use fleet::{Binary, Effort, Job, Request, State, TransportKind, nodes_of};
 use report::{FleetPage, fleet_check_line};
-use results::{Document, MetricSeries, PointKey, RunFigure, RunSummary, Store};
+use results::{Document, MetricSeries, NODE_TAG, PointKey, RunFigure, Store};
 use runner::Options;
 
 use super::of_fleet;
@@ -37,7 +36,7 @@ pub fn check(args: &FleetCheck) -> anyhow::Result<Ending> {
         return Err(Usage("this machine has no host name; --name gives it one".to_owned()).into());
     }
     // A node is compared with the others, not with itself.
-    runs.retain(|run| run.summary.tags.get(NODE) != Some(&name));
+    runs.retain(|run| run.summary.tags.get(NODE_TAG) != Some(&name));
     let Some(newest) = runs.last().cloned() else {
         return Err(Usage(format!("the job has no node but {name}")).into());
     };
@@ -51,7 +50,7 @@ pub fn check(args: &FleetCheck) -> anyhow::Result<Ending> {
         Some(node) => measured_there(node, &args.ssh, &options, &newest, args.budget, stop)?,
     };
     let Some(document) = measured else { return Ok(Ending::NotMeasured) };
-    add(&mut runs, &mut metrics, document, &name);
+    add(&mut runs, &mut metrics, &document, &name);
     let fleet = fleet_of(&runs, &metrics);
     let node = fleet.nodes.iter().position(|node| node.name == name).expect("it was added");
     let standings = fleet.standings_of(node);
@@ -128,7 +127,7 @@ fn measured_there(
 }
 
 /// Adds a run of the node to those of the fleet.
-fn add(runs: &mut Vec<HistoryRun>, metrics: &mut [MetricSeries], document: Document, name: &str) {
+fn add(runs: &mut Vec<HistoryRun>, metrics: &mut [MetricSeries], document: &Document, name: &str) {
     let number = runs.len();
     for result in &document.results {
         let Some(figure) = RunFigure::of(result) else { continue };
@@ -140,23 +139,7 @@ fn add(runs: &mut Vec<HistoryRun>, metrics: &mut [MetricSeries], document: Docum
             metric.figures.push((number, figure));
         }
     }
-    let mut tags = document.run.tags.clone();
-    tags.insert(NODE.to_owned(), name.to_owned());
-    let began = document.run.started_seconds();
-    let run = document.run;
-    runs.push(HistoryRun {
-        summary: RunSummary {
-            id: run.id,
-            started: run.started,
-            finished: run.finished,
-            oscost: run.oscost,
-            tags,
-            asked: run.asked,
-            rounds: 0,
-            results: document.results.len() as u64,
-            machine: String::new(),
-        },
-        machine: document.machine,
-        began,
-    });
+    let mut run = HistoryRun::of(document);
+    run.summary.tags.insert(NODE_TAG.to_owned(), name.to_owned());
+    runs.push(run);
 }

@@ -8,10 +8,10 @@ use command::interrupt::stop_on_interrupt;
 use command::output::note;
 use command::store::store_to_write;
 use fleet::{
-    Binary, Effort, JOB_TAG, Job, NODE_TAG, Node, Request, SlurmSettings, State, TransportKind,
-    directory_of_jobs, nodes_of, parse_host_file,
+    Binary, Effort, Job, Node, Request, SlurmSettings, State, TransportKind, directory_of_jobs,
+    nodes_of, parse_host_file,
 };
-use results::Store;
+use results::{JOB_TAG, NODE_TAG, Store};
 
 use super::status::open;
 use super::{of_fleet, rows};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use analysis::fleet::{Explanation, FLEET, Fleet, Level, Levels, NODE, Standing};
+use analysis::fleet::{Explanation, Fleet, Level, Levels, Standing};
 use analysis::history::HistoryRun;
 use command::ending::{Ending, Usage};
 use command::options::StoreArg;
@@ -10,7 +10,7 @@ use command::output::{page, print, print_json};
 use command::store::store_to_read;
 use report::text::joined;
 use report::{FleetPage, fleet_comparison_text, fleet_html, fleet_text};
-use results::{MetricSeries, Store};
+use results::{JOB_TAG, MetricSeries, NODE_TAG, Store};
 use serde_json::{Value, json};
 
 use crate::args::{FleetCompare, FleetRuns, FleetShow};
@@ -193,11 +193,11 @@ pub fn runs_of_fleet(
     every_job: bool,
 ) -> anyhow::Result<Vec<HistoryRun>> {
     let mut runs = runs_of(store)?;
-    runs.retain(|run| run.summary.tags.contains_key(NODE));
-    let latest = runs.iter().rev().find_map(|run| run.summary.tags.get(FLEET)).cloned();
+    runs.retain(|run| run.summary.tags.contains_key(NODE_TAG));
+    let latest = runs.iter().rev().find_map(|run| run.summary.tags.get(JOB_TAG)).cloned();
     let job = job.map(str::to_owned).or(latest);
     if let (Some(job), false) = (&job, every_job) {
-        runs.retain(|run| run.summary.tags.get(FLEET) == Some(job));
+        runs.retain(|run| run.summary.tags.get(JOB_TAG) == Some(job));
     }
     if runs.is_empty() {
         let why = match job {
