@@ -59,7 +59,7 @@ fn main() {
         "runs",
     ] {
         let (took, code) = median_of(&path, command);
-        println!("{took:>8.0?}  oscost {command} (exit code {code})");
+        println!("{:>6} ms  oscost {command} (exit code {code})", took.as_millis());
     }
     match &server {
         Some(server) => server.print_plans(),
