@@ -328,7 +328,7 @@ fn extra_work_on_the_clock_is_found_as_slower() {
 #[test]
 fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
     let bench = Bench::new();
-    let runs = "noise lock/std-mutex --quick --budget 3s --runs 3";
+    let runs = "noise lock/std-mutex --quick --precision 50% --budget 60s --runs 3";
     let found = bench.oscost(&format!("{runs} --json")).with(0).json();
     let ids: Vec<&str> =
         found["runs"].as_array().expect("ids").iter().filter_map(Value::as_str).collect();
@@ -371,7 +371,7 @@ fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
 #[test]
 fn the_interval_of_this_run_has_a_column_if_asked_for() {
     let bench = Bench::new();
-    bench.oscost(&format!("run {CASE} --quick --budget 20s")).with(0);
+    bench.oscost(&format!("run {CASE} --quick --precision 50% --budget 60s")).with(0);
     let shown = bench.oscost("show").with(0).out;
     assert!(shown.contains('±') && !shown.contains("this run"), "{shown}");
     assert!(shown.contains("the next run here lies"), "{shown}");

@@ -119,7 +119,7 @@ fn there_is_no_proc() {
         hidden(arguments).with(0);
     }
     // Some operations use this program's own file, which is found by /proc.
-    let run = "run syscall/fstat syscall/getppid --quick --budget 2s --json";
+    let run = "run syscall/fstat syscall/getppid --quick --precision 50% --budget 60s --json";
     let document = hidden(run).with(3).json();
     let [fstat, getppid] = times(&document)[..] else { panic!("{document}") };
     let (fstat, getppid) = match fstat["case"] == "syscall/fstat" {
@@ -195,7 +195,8 @@ fn is_opening_a_fifo(pid: u32) -> bool {
 #[test]
 fn there_is_one_cpu() {
     let bench = Bench::new();
-    let run = "run lock/futex lock/sysv-sem syscall/getppid --quick --budget 4s --json";
+    let run =
+        "run lock/futex lock/sysv-sem syscall/getppid --quick --precision 50% --budget 60s --json";
     let document = finish(on_one_cpu(&mut bench.command(run))).with(0).json();
     for result in times(&document) {
         assert_eq!(result["outcome"], "measured", "{result}");
@@ -210,7 +211,7 @@ fn there_is_one_cpu() {
 #[test]
 fn there_are_few_descriptors() {
     let bench = Bench::new();
-    let run = "run syscall/poll syscall/getppid --quick --budget 3s --json";
+    let run = "run syscall/poll syscall/getppid --quick --precision 50% --budget 60s --json";
     let document = finish(with_descriptors(&mut bench.command(run), 64)).with(0).json();
     for result in times(&document) {
         match result["params"]["fds"].as_str() {
@@ -232,7 +233,9 @@ fn there_are_few_descriptors() {
 #[test]
 fn there_is_no_room_for_temporary_files() {
     let bench = Bench::new();
-    let run = format!("run {CASE} lock/flock syscall/pread-4k --quick --budget 3s --json");
+    let run = format!(
+        "run {CASE} lock/flock syscall/pread-4k --quick --precision 50% --budget 60s --json"
+    );
     let said = finish(bench.command(&run).env("TMPDIR", bench.path("nowhere")));
     let document = said.with(3).json();
     for result in times(&document) {

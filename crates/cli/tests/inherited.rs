@@ -255,16 +255,14 @@ fn the_call_that_is_denied_to_a_task_of_a_round_is_named() {
         };
         results.iter().map(|result| reason(result).expect("a reason")).collect()
     };
-    let locks =
-        "run lock/sysv-sem lock/flock scale/lseek --param workers=2 --quick --budget 2s --json";
-    let switches = "run switch/pipe switch/futex --param place=other --quick --budget 2s --json";
+    let locks = "run lock/sysv-sem lock/flock scale/lseek --param workers=2 --quick --precision 50% --budget 60s --json";
+    let switches = "run switch/pipe switch/futex --param place=other --quick --precision 50% --budget 60s --json";
     for run in [locks, switches] {
         for reason in reasons(denied(&mut bench.command(run), &[libc::SYS_sched_setaffinity])) {
             assert!(reason.starts_with("sched_setaffinity: Operation not permitted"), "{reason}");
         }
     }
-    let signals =
-        "run signal/sigqueue signal/sigqueue-process timer/create-timer --quick --budget 2s --json";
+    let signals = "run signal/sigqueue signal/sigqueue-process timer/create-timer --quick --precision 50% --budget 60s --json";
     let mut command = bench.command(signals);
     limited(&mut command, libc::RLIMIT_SIGPENDING, 0);
     for reason in reasons(&mut command) {

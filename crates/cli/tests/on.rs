@@ -30,8 +30,9 @@ fn documents(said: &Said) -> Vec<Value> {
 fn each_system_has_a_run_and_each_point_a_value_or_a_reason() {
     let bench = Bench::new();
     let systems = ["native", "again=native"];
-    let arguments =
-        format!("{CASE} lock/parking-lot-mutex --param workers=1 --quick --budget 9s --json");
+    let arguments = format!(
+        "{CASE} lock/parking-lot-mutex --param workers=1 --quick --precision 50% --budget 60s --json"
+    );
     let said = run(&bench, &arguments, &systems).ended();
     let documents = documents(&said);
     assert!(

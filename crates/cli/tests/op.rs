@@ -80,7 +80,7 @@ fn the_examples_are_measured() {
     let examples = ["getppid.c", "lookup.cpp", "format.rs"];
     let libraries: Vec<PathBuf> =
         examples.iter().map(|name| built(&bench, &root().join("examples/op").join(name))).collect();
-    let said = run(&bench, &libraries, "--quick --budget 3s --json").with(0);
+    let said = run(&bench, &libraries, "--quick --precision 50% --budget 60s --json").with(0);
     let document = said.json();
     assert_eq!(times(&document).len(), 3, "nothing else is measured: {document}");
     for (name, calls) in
@@ -112,9 +112,14 @@ fn two_builds_of_a_function_are_compared() {
         );
         in_c(&bench, "spin", "spin", "", &spin)
     };
-    let first = run(&bench, &[library(100)], "--quick --budget 2s").with(0).saved();
-    let beside =
-        run(&bench, &[library(300)], "clock/std-instant --quick --budget 3s --json").with(0);
+    let first =
+        run(&bench, &[library(100)], "--quick --precision 50% --budget 60s").with(0).saved();
+    let beside = run(
+        &bench,
+        &[library(300)],
+        "clock/std-instant --quick --precision 50% --budget 60s --json",
+    )
+    .with(0);
     assert_eq!(times(&beside.json()).len(), 2, "filters and --op go together");
     let compared = bench.oscost(&format!("compare {first} last --json")).with(0).json();
     let rows = compared["comparisons"][0]["rows"].as_array().expect("rows");
@@ -185,7 +190,9 @@ fn a_fault_costs_only_its_own_rounds_and_is_named() {
         built(&bench, &bench.write("foreign.c", "int foreign;\n")),
         bench.write("text.so", "no library\n"),
     ];
-    let said = run(&bench, &libraries, "--quick --budget 8s --op-memory 256m --json").with(3);
+    let said =
+        run(&bench, &libraries, "--quick --precision 50% --budget 60s --op-memory 256m --json")
+            .with(3);
     let document = said.json();
     for (name, outcome, words) in [
         ("good", "measured", &[][..]),
@@ -227,7 +234,8 @@ fn an_endless_operation_is_ended_with_all_it_started() {
         in_c(&bench, "endless", "endless", before, "if (fork() == 0) pause(); for (;;) pause();");
     let good =
         in_c(&bench, "good", "good", "", "for (volatile uint64_t i = 0; i < n; i++); return 0;");
-    let document = run(&bench, &[endless, good], "--quick --budget 30s --json").with(3).json();
+    let document =
+        run(&bench, &[endless, good], "--quick --precision 50% --budget 60s --json").with(3).json();
     let endless = named(&document, "endless");
     assert_eq!(endless["outcome"], "timed-out", "{endless}");
     let reason = endless["reason"].as_str().unwrap_or_default();

@@ -12,7 +12,7 @@ use common::{Bench, finish};
 use serde_json::Value;
 use yaml_rust2::{Yaml, YamlLoader};
 
-const MEASURED: &str = "run syscall/getppid syscall/read-0 --quick --precision 50% --budget 20s";
+const MEASURED: &str = "run syscall/getppid syscall/read-0 --quick --precision 50% --budget 60s";
 
 /// Makes the machine of a document this many times as fast, which is certain beside any other load too.
 fn make_faster(bench: &Bench, name: &str, times: f64) {
@@ -95,7 +95,7 @@ fn claims_compare_with_a_document() {
         relation = "ratio <= 50"
     "#;
     bench.write("claims.toml", claim);
-    let said = bench.oscost("check claims.toml --quick --precision 50% --budget 20s --baseline base.json --junit c.xml").with(0);
+    let said = bench.oscost("check claims.toml --quick --precision 50% --budget 60s --baseline base.json --junit c.xml").with(0);
     assert!(said.out.contains("HOLDS: no-slower"), "{}", said.out);
     let opposite = claim.replace("<=", ">");
     bench.write("claims.toml", &opposite);
@@ -176,19 +176,19 @@ impl<'b> Action<'b> {
 #[test]
 fn the_action_passes_without_a_change_and_fails_with_one() {
     let bench = Bench::new();
-    let mut first = Action::new(&bench, "--quick --precision 50% --budget 20s");
+    let mut first = Action::new(&bench, "--quick --precision 50% --budget 60s");
     assert_eq!((first.step("install"), first.step("measure")), (0, 0));
     assert!(first.summary().contains("no baseline yet"), "{}", first.summary());
     assert_eq!(first.step("keep"), 0);
     assert!(Path::new(&first.outputs["measure.report"]).exists());
 
-    let mut same = Action::new(&bench, "--quick --precision 50% --budget 20s");
+    let mut same = Action::new(&bench, "--quick --precision 50% --budget 60s");
     assert_eq!((same.step("install"), same.step("measure")), (0, 0));
     assert!(same.summary().contains("2 rows compared with base"), "{}", same.summary());
     assert!(same.summary().contains("smallest detectable difference"), "{}", same.summary());
 
     make_faster(&bench, "oscost-baseline.json", 50.0);
-    let mut slowed = Action::new(&bench, "--quick --precision 50% --budget 20s");
+    let mut slowed = Action::new(&bench, "--quick --precision 50% --budget 60s");
     assert_eq!((slowed.step("install"), slowed.step("measure")), (0, 1));
     assert!(slowed.summary().contains("| `syscall/getppid` |"), "{}", slowed.summary());
 
@@ -217,10 +217,10 @@ fn the_template_of_gitlab_passes_without_a_change_and_fails_with_one() {
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         finish(&mut command)
     };
-    run("--quick --precision 50% --budget 20s", "main").with(0);
-    run("--quick --precision 50% --budget 20s", "change").with(0);
+    run("--quick --precision 50% --budget 60s", "main").with(0);
+    run("--quick --precision 50% --budget 60s", "change").with(0);
     make_faster(&bench, "oscost-baseline.json", 50.0);
-    run("--quick --precision 50% --budget 20s", "change").with(1);
+    run("--quick --precision 50% --budget 60s", "change").with(1);
     let junit = std::fs::read_to_string(bench.path("oscost-run/rows.xml")).unwrap();
     assert!(junit.contains(r#"tests="1" failures="1""#), "{junit}");
 }

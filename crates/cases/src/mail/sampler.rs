@@ -13,6 +13,9 @@ use platform::process::usage::{ProcessUsage, thread_cpu_time};
 
 /// Interval at which the sampler checks whether the delivery has begun.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// Times the counted time is lengthened by its own length while no recipient has been settled in it: replies of a slow sink, or a
+/// busy CPU, can make one transaction longer than it.
+const LENGTHENED: usize = 20;
 
 /// All counters at one moment.
 #[derive(Debug, Clone)]
@@ -121,11 +124,29 @@ fn look(
     }
     let Some(settled) = settled_after(delivery, over, warm_up) else { return Ok(seen) };
     seen.first = Some(sampler.now(settled, own_time())?);
-    if let Some(settled) = settled_after(delivery, over, counted) {
+    if let Some(settled) = first_settled_after(delivery, over, counted, settled) {
         seen.last = Some(sampler.now(settled, own_time())?);
         seen.memory = memory(sampler.sink.pid());
     }
     Ok(seen)
+}
+
+/// The number of settled recipients after `time`, or after the first of its multiples in which there are more than `before`; `None`
+/// if the delivery ends before.
+fn first_settled_after(
+    delivery: &Delivery,
+    over: &Receiver<()>,
+    time: Duration,
+    before: u32,
+) -> Option<u32> {
+    let mut settled = settled_after(delivery, over, time)?;
+    for _ in 0..LENGTHENED {
+        if settled > before {
+            break;
+        }
+        settled = settled_after(delivery, over, time)?;
+    }
+    Some(settled)
 }
 
 /// The number of settled recipients after `time`; `None` if the delivery ends before.
