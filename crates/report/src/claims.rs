@@ -54,7 +54,7 @@ fn ink(verdict: ClaimVerdict) -> Ink {
 pub(crate) fn claim_text(judged: &JudgedClaim, page: &Page) -> String {
     let claim = &judged.claim;
     let width = page.prose_width();
-    let head = format!("{}: {}", judged.verdict.word().to_uppercase(), claim.name);
+    let head = format!("{}: {}", judged.verdict.word().to_uppercase(), claim.title());
     let mut text = page.prose(ink(judged.verdict), &head);
     let of_figures = figure_lines(judged, width);
     let lines = std::iter::once(&claim.sentence).chain(&of_figures);
@@ -62,15 +62,47 @@ pub(crate) fn claim_text(judged: &JudgedClaim, page: &Page) -> String {
     text
 }
 
+/// A claim that several systems judge: all verdicts, the sentence, and the figures of each system.
+pub(crate) fn divided_text(judged: &[JudgedClaim], page: &Page) -> String {
+    let Some(first) = judged.first() else { return String::new() };
+    let width = page.prose_width();
+    let verdict = |one: &JudgedClaim| {
+        format!("{} on {}", one.verdict.word().to_uppercase(), one.claim.on.join(" and "))
+    };
+    let verdicts: Vec<String> = judged.iter().map(verdict).collect();
+    let head = format!("{}: {}", verdicts.join(", "), first.claim.name);
+    let are_alike = judged.iter().all(|one| one.verdict == first.verdict);
+    let mut text = page.prose(if are_alike { ink(first.verdict) } else { Ink::Doubt }, &head);
+    let mut lines = vec![first.claim.sentence.clone()];
+    lines.extend(claimed_lines(first));
+    for one in judged {
+        lines.push(format!("on {}: {}", one.claim.on.join(" and "), one.verdict.word()));
+        lines.extend(verdict_lines(one, width).into_iter().map(|line| format!("  {line}")));
+    }
+    text.extend(lines.iter().map(|line| text::hanging(INDENT, line, width)));
+    text
+}
+
 /// The claimed relation, the figures, and what would decide the verdict. A figure and its name take two lines if `width` is too
 /// small for both.
 pub(crate) fn figure_lines(judged: &JudgedClaim, width: usize) -> Vec<String> {
+    [claimed_lines(judged), verdict_lines(judged, width)].concat()
+}
+
+/// The source of a claim, and its relation.
+fn claimed_lines(judged: &JudgedClaim) -> Vec<String> {
     let claim = &judged.claim;
     let mut lines = Vec::new();
     lines.extend(claim.source.as_ref().map(|source| format!("source: {source}")));
     if let Content::Statement(of_claim) = &claim.content {
         lines.push(format!("claimed: {}", statement(of_claim)));
     }
+    lines
+}
+
+/// The figures of a claim, and what would decide its verdict.
+fn verdict_lines(judged: &JudgedClaim, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
     let shown = most_telling(judged);
     for comparison in shown.iter().take(COMBINATIONS) {
         lines.extend(comparison_lines(comparison, shown.len() > 1, width));

@@ -78,7 +78,7 @@ pub use results_table::{
     area_times_line, closing_line, closing_lines, failures_lines, results_tables,
 };
 pub use runs_table::{RunLine, runs_table};
-pub use study::{StudyLine, StudyPage, studies_table, study_text};
+pub use study::{StudyLine, studies_table, study_text};
 pub use summary::{first_page, summary};
 pub use sweep_table::{SweepLine, sweep_table};
 pub use workbook::{Curve, CurvePoint, Plot, WorkbookError, workbook};

@@ -2,7 +2,7 @@
 
 use analysis::answer::{Answer, answers};
 use analysis::{
-    ColumnStanding, Dimension, Overview, Question, Settings, Spread, Standing, Verdict,
+    ColumnStanding, Dimension, Overview, Question, Ratio, Settings, Spread, Standing, Verdict,
     compare_columns, overview, tabulate,
 };
 use catalog::{Area, areas};
@@ -182,12 +182,22 @@ fn matters(overview: &Overview) -> Option<String> {
         let chosen = spreads.iter().filter(|spread| is(spread));
         let words = |s: &&Spread| {
             let [designs, systems] = [s.of_designs, s.of_columns].map(|ratio| factor(ratio, false));
-            format!("{} (designs differ {designs}, systems {systems})", s.application)
+            let Ratio { mid, low, high } = s.of_designs_to_columns();
+            let half = (high - low) / 2.0;
+            let [mid, low, high] = [mid, low, high].map(|value| figure(value, half, "").number);
+            format!(
+                "{} (designs differ {designs}, systems {systems}; ratio {mid}, {low} to {high})",
+                s.application
+            )
         };
         chosen.map(words).collect()
     };
-    let design = of(&|spread| spread.of_designs.low > spread.of_columns.high);
-    let system = of(&|spread| spread.of_columns.low > spread.of_designs.high);
+    let design = of(&|spread| spread.of_designs_to_columns().low > 1.0);
+    let system = of(&|spread| spread.of_designs_to_columns().high < 1.0);
+    let neither = of(&|spread| {
+        let ratio = spread.of_designs_to_columns();
+        ratio.low <= 1.0 && ratio.high >= 1.0
+    });
     let mut parts = Vec::new();
     if !design.is_empty() {
         parts.push(format!(
@@ -199,6 +209,12 @@ fn matters(overview: &Overview) -> Option<String> {
         parts.push(format!(
             "the system matters more than the design for {}",
             text::listed(system, usize::MAX)
+        ));
+    }
+    if !neither.is_empty() {
+        parts.push(format!(
+            "it cannot be told whether the design or the system matters more for {}",
+            text::listed(neither, usize::MAX)
         ));
     }
     (!parts.is_empty()).then(|| format!("{}.", text::capital(&parts.join("; "))))

@@ -1,8 +1,7 @@
 //! A study as text: the published table, the figures of a run, the ratio, and a verdict for each claim.
 
-use analysis::claim::judge;
-use analysis::study::{MeasuredTable, Size, Study, included, name_systems};
-use report::{Page, StudyLine, StudyPage, studies_table, study_text};
+use analysis::study::{Size, Study, StudyFindings, included};
+use report::{Page, StudyLine, studies_table, study_text};
 use results::{CaseResult, Direction, Document, Estimate, RunInfo, SCHEMA};
 
 /// Installs the areas of the program before the tests run.
@@ -55,12 +54,7 @@ fn document(results: Vec<CaseResult>) -> Document {
 
 fn text(name: &str, results: Vec<CaseResult>, width: usize) -> String {
     let study = Study::parse(included(name).unwrap(), Size::Default).unwrap();
-    let mut runs = [document(results)];
-    let named = name_systems(&study, &mut runs);
-    let tables: Vec<_> = study.tables.iter().map(|table| MeasuredTable::of(table, &runs)).collect();
-    let claims = judge(&study.claims, &runs);
-    let (tables, claims, named) = (&tables[..], &claims[..], &named[..]);
-    study_text(&StudyPage { study: &study, tables, claims, runs: &runs, named }, &page(width))
+    study_text(&StudyFindings::of(&study, &[document(results)]), &page(width))
 }
 
 fn timers() -> Vec<CaseResult> {

@@ -109,6 +109,24 @@ fn verdicts_on_systems() {
     assert_snapshot!("systems_three_80", summary(&runs, &NARROW));
 }
 
+/// Checks the sentence about designs and systems for a system that is little slower, for one that is slower than any design,
+/// and for one where neither is certain.
+#[test]
+fn what_matters_more_follows_from_the_figures() {
+    let sentence = |slower: f64| {
+        let runs = [system("native", |_| 1.0, 1.0), system("slow", move |_| slower, 1.0)];
+        summary(&runs, &WIDE).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let little = sentence(1.2);
+    assert!(little.contains("The design matters more than the system for "), "{little}");
+    let much = sentence(1e4);
+    assert!(much.contains("The system matters more than the design for "), "{much}");
+    // The slowest of the four servers takes five times as long as the fastest.
+    let alike = sentence(5.0);
+    let open = "it cannot be told whether the design or the system matters more for server";
+    assert!(alike.contains(open), "{alike}");
+}
+
 #[test]
 fn one_system_has_no_verdict_and_an_emulated_one_says_why() {
     let mut runs = systems();

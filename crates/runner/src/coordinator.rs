@@ -41,7 +41,7 @@ pub(crate) struct Coordinator<'a> {
     /// This system's CPUs that the rounds use; the CPU of single measurements comes last.
     cpus: Vec<usize>,
     measuring: MeasuringCpus,
-    asked: Option<Asked<'a>>,
+    asked: Option<Asked>,
     /// Share of the points that needed no round when the first one began; `None` before.
     done_at_first: Option<f64>,
 }

@@ -20,13 +20,14 @@ const SHARE_OF_LOOKS: u32 = 20;
 pub struct Questions<'a> {
     /// The claims.
     pub claims: &'a [Claim],
-    /// Function that gives runs the names by which the claims call their systems.
-    pub name_systems: &'a dyn Fn(&mut [Document]),
+    /// The claims as runs of these systems judge them.
+    pub on_systems: &'a dyn Fn(&[Document]) -> Vec<Claim>,
 }
 
 /// The questions of runs in progress, and their state.
-pub(crate) struct Asked<'a> {
-    questions: Questions<'a>,
+pub(crate) struct Asked {
+    /// The claims as these runs judge them.
+    claims: Vec<Claim>,
     /// The runs, without results.
     runs: Vec<Document>,
     /// The number of the group of each point that is compared with others.
@@ -37,18 +38,14 @@ pub(crate) struct Asked<'a> {
     took: Duration,
 }
 
-impl<'a> Asked<'a> {
+impl Asked {
     /// The questions before any of these runs, with these points, has a round.
-    pub(crate) fn of(
-        questions: Questions<'a>,
-        mut runs: Vec<Document>,
-        points: &[Vec<Point>],
-    ) -> Self {
+    pub(crate) fn of(questions: Questions, mut runs: Vec<Document>, points: &[Vec<Point>]) -> Self {
         for (run, points) in runs.iter_mut().zip(points) {
             run.results = points.iter().flat_map(expected).collect();
         }
-        (questions.name_systems)(&mut runs);
-        let groups = grouped(&compared_points(questions.claims, &runs));
+        let claims = (questions.on_systems)(&runs);
+        let groups = grouped(&compared_points(&claims, &runs));
         let mut open = BTreeSet::new();
         for (number, run) in runs.iter_mut().enumerate() {
             let compared = run.results.iter().map(CaseResult::point);
@@ -57,7 +54,7 @@ impl<'a> Asked<'a> {
             );
             run.results.clear();
         }
-        Self { questions, runs, groups, open, looked: Instant::now(), took: Duration::ZERO }
+        Self { claims, runs, groups, open, looked: Instant::now(), took: Duration::ZERO }
     }
 
     /// The group of a point that is compared with others.
@@ -91,8 +88,7 @@ impl<'a> Asked<'a> {
         for (run, results) in self.runs.iter_mut().zip(results) {
             run.results = results;
         }
-        (self.questions.name_systems)(&mut self.runs);
-        self.open = undecided_points(self.questions.claims, &self.runs);
+        self.open = undecided_points(&self.claims, &self.runs);
         self.looked = Instant::now();
         self.took = self.looked - began;
     }
@@ -181,7 +177,7 @@ mod tests {
             b.case = "lock/futex"
             relation = "> 1""#;
         let claims = ClaimFile::parse(text).unwrap().claims;
-        let questions = Questions { claims: &claims, name_systems: &|_| {} };
+        let questions = Questions { claims: &claims, on_systems: &|_| claims.clone() };
         let params = |work: &str| -> Params {
             let all = [("workers", "1"), ("as", "threads"), ("work", work), ("place", "spread")];
             all.map(|(name, value)| (name.to_owned(), value.to_owned())).into()

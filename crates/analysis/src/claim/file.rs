@@ -137,7 +137,8 @@ fn claim(file: FileText, written: Spanned<WrittenClaim>) -> Result<Claim, FileEr
             Content::Statement(Box::new(Statement { a, b, relation, scope }))
         }
     };
-    Ok(Claim { name: name.into_inner().0, sentence: sentence.0, source, at, content })
+    let (name, sentence) = (name.into_inner().0, sentence.0);
+    Ok(Claim { name, sentence, source, at, content, on: Vec::new() })
 }
 
 /// Location of the first rank of a claim, after the ranks of both sides have been checked.

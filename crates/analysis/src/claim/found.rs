@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use results::{CaseResult, Document, Outcome};
+use catalog::counterparts;
+use results::{CaseResult, Document, Outcome, PointKey};
 
 use super::location::Located;
 use super::model::Side;
@@ -213,7 +214,28 @@ fn was_not_measured(side: &Side, params: &BTreeMap<String, String>) -> String {
     )
 }
 
-/// The results of a run that a side selects. A count per operation is taken from the result of the time.
+/// Whether another point takes the place of this one on Windows, where it does not exist.
+fn is_of_unix(result: &CaseResult) -> bool {
+    counterparts().any(|pair| {
+        pair.unix.case == pair.windows.case && pair.unix.matches(&result.case, &result.params)
+    })
+}
+
+/// The point of a result, with the parameters that its counterpart on Unix has if both are of one case: an event loop is `epoll`
+/// there and `iocp` on Windows.
+pub(super) fn point_on_unix(result: &CaseResult) -> PointKey {
+    let mut point = result.point();
+    let is_it = |pair: &&catalog::Counterpart| {
+        pair.unix.case == result.case && pair.windows.matches(&result.case, &result.params)
+    };
+    if let Some(pair) = counterparts().find(is_it) {
+        let named = pair.unix.params.iter().map(|(name, value)| (*name, *value));
+        point.params.extend(named.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+    point
+}
+
+/// The results of a run that a side selects; on Windows, its counterparts of points that only Unix has. A count per operation is taken from the result of the time.
 fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
     let metric = &side.metric.value;
     let is_own = |r: &CaseResult| r.case == side.case.value && &r.metric == metric;
@@ -226,16 +248,23 @@ fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
         let counts = result.per_op.as_ref().filter(|_| has_counts)?;
         Some((result, Some(per_op::count(counts, metric)?)))
     };
-    let selected = document.results.iter().filter(|r| side.selects(&r.case, &r.params));
-    selected.filter_map(row).collect()
+    let is_on_windows = document.machine.get("os").is_some_and(|os| os == "Windows");
+    let is_selected = |r: &&CaseResult| match is_on_windows {
+        true if is_of_unix(r) => false,
+        true => side.selects(&r.case, &r.params) || side.selects(&r.case, &point_on_unix(r).params),
+        false => side.selects(&r.case, &r.params),
+    };
+    document.results.iter().filter(is_selected).filter_map(row).collect()
 }
 
 /// Combinations of the values that a side gives for which there are no results.
 fn not_measured(side: &Side, rows: &[SelectedResult]) -> Vec<String> {
     let is_there = |params: &BTreeMap<String, String>| {
         rows.iter().any(|(result, _)| {
+            let on_unix = point_on_unix(result).params;
             let has = |(name, value): (&String, &String)| {
-                has_value(&result.case, &result.params, name, value)
+                let has = |of: &BTreeMap<_, _>| has_value(&result.case, of, name, value);
+                has(&result.params) || has(&on_unix)
             };
             params.iter().all(has)
         })

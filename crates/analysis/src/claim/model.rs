@@ -21,9 +21,19 @@ pub struct Claim {
     pub at: Location,
     /// Comparison that the claim makes.
     pub content: Content,
+    /// Systems by which the claim is judged, if it was divided by the systems that its names mean; otherwise empty.
+    pub on: Vec<String>,
 }
 
 impl Claim {
+    /// The name, with the systems by which the claim is judged if it was divided: `linux-below-1us on native`.
+    pub fn title(&self) -> String {
+        match &self.on[..] {
+            [] => self.name.clone(),
+            on => format!("{} on {}", self.name, on.join(" and ")),
+        }
+    }
+
     /// Sides of the claim; none if no case measures what it needs.
     pub fn sides(&self) -> impl Iterator<Item = &Side> {
         let statement = match &self.content {

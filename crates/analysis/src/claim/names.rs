@@ -75,7 +75,7 @@ fn check_limits(statement: &Statement, unit: &str) -> Result<(), FileError> {
     let number = |limit: &Limit| {
         match &relation.value.quantity {
         Quantity::Value => amount_in(limit, unit),
-        Quantity::Crossing { over } => limit_x(limit, statement, over).ok_or_else(|| {
+        Quantity::Crossing { over, .. } => limit_x(limit, statement, over).ok_or_else(|| {
             let unit = limit.unit.as_deref().unwrap_or_default();
             format!("{unit:?} is no unit of {over}: ns, us, ms or s for a duration, k or none for a count")
         }),

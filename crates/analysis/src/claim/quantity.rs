@@ -96,11 +96,14 @@ impl Measured {
             Some(_) => super::per_op::UNIT.to_owned(),
             None => first.a.result.unit.clone(),
         };
-        if matches!(quantity, Quantity::Crossing { .. }) && logs.iter().any(Result::is_ok) {
+        if let Quantity::Crossing { ratio, .. } = quantity
+            && logs.iter().any(Result::is_ok)
+        {
             return Ok(Self {
                 computed: Computed::Curve(Curve {
                     ln_x,
                     logs,
+                    level: ratio.ln(),
                     floor,
                     moderation: Moderation::NONE,
                 }),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! relation  = [quantity] condition | "increases with" PARAM | "decreases with" PARAM
-//! quantity  = "value" | "ratio" | "crosses" | "slope"
+//! quantity  = "value" | "ratio" | "crosses" [NUMBER] | "slope"
 //! condition = ("<" | "<=" | "=" | ">=" | ">") amount
 //!           | "between" amount "and" amount
 //!           | "within" NUMBER "%" ["of" amount]
@@ -27,16 +27,18 @@ pub struct Relation {
 }
 
 /// A quantity that is computed from the figures.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Quantity {
     /// The figure of side `a`.
     Value,
     /// The figure of `a` divided by that of `b`.
     Ratio,
-    /// The value of a parameter from which `a` stays below `b`.
+    /// The value of a parameter from which `a` stays below a multiple of `b`.
     Crossing {
         /// The parameter.
         over: String,
+        /// The multiple: 1, unless another one is given.
+        ratio: f64,
     },
     /// The exponent of the figure, or of the ratio, as a power of a parameter: 1 if proportional, 0 if independent.
     Slope {
@@ -68,7 +70,7 @@ impl Quantity {
     pub fn over(&self) -> Option<&str> {
         match self {
             Quantity::Value | Quantity::Ratio => None,
-            Quantity::Crossing { over }
+            Quantity::Crossing { over, .. }
             | Quantity::Slope { over }
             | Quantity::Steps { over, .. } => Some(over),
         }
@@ -217,7 +219,18 @@ impl<'t> Parser<'t> {
             (Some("value"), true) => {
                 self.wrong_at(at, "a value is of one side: leave out b, or use `ratio`")
             }
-            (Some("crosses"), true) => Ok(Quantity::Crossing { over: over()? }),
+            (Some("crosses"), true) => {
+                let over = over()?;
+                let at = self.next;
+                let ratio = match self.words.get(at).is_some_and(|(_, word)| is_number(word)) {
+                    true => self.number("a ratio is missing")?,
+                    false => 1.0,
+                };
+                match ratio > 0.0 {
+                    true => Ok(Quantity::Crossing { over, ratio }),
+                    false => self.wrong_at(at, "the sides cross at a ratio above 0"),
+                }
+            }
             (Some("slope"), _) => Ok(Quantity::Slope { over: over()? }),
             (_, true) => Ok(Quantity::Ratio),
             (_, false) => Ok(Quantity::Value),

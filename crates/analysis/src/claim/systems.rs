@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::Document;
 
 use super::model::{Claim, Side};
+use crate::dimension::system_name;
 
 /// Name of the system that is measured without a launcher, or by the launcher `native`.
 pub const NATIVE: &str = "native";
@@ -41,6 +42,12 @@ pub fn systems_called(wanted: &str, systems: &[SystemName]) -> Vec<usize> {
 
 /// The runs of the system that a claim means by this name.
 pub(crate) fn runs_called<'a>(wanted: &str, runs: &'a [Document]) -> Vec<&'a Document> {
+    // A run without a name is that of its operating system and release.
+    let unnamed = runs.iter().filter(|run| run.system().is_none() && system_name(run) == wanted);
+    let unnamed: Vec<&Document> = unnamed.collect();
+    if !unnamed.is_empty() {
+        return unnamed;
+    }
     let names: Vec<SystemName> =
         runs.iter().map(|run| SystemName { name: run.system(), os: os_of(run) }).collect();
     systems_called(wanted, &names).into_iter().map(|at| &runs[at]).collect()

@@ -4,9 +4,14 @@ use measure::Doubt;
 use results::{CaseResult, Document, Outcome};
 use serde::Serialize;
 
-use super::model::{Counterpart, PublishedCell, PublishedTable};
-use crate::claim::{Side, figures_of_side};
+use super::model::{Counterpart, PublishedCell, PublishedTable, Study};
+use super::systems::systems_of;
+use crate::claim::{JudgedClaim, Side, figures_of_side, is_same_system};
 use crate::multiple::ratio;
+use crate::param_value::parse_x;
+
+/// Heading of the means over all systems.
+const MEAN: &str = "mean";
 
 /// A published table with the figures measured here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,6 +24,8 @@ pub struct MeasuredTable {
     pub rows_are: String,
     /// Headings of the columns.
     pub columns: Vec<String>,
+    /// The systems whose figures each cell has, in this order; the last may be the mean over the others.
+    pub systems: Vec<String>,
     /// The rows.
     pub rows: Vec<MeasuredRow>,
 }
@@ -28,20 +35,27 @@ pub struct MeasuredTable {
 pub struct MeasuredRow {
     /// Heading of the row.
     pub title: String,
-    /// A figure for each column.
-    pub cells: Vec<CellFigure>,
+    /// The figures for each column.
+    pub cells: Vec<CellFigures>,
 }
 
-/// A cell: the published and the measured figure.
+/// A cell: the published figure, and those measured here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CellFigure {
+pub struct CellFigures {
     /// Published figure as printed; `None` if there is none.
     pub published: Option<String>,
-    /// The figure measured here, in the unit of the table.
-    pub here: Option<CellValue>,
-    /// Ratio of the figure measured here to the published one, if both are numbers.
+    /// The figure of each system of the table.
+    pub here: Vec<CellFigure>,
+}
+
+/// A figure measured on one system.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct CellFigure {
+    /// The figure, in the unit of the table.
+    pub value: Option<CellValue>,
+    /// Ratio of the figure to the published one, if both are numbers.
     pub ratio: Option<f64>,
-    /// Reason why there is no figure; `None` if there is one, or if nothing corresponds to the cell.
+    /// Reason why there is no figure; `None` if there is one, or if nothing of this system corresponds to the cell.
     pub reason: Option<String>,
     /// The doubts about the figure.
     pub doubts: Vec<Doubt>,
@@ -63,36 +77,173 @@ impl CellValue {
         let Self { value, low, high } = self;
         Self { value: value * factor, low: low * factor, high: high * factor }
     }
+
+    /// Half the width of the interval of the logarithm; `None` if the figure has no logarithm or no interval.
+    fn log_half_width(self) -> Option<f64> {
+        let ends = [self.value, self.low, self.high];
+        let is_known = ends.iter().all(|end| *end > 0.0 && end.is_finite());
+        is_known.then(|| (self.high / self.low).ln() / 2.0)
+    }
 }
 
 impl MeasuredTable {
-    /// Fills the table with the figures of these runs, each of one system.
-    pub fn of(table: &PublishedTable, runs: &[Document]) -> Self {
+    /// The values of the headings of the rows, if they are at least three numbers, sizes or durations that increase.
+    pub fn values_of_rows(&self) -> Option<Vec<f64>> {
+        increasing(self.rows.iter().map(|row| row.title.as_str()))
+    }
+
+    /// The values of the headings of the columns, likewise.
+    pub fn values_of_columns(&self) -> Option<Vec<f64>> {
+        increasing(self.columns.iter().map(String::as_str))
+    }
+}
+
+fn increasing<'a>(headings: impl Iterator<Item = &'a str>) -> Option<Vec<f64>> {
+    let value = |heading: &str| parse_x(&heading.replace([' ', ','], ""));
+    let values: Vec<f64> = headings.map(value).collect::<Option<_>>()?;
+    let is_axis = values.len() >= 3 && values.windows(2).all(|pair| pair[0] < pair[1]);
+    is_axis.then_some(values)
+}
+
+/// Runs and judged claims, from which the tables of a study are filled.
+pub(super) struct Figures<'a> {
+    pub(super) study: &'a Study,
+    pub(super) runs: &'a [Document],
+    /// The claims as they are judged by these runs.
+    pub(super) claims: &'a [JudgedClaim],
+}
+
+impl Figures<'_> {
+    /// Fills a table. A system that corresponds to none of its cells is left out.
+    pub(super) fn table(&self, table: &PublishedTable) -> MeasuredTable {
+        let all = systems_of(self.runs);
+        let corresponds = |system: &&String| {
+            let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+            cells.any(|cell| self.is_of(cell, system, &all))
+        };
+        let mut systems: Vec<String> = all.iter().filter(corresponds).cloned().collect();
+        systems.extend(all.first().filter(|_| systems.is_empty()).cloned());
+        let has_mean = table.has_mean && systems.len() > 1;
+        let cell = |cell: &PublishedCell| {
+            let figure = |system: &String| match self.is_of(cell, system, &all) {
+                true => self.figure(cell, system, &all),
+                false => CellFigure::default(),
+            };
+            let mut here: Vec<CellFigure> = systems.iter().map(figure).collect();
+            here.extend(has_mean.then(|| CellFigure::mean(&here, cell)));
+            CellFigures { published: cell.published.clone(), here }
+        };
         let rows = table.rows.iter().map(|row| MeasuredRow {
             title: row.title.clone(),
-            cells: row.cells.iter().map(|cell| CellFigure::of(cell, runs)).collect(),
+            cells: row.cells.iter().map(cell).collect(),
         });
-        Self {
+        let rows = rows.collect();
+        systems.extend(has_mean.then(|| MEAN.to_owned()));
+        MeasuredTable {
             title: table.title.clone(),
             unit: table.unit.clone(),
             rows_are: table.rows_are.clone(),
             columns: table.columns.clone(),
-            rows: rows.collect(),
+            systems,
+            rows,
         }
+    }
+
+    /// Whether the figure of a cell is one of this system. A figure of no single system is shown with the first one.
+    fn is_of(&self, cell: &PublishedCell, system: &String, all: &[String]) -> bool {
+        let is_first = all.first() == Some(system);
+        let Some(here) = &cell.here else {
+            let claims = || self.claims_named(cell.claim.as_deref());
+            return claims().any(|claim| claim.claim.on.contains(system))
+                || (is_first && claims().any(|claim| claim.claim.on.is_empty()));
+        };
+        let Some(name) = here.point.named_system() else { return true };
+        let meant = self.study.meant_by(&name.value, self.runs);
+        meant.contains(system) || (meant.is_empty() && is_first)
+    }
+
+    fn claims_named(&self, name: Option<&str>) -> impl Iterator<Item = &JudgedClaim> {
+        self.claims.iter().filter(move |judged| Some(judged.claim.name.as_str()) == name)
+    }
+
+    fn figure(&self, cell: &PublishedCell, system: &str, all: &[String]) -> CellFigure {
+        let measured = match &cell.here {
+            Some(here) => measured(&self.on(here, system, all), self.runs),
+            None => self.of_claim(cell, system),
+        };
+        CellFigure::of(measured, cell)
+    }
+
+    /// The points of a cell on this system, if there are several.
+    fn on(&self, here: &Counterpart, system: &str, all: &[String]) -> Counterpart {
+        if all.len() < 2 && here.point.system.is_none() {
+            return here.clone();
+        }
+        let first_of = |side: &Side| {
+            let name = &side.named_system()?.value;
+            self.study.meant_by(name, self.runs).into_iter().next()
+        };
+        let is_absent = |side: &Side| side.named_system().is_some() && first_of(side).is_none();
+        let own = |side: &Side| match is_absent(side) {
+            true => side.clone(),
+            false => side.on(Some(system.to_owned())),
+        };
+        let over = here.over.as_ref().map(|over| match is_same_system(&here.point, over) {
+            true => own(over),
+            false => over.on(first_of(over)),
+        });
+        Counterpart { point: own(&here.point), over, ..here.clone() }
+    }
+
+    /// The quantity of the claim that a cell names.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    fn of_claim(
+        &self,
+        cell: &PublishedCell,
+        system: &str,
+    ) -> Result<(CellValue, Vec<Doubt>), String> {
+        let is_it = |claim: &&JudgedClaim| {
+            claim.claim.on.is_empty() || claim.claim.on.iter().any(|name| name == system)
+        };
+        let claim = self.claims_named(cell.claim.as_deref()).find(is_it);
+        let claim = claim.ok_or_else(|| "the claim is not there".to_owned())?;
+        let interval = claim.comparisons.first().and_then(|comparison| comparison.interval);
+        let why = || match claim.note.is_empty() {
+            true => format!("the claim {} has no figure", claim.claim.name),
+            false => claim.note.clone(),
+        };
+        let interval = interval.ok_or_else(why)?;
+        Ok((CellValue { value: interval.mid, low: interval.low, high: interval.high }, Vec::new()))
     }
 }
 
 impl CellFigure {
-    fn of(cell: &PublishedCell, runs: &[Document]) -> Self {
-        let measured = cell.here.as_ref().map(|here| measured(here, runs));
-        let (here, reason, doubts) = match measured {
-            None => (None, None, Vec::new()),
-            Some(Ok((value, doubts))) => (Some(value), None, doubts),
-            Some(Err(reason)) => (None, Some(reason), Vec::new()),
-        };
-        let published = cell.number().filter(|number| *number != 0.0);
-        let ratio = here.zip(published).map(|(here, published)| here.value / published);
-        Self { published: cell.published.clone(), here, ratio, reason, doubts }
+    fn of(measured: Result<(CellValue, Vec<Doubt>), String>, cell: &PublishedCell) -> Self {
+        match measured {
+            Ok((value, doubts)) => {
+                let published = cell.number().filter(|number| *number != 0.0);
+                let ratio = published.map(|published| value.value / published);
+                Self { value: Some(value), ratio, reason: None, doubts }
+            }
+            Err(reason) => Self { reason: Some(reason), ..Self::default() },
+        }
+    }
+
+    /// The geometric mean over all systems, whose figures have independent errors.
+    fn mean(of: &[Self], cell: &PublishedCell) -> Self {
+        let values: Option<Vec<CellValue>> = of.iter().map(|figure| figure.value).collect();
+        let mean = values.and_then(|values| {
+            let widths: Option<Vec<f64>> =
+                values.iter().map(|value| value.log_half_width()).collect();
+            let (widths, count) = (widths?, values.len() as f64);
+            let value = (values.iter().map(|one| one.value.ln()).sum::<f64>() / count).exp();
+            let half = widths.iter().map(|half| half * half).sum::<f64>().sqrt() / count;
+            Some(CellValue { value, low: value * (-half).exp(), high: value * half.exp() })
+        });
+        let mean = mean.ok_or_else(|| "not every system has a figure".to_owned());
+        Self::of(mean.map(|mean| (mean, Vec::new())), cell)
     }
 }
 

@@ -69,6 +69,8 @@ pub struct PublishedTable {
     pub rows_are: String,
     /// Headings of the columns.
     pub columns: Vec<String>,
+    /// Whether the mean over all systems is shown beside their figures.
+    pub has_mean: bool,
     /// The rows.
     pub rows: Vec<PublishedRow>,
 }
@@ -89,6 +91,8 @@ pub struct PublishedCell {
     pub published: Option<String>,
     /// Corresponding point here; `None` if there is none.
     pub here: Option<Counterpart>,
+    /// Name of the claim whose quantity corresponds to the cell, if no point does.
+    pub claim: Option<String>,
 }
 
 /// The point that corresponds to a cell.
@@ -141,6 +145,11 @@ impl Study {
     pub fn rounds_shown(&self) -> Option<usize> {
         let cells = self.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
         cells.filter_map(|cell| cell.here.as_ref()?.round).max()
+    }
+
+    /// Whether the study has a claim of this name.
+    pub(super) fn has_claim(&self, name: &str) -> bool {
+        self.claims.iter().any(|claim| claim.name == name)
     }
 
     /// All points that tables and claims select.

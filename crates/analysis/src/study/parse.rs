@@ -75,6 +75,9 @@ struct WrittenTable {
     factor: Spanned<f64>,
     #[serde(default)]
     columns: Vec<WrittenColumn>,
+    /// Whether the mean over all systems is shown.
+    #[serde(default)]
+    mean: bool,
     #[serde(default)]
     row: Vec<WrittenRow>,
     /// Rows that differ only in a value, `$row`; they take everything else from the table.
@@ -108,6 +111,8 @@ struct WrittenRow {
     point: Option<Spanned<WrittenSide>>,
     over: Option<Spanned<WrittenSide>>,
     round: Option<Spanned<String>>,
+    /// Name of the claim whose quantity is the figure, in place of a point.
+    claim: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -175,7 +180,7 @@ impl Study {
         }
         for WrittenAbout { claim, derived, needs, today } in about {
             let name = claim.get_ref();
-            if !self.claims.iter().any(|claim| claim.name == *name) {
+            if !self.has_claim(name) {
                 let problem = format!("[[about]] of {name:?}, which is no claim");
                 return Err(file.mistake(&claim.span(), problem));
             }
@@ -183,6 +188,13 @@ impl Study {
             if self.about.insert(name.clone(), About { derived, needs, today }).is_some() {
                 return Err(file.mistake(&claim.span(), format!("a second [[about]] of {name:?}")));
             }
+        }
+        let cells = self.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
+        let named = cells.filter_map(|cell| cell.claim.as_ref());
+        if let Some(name) = named.into_iter().find(|name| !self.has_claim(name)) {
+            return Err(
+                file.mistake(&(0..0), format!("a row names the claim {name:?}, which is none"))
+            );
         }
         let nothing = Placeholders { column: None, row: None };
         for side in self.claims.iter().flat_map(Claim::sides) {
@@ -238,7 +250,7 @@ fn table_of(
     written: WrittenTable,
     span: Range<usize>,
 ) -> Result<PublishedTable, FileError> {
-    let WrittenTable { title, unit, rows_are, factor, columns, row, rows, .. } = written;
+    let WrittenTable { title, unit, rows_are, factor, columns, mean, row, rows, .. } = written;
     let mistake = |problem: String| Err(file.mistake(&span, problem));
     if columns.is_empty() || columns.len() > COLUMNS_AT_MOST {
         return mistake(format!("a table has 1 to {COLUMNS_AT_MOST} columns"));
@@ -248,8 +260,8 @@ fn table_of(
         return Err(file.mistake(&factor.span(), "factor is not finite"));
     }
     let (point, over, round) = (written.point, written.over, written.round);
-    let listed =
-        WrittenRow { title: String::new(), published: written.published, point, over, round };
+    let (title_of_row, published, claim) = (String::new(), written.published, None);
+    let listed = WrittenRow { title: title_of_row, published, point, over, round, claim };
     let layout = Layout { file, columns: &columns, factor: factor.into_inner() };
     let rows: Vec<PublishedRow> = match rows.0.is_empty() {
         true if listed.point.is_some() || !listed.published.0.is_empty() => {
@@ -265,7 +277,7 @@ fn table_of(
         return mistake(format!("a table has 1 to {ROWS_AT_MOST} rows"));
     }
     let columns = columns.into_iter().map(|column| column.title).collect();
-    Ok(PublishedTable { title, unit, rows_are, columns, rows })
+    Ok(PublishedTable { title, unit, rows_are, columns, has_mean: mean, rows })
 }
 
 /// Columns of a table whose rows are read, and the factor of all its cells.
@@ -280,7 +292,17 @@ impl Layout<'_> {
     fn row(&self, row: &WrittenRow) -> Result<PublishedRow, FileError> {
         let first = row.published.0.first().map_or(0..0, Spanned::span);
         let figures = row.published.0.iter().map(|figure| figure.get_ref().as_str()).collect();
-        self.cells(row.title.clone(), figures, &first, self.counterparts(row, None)?)
+        let mut cells =
+            self.cells(row.title.clone(), figures, &first, self.counterparts(row, None)?)?;
+        if let Some(claim) = &row.claim {
+            if row.point.is_some() {
+                return Err(self
+                    .file
+                    .mistake(&claim.span(), "a row has either a point or a claim"));
+            }
+            cells.cells.iter_mut().for_each(|cell| cell.claim = Some(claim.get_ref().clone()));
+        }
+        Ok(cells)
     }
 
     /// Rows that differ only in a value, `$row`. The published figures of a row are separated by `|`.
@@ -321,7 +343,7 @@ impl Layout<'_> {
         let figure = |figure: &str| (figure != "-").then(|| figure.to_owned());
         let published = published.into_iter().map(figure);
         let cells = counterparts.into_iter().zip(published.chain(std::iter::repeat(None)));
-        let cells = cells.map(|(here, published)| PublishedCell { published, here });
+        let cells = cells.map(|(here, published)| PublishedCell { published, here, claim: None });
         Ok(PublishedRow { title, cells: cells.collect() })
     }
 

@@ -1,10 +1,10 @@
 //! Values that differ between a default run and the original sizes: `$NAME` in a text of a study stands for one of them, in
-//! tables, points and claims alike.
+//! tables, points and claims alike. A value with commas is a list, whose values take the place of `$NAME` in a list.
 
 use std::collections::BTreeMap;
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeArray, DeTable, DeValue, ValueDeserializer};
 
 use crate::claim::FileError;
 use crate::claim::reading::{FileText, Words};
@@ -49,16 +49,44 @@ pub(super) fn values(
 }
 
 /// Replaces each `$NAME` that `values` has in all texts of a table. Other names remain.
-pub(super) fn replace_sizes(table: &mut DeTable, values: &BTreeMap<String, String>) {
+pub(super) fn replace_sizes<'a>(table: &mut DeTable<'a>, values: &BTreeMap<String, String>) {
     table.iter_mut().for_each(|(_, value)| replace(value.get_mut(), values));
 }
 
-fn replace(value: &mut DeValue, values: &BTreeMap<String, String>) {
+fn replace<'a>(value: &mut DeValue<'a>, values: &BTreeMap<String, String>) {
     match value {
         DeValue::String(text) if text.contains('$') => *text = replaced(text, values).into(),
-        DeValue::Array(all) => all.iter_mut().for_each(|value| replace(value.get_mut(), values)),
+        DeValue::Array(all) => {
+            let mut written = DeArray::new();
+            std::mem::swap(all, &mut written);
+            written
+                .into_iter()
+                .flat_map(|value| listed(value, values))
+                .for_each(|one| all.push(one));
+            all.iter_mut().for_each(|value| replace(value.get_mut(), values));
+        }
         DeValue::Table(table) => replace_sizes(table, values),
         _ => {}
+    }
+}
+
+/// The values of a list that is named as a whole, otherwise the value itself.
+fn listed<'a>(
+    value: Spanned<DeValue<'a>>,
+    values: &BTreeMap<String, String>,
+) -> Vec<Spanned<DeValue<'a>>> {
+    let list = match value.get_ref() {
+        DeValue::String(text) => text.strip_prefix('$').and_then(|name| values.get(name)),
+        _ => None,
+    };
+    match list.filter(|list| list.contains(',')) {
+        Some(list) => {
+            let one = |text: &str| {
+                Spanned::new(value.span(), DeValue::String(text.trim().to_owned().into()))
+            };
+            list.split(',').map(one).collect()
+        }
+        None => vec![value],
     }
 }
 

@@ -1,8 +1,9 @@
+use measure::count::{parse_duration, parse_size};
 use proptest::prelude::*;
 use results::{CaseResult, Direction, Document, Estimate, RunInfo, SCHEMA};
 
 use super::*;
-use crate::claim::{ClaimVerdict, Content, judge};
+use crate::claim::{ClaimVerdict, Content, Side};
 
 fn parsed(name: &str, size: Size) -> Study {
     let study = Study::parse(included(name).unwrap(), size);
@@ -105,6 +106,94 @@ fn every_published_figure_is_present() {
     }
 }
 
+/// The quantities that a text names: times in ns, numbers of bytes, and counts with the parameter that they are of.
+fn named_quantities(text: &str) -> Vec<(&'static str, f64)> {
+    let words: Vec<&str> = text
+        .split_whitespace()
+        .map(|word| word.trim_matches(['(', ')', ':', ';', '.', ',']))
+        .collect();
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let Ok(number) = digits.replace(',', "").parse::<f64>() else { continue };
+        let unit = match &word[digits.len()..] {
+            "" => words.get(at + 1).copied().unwrap_or_default(),
+            unit => unit,
+        };
+        found.extend(match unit {
+            "ns" => Some(("time", number)),
+            "us" => Some(("time", number * 1e3)),
+            "ms" => Some(("time", number * 1e6)),
+            "s" => Some(("time", number * 1e9)),
+            "KiB" | "k" => Some(("size", number * 1024.0)),
+            "connections" => Some(("connections", number)),
+            "jobs" => Some(("jobs", number)),
+            "files" => Some(("files", number)),
+            "thread" | "threads" => Some(("workers", number)),
+            _ => None,
+        });
+    }
+    found
+}
+
+/// The quantities that parameters have, likewise.
+fn quantities_of(side: &Side) -> Vec<(&str, f64)> {
+    let of_param = |(name, values): (&'static str, &str)| {
+        let time = parse_duration(values).ok().map(|time| ("time", time.as_nanos() as f64));
+        let size = parse_size(values).ok().map(|size| (name, size as f64));
+        time.into_iter().chain(size).collect::<Vec<_>>()
+    };
+    let named = ["size", "connections", "jobs", "files", "workers"];
+    let params = side.params.iter().flat_map(|(name, values)| {
+        let name = named.into_iter().find(|known| known == name).unwrap_or("other");
+        values.value.iter().map(move |value| (name, value.as_str()))
+    });
+    params.flat_map(of_param).collect()
+}
+
+#[test]
+fn what_is_measured_has_the_size_that_its_label_gives() {
+    assert_eq!(named_quantities("jobs (10 ms), 17 jobs"), [("time", 1e7), ("jobs", 17.0)]);
+    assert_eq!(
+        named_quantities("2.43s; 1,500 connections"),
+        [("time", 2.43e9), ("connections", 1500.0)]
+    );
+    let mut checked = 0;
+    let mut check = |label: &str, also: &str, sides: &[&Side], place: &str| {
+        let mut known: Vec<(&str, f64)> =
+            sides.iter().flat_map(|side| quantities_of(side)).collect();
+        known.extend(named_quantities(also));
+        for (what, number) in named_quantities(label) {
+            // A time or a count of a kind that no parameter has is a figure.
+            let is_parameter = known.iter().any(|(of, _)| *of == what);
+            let is_it = |&(of, own): &(&str, f64)| of == what && (own / number - 1.0).abs() < 1e-9;
+            assert!(!is_parameter || known.iter().any(is_it), "{place}: {label}: {what} {number}");
+            checked += usize::from(is_parameter);
+        }
+    };
+    for (name, size) in NAMES.iter().flat_map(|name| [(name, Size::Default), (name, Size::Full)]) {
+        let study = parsed(name, size);
+        for table in &study.tables {
+            for row in &table.rows {
+                for (column, cell) in table.columns.iter().zip(&row.cells) {
+                    let Some(here) = &cell.here else { continue };
+                    let sides: Vec<&Side> =
+                        std::iter::once(&here.point).chain(&here.over).collect();
+                    for label in [&row.title, column, &table.title] {
+                        check(label, "", &sides, name);
+                    }
+                }
+            }
+        }
+        for claim in &study.claims {
+            let Content::Statement(statement) = &claim.content else { continue };
+            let sides: Vec<&Side> = claim.sides().collect();
+            check(&claim.sentence, &statement.relation.value.text, &sides, &claim.name);
+        }
+    }
+    assert!(checked > 100, "{checked}");
+}
+
 /// Compares the claims of the publications; those with `true` follow from figures without being stated.
 #[test]
 fn every_published_claim_is_present() {
@@ -136,6 +225,7 @@ fn every_published_claim_is_present() {
             &[
                 ("cpu-never-faster", false),
                 ("cpu-shortest-10-percent", false),
+                ("short-equivalent-slower", true),
                 ("cpu-long-elapsed-equal", false),
                 ("cpu-long-turnaround", false),
                 ("cpu-short-turnaround-serial", false),
@@ -147,6 +237,9 @@ fn every_published_claim_is_present() {
                 ("equal-lengths-elapsed", false),
                 ("equal-lengths-turnaround", false),
                 ("shortest-first-serial", false),
+                ("shortest-first-best-serially", false),
+                ("order-same-concurrently", false),
+                ("several-cpus-faster", true),
                 ("calibration-not-above-20", false),
                 ("calibration-not-below-20", false),
                 ("nt-short-waiting-better", false),
@@ -158,6 +251,8 @@ fn every_published_claim_is_present() {
             &[
                 ("nptl-10-percent-by-ratio", false),
                 ("nptl-10-percent-saved", false),
+                ("depends-on-work", false),
+                ("10-percent-up-to-10us", true),
                 ("sysv-two-calls", false),
                 ("nptl-no-call", false),
             ],
@@ -170,6 +265,7 @@ fn every_published_claim_is_present() {
                 ("spread-75-percent", false),
                 ("linux-35-percent-ahead", false),
                 ("gain-marginal-beyond-1500", false),
+                ("gain-none-beyond-2500", true),
                 ("files-linux-like-windows", false),
                 ("files-6-times-the-third", false),
                 ("files-10-times-the-fourth", false),
@@ -183,6 +279,12 @@ fn every_published_claim_is_present() {
                 ("threads-limited", false),
                 ("threads-lower-latency-at-low-load", false),
                 ("more-cpus-slow-threads", false),
+                ("prefork-over-fork", false),
+                ("exec-slowest", false),
+                ("memory-process-over-thread", false),
+                ("memory-thread-over-connection", false),
+                ("more-cpus-speed-loops", false),
+                ("loop-keeps-under-overload", false),
             ],
         ),
     ];
@@ -265,7 +367,7 @@ fn windows_timers(ns: f64) -> Vec<CaseResult> {
 }
 
 fn verdicts(study: &Study, runs: &[Document]) -> Vec<(String, ClaimVerdict)> {
-    let judged = judge(&study.claims, runs);
+    let judged = StudyFindings::of(study, runs).claims;
     judged.into_iter().map(|judged| (judged.claim.name, judged.verdict)).collect()
 }
 
@@ -286,22 +388,124 @@ fn claims_are_judged_by_one_system_or_by_two() {
     assert_eq!(verdict(&study, &one, "windows-much-slower"), NotMeasurable);
     let fast = [document("Linux", None, linux_timers(100.0))];
     assert_eq!(verdict(&study, &fast, "linux-below-1us"), Holds);
-    let mut two = [linux, document("Windows", Some("wine"), windows_timers(1945.0))];
+    let two = [linux.clone(), document("Windows", Some("wine"), windows_timers(1945.0))];
     let meant = [("linux", &two[0]), ("windows", &two[1])];
     let meant = meant.map(|(name, run)| (name.to_owned(), run.run.id.clone()));
-    assert_eq!(name_systems(&study, &mut two), meant);
-    assert_eq!(two[1].system(), Some("wine"), "Wine is not Windows, and is shown as what it is");
+    let found = StudyFindings::of(&study, &two);
+    assert_eq!(found.named, meant);
+    let of_wine = found.claims.iter().find(|judged| judged.claim.name == "windows-below-2us");
+    assert_eq!(of_wine.unwrap().claim.on, ["wine"], "Wine is shown as what it is");
     assert_eq!(verdict(&study, &two, "windows-below-2us"), Holds);
     assert_eq!(verdict(&study, &two, "windows-much-slower"), Holds);
     assert_eq!(verdict(&study, &two, "windows-2.6-times"), Holds);
     assert_eq!(verdict(&study, &two, "tick-count-10ms"), Holds);
     assert_eq!(verdict(&study, &two, "smp-slower"), NotMeasurable);
-    let mut two = [
+    let two = [
         document("Linux", Some("up"), linux_timers(243.0)),
         document("Linux", Some("smp"), linux_timers(243.0 * 1.106)),
     ];
-    let first = ("linux".to_owned(), two[0].run.id.clone());
-    assert_eq!(name_systems(&study, &mut two), [first], "the first run on Linux is the one meant");
+    assert_eq!(verdict(&study, &two, "smp-slower"), Holds);
+}
+
+#[test]
+fn a_claim_about_an_operating_system_is_judged_by_each_system_on_it() {
+    use ClaimVerdict::{Fails, Holds, NotMeasurable};
+    let study = parsed("timers", Size::Default);
+    let mut qemu = document("Linux", Some("qemu"), linux_timers(300.0));
+    qemu.machine.insert(results::EMULATED.to_owned(), "no KVM".into());
+    let runs = [
+        document("Linux", Some("native"), linux_timers(100.0)),
+        document("Linux", Some("uml"), linux_timers(14_800.0)),
+        qemu,
+        document("Windows", Some("wine"), windows_timers(400.0)),
+    ];
+    let found = StudyFindings::of(&study, &runs);
+    let verdicts = |name: &str| -> Vec<(String, ClaimVerdict)> {
+        let of_claim = found.claims.iter().filter(|judged| judged.claim.name == name);
+        of_claim.map(|judged| (judged.claim.on.join("/"), judged.verdict)).collect()
+    };
+    let named = |all: &[(&str, ClaimVerdict)]| -> Vec<(String, ClaimVerdict)> {
+        all.iter().map(|(name, verdict)| ((*name).to_owned(), *verdict)).collect()
+    };
+    let below = [("native", Holds), ("uml", Fails), ("qemu", NotMeasurable)];
+    assert_eq!(verdicts("linux-below-1us"), named(&below));
+    assert_eq!(verdicts("windows-below-2us"), named(&[("wine", Holds)]));
+    let slower = [("wine/native", Holds), ("wine/uml", Fails), ("wine/qemu", NotMeasurable)];
+    assert_eq!(verdicts("windows-much-slower"), named(&slower));
+    assert_eq!(verdicts("smp-slower"), named(&[("", NotMeasurable)]));
+    // Each system has its own figures.
+    let table = &found.tables[0];
+    assert_eq!(table.systems, ["native", "uml", "qemu", "wine"]);
+    let here = |row: usize| -> Vec<Option<f64>> {
+        table.rows[row].cells[0].here.iter().map(|here| here.value.map(|it| it.value)).collect()
+    };
+    assert_eq!(here(3)[1], Some(14.8));
+    assert_eq!(here(4), [None, None, None, Some(0.4)]);
+}
+
+#[test]
+fn the_event_loop_of_windows_is_compared_with_that_of_unix() {
+    use ClaimVerdict::{Fails, Holds};
+    let study = parsed("network", Size::Default);
+    let server = |arch| [("arch", arch), ("connections", "1000"), ("cpus", "1"), ("work", "none")];
+    let rate = |arch: &'static str, value| CaseResult {
+        better: Direction::Higher,
+        ..result("net/answer", &server(arch), "rate", "/s", value)
+    };
+    let linux = [rate("threads", 1e4), rate("epoll", 4e4)].to_vec();
+    let on_windows = |value| {
+        let lacking = CaseResult {
+            outcome: results::Outcome::Unsupported,
+            reason: Some("Linux only".to_owned()),
+            estimate: None,
+            ..rate("epoll", 1.0)
+        };
+        document("Windows", Some("wine"), vec![rate("threads", 2e3), lacking, rate("iocp", value)])
+    };
+    let runs = |value| [document("Linux", Some("native"), linux.clone()), on_windows(value)];
+    let claim = "architecture-over-system";
+    assert_eq!(verdict(&study, &runs(2e4), claim), Holds);
+    assert_eq!(verdict(&study, &runs(5e3), claim), Fails, "the system matters more");
+    let claim = "architecture-over-windows-and-linux";
+    assert_eq!(verdict(&study, &runs(2e4), claim), Holds);
+}
+
+#[test]
+fn a_table_has_the_geometric_mean_over_systems() {
+    let study = SMALL.replace("rows-are = \"r\"", "rows-are = \"r\"\nmean = true");
+    let study = Study::parse(&study, Size::Default).unwrap();
+    let of = |system, ns| {
+        let result = result("lock/futex", &[("workers", "1")], "time", "ns/op", ns);
+        document("Linux", Some(system), vec![result])
+    };
+    let runs = [of("one", 100.0), of("other", 400.0)];
+    let table = StudyFindings::of(&study, &runs).tables.remove(0);
+    assert_eq!(table.systems, ["one", "other", "mean"]);
+    let mean = table.rows[0].cells[0].here[2].value.unwrap();
+    assert!((mean.value - 200.0).abs() < 1e-6, "{mean:?}");
+    // Each interval is 0.1 % on either side; that of the mean of two is narrower by the root of two.
+    assert!((mean.high / mean.low - 1.0 - 2e-3 / 2_f64.sqrt()).abs() < 1e-5, "{mean:?}");
+}
+
+#[test]
+fn a_row_can_show_the_quantity_of_a_claim() {
+    let study = SMALL.replace(
+        "point = { case = \"lock/futex\", params = { workers = \"$n\" } }\n[[claim]]",
+        "claim = \"c\"\n[[claim]]",
+    );
+    let study = Study::parse(&study, Size::Default).unwrap();
+    let result = result("lock/futex", &[("workers", "1")], "time", "ns/op", 100.0);
+    let runs = [document("Linux", None, vec![result])];
+    let found = StudyFindings::of(&study, &runs);
+    let (cell, claim) = (&found.tables[0].rows[0].cells[0], &found.claims[0]);
+    assert_eq!(cell.here[0].value.unwrap().value, claim.comparisons[0].interval.unwrap().mid);
+    assert!((cell.here[0].ratio.unwrap() - 100.0).abs() < 1e-9);
+    let unknown = SMALL.replace(
+        "point = { case = \"lock/futex\", params = { workers = \"$n\" } }\n[[claim]]",
+        "claim = \"d\"\n[[claim]]",
+    );
+    let error = Study::parse(&unknown, Size::Default).unwrap_err();
+    assert!(error.to_string().contains("\"d\", which is none"), "{error}");
 }
 
 #[test]
@@ -329,17 +533,14 @@ fn any_two_systems_give_claims_about_ranks_a_verdict() {
         "linux-35-percent-ahead",
         "files-6-times-the-third",
     ];
-    let verdicts = |runs: &mut [Document]| {
-        name_systems(&study, runs);
-        claims.map(|claim| verdict(&study, runs, claim))
-    };
+    let verdicts = |runs: &[Document]| claims.map(|claim| verdict(&study, runs, claim));
     let (native, sandbox) =
         (of("native", [2e4, 1e4, 4e4], 1e5), of("sandbox", [1e4, 5e3, 2e4], 8e5));
-    assert_eq!(verdicts(&mut [native.clone()]), [NotMeasurable; 4]);
-    assert_eq!(verdicts(&mut [native.clone(), sandbox]), [Holds; 4]);
+    assert_eq!(verdicts(&[native.clone()]), [NotMeasurable; 4]);
+    assert_eq!(verdicts(&[native.clone(), sandbox]), [Holds; 4]);
     let like_native = of("sandbox", [2.1e4, 3e4, 4e4], 1.1e5);
     let slow_loop = of("slow", [1.9e4, 1e4, 2e4], 1.2e5);
-    assert_eq!(verdicts(&mut [native, like_native, slow_loop]), [Fails; 4]);
+    assert_eq!(verdicts(&[native, like_native, slow_loop]), [Fails; 4]);
 }
 
 #[test]
@@ -353,40 +554,39 @@ fn a_name_that_no_run_has_is_given_to_a_run_on_the_operating_system_of_the_study
     let run = |os| document(os, None, Vec::new());
     let mut runs = [run("Windows"), run("Linux")];
     runs[0].run.id = "other".to_owned();
-    let meant = name_systems(&study, &mut runs);
-    assert_eq!(meant, [("old".to_owned(), runs[1].run.id.clone())], "one run is not both");
-    assert_eq!(runs[1].system(), Some("old"));
+    let meant = StudyFindings::of(&study, &runs).named;
+    let id = &runs[1].run.id;
+    assert_eq!(meant, ["old", "new"].map(|name| (name.to_owned(), id.clone())));
 }
 
 #[test]
 fn systems_with_names_of_their_own_keep_them() {
     let study = parsed("timers", Size::Default);
     let run = |os, name| document(os, Some(name), Vec::new());
-    let mut runs = [run("Linux", "linux"), run("Linux", "gvisor"), run("Windows", "windows")];
-    let meant = name_systems(&study, &mut runs);
-    assert_eq!(meant[0], ("linux".to_owned(), runs[0].run.id.clone()));
-    assert_eq!(meant[1], ("windows".to_owned(), runs[2].run.id.clone()));
-    let names: Vec<_> = runs.iter().filter_map(Document::system).collect();
-    assert_eq!(names, ["linux", "gvisor", "windows"]);
+    let runs = [run("Linux", "linux"), run("Linux", "gvisor"), run("Windows", "windows")];
+    let meant = StudyFindings::of(&study, &runs).named;
+    // The user's name goes before the operating system.
+    let expected = [("linux", &runs[0]), ("windows", &runs[2])];
+    assert_eq!(meant, expected.map(|(name, run)| (name.to_owned(), run.run.id.clone())));
 }
 
 #[test]
 fn measured_figures_take_the_layout_of_the_published_table() {
     let study = parsed("timers", Size::Default);
     let runs = [document("Linux", None, linux_timers(74.0))];
-    let table = MeasuredTable::of(&study.tables[0], &runs);
-    let cell = |row: usize| &table.rows[row].cells[0];
-    assert!((cell(0).here.unwrap().value - 0.222).abs() < 1e-9);
+    let table = &StudyFindings::of(&study, &runs).tables[0];
+    let cell = |row: usize| &table.rows[row].cells[0].here[0];
+    assert!((cell(0).value.unwrap().value - 0.222).abs() < 1e-9);
     assert!((cell(0).ratio.unwrap() - 0.3).abs() < 1e-9);
-    assert!((cell(3).here.unwrap().value - 0.074).abs() < 1e-9);
-    assert!(cell(4).here.is_none() && cell(4).reason.as_ref().unwrap().contains("windows"));
+    assert!((cell(3).value.unwrap().value - 0.074).abs() < 1e-9);
+    assert!(cell(4).value.is_none() && cell(4).reason.as_ref().unwrap().contains("windows"));
 
     let study = parsed("syscall", Size::Default);
     let runs =
         [document("Linux", None, vec![result("syscall/read-0", &[], "time", "ns/op", 100.0)])];
-    let table = MeasuredTable::of(&study.tables[0], &runs);
+    let table = &StudyFindings::of(&study, &runs).tables[0];
     let here: Vec<f64> =
-        table.rows.iter().filter_map(|row| Some(row.cells[0].here?.value)).collect();
+        table.rows.iter().filter_map(|row| Some(row.cells[0].here[0].value?.value)).collect();
     let rounds: Vec<f64> =
         runs[0].results[0].round_values[..10].iter().map(|ns| ns * 1e-3).collect();
     assert_eq!(here, rounds, "each row is a round");
@@ -407,13 +607,13 @@ fn measured_figures_take_the_layout_of_the_published_table() {
         lock("lock/posix-sem-shared", "10", 112_752.0),
     ];
     let runs = [document("Linux", None, results)];
-    let table = MeasuredTable::of(&study.tables[0], &runs);
-    assert!((table.rows[0].cells[0].ratio.unwrap() - 1.0).abs() < 1e-9);
-    assert!((table.rows[0].cells[5].here.unwrap().value - 126_403.0).abs() < 1e-6);
-    assert!((table.rows[1].cells[5].ratio.unwrap() - 1.0).abs() < 1e-9);
-    assert!(table.rows[1].cells[0].reason.is_some());
-    let ratio = &MeasuredTable::of(&study.tables[1], &runs).rows[0].cells[5];
-    assert!((ratio.here.unwrap().value - 1.121).abs() < 1e-3, "{ratio:?}");
+    let table = &StudyFindings::of(&study, &runs).tables[0];
+    assert!((table.rows[0].cells[0].here[0].ratio.unwrap() - 1.0).abs() < 1e-9);
+    assert!((table.rows[0].cells[5].here[0].value.unwrap().value - 126_403.0).abs() < 1e-6);
+    assert!((table.rows[1].cells[5].here[0].ratio.unwrap() - 1.0).abs() < 1e-9);
+    assert!(table.rows[1].cells[0].here[0].reason.is_some());
+    let ratio = &StudyFindings::of(&study, &runs).tables[1].rows[0].cells[5].here[0];
+    assert!((ratio.value.unwrap().value - 1.121).abs() < 1e-3, "{ratio:?}");
 }
 
 #[test]
@@ -552,8 +752,8 @@ proptest! {
             }
             Ok(study) => {
                 let runs = [document("Linux", None, linux_timers(100.0))];
-                for table in &study.tables {
-                    let measured = MeasuredTable::of(table, &runs);
+                let measured = StudyFindings::of(&study, &runs).tables;
+                for (measured, table) in measured.iter().zip(&study.tables) {
                     prop_assert_eq!(measured.rows.len(), table.rows.len());
                 }
             }

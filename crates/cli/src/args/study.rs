@@ -1,9 +1,11 @@
 //! `oscost study`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use command::options::StoreArg;
+use command::values::budget;
 
 use super::gate::Gate;
 use super::on::OnSystems;
@@ -23,6 +25,7 @@ Examples:
   oscost study
   oscost study locks
   oscost study network --full
+  oscost study threads --full --budget 2h
   oscost study timers --on native --on wine=oscost.exe
   oscost study timers --run last --run wine.json
   oscost study --new mine.toml && oscost study ./mine.toml")]
@@ -33,6 +36,10 @@ pub struct Study {
     /// Measure the original sizes; takes long (`oscost study` lists the durations)
     #[arg(long, requires = "study")]
     pub full: bool,
+    /// Measure for at most this long in all, such as 90s or 10m (by default as long as `oscost study` lists, for each system)
+    #[arg(long, value_name = "TIME", value_parser = budget, requires = "study", conflicts_with = "runs",
+          allow_hyphen_values = true)]
+    pub budget: Option<Duration>,
     /// Judge this saved run, with all runs of its group, or JSON file, instead of measuring (may be repeated)
     #[arg(long = "run", value_name = "RUN", requires = "study", conflicts_with = "on")]
     pub runs: Vec<String>,

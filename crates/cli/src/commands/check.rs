@@ -115,7 +115,7 @@ fn measured(claims: Vec<Claim>, args: &Check) -> anyhow::Result<Option<Vec<Docum
     let options = Options { claims, ..options_of(args) };
     let needed = Needed {
         by: "these claims".to_owned(),
-        questions: Questions { claims: &options.claims, name_systems: &|_| {} },
+        questions: Questions { claims: &options.claims, on_systems: &|_| options.claims.clone() },
         options: &options,
         asked: asked(&options, args),
         roles: Vec::new(),

@@ -57,7 +57,7 @@ impl Tally {
         let mut tally = Self::new("claims", "all hold".to_owned(), "failed".to_owned());
         for judged in claims {
             tally.count += 1;
-            let name = &judged.claim.name;
+            let name = &judged.claim.title();
             match judged.verdict {
                 ClaimVerdict::Holds => {}
                 ClaimVerdict::Fails => tally.failed.push(name.clone()),

@@ -1,14 +1,13 @@
 //! `oscost report`.
 
-use analysis::claim::judge;
 use analysis::history::By;
-use analysis::study::{MeasuredTable, name_systems};
+use analysis::study::StudyFindings;
 use analysis::{Dimension, Question, Recorded, Selection, Settings};
 use command::ending::{Ending, Usage};
 use command::options::{is_stdout, write};
 use command::output::note;
 use command::store::store_to_read;
-use report::{Comparison, ReportRun, Standings, StudyPage, report_html};
+use report::{Comparison, ReportRun, Standings, report_html};
 use results::{Document, Store, StoreError};
 use runner::recorded;
 
@@ -115,19 +114,9 @@ fn of_study(
     names: &[String],
     store: Option<&Store>,
 ) -> anyhow::Result<Ending> {
-    let mut documents = existing(names, &args.store)?;
+    let documents = existing(names, &args.store)?;
     let study = study_of_runs(name, &documents)?;
-    let named = name_systems(&study, &mut documents);
-    let tables: Vec<MeasuredTable> =
-        study.tables.iter().map(|table| MeasuredTable::of(table, &documents)).collect();
-    let claims = judge(&study.claims, &documents);
-    let of_study = StudyPage {
-        study: &study,
-        tables: &tables,
-        claims: &claims,
-        runs: &documents,
-        named: &named,
-    };
+    let of_study = StudyFindings::of(&study, &documents);
     let page = report::Report { study: Some(&of_study), ..report::Report::default() };
     write_page(args, &documents, store, page)
 }

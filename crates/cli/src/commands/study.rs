@@ -7,13 +7,13 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use analysis::claim::{Claim, judge};
-use analysis::study::{MeasuredTable, NAMES, Size, Study, TEMPLATE, included, name_systems};
+use analysis::claim::Claim;
+use analysis::study::{NAMES, Size, Study, StudyFindings, TEMPLATE, included};
 use command::command_line::{in_one_line, store_option};
 use command::ending::{Ending, Usage};
 use command::measure::{FILTERS, plan_of, print_announcement};
 use command::output::{note, page, print, print_json};
-use report::{StudyLine, StudyPage, studies_table, study_text};
+use report::{StudyLine, studies_table, study_text};
 use results::Document;
 use runner::{Options, Questions, Selection};
 
@@ -77,7 +77,7 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
     let asked = if args.full { Size::Full } else { Size::Default };
     // A mistake in the file is reported before anything is measured or read.
     let study = parsed(name, &text, asked)?;
-    let (study, mut runs) = match args.runs.is_empty() {
+    let (study, runs) = match args.runs.is_empty() {
         true => match measured(&study, asked, args)? {
             Some(runs) => (study, runs),
             None => return Ok(Ending::NotMeasured),
@@ -87,21 +87,16 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
             (of_runs(name, &text, asked, &runs)?, runs)
         }
     };
-    let named = name_systems(&study, &mut runs);
-    let tables: Vec<MeasuredTable> =
-        study.tables.iter().map(|table| MeasuredTable::of(table, &runs)).collect();
-    let claims = judge(&study.claims, &runs);
-    let page_of_study =
-        StudyPage { study: &study, tables: &tables, claims: &claims, runs: &runs, named: &named };
+    let findings = StudyFindings::of(&study, &runs);
     match args.json {
-        true => print_json(&json::study(&page_of_study))?,
+        true => print_json(&json::study(&findings))?,
         false => {
-            print_announcement("figures", page_of_study.runs)?;
-            print(&study_text(&page_of_study, &page()))?;
+            print_announcement("figures", findings.runs)?;
+            print(&study_text(&findings, &page()))?;
         }
     }
-    write_claims(Some(&study.question), &claims, page_of_study.runs, &args.gate)?;
-    let tally = Tally::of_claims(&claims);
+    write_claims(Some(&study.question), &findings.claims, findings.runs, &args.gate)?;
+    let tally = Tally::of_claims(&findings.claims);
     tally.print(args.json)?;
     Ok(tally.ending(args.gate.undecided))
 }
@@ -109,7 +104,8 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
 /// The claims of the study for which a run was begun; `None` if there was none.
 pub fn claims_of(begun: &Document) -> Option<anyhow::Result<Vec<Claim>>> {
     let name = begun.run.asked.get(STUDY)?;
-    Some(study_of_runs(name, std::slice::from_ref(begun)).map(|study| study.claims))
+    let runs = std::slice::from_ref(begun);
+    Some(study_of_runs(name, runs).map(|study| study.claims_on(runs)))
 }
 
 /// The study with the sizes of these runs.
@@ -139,7 +135,7 @@ fn parsed(name: &str, text: &str, size: Size) -> Result<Study, Usage> {
     Study::parse(text, size).map_err(|error| Usage(format!("{name}: {error}")))
 }
 
-/// The options for measuring a study on this number of systems. The budget of a study is that of one run.
+/// The options for measuring a study on this number of systems. The budget that a study states is that of one run.
 fn options_of(study: &Study, size: Size, systems: usize) -> Options {
     let selections = study
         .measure
@@ -171,13 +167,11 @@ fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Vec
     if size == Size::Full {
         asked.insert(SIZE.to_owned(), FULL.to_owned());
     }
-    let name_runs = |runs: &mut [Document]| {
-        name_systems(study, runs);
-    };
+    let options = options_of(study, size, args.on.on.len());
     let needed = Needed {
         by: format!("study {}", study.name),
-        questions: Questions { claims: &study.claims, name_systems: &name_runs },
-        options: &options_of(study, size, args.on.on.len()),
+        questions: Questions { claims: &study.claims, on_systems: &|runs| study.claims_on(runs) },
+        options: &Options { budget: args.budget.or(options.budget), ..options },
         asked,
         roles: study.systems.iter().map(|role| (role.name.clone(), role.os.clone())).collect(),
         on: &args.on,

@@ -23,7 +23,7 @@ fn test(judged: &JudgedClaim) -> TestCase {
         ClaimVerdict::Fails => TestOutcome::Failure(said),
         ClaimVerdict::Undecided | ClaimVerdict::NotMeasurable => TestOutcome::Skipped(said),
     };
-    TestCase { name: judged.claim.name.clone(), outcome, output: details(judged) }
+    TestCase { name: judged.claim.title(), outcome, output: details(judged) }
 }
 
 /// The claim's sentence, and the figures.

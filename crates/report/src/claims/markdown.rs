@@ -15,7 +15,7 @@ pub fn claims_markdown(title: Option<&str>, claims: &[JudgedClaim], runs: &[Docu
     let (title, emulated) = (escaped(title.unwrap_or("Claims")), emulated.unwrap_or_default());
     let mut text = format!("# {title}\n\n{emulated}{}.\n", counts(claims));
     let room = MOST.saturating_sub(text.len());
-    let name = |claim: &JudgedClaim| format!("{} ({})", claim.claim.name, claim.verdict.word());
+    let name = |claim: &JudgedClaim| format!("{} ({})", claim.claim.title(), claim.verdict.word());
     text.push_str(&limited(claims, room, section, name));
     text
 }
@@ -29,7 +29,7 @@ fn section(judged: &JudgedClaim) -> String {
     };
     let mut text = format!(
         "\n## {mark} {}: {}\n\n{}\n",
-        escaped(&claim.name),
+        escaped(&claim.title()),
         judged.verdict.word(),
         escaped(&claim.sentence)
     );

@@ -1,5 +1,7 @@
 //! Parts of claims as text.
 
+use std::collections::BTreeSet;
+
 use analysis::claim::{
     ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Scope, SideFigure, Statement,
 };
@@ -18,8 +20,14 @@ pub(crate) fn counts(claims: &[JudgedClaim]) -> String {
         (n, verdict) => Some(format!("{n} {}", verdict.word())),
     };
     let parts: Vec<String> = ClaimVerdict::VARIANTS.iter().copied().filter_map(part).collect();
-    let claims =
-        if claims.len() == 1 { "1 claim".to_owned() } else { format!("{} claims", claims.len()) };
+    let names: BTreeSet<&str> = claims.iter().map(|claim| claim.claim.name.as_str()).collect();
+    let (named, verdicts) = (names.len(), claims.len());
+    let s = if named == 1 { "" } else { "s" };
+    let verdicts = match named < verdicts {
+        true => format!(", {verdicts} verdicts"),
+        false => String::new(),
+    };
+    let claims = format!("{named} claim{s}{verdicts}");
     format!("{claims}: {}", parts.join(", "))
 }
 

@@ -31,7 +31,7 @@ use crate::first_seen::distinct;
 use crate::html::sweeps::Most;
 use crate::html::text::{Ids, Text};
 use crate::html::view::View;
-use crate::study::StudyPage;
+use analysis::study::StudyFindings;
 pub(crate) use chart::{ScaledPoint, SweepPlot};
 pub use fleet::fleet_html;
 pub use history::history_html;
@@ -54,7 +54,7 @@ pub struct Report<'a> {
     /// Standings of the columns of the comparison as a whole.
     pub standings: Option<Standings<'a>>,
     /// The study that the runs belong to.
-    pub study: Option<&'a StudyPage<'a>>,
+    pub study: Option<&'a StudyFindings<'a>>,
 }
 
 impl Report<'_> {

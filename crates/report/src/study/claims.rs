@@ -1,28 +1,38 @@
 //! The claims of a study with their verdicts.
 
+use std::collections::BTreeSet;
+
 use analysis::claim::{ClaimVerdict, JudgedClaim};
 
-use super::model::StudyPage;
-use crate::claims::{INDENT, claim_text, counts};
+use analysis::study::StudyFindings;
+
+use crate::claims::{INDENT, claim_text, counts, divided_text};
 use crate::page::Page;
 
 /// All claims: the number of claims by verdict, and each claim with its figures and remarks.
-pub(super) fn claims_text(page_of: &StudyPage, page: &Page) -> String {
+pub(super) fn claims_text(page_of: &StudyFindings, page: &Page) -> String {
     if page_of.claims.is_empty() {
         return String::new();
     }
-    let mut text = page.heading(&counts(page_of.claims));
-    for judged in page_of.claims {
+    let mut text = page.heading(&counts(&page_of.claims));
+    let is_same = |one: &JudgedClaim, next: &JudgedClaim| one.claim.name == next.claim.name;
+    for judged in page_of.claims.chunk_by(is_same) {
         text.push('\n');
-        text.push_str(&claim_text(judged, page));
-        let line = |line: &String| page.hanging(INDENT, line);
-        text.extend(about_lines(judged, page_of).iter().map(line));
+        text.push_str(&match judged {
+            [only] => claim_text(only, page),
+            several => divided_text(several, page),
+        });
+        let mut about: Vec<String> =
+            judged.iter().flat_map(|one| about_lines(one, page_of)).collect();
+        let mut seen = BTreeSet::new();
+        about.retain(|line| seen.insert(line.clone()));
+        text.extend(about.iter().map(|line| page.hanging(INDENT, line)));
     }
     page.signs(&text)
 }
 
 /// Remarks on a claim besides its verdict. Reasons for another answer are left out if the answer is the same.
-pub(crate) fn about_lines(judged: &JudgedClaim, page_of: &StudyPage) -> Vec<String> {
+pub(crate) fn about_lines(judged: &JudgedClaim, page_of: &StudyFindings) -> Vec<String> {
     let Some(about) = page_of.study.about.get(&judged.claim.name) else { return Vec::new() };
     let derived =
         about.derived.then(|| "derived from the published figures, not stated".to_owned());

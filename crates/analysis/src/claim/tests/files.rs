@@ -108,6 +108,7 @@ fn relations_are_read() {
     let over = format!("{TWO}over = \"workers\"\n");
     assert_eq!(region("crosses at 10", &over).1, Some((11.0, true)));
     assert_eq!(region("crosses <= 4", &over), (None, Some((4.0, true))));
+    assert_eq!(region("crosses 1.1 <= 4", &over), (None, Some((4.0, true))));
     assert_eq!(region("slope > -0.1", &over), (Some((-0.1, false)), None));
     assert_eq!(region("increases with workers", TWO), (Some((1.0, false)), None));
     assert_eq!(region("decreases with workers", ONE), (Some((1.0, false)), None));
@@ -133,6 +134,11 @@ fn mistakes_in_relations_have_a_column() {
         ("ratio <= 2 ratio", TWO, "a ratio or a slope has no unit"),
         ("ratio <= 2 3", TWO, "line 4, column 24: nothing may follow here"),
         ("ratio >= 2", ONE, "line 4, column 13: a ratio needs a side b"),
+        (
+            "crosses -2 at 3",
+            &format!("{TWO}{over}"),
+            "line 4, column 21: the sides cross at a ratio",
+        ),
         ("crosses at 3", ONE, "line 4, column 13: a crossing needs a side b"),
         ("crosses at 3", TWO, "line 4, column 13: it needs a parameter: over"),
         ("value < 2 us", TWO, "line 4, column 13: a value is of one side"),

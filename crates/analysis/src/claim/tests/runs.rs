@@ -413,6 +413,10 @@ fn curves_cross_within_the_measured_range_only() {
     assert_eq!(of("crosses <= 1000"), Holds);
     assert_eq!(of("crosses >= 500"), Fails);
     assert_eq!(of("crosses at 50"), Fails);
+    // The ratio falls from 2 at 10 to 1.07 at 100, and is 1.5 at 29.
+    assert_eq!(of("crosses 1.5 between 25 and 33"), Holds);
+    assert_eq!(of("crosses 1.5 >= 50"), Fails);
+    assert_eq!(of("crosses 0.9 between 100 and 1000"), Holds);
     // The curves do not cross within the range, but may cross beyond it.
     let documents = [run("native", servers([2e4, 1.5e4, 1e4], [1e4, 0.9e4, 0.8e4]))];
     let of = |relation: &str| {

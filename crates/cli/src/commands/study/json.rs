@@ -1,13 +1,14 @@
 //! Studies as JSON.
 
 use analysis::claim::JudgedClaim;
-use report::{StudyLine, StudyPage};
+use analysis::study::StudyFindings;
+use report::StudyLine;
 use results::Document;
 use serde_json::{Value, json};
 
 use crate::commands::check::document::claim_json;
 
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// The list of studies.
 pub fn list(lines: &[StudyLine]) -> Value {
@@ -23,7 +24,7 @@ pub fn list(lines: &[StudyLine]) -> Value {
 }
 
 /// A study with its figures and verdicts.
-pub fn study(page: &StudyPage) -> Value {
+pub fn study(page: &StudyFindings) -> Value {
     let study = page.study;
     let run = |run: &Document| json!({"id": run.run.id, "system": run.system(), "machine": run.machine_line()});
     json!({
@@ -39,9 +40,10 @@ pub fn study(page: &StudyPage) -> Value {
     })
 }
 
-fn study_claim_json(judged: &JudgedClaim, page: &StudyPage) -> Value {
+fn study_claim_json(judged: &JudgedClaim, page: &StudyFindings) -> Value {
     let about = page.study.about.get(&judged.claim.name);
     let mut claim = claim_json(judged);
+    claim["on"] = json!(judged.claim.on);
     claim["derived"] = about.is_some_and(|about| about.derived).into();
     claim["needs"] = json!(about.and_then(|about| about.needs.as_ref()));
     claim["today"] = json!(about.and_then(|about| about.today.as_ref()));

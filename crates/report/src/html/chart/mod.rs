@@ -13,7 +13,7 @@ use crate::html::text::Text;
 pub(super) use bars::{Bar, BarScale, Bars};
 pub(super) use lines::{Line, LinePoint, Lines, Mark, PERCENTILE, XAxis};
 pub(crate) use lines::{ScaledPoint, SweepPlot};
-pub(super) use scale::ScaleKind;
+pub(super) use scale::{Extent, ScaleKind};
 pub(super) use spans::{Lane, Spans};
 
 /// Number of distinct colours; further lines reuse them and are dashed.
