@@ -5,6 +5,7 @@ mod markdown;
 mod wording;
 
 use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison};
+use strum::VariantArray;
 
 pub use junit::claims_junit;
 pub use markdown::claims_markdown;
@@ -66,12 +67,18 @@ pub(crate) fn claim_text(judged: &JudgedClaim, page: &Page) -> String {
 pub(crate) fn divided_text(judged: &[JudgedClaim], page: &Page) -> String {
     let Some(first) = judged.first() else { return String::new() };
     let width = page.prose_width();
-    let verdict = |one: &JudgedClaim| {
-        format!("{} on {}", one.verdict.word().to_uppercase(), one.claim.on.join(" and "))
+    let on = |verdict: ClaimVerdict| -> Vec<String> {
+        let of_verdict = judged.iter().filter(|one| one.verdict == verdict);
+        of_verdict.map(|one| one.claim.on.join(" and ")).collect()
     };
-    let verdicts: Vec<String> = judged.iter().map(verdict).collect();
-    let head = format!("{}: {}", verdicts.join(", "), first.claim.name);
-    let are_alike = judged.iter().all(|one| one.verdict == first.verdict);
+    let verdicts: Vec<String> = ClaimVerdict::VARIANTS
+        .iter()
+        .map(|&verdict| (verdict, on(verdict)))
+        .filter(|(_, on)| !on.is_empty())
+        .map(|(verdict, on)| format!("{} on {}", verdict.word().to_uppercase(), on.join(", ")))
+        .collect();
+    let head = format!("{}: {}", verdicts.join("; "), first.claim.name);
+    let are_alike = verdicts.len() == 1;
     let mut text = page.prose(if are_alike { ink(first.verdict) } else { Ink::Doubt }, &head);
     let mut lines = vec![first.claim.sentence.clone()];
     lines.extend(claimed_lines(first));

@@ -231,16 +231,24 @@ impl CellFigure {
         }
     }
 
-    /// The geometric mean over all systems, whose figures have independent errors.
+    /// The geometric mean over all systems, whose figures have independent errors. It has no interval if one of them has none.
     fn mean(of: &[Self], cell: &PublishedCell) -> Self {
         let values: Option<Vec<CellValue>> = of.iter().map(|figure| figure.value).collect();
-        let mean = values.and_then(|values| {
+        let values = values.filter(|values| values.iter().all(|one| one.value > 0.0));
+        let mean = values.map(|values| {
+            let count = values.len() as f64;
+            let value = (values.iter().map(|one| one.value.ln()).sum::<f64>() / count).exp();
             let widths: Option<Vec<f64>> =
                 values.iter().map(|value| value.log_half_width()).collect();
-            let (widths, count) = (widths?, values.len() as f64);
-            let value = (values.iter().map(|one| one.value.ln()).sum::<f64>() / count).exp();
-            let half = widths.iter().map(|half| half * half).sum::<f64>().sqrt() / count;
-            Some(CellValue { value, low: value * (-half).exp(), high: value * half.exp() })
+            let half = |widths: Vec<f64>| {
+                widths.iter().map(|half| half * half).sum::<f64>().sqrt() / count
+            };
+            let half = widths.map_or(f64::INFINITY, half);
+            let ends = (value * (-half).exp(), value * half.exp());
+            match half.is_finite() {
+                true => CellValue { value, low: ends.0, high: ends.1 },
+                false => CellValue { value, low: f64::NEG_INFINITY, high: f64::INFINITY },
+            }
         });
         let mean = mean.ok_or_else(|| "not every system has a figure".to_owned());
         Self::of(mean.map(|mean| (mean, Vec::new())), cell)

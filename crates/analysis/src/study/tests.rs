@@ -536,7 +536,7 @@ fn any_two_systems_give_claims_about_ranks_a_verdict() {
     let verdicts = |runs: &[Document]| claims.map(|claim| verdict(&study, runs, claim));
     let (native, sandbox) =
         (of("native", [2e4, 1e4, 4e4], 1e5), of("sandbox", [1e4, 5e3, 2e4], 8e5));
-    assert_eq!(verdicts(&[native.clone()]), [NotMeasurable; 4]);
+    assert_eq!(verdicts(std::slice::from_ref(&native)), [NotMeasurable; 4]);
     assert_eq!(verdicts(&[native.clone(), sandbox]), [Holds; 4]);
     let like_native = of("sandbox", [2.1e4, 3e4, 4e4], 1.1e5);
     let slow_loop = of("slow", [1.9e4, 1e4, 2e4], 1.2e5);

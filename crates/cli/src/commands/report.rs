@@ -12,7 +12,7 @@ use results::{Document, Store, StoreError};
 use runner::recorded;
 
 use super::check::existing;
-use super::compare::columns::{runs, side_by_side};
+use super::compare::columns::{SideBySide, runs, side_by_side};
 use super::compare::{compare_runs, comparison, find, is_document};
 use super::fleet::fleet_page;
 use super::history::history_page;
@@ -95,16 +95,20 @@ fn of_columns(
         }
         compared => Some(compared?),
     };
-    let page = report::Report {
-        comparison: compared.as_ref().map(|compared| &compared.comparison),
-        standings: compared.as_ref().map(|all| Standings {
+    write_page(args, &documents, store, page_with(compared.as_ref()))
+}
+
+/// A page with a comparison by columns, if there is one.
+fn page_with<'a>(compared: Option<&'a SideBySide<'_>>) -> report::Report<'a> {
+    report::Report {
+        comparison: compared.map(|compared| &compared.comparison),
+        standings: compared.map(|all| Standings {
             overview: &all.overview,
             counts: &all.counts,
             ladders: &all.ladders,
         }),
         ..report::Report::default()
-    };
-    write_page(args, &documents, store, page)
+    }
 }
 
 /// A study, with the runs that it is judged by.
@@ -117,7 +121,13 @@ fn of_study(
     let documents = existing(names, &args.store)?;
     let study = study_of_runs(name, &documents)?;
     let of_study = StudyFindings::of(&study, &documents);
-    let page = report::Report { study: Some(&of_study), ..report::Report::default() };
+    // Several systems are compared as well; runs of one have no columns.
+    let (by, question) = (Dimension::System, Question::default());
+    let compared = match documents.len() {
+        0 | 1 => None,
+        _ => side_by_side(&documents, &by, &question, &Settings::default(), true, true).ok(),
+    };
+    let page = report::Report { study: Some(&of_study), ..page_with(compared.as_ref()) };
     write_page(args, &documents, store, page)
 }
 

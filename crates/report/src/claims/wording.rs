@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use analysis::claim::{
     ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Scope, SideFigure, Statement,
 };
+use results::PointKey;
 use strum::VariantArray;
 
 use crate::quantity::{figure, format_interval, half_width};
@@ -89,7 +90,18 @@ pub(super) fn name_of_side(shown: &SideFigure, comparison: &JudgedComparison) ->
         _ if several => format!(" on {}", shown.system),
         _ => String::new(),
     };
-    format!("{}{metric}{system}", shown.point)
+    format!("{}{metric}{system}", short(&shown.point))
+}
+
+/// A point without the parameters that have the only value that the case gives them by default.
+fn short(point: &PointKey) -> String {
+    let usual = |name: &str| {
+        let param = catalog::find(&point.case)?.params.iter().find(|param| param.name == name)?;
+        param.default.first().filter(|_| param.default.len() == 1)
+    };
+    let mut params = point.params.clone();
+    params.retain(|name, value| usual(name).is_none_or(|usual| usual != value));
+    results::label(&point.case, &params)
 }
 
 /// The figure of a side.
