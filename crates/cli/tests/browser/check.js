@@ -92,7 +92,9 @@ function figuresOf({ runs, compared, study }) {
     for (const cell of table.rows.flatMap(row => row.cells)) {
       const published = Number(cell.published ?? NaN);
       if (Number.isFinite(published)) cells.add({ name: `${table.title} published`, mid: published, needed: true });
-      if (cell.here) cells.add({ name: `${table.title} here`, mid: cell.here.value, ...cell.here, needed: true });
+      for (const { value } of cell.here) {
+        if (value) cells.add({ name: `${table.title} here`, mid: value.value, ...value, needed: true });
+      }
     }
   }
   return { results, ratios, cells, jobs };
