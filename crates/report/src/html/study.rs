@@ -54,7 +54,8 @@ const PUBLISHED: usize = 7;
 /// A chart of the published and the measured numbers: lines over the headings that are numbers, otherwise bars.
 fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
     let unit = if table.unit.is_empty() { String::new() } else { format!(" ({})", table.unit) };
-    let title = format!("{}: published and measured{unit}", table.title);
+    let what = if is_published(table) { ": published and measured" } else { "" };
+    let title = format!("{}{what}{unit}", table.title);
     let drawing = lines(table).map_or_else(|| Drawing::Bars(bars(table)), Drawing::Lines);
     Chart::new(ids.chart(), title, drawing)
 }
