@@ -529,10 +529,7 @@ fn identity(
     // Built-in pairs are used between runs only: within a run, both cases would be in the same column.
     let mut pairs = counterparts().filter(|_| by.is_of_runs());
     if let Some(pair) = pairs.find(|pair| pair.windows.matches(&result.case, &params)) {
-        params.retain(|key, _| !pair.windows.params.iter().any(|(name, _)| name == key));
-        let named = pair.unix.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-        params.extend(named);
-        return (pair.unix.case.to_owned(), params, 1);
+        return (pair.unix.case.to_owned(), pair.on_unix(params), 1);
     }
     (result.case.clone(), params, 0)
 }

@@ -252,6 +252,16 @@ impl SummaryRow {
     }
 }
 
+impl Counterpart {
+    /// The parameters that a point on Windows has on Unix.
+    pub fn on_unix(&self, mut params: Params) -> Params {
+        params.retain(|key, _| !self.windows.params.iter().any(|(name, _)| name == key));
+        let named = self.unix.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        params.extend(named);
+        params
+    }
+}
+
 impl Select {
     /// Selects the first point of the case.
     pub const fn case(case: &'static str) -> Self {

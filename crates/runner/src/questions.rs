@@ -18,10 +18,8 @@ const SHARE_OF_LOOKS: u32 = 20;
 /// Claims about the figures of a run, or of several runs on systems in turn.
 #[derive(Clone, Copy)]
 pub struct Questions<'a> {
-    /// The claims.
-    pub claims: &'a [Claim],
     /// The claims as runs of these systems judge them.
-    pub on_systems: &'a dyn Fn(&[Document]) -> Vec<Claim>,
+    pub claims: &'a dyn Fn(&[Document]) -> Vec<Claim>,
 }
 
 /// The questions of runs in progress, and their state.
@@ -44,7 +42,7 @@ impl Asked {
         for (run, points) in runs.iter_mut().zip(points) {
             run.results = points.iter().flat_map(expected).collect();
         }
-        let claims = (questions.on_systems)(&runs);
+        let claims = (questions.claims)(&runs);
         let groups = grouped(&compared_points(&claims, &runs));
         let mut open = BTreeSet::new();
         for (number, run) in runs.iter_mut().enumerate() {
@@ -177,7 +175,7 @@ mod tests {
             b.case = "lock/futex"
             relation = "> 1""#;
         let claims = ClaimFile::parse(text).unwrap().claims;
-        let questions = Questions { claims: &claims, on_systems: &|_| claims.clone() };
+        let questions = Questions { claims: &|_| claims.clone() };
         let params = |work: &str| -> Params {
             let all = [("workers", "1"), ("as", "threads"), ("work", work), ("place", "spread")];
             all.map(|(name, value)| (name.to_owned(), value.to_owned())).into()

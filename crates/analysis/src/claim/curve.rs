@@ -1,10 +1,11 @@
 //! The crossing of two sides over a parameter.
 //!
 //! Between the measured values the logarithm of the ratio is interpolated linearly over the logarithm of the parameter; the
-//! crossing is the last place where it is not below a level, that of equal sides unless the claim gives another ratio. So it lies before a place if the ratio is below the level there, and at all
-//! measured values after it. That is an intersection, so that the interval of each of these ratios is taken at the full level.
-//! The crossing lies after a place if one of these ratios is above it; each gets a part of the chance. The bootstrap of single
-//! crossings is not used: few rounds have no resamples far enough out for the levels of a file with several claims.
+//! crossing is the last place where it is not below a limit: 0, that of equal sides, unless the claim gives another ratio. So it
+//! lies before a place if the ratio is below the limit there, and at all measured values after it. That is an intersection, so
+//! that the interval of each of these ratios is taken at the full level. The crossing lies after a place if one of these ratios
+//! is above the limit; each gets a part of the chance. The bootstrap of single crossings is not used: few rounds have no
+//! resamples far enough out for the levels of a file with several claims.
 
 use super::figure::{Contrast, Figure, Range};
 use super::region::ScaledRegion;
@@ -27,7 +28,7 @@ pub(super) struct Curve {
     /// figures.
     pub(super) logs: Vec<Result<Terms, String>>,
     /// Logarithm of the ratio at which the sides cross.
-    pub(super) level: f64,
+    pub(super) limit: f64,
     /// Difference that the machine itself can cause in a ratio, as a logarithm.
     pub(super) floor: f64,
     /// Prior of the variances, from all points of the comparison.
@@ -38,7 +39,7 @@ impl Curve {
     /// The crossing of the figures without their errors; infinite outside of the measured values.
     pub(super) fn center(&self) -> f64 {
         let known = self.ln_x.iter().zip(&self.logs).filter_map(|(x, terms)| {
-            Some((*x, self.ratio(terms.as_ref().ok()?).center - self.level))
+            Some((*x, self.ratio(terms.as_ref().ok()?).center - self.limit))
         });
         let (ln_x, ratios): (Vec<f64>, Vec<f64>) = known.unzip();
         locate(&ln_x, &ratios)
@@ -87,7 +88,7 @@ impl Curve {
     /// Whether the curve certainly crosses before a place; never before the first measured value.
     pub(super) fn crosses_before(&self, place: f64, chance: f64) -> bool {
         let ratios = || self.from(place.min(self.last()));
-        place >= self.first() && ratios().iter().all(|ratio| ratio.range(chance).high < self.level)
+        place >= self.first() && ratios().iter().all(|ratio| ratio.range(chance).high < self.limit)
     }
 
     /// Whether the curve certainly crosses after a place, or not up to the last measured value. The place may not exceed that
@@ -98,7 +99,7 @@ impl Curve {
         }
         let ratios = self.from(place.max(self.first()));
         let each = chance / ratios.len() as f64;
-        ratios.iter().any(|ratio| ratio.range(each).low > self.level)
+        ratios.iter().any(|ratio| ratio.range(each).low > self.limit)
     }
 
     /// The interval of the crossing; infinite at an end that may lie outside of the measured values.

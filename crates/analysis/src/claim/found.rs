@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use catalog::counterparts;
+use catalog::{Counterpart, counterparts};
 use results::{CaseResult, Document, Outcome, PointKey};
 
 use super::location::Located;
 use super::model::Side;
 use super::per_op;
-use super::systems::{name_of, names_of, runs_called};
+use super::systems::{name_of, names_of, os_of, runs_called};
 use crate::param_value::{Kilo, same_value};
 use crate::scope::Points;
 
@@ -25,6 +25,8 @@ pub(super) struct Datum<'a> {
     pub(super) document: &'a Document,
     /// The result; for a count per operation, the result that has the count.
     pub(super) result: &'a CaseResult,
+    /// The point of the result, as its counterpart on Unix is named.
+    pub(super) point: PointKey,
     /// The count per operation, if that is the figure.
     pub(super) count: Option<f64>,
     /// Reason why the point gets no verdict.
@@ -119,6 +121,7 @@ pub(super) fn found<'a>(side: &Side, document: &'a Document) -> Result<Found<'a>
         let datum = Datum {
             document,
             result,
+            point: point_on_unix(result),
             count,
             held_back: points.held_back(result).filter(|_| is_measured),
             is_lower_bound: points.is_lower_bound(result),
@@ -223,19 +226,18 @@ fn is_of_unix(result: &CaseResult) -> bool {
 
 /// The point of a result, with the parameters that its counterpart on Unix has if both are of one case: an event loop is `epoll`
 /// there and `iocp` on Windows.
-pub(super) fn point_on_unix(result: &CaseResult) -> PointKey {
-    let mut point = result.point();
-    let is_it = |pair: &&catalog::Counterpart| {
-        pair.unix.case == result.case && pair.windows.matches(&result.case, &result.params)
-    };
-    if let Some(pair) = counterparts().find(is_it) {
-        let named = pair.unix.params.iter().map(|(name, value)| (*name, *value));
-        point.params.extend(named.map(|(name, value)| (name.to_owned(), value.to_owned())));
+fn point_on_unix(result: &CaseResult) -> PointKey {
+    let PointKey { case, params } = result.point();
+    let is_it =
+        |pair: &&Counterpart| pair.unix.case == case && pair.windows.matches(&case, &params);
+    match counterparts().find(is_it) {
+        Some(pair) => PointKey { params: pair.on_unix(params), case },
+        None => PointKey { case, params },
     }
-    point
 }
 
-/// The results of a run that a side selects; on Windows, its counterparts of points that only Unix has. A count per operation is taken from the result of the time.
+/// The results of a run that a side selects; on Windows, its counterparts of points that only Unix has. A count per operation is
+/// taken from the result of the time.
 fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
     let metric = &side.metric.value;
     let is_own = |r: &CaseResult| r.case == side.case.value && &r.metric == metric;
@@ -248,7 +250,7 @@ fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
         let counts = result.per_op.as_ref().filter(|_| has_counts)?;
         Some((result, Some(per_op::count(counts, metric)?)))
     };
-    let is_on_windows = document.machine.get("os").is_some_and(|os| os == "Windows");
+    let is_on_windows = os_of(document) == Some("Windows");
     let is_selected = |r: &&CaseResult| match is_on_windows {
         true if is_of_unix(r) => false,
         true => side.selects(&r.case, &r.params) || side.selects(&r.case, &point_on_unix(r).params),
@@ -259,12 +261,12 @@ fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
 
 /// Combinations of the values that a side gives for which there are no results.
 fn not_measured(side: &Side, rows: &[SelectedResult]) -> Vec<String> {
+    let on_unix: Vec<PointKey> = rows.iter().map(|(result, _)| point_on_unix(result)).collect();
     let is_there = |params: &BTreeMap<String, String>| {
-        rows.iter().any(|(result, _)| {
-            let on_unix = point_on_unix(result).params;
+        rows.iter().zip(&on_unix).any(|((result, _), on_unix)| {
             let has = |(name, value): (&String, &String)| {
                 let has = |of: &BTreeMap<_, _>| has_value(&result.case, of, name, value);
-                has(&result.params) || has(&on_unix)
+                has(&result.params) || has(&on_unix.params)
             };
             params.iter().all(has)
         })

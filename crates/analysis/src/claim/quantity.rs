@@ -103,7 +103,7 @@ impl Measured {
                 computed: Computed::Curve(Curve {
                     ln_x,
                     logs,
-                    level: ratio.ln(),
+                    limit: ratio.ln(),
                     floor,
                     moderation: Moderation::NONE,
                 }),

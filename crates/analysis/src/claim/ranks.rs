@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::Direction;
 use results::{Document, PointKey};
 
-use super::found::{Datum, Found, NoFigures, found, judged_runs, point_on_unix, why_not};
+use super::found::{Datum, Found, NoFigures, found, judged_runs, why_not};
 use super::model::{Claim, Content, Rank, Side, Statement};
 use super::selection::{
     DatumPair, Extreme, Group, Ranking, Selected, first_complete, has_params_of, is_itself,
@@ -114,7 +114,7 @@ fn combinations<'a>(
         std::iter::once(&statement.a).chain(&statement.b).all(|side| side.rank().is_some());
     let mut combinations: BTreeMap<(PointKey, Option<PointKey>), Rows> = BTreeMap::new();
     let mut add = |system: usize, a: &Datum<'a>, b: Option<&Datum<'a>>| {
-        let key = (point_on_unix(a.result), b.map(|b| point_on_unix(b.result)));
+        let key = (a.point.clone(), b.map(|b| b.point.clone()));
         let pair = DatumPair { a: a.clone(), b: b.cloned() };
         combinations.entry(key).or_default().entry(system).or_default().push(pair);
     };

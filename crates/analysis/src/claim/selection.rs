@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use results::Document;
 
-use super::found::{Datum, Found, NoFigures, found, judged_runs, point_on_unix, why_not};
+use super::found::{Datum, Found, NoFigures, found, judged_runs, why_not};
 use super::model::{Side, Statement};
 use crate::param_value::{Kilo, parse_x, same_value};
 
@@ -187,10 +187,9 @@ pub(super) fn is_itself(a: &Datum, b: &Datum) -> bool {
 
 /// Whether `b` has the values that `a` has of all parameters that side `b` does not give itself.
 pub(super) fn has_params_of(a: &Datum, b: &Datum, side: &Side, over: Option<&str>) -> bool {
-    let [of_a, of_b] = [a, b].map(|datum| point_on_unix(datum.result).params);
-    of_b.iter().all(|(name, value)| {
+    b.point.params.iter().all(|(name, value)| {
         let is_own = side.params.contains_key(name) && over != Some(name);
-        let of_a = of_a.get(name);
+        let of_a = a.point.params.get(name);
         is_own || of_a.is_none_or(|of_a| same_value(of_a, value, Kilo::Either))
     })
 }

@@ -103,7 +103,7 @@ pub(super) fn names_of(runs: &[Document]) -> Vec<String> {
     runs.iter().map(name).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn os_of(run: &Document) -> Option<&str> {
+pub(super) fn os_of(run: &Document) -> Option<&str> {
     run.machine.get("os").and_then(|os| os.as_str())
 }
 

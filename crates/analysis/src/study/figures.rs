@@ -126,7 +126,7 @@ impl Figures<'_> {
         let has_mean = table.has_mean && systems.len() > 1;
         let cell = |cell: &PublishedCell| {
             let figure = |system: &String| match self.is_of(cell, system, &all) {
-                true => self.figure(cell, system, &all),
+                true => self.figure(cell, system),
                 false => CellFigure::default(),
             };
             let mut here: Vec<CellFigure> = systems.iter().map(figure).collect();
@@ -166,19 +166,16 @@ impl Figures<'_> {
         self.claims.iter().filter(move |judged| Some(judged.claim.name.as_str()) == name)
     }
 
-    fn figure(&self, cell: &PublishedCell, system: &str, all: &[String]) -> CellFigure {
+    fn figure(&self, cell: &PublishedCell, system: &str) -> CellFigure {
         let measured = match &cell.here {
-            Some(here) => measured(&self.on(here, system, all), self.runs),
+            Some(here) => measured(&self.on(here, system), self.runs),
             None => self.of_claim(cell, system),
         };
         CellFigure::of(measured, cell)
     }
 
-    /// The points of a cell on this system, if there are several.
-    fn on(&self, here: &Counterpart, system: &str, all: &[String]) -> Counterpart {
-        if all.len() < 2 && here.point.system.is_none() {
-            return here.clone();
-        }
+    /// The points of a cell on this system.
+    fn on(&self, here: &Counterpart, system: &str) -> Counterpart {
         let first_of = |side: &Side| {
             let name = &side.named_system()?.value;
             self.study.meant_by(name, self.runs).into_iter().next()
@@ -238,16 +235,12 @@ impl CellFigure {
         let mean = values.map(|values| {
             let count = values.len() as f64;
             let value = (values.iter().map(|one| one.value.ln()).sum::<f64>() / count).exp();
-            let widths: Option<Vec<f64>> =
-                values.iter().map(|value| value.log_half_width()).collect();
-            let half = |widths: Vec<f64>| {
-                widths.iter().map(|half| half * half).sum::<f64>().sqrt() / count
-            };
-            let half = widths.map_or(f64::INFINITY, half);
-            let ends = (value * (-half).exp(), value * half.exp());
-            match half.is_finite() {
-                true => CellValue { value, low: ends.0, high: ends.1 },
-                false => CellValue { value, low: f64::NEG_INFINITY, high: f64::INFINITY },
+            let squares = values.iter().map(|one| Some(one.log_half_width()?.powi(2)));
+            match squares.sum::<Option<f64>>().map(|sum| sum.sqrt() / count) {
+                Some(half) => {
+                    CellValue { value, low: value * (-half).exp(), high: value * half.exp() }
+                }
+                None => CellValue { value, low: f64::NEG_INFINITY, high: f64::INFINITY },
             }
         });
         let mean = mean.ok_or_else(|| "not every system has a figure".to_owned());

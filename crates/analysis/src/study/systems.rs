@@ -51,30 +51,12 @@ impl Study {
     /// if it names none; a rank is one claim about all systems.
     pub fn claims_on(&self, runs: &[Document]) -> Vec<Claim> {
         let all = systems_of(runs);
+        let mut claims: Vec<Claim> =
+            self.claims.iter().flat_map(|claim| self.divided(claim, runs, &all)).collect();
         if all.len() < 2 {
-            return self.claims.iter().map(|claim| self.with_roles(claim, runs)).collect();
+            claims.iter_mut().for_each(|claim| claim.on.clear());
         }
-        self.claims.iter().flat_map(|claim| self.divided(claim, runs, &all)).collect()
-    }
-
-    /// The claim with the only system's own name in place of those that the study alone gives it.
-    fn with_roles(&self, claim: &Claim, runs: &[Document]) -> Claim {
-        let Content::Statement(statement) = &claim.content else { return claim.clone() };
-        let is_known = |side: &Side| {
-            side.named_system().is_none_or(|it| !runs_called(&it.value, runs).is_empty())
-        };
-        let own = |side: &Side| match is_known(side) {
-            true => side.clone(),
-            false => side.on(self.choices(side, runs, &[]).into_iter().next().flatten()),
-        };
-        let a = own(&statement.a);
-        let b = statement.b.as_ref().map(|b| match own(b) {
-            // Two names of one system are no comparison.
-            same if is_same_system(&a, &same) && !is_same_system(&statement.a, b) => b.clone(),
-            other => other,
-        });
-        let statement = Statement { a, b, ..(**statement).clone() };
-        Claim { content: Content::Statement(Box::new(statement)), ..claim.clone() }
+        claims
     }
 
     fn divided(&self, claim: &Claim, runs: &[Document], all: &[String]) -> Vec<Claim> {

@@ -353,6 +353,15 @@ fn result(case: &str, params: &[(&str, &str)], metric: &str, unit: &str, value: 
     }
 }
 
+fn rate(case: &str, params: &[(&str, &str)], value: f64) -> CaseResult {
+    CaseResult { better: Direction::Higher, ..result(case, params, "rate", "/s", value) }
+}
+
+/// Parameters of a server of 1,000 connections.
+fn server(arch: &str) -> [(&str, &str); 4] {
+    [("arch", arch), ("connections", "1000"), ("cpus", "1"), ("work", "none")]
+}
+
 /// The figures of `timers` with gettimeofday at `ns`.
 fn linux_timers(ns: f64) -> Vec<CaseResult> {
     let via = |via, ns| result("clock/gettimeofday", &[("via", via)], "time", "ns/op", ns);
@@ -447,11 +456,7 @@ fn a_claim_about_an_operating_system_is_judged_by_each_system_on_it() {
 fn the_event_loop_of_windows_is_compared_with_that_of_unix() {
     use ClaimVerdict::{Fails, Holds};
     let study = parsed("network", Size::Default);
-    let server = |arch| [("arch", arch), ("connections", "1000"), ("cpus", "1"), ("work", "none")];
-    let rate = |arch: &'static str, value| CaseResult {
-        better: Direction::Higher,
-        ..result("net/answer", &server(arch), "rate", "/s", value)
-    };
+    let rate = |arch, value| rate("net/answer", &server(arch), value);
     let linux = [rate("threads", 1e4), rate("epoll", 4e4)].to_vec();
     let on_windows = |value| {
         let lacking = CaseResult {
@@ -513,12 +518,7 @@ fn any_two_systems_give_claims_about_ranks_a_verdict() {
     use ClaimVerdict::{Fails, Holds, NotMeasurable};
     let study = parsed("network", Size::Default);
     let mail = [("arch", "loop"), ("connections", "1500"), ("delay", "10ms")];
-    let server = |arch| [("arch", arch), ("connections", "1000"), ("cpus", "1"), ("work", "none")];
     let of = |system, rates: [f64; 3], time| {
-        let rate = |case, params: &[(&str, &str)], value| CaseResult {
-            better: Direction::Higher,
-            ..result(case, params, "rate", "/s", value)
-        };
         let results = vec![
             rate("mail/send", &mail, rates[0]),
             rate("net/answer", &server("threads"), rates[1]),
@@ -557,6 +557,31 @@ fn a_name_that_no_run_has_is_given_to_a_run_on_the_operating_system_of_the_study
     let meant = StudyFindings::of(&study, &runs).named;
     let id = &runs[1].run.id;
     assert_eq!(meant, ["old", "new"].map(|name| (name.to_owned(), id.clone())));
+}
+
+/// Checks a claim that compares two names which both mean the only system on Linux.
+#[test]
+fn two_names_of_one_system_are_no_comparison() {
+    let study = SMALL
+        .replace(
+            "[sizes]",
+            "[[system]]\nname = \"old\"\nos = \"Linux\"\n[[system]]\nname = \"new\"\nos = \"Linux\"\n[sizes]",
+        )
+        .replace(
+            "a = { case = \"lock/futex\", params = { workers = \"$n\" } }\nrelation = \"value < 1 us\"",
+            "a = { case = \"lock/futex\", system = \"old\" }\nb.system = \"new\"\nrelation = \"within 5 %\"",
+        );
+    let study = Study::parse(&study, Size::Default).unwrap();
+    let of = |os, system| {
+        let result = result("lock/futex", &[("workers", "1")], "time", "ns/op", 100.0);
+        document(os, Some(system), vec![result])
+    };
+    let one = [of("Linux", "native")];
+    assert_eq!(verdict(&study, &one, "c"), ClaimVerdict::NotMeasurable);
+    let beside = [of("Linux", "native"), of("Windows", "wine")];
+    assert_eq!(verdict(&study, &beside, "c"), ClaimVerdict::NotMeasurable);
+    let two = [of("Linux", "native"), of("Linux", "gvisor")];
+    assert_eq!(verdict(&study, &two, "c"), ClaimVerdict::Holds);
 }
 
 #[test]

@@ -115,7 +115,8 @@ fn measured(claims: Vec<Claim>, args: &Check) -> anyhow::Result<Option<Vec<Docum
     let options = Options { claims, ..options_of(args) };
     let needed = Needed {
         by: "these claims".to_owned(),
-        questions: Questions { claims: &options.claims, on_systems: &|_| options.claims.clone() },
+        claims: &options.claims,
+        questions: Questions { claims: &|_| options.claims.clone() },
         options: &options,
         asked: asked(&options, args),
         roles: Vec::new(),

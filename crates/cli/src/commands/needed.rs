@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use analysis::claim::Claim;
 use command::interrupt::stop_on_interrupt;
 use command::measure::{NOTHING_SAVED, best_clock, how_to_resume, plan_of, watched};
 use command::options::StoreArg;
@@ -23,6 +24,8 @@ pub struct Needed<'a> {
     pub by: String,
     /// Selection and precision of the points. The budget is that of all systems together.
     pub options: &'a Options,
+    /// The claims that the points are needed for.
+    pub claims: &'a [Claim],
     /// Questions to be answered, which decide how many rounds the points get.
     pub questions: Questions<'a>,
     /// Options to be stored with each run.
@@ -107,8 +110,7 @@ impl Needed<'_> {
         let of_all = || Duration::from_millis(plan.budget_ms * systems.max(1) as u64);
         let longest = format_duration(self.options.budget.unwrap_or_else(of_all));
         note(&format!("{}: {points}{several}, up to {longest}", self.by));
-        let lacking =
-            further_systems::line(self.questions.claims, on, &self.roles, self.on, self.present);
+        let lacking = further_systems::line(self.claims, on, &self.roles, self.on, self.present);
         lacking.iter().for_each(|line| note(line));
         let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
         let points: Vec<_> = points.collect();

@@ -75,9 +75,8 @@ fn resume(name: &str, args: &Run) -> anyhow::Result<Ending> {
     let name = Some(name).filter(|name| !name.is_empty());
     let begun = to_resume(name, &store)?;
     let claims = claims_of(&begun);
-    let on_systems = |_: &[Document]| claims.clone();
-    let questions = Questions { claims: &claims, on_systems: &on_systems };
-    let questions = (!claims.is_empty()).then_some(questions);
+    let asked = |_: &[Document]| claims.clone();
+    let questions = (!claims.is_empty()).then_some(Questions { claims: &asked });
     let stop = stop_on_interrupt()?;
     let (ended, _) = watched(|watch| runner::resume(&begun, questions, &mut store, stop, watch))?;
     let form = Form::of(args.output.json, args.tables);

@@ -170,7 +170,8 @@ fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Vec
     let options = options_of(study, size, args.on.on.len());
     let needed = Needed {
         by: format!("study {}", study.name),
-        questions: Questions { claims: &study.claims, on_systems: &|runs| study.claims_on(runs) },
+        claims: &study.claims,
+        questions: Questions { claims: &|runs| study.claims_on(runs) },
         options: &Options { budget: args.budget.or(options.budget), ..options },
         asked,
         roles: study.systems.iter().map(|role| (role.name.clone(), role.os.clone())).collect(),

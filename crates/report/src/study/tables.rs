@@ -79,19 +79,7 @@ fn by_system(table: &MeasuredTable, notes: &Footnotes, page: &Page) -> String {
         columns.extend(intervals.close().unless_blank());
         of_systems.push(columns);
     }
-    let mut pieces: Vec<Vec<Column>> = Vec::new();
-    for columns in of_systems {
-        let width: usize = columns.iter().map(Column::width).sum();
-        let fits = |piece: &Vec<Column>| grid::total_width(piece) + width <= page.table_width();
-        match pieces.last_mut() {
-            Some(piece) if fits(piece) => piece.extend(columns),
-            _ => {
-                let names = first_column(names(&table.rows_are, table), width, page);
-                pieces.push([vec![names], columns].concat());
-            }
-        }
-    }
-    pieces.into_iter().map(|columns| grid::table(columns, page)).collect()
+    in_pieces(&table.rows_are, of_systems, table, page)
 }
 
 /// A table of several columns: published figures, those measured on each system, and for a single system the ratios, below each
@@ -126,18 +114,29 @@ fn one_below_the_other(table: &MeasuredTable, notes: &Footnotes, page: &Page) ->
     text.collect()
 }
 
-/// One part of a table, in as many pieces as the width of the page requires.
+/// One part of a table, with these cells in each of its columns.
 fn block(name: &str, cells: &[Vec<Cell>], table: &MeasuredTable, page: &Page) -> String {
+    let columns = table.columns.iter().zip(cells);
+    let columns = columns.map(|(title, cells)| vec![Column::figures(title, cells.clone())]);
+    in_pieces(name, columns.collect(), table, page)
+}
+
+/// Columns beside the names of the rows, in as many pieces as the width of the page requires. Columns of a group stay together.
+fn in_pieces(
+    heading: &str,
+    groups: Vec<Vec<Column>>,
+    table: &MeasuredTable,
+    page: &Page,
+) -> String {
     let mut pieces: Vec<Vec<Column>> = Vec::new();
-    for (title, cells) in table.columns.iter().zip(cells) {
-        let column = Column::figures(title, cells.clone());
-        let fits =
-            |piece: &Vec<Column>| grid::total_width(piece) + column.width() <= page.table_width();
+    for columns in groups {
+        let width: usize = columns.iter().map(Column::width).sum();
+        let fits = |piece: &Vec<Column>| grid::total_width(piece) + width <= page.table_width();
         match pieces.last_mut() {
-            Some(piece) if piece.len() == 1 || fits(piece) => piece.push(column),
+            Some(piece) if fits(piece) => piece.extend(columns),
             _ => {
-                let names = first_column(names(name, table), column.width(), page);
-                pieces.push(vec![names, column]);
+                let names = first_column(names(heading, table), width, page);
+                pieces.push([vec![names], columns].concat());
             }
         }
     }
