@@ -63,6 +63,11 @@ impl Ratio {
         })
     }
 
+    /// The quotient of two ratios whose intervals hold together, so that the quotients of their ends are an interval of it.
+    pub fn over(self, other: Self) -> Self {
+        Self { mid: self.mid / other.mid, low: self.low / other.high, high: self.high / other.low }
+    }
+
     /// The inverse ratio.
     pub fn inverse(self) -> Self {
         Self { mid: 1.0 / self.mid, low: 1.0 / self.high, high: 1.0 / self.low }

@@ -90,19 +90,6 @@ pub struct Spread {
     pub of_columns: Ratio,
 }
 
-impl Spread {
-    /// The spread of the designs divided by that of the columns: above 1, the design matters more. Both intervals hold together,
-    /// so that the quotients of their ends are an interval of it.
-    pub fn of_designs_to_columns(&self) -> Ratio {
-        let (designs, columns) = (self.of_designs, self.of_columns);
-        Ratio {
-            mid: designs.mid / columns.mid,
-            low: designs.low / columns.high,
-            high: designs.high / columns.low,
-        }
-    }
-}
-
 /// A pair of designs of which one is certainly better in one column, and the other in another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reversal {

@@ -175,6 +175,11 @@ fn sentences(overview: &Overview, columns: &[String]) -> Vec<String> {
     sentences
 }
 
+/// The factor by which designs differ, divided by that by which systems do: above 1, the design matters more.
+fn designs_to_systems(spread: &Spread) -> Ratio {
+    spread.of_designs.over(spread.of_columns)
+}
+
 /// Whether the design of an application matters more than the system, by the factors between the best and the worst.
 fn matters(overview: &Overview) -> Option<String> {
     let spreads: Vec<&Spread> = overview.spreads.iter().filter(|s| s.metric == COST).collect();
@@ -182,7 +187,7 @@ fn matters(overview: &Overview) -> Option<String> {
         let chosen = spreads.iter().filter(|spread| is(spread));
         let words = |s: &&Spread| {
             let [designs, systems] = [s.of_designs, s.of_columns].map(|ratio| factor(ratio, false));
-            let Ratio { mid, low, high } = s.of_designs_to_columns();
+            let Ratio { mid, low, high } = designs_to_systems(s);
             let half = (high - low) / 2.0;
             let [mid, low, high] = [mid, low, high].map(|value| figure(value, half, "").number);
             format!(
@@ -192,10 +197,10 @@ fn matters(overview: &Overview) -> Option<String> {
         };
         chosen.map(words).collect()
     };
-    let design = of(&|spread| spread.of_designs_to_columns().low > 1.0);
-    let system = of(&|spread| spread.of_designs_to_columns().high < 1.0);
+    let design = of(&|spread| designs_to_systems(spread).low > 1.0);
+    let system = of(&|spread| designs_to_systems(spread).high < 1.0);
     let neither = of(&|spread| {
-        let ratio = spread.of_designs_to_columns();
+        let ratio = designs_to_systems(spread);
         ratio.low <= 1.0 && ratio.high >= 1.0
     });
     let mut parts = Vec::new();
