@@ -1,7 +1,9 @@
 //! A study: published figures beside measured ones, and a verdict for each claim.
 
 use analysis::claim::{ClaimVerdict, JudgedClaim};
-use analysis::study::{CellFigure, CellFigures, CellValue, MeasuredTable, StudyFindings};
+use analysis::study::{
+    CellFigure, CellFigures, CellValue, MeasuredRow, MeasuredTable, StudyFindings,
+};
 use maud::{Markup, html};
 
 use crate::claims::{counts, figure_lines};
@@ -60,65 +62,76 @@ fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
     Chart::new(ids.chart(), title, drawing)
 }
 
-/// Lines over the rows, or else over the columns, whose headings are numbers: one for each of the others, and for each system.
-fn lines(table: &MeasuredTable) -> Option<Lines> {
-    let (rows, columns) = (table.rows.len(), table.columns.len());
-    let row_names = || table.rows.iter().map(|row| row.title.as_str()).collect::<Vec<_>>();
-    let column_names = || table.columns.iter().map(String::as_str).collect::<Vec<_>>();
-    type Position = fn(usize, usize) -> [usize; 2];
-    let (values, named, others, position): (_, _, _, Position) =
-        match (table.values_of_rows(), table.values_of_columns()) {
-            (Some(values), _) => (values, row_names(), column_names(), |at, line| [at, line]),
-            (None, Some(values)) => (values, column_names(), row_names(), |at, line| [line, at]),
-            (None, None) => return None,
-        };
-    let is_one = others.len() == 1;
-    let mut lines = Vec::new();
-    let cell = |at: usize, line: usize| {
-        let [row, column] = position(at, line);
-        &table.rows[row].cells[column]
-    };
-    let name = |line: usize, what: &str, is_alone: bool| match (is_one, is_alone) {
-        (true, _) => what.to_owned(),
-        (false, true) => others[line].to_owned(),
-        (false, false) => format!("{}, {what}", others[line]),
-    };
-    let mut look = 0;
-    for line in 0..others.len() {
-        let point = |at: usize| {
-            let y = published(cell(at, line))?;
-            let text = format!("{}: published {y}", named[at]);
-            Some(LinePoint { x: values[at], y, low: y, high: y, text, point: None })
-        };
-        let points: Vec<LinePoint> = (0..values.len()).filter_map(point).collect();
-        if !points.is_empty() {
-            lines.push(Line { name: name(line, "published", false), look: PUBLISHED, points });
+/// The headings of a table that are numbers, and its cells along them.
+struct Axis<'t> {
+    title: &'t str,
+    names: Vec<&'t str>,
+    values: Vec<f64>,
+    /// The other headings, each with its cells in the order of the axis.
+    lines: Vec<(&'t str, Vec<&'t CellFigures>)>,
+}
+
+impl<'t> Axis<'t> {
+    /// The axis over the rows, or else over the columns; `None` if neither has numbers.
+    fn of(table: &'t MeasuredTable) -> Option<Self> {
+        let columns = table.columns.iter().map(String::as_str);
+        if let Some(values) = table.values_of_rows() {
+            let cells = |column: usize| table.rows.iter().map(|row| &row.cells[column]).collect();
+            let lines = columns.enumerate().map(|(at, name)| (name, cells(at))).collect();
+            let names = table.rows.iter().map(|row| row.title.as_str()).collect();
+            return Some(Self { title: &table.rows_are, names, values, lines });
         }
-        for (system, named_system) in table.systems.iter().enumerate() {
-            let point = |at: usize| {
-                let value = cell(at, line).here[system].value.filter(is_finite)?;
-                let CellValue { value: y, low, high } = value;
-                let shown = here_number(&value, y);
-                let text = format!("{}: {shown}", named[at]);
-                Some(LinePoint { x: values[at], y, low, high, text, point: None })
-            };
-            let points: Vec<LinePoint> = (0..values.len()).filter_map(point).collect();
-            let is_alone = table.systems.len() == 1;
-            let what = if is_alone { "here" } else { named_system };
-            let is_alone = is_alone && !is_published(table);
-            lines.push(Line { name: name(line, what, is_alone), look: look % PUBLISHED, points });
-            look += 1;
+        let values = table.values_of_columns()?;
+        let line = |row: &'t MeasuredRow| (row.title.as_str(), row.cells.iter().collect());
+        let lines = table.rows.iter().map(line).collect();
+        Some(Self { title: "", names: columns.collect(), values, lines })
+    }
+
+    fn line(
+        &self,
+        name: String,
+        look: usize,
+        figures: impl Iterator<Item = Option<CellValue>>,
+    ) -> Line {
+        let point = |((value, name), figure): ((&f64, &&str), Option<CellValue>)| {
+            let figure = figure.filter(is_finite)?;
+            let text = format!("{name}: {}", here_number(&figure, figure.value));
+            let CellValue { value: y, low, high } = figure;
+            Some(LinePoint { x: *value, y, low, high, text, point: None })
+        };
+        let points = self.values.iter().zip(&self.names).zip(figures).filter_map(point).collect();
+        Line { name, look, points }
+    }
+}
+
+/// Lines of the published figures and of those of each system; `None` if the table has no axis.
+fn lines(table: &MeasuredTable) -> Option<Lines> {
+    let axis = Axis::of(table)?;
+    let kinds = table.systems.len() + usize::from(is_published(table));
+    let mut lines = Vec::new();
+    for (number, (other, cells)) in axis.lines.iter().enumerate() {
+        let name = |what: &str| match (axis.lines.len(), kinds) {
+            (1, _) => what.to_owned(),
+            (_, 1) => (*other).to_owned(),
+            _ => format!("{other}, {what}"),
+        };
+        let exact = |value| CellValue { value, low: value, high: value };
+        let figures = cells.iter().map(|cell| published(cell).map(exact));
+        lines.push(axis.line(name("published"), PUBLISHED, figures));
+        for (at, system) in table.systems.iter().enumerate() {
+            let what = if table.systems.len() == 1 { "here" } else { system };
+            let look = (number * table.systems.len() + at) % PUBLISHED;
+            lines.push(axis.line(name(what), look, cells.iter().map(|cell| cell.here[at].value)));
         }
     }
     lines.retain(|line| !line.points.is_empty());
-    let kind = match (values.first(), values.last()) {
+    let kind = match (axis.values.first(), axis.values.last()) {
         (Some(&low), Some(&high)) => Extent { low, high }.best(),
         _ => ScaleKind::Linear,
     };
-    let axis = values.iter().copied().zip(named.iter().map(|name| (*name).to_owned()));
-    let heading =
-        if values.len() == rows && values.len() != columns { &table.rows_are } else { "" };
-    let x = XAxis { title: heading.to_owned(), kind, named: axis.collect(), ..XAxis::default() };
+    let names = axis.names.iter().map(|name| (*name).to_owned());
+    let named = axis.values.iter().copied().zip(names).collect();
+    let x = XAxis { title: axis.title.to_owned(), kind, named, ..XAxis::default() };
     let unit = table.unit.clone();
     Some(Lines { x, metric: table.title.clone(), unit, lines, ..Lines::default() })
 }
