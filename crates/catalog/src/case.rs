@@ -128,6 +128,9 @@ pub struct Trials {
     pub on_host: bool,
     /// The maximum number of trials per point.
     pub at_most: usize,
+    /// Number of CPUs that a trial keeps busy on average on an idle machine with this many; `None` if it does not follow from
+    /// the parameters.
+    pub keeps_busy: fn(&Params, usize) -> Option<f64>,
     /// Whether a run of this extent measures the point when the user named no parameter.
     pub includes: fn(&Params, Extent) -> bool,
 }
@@ -156,6 +159,7 @@ impl Trials {
             counted: false,
             on_host: false,
             at_most: usize::MAX,
+            keeps_busy: |_, _| None,
             includes: all,
         }
     }

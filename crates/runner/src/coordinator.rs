@@ -261,11 +261,13 @@ impl<'a> Coordinator<'a> {
     fn note_what_is_left(&mut self) {
         let unmeasured: usize = self.runs.iter_mut().map(RunState::end_unmeasured).sum();
         let state = self.state();
-        let counts = state.points.iter().filter(|point| point.needs_counts).count();
+        // Who asks a question does not miss what may come after its answer.
+        let missed = || state.points.iter().filter(|point| !point.has_counts_last());
+        let counts = missed().filter(|point| point.needs_counts).count();
         let is_unknown = |point: &&PointState| {
             point.host_pairs.is_some_and(|pairs| pairs < HostEvidence::PAIRS_AT_LEAST)
         };
-        let on_host = state.points.iter().filter(is_unknown).count();
+        let on_host = missed().filter(is_unknown).count();
         for (left, what, done) in [
             (unmeasured, "", "measured; a longer --budget measures all"),
             (counts, "the system calls of ", "counted"),

@@ -47,7 +47,7 @@ pub(super) struct Figure {
     /// By how much the figure of a quiet machine may be lower, and higher: disturbances lengthen times and lower rates.
     below: f64,
     above: f64,
-    /// Share of the CPUs that the trial had, on the scale; `None` if unknown.
+    /// Share of the CPU time of an idle machine that the trial had, on the scale; `None` if unknown.
     cpu_share: Option<f64>,
     /// Standard error that rounding adds.
     rounding: f64,
@@ -155,7 +155,7 @@ fn toward(factor: f64, own: f64, other: f64) -> f64 {
     factor.abs() * if factor >= 0.0 { own } else { other }
 }
 
-/// The CPU time of a trial divided by its elapsed time, if both were measured with the figure.
+/// The CPU time of a trial divided by that of the same trial on an idle machine, if both are known.
 fn cpu_share(datum: &Datum) -> Option<f64> {
     let is_beside = |result: &&CaseResult| {
         let metric = || catalog::metric(&result.case, &result.metric);
@@ -164,7 +164,10 @@ fn cpu_share(datum: &Datum) -> Option<f64> {
             && metric().is_some_and(|metric| metric.role == Role::CpuShare)
     };
     let estimate = datum.document.results.iter().find(is_beside)?.estimate?;
-    Some(estimate.median).filter(|share| *share > 0.0)
+    let Datum { result, .. } = datum;
+    let trials = catalog::trials_of(&result.case, &result.params)?;
+    let on_idle_machine = (trials.keeps_busy)(&result.params, result.cpus.len())?;
+    Some(estimate.median / on_idle_machine).filter(|share| *share > 0.0)
 }
 
 /// Whether the figure has no variance: the step of a clock, the sum of events that should never happen.

@@ -26,7 +26,7 @@ pub const CASE: Case = Case {
                 CPU, longest job first, at most 25 jobs at once. A default run has 17 \
                 jobs, the shortest of 30 and of 810 us. osbench's `create_threads` measures the \
                 creation of idle threads only.",
-    trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
+    trials: Some(Trials { includes, keeps_busy, on_host: true, ..Trials::new(takes) }),
     params: &[
         Param::new("executor", &["serial", "threads", "tokio"])
             .meaning("what carries out the jobs")
@@ -128,6 +128,17 @@ pub fn takes(params: &Params) -> Duration {
     foreground::takes(params, takes_once(params, 2))
 }
 
+/// Number of CPUs that jobs which only compute keep busy.
+fn keeps_busy(params: &Params, cpus: usize) -> Option<f64> {
+    let is = |name: &str, value: &str| params.get(name).is_some_and(|has| has == value);
+    if !is("kind", "cpu") || !is("finisher", "none") {
+        return None;
+    }
+    let work: Duration = jobs_of(params).ok()?.iter().map(Job::cpu).sum();
+    let took = takes_once(params, cpus);
+    (!took.is_zero()).then(|| work.as_secs_f64() / took.as_secs_f64())
+}
+
 /// Estimated time of one execution of the list: the sum of all jobs for serial execution, otherwise about the ideal time on
 /// `cpus` CPUs.
 fn takes_once(params: &Params, cpus: usize) -> Duration {
@@ -135,8 +146,8 @@ fn takes_once(params: &Params, cpus: usize) -> Duration {
     let jobs = with_finishers(&jobs, finisher_length(params).unwrap_or_default());
     match (value_of(params, "executor"), value_of(params, "cpus")) {
         (Ok("serial"), _) => jobs.iter().map(|job| job.length).sum(),
-        (_, Ok("one")) => ideal(&jobs, 1),
-        _ => ideal(&jobs, cpus),
+        (Ok("tokio-current"), _) | (_, Ok("one")) => ideal(&jobs, 1),
+        _ => ideal(&jobs, cpus.min(count_of(params, "degree").unwrap_or(cpus)).max(1)),
     }
 }
 

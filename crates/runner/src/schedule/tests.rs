@@ -41,6 +41,7 @@ fn point(system: usize, group: usize, planned: usize) -> PointState {
         is_over: false,
         is_precise: false,
         needs_counts: false,
+        is_trial: false,
         host_pairs: None,
     }
 }
@@ -413,6 +414,28 @@ fn counts_come_before_all_rounds_where_starts_are_observed() {
     let purposes: Vec<Purpose> = run.made.iter().take(4).map(|made| made.0).collect();
     assert_eq!(purposes, [Purpose::Counts, Purpose::Counts, Purpose::Times, Purpose::Times]);
     assert_eq!(run.restarts, 1);
+}
+
+#[test]
+fn where_a_question_is_asked_counts_of_trials_come_after_its_answer() {
+    let purposes = |is_asked, is_trial| {
+        let mut state = state_of(&[6], 60);
+        (state.allowed.counts, state.allowed.host_counts) = (RunTime(20 * MS), RunTime(60 * MS));
+        let point = &mut state.points[0];
+        (point.needs_counts, point.host_pairs) = (true, Some(0));
+        (point.is_asked, point.is_trial) = (is_asked, is_trial);
+        let mut run = Simulation::of(state);
+        run.precise_from = |_| 8;
+        run.run();
+        let all: Vec<Purpose> = run.made.iter().map(|made| made.0).collect();
+        let runs = all.chunk_by(|a, b| a == b).map(|some| (some[0], some.len()));
+        runs.collect::<Vec<_>>()
+    };
+    use Purpose::{Counts, HostCounts, Times};
+    assert_eq!(purposes(true, true), [(Times, 8), (Counts, 1), (HostCounts, 2)]);
+    let early = [(Times, 1), (Counts, 1), (HostCounts, 2), (Times, 7)];
+    assert_eq!(purposes(true, false), early);
+    assert_eq!(purposes(false, true), early);
 }
 
 #[test]

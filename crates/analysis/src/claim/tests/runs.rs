@@ -36,7 +36,7 @@ pub(super) fn run(system: &str, results: Vec<CaseResult>) -> Document {
 }
 
 /// Twelve rounds about `center` within 1 %.
-fn about(center: f64) -> Vec<f64> {
+pub(super) fn about(center: f64) -> Vec<f64> {
     (0..12).map(|i| center * (1.0 + 0.001 * f64::from((i * 5) % 11 - 5))).collect()
 }
 
@@ -46,7 +46,7 @@ fn claim(lines: &str) -> Claim {
     ClaimFile::parse(&text).unwrap().claims.remove(0)
 }
 
-fn judged(lines: &str, documents: &[Document]) -> JudgedClaim {
+pub(super) fn judged(lines: &str, documents: &[Document]) -> JudgedClaim {
     judge(&[claim(lines)], documents).remove(0)
 }
 
@@ -464,42 +464,6 @@ fn a_disturbed_point_decides_what_is_more_than_a_factor_of_2_from_a_claim() {
         let is_open = expected == ClaimVerdict::Undecided;
         assert_eq!(judged.note.contains("rounds were quiet"), is_open, "{}", judged.note);
     }
-}
-
-/// Checks CPU-bound jobs beside a busy loop: a list in one thread gets half of a CPU, and 17 threads together get nearly all of
-/// it. Without other load both take the same time.
-#[test]
-fn beside_load_unequal_shares_of_the_cpu_decide_nothing() {
-    let side = |executor: &'static str, time: f64, share: f64, later: i64| {
-        let of = |metric: &str, center: f64| {
-            let all = about(center);
-            let starts: Vec<i64> = (0..all.len() as i64).map(|n| 1_000 * n + later).collect();
-            CaseResult {
-                disturbed: true,
-                all_round_values: all.clone(),
-                all_round_starts_ms: starts.clone(),
-                round_starts_ms: starts,
-                ..result(("concurrency/jobs", [("executor", executor)]), metric, all)
-            }
-        };
-        [of("time", time), of("cpu-use", share)]
-    };
-    let with_shares = |serial: f64, threads: f64| {
-        let results =
-            [side("serial", 252e6, serial, 0), side("threads-suspended", 147e6, threads, 300)];
-        let claim =
-            "a = { case = \"concurrency/jobs\", params = { executor = \"threads-suspended\" } }
-                     b = { case = \"concurrency/jobs\", params = { executor = \"serial\" } }
-                     relation = \"ratio within 5 %\"";
-        judged(claim, &[run("here", results.concat())])
-    };
-    let unequal = with_shares(0.5, 0.867);
-    assert_eq!(unequal.verdict, ClaimVerdict::Undecided, "{unequal:?}");
-    assert!(unequal.note.contains("quieter machine"), "{unequal:?}");
-    // Sides with equal shares of the CPU are judged by their times alone.
-    assert_eq!(with_shares(0.9, 0.9).verdict, ClaimVerdict::Fails);
-    // No share of the CPU explains a factor of two.
-    assert_eq!(with_shares(0.5, 0.55).verdict, ClaimVerdict::Fails);
 }
 
 #[test]
