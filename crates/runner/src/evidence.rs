@@ -20,6 +20,12 @@ use crate::stored_round::Began;
 const CRASHES_AT_MOST: u32 = 3;
 /// Number of hangs after which a point is given up: each costs many seconds.
 const HANGS_AT_MOST: u32 = 2;
+/// Maximum time of sampling in a round, and time for which a worker group contends, in ms.
+const ROUND_MS: u64 = 15;
+/// Number of times the expected duration of a trial that it may take on a busy machine.
+const LONGER: u64 = 5;
+/// Number of times as long that trials may take after one that did not end: systems differ by more than their load.
+const LONGER_AFTER_HANG: u64 = 8;
 /// Total time of a point's trials after which no more than the planned number are made.
 const LONG_TRIALS: Cost = Cost(Duration::from_secs(10));
 /// Tolerated relative difference between counted and expected system calls per operation.
@@ -105,6 +111,13 @@ impl Evidence {
     /// Whether the untimed pass has not been made yet.
     pub fn needs_count(&self) -> bool {
         !self.counted && !self.is_over()
+    }
+
+    /// Time limit of the next round in ms: of samples, or of a trial.
+    pub(crate) fn limit_ms(&self) -> u64 {
+        let of_trial =
+            |takes: Duration| takes.as_millis() as u64 * LONGER * LONGER_AFTER_HANG.pow(self.hangs);
+        self.point.trial_takes().map_or(ROUND_MS, of_trial)
     }
 
     /// The mode of the next round that counts on the host; `None` if the counts are known or impossible.
@@ -776,6 +789,28 @@ mod tests {
         (0..3).for_each(|_| assert!(!point.add_round("", &measured(), at(0))));
         assert!(!needs_rounds(&point, &plan));
         assert_eq!(time_of(&point, &Levels::default()).outcome, Outcome::TimedOut);
+    }
+
+    /// Ten thousand files take several times as long under Wine as on Linux.
+    #[test]
+    fn a_trial_that_does_not_end_is_tried_again_with_more_time() {
+        let params = Params::from(
+            [("kind", "wait"), ("jobs", "2"), ("base", "1s"), ("executor", "serial")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+        );
+        let mut trial = Evidence::new(Point { case: "concurrency/jobs".into(), params });
+        assert_eq!(trial.limit_ms(), 15_000);
+        let hung = RoundEnd::Hung("the worker did not end within 25 s".into());
+        assert!(!trial.add_round("", &hung, at(0)));
+        assert!(!trial.is_over());
+        assert_eq!(trial.limit_ms(), 120_000);
+        assert!(!trial.add_round("", &hung, at(0)));
+        assert!(trial.is_over());
+        // A round of samples ends by itself.
+        let mut samples = evidence();
+        let before = samples.limit_ms();
+        samples.add_round("", &hung, at(0));
+        assert_eq!(samples.limit_ms(), before);
     }
 
     #[test]

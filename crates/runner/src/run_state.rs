@@ -22,8 +22,6 @@ use crate::stored_round::{Began, KIND_KEPT, measuring_ms};
 
 /// Number of quiet samples that end a round.
 const QUIET_SAMPLES: usize = 60;
-/// Maximum time of sampling in a round, and time for which a worker group contends, in ms.
-const ROUND_MS: u64 = 15;
 
 /// A run in progress.
 pub(crate) struct RunState<'a> {
@@ -295,7 +293,7 @@ impl<'a> RunState<'a> {
             level: self.levels.level(self.plan.cpus.last().copied(), 1),
             ns_per_iteration: self.levels.ns_per_iteration(),
             quiet_samples: QUIET_SAMPLES,
-            limit_ms: limit_ms(point),
+            limit_ms: self.evidence[which].limit_ms(),
             slow_down: self.plan.slow_down,
             partner_batches: self.plan.partner_batches,
             parent: Some(std::process::id()),
@@ -319,10 +317,4 @@ impl<'a> RunState<'a> {
             None => label,
         }
     }
-}
-
-/// Time limit of a round, in ms: the limit of samples, or several times the expected duration of a trial,
-/// for busy machines.
-fn limit_ms(point: &Point) -> u64 {
-    point.trial_takes().map_or(ROUND_MS, |takes| takes.as_millis() as u64 * 5)
 }
