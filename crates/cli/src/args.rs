@@ -130,7 +130,7 @@ pub enum Command {
 
 /// What the program says without a command.
 const FIRST_STEPS: &str = "\
-oscost run --quick            measure everything, in 75 s
+oscost run --quick            measure everything, in about 80 s
 oscost run syscall            measure one area; `oscost list` names them all
 oscost compare last~1 last    what changed between the last two runs
 oscost report -o run.html     the last run as a page with charts

@@ -262,7 +262,7 @@ impl<'a> Coordinator<'a> {
         let unmeasured: usize = self.runs.iter_mut().map(RunState::end_unmeasured).sum();
         let state = self.state();
         // Who asks a question does not miss what may come after its answer.
-        let missed = || state.points.iter().filter(|point| !point.has_counts_last());
+        let missed = || state.points.iter().filter(|point| !point.counts_last);
         let counts = missed().filter(|point| point.needs_counts).count();
         let is_unknown = |point: &&PointState| {
             point.host_pairs.is_some_and(|pairs| pairs < HostEvidence::PAIRS_AT_LEAST)

@@ -163,7 +163,7 @@ impl Evidence {
             is_over: self.is_over(),
             is_precise: self.is_precise(),
             needs_counts: self.needs_count(),
-            is_trial: self.of_trials,
+            counts_last: false,
             host_pairs: self.next_on_host().map(|_| self.host.pairs()),
         }
     }

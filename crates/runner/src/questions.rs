@@ -60,8 +60,11 @@ impl Asked {
         self.groups.get(&key(point)).copied()
     }
 
-    /// Changes a point's state for the schedule: the questions that it is part of decide how many rounds it gets.
+    /// Changes a point's state for the schedule: the questions that it is part of decide how many rounds it gets, and counts of
+    /// trials come last.
     pub(crate) fn state(&self, state: PointState, point: &Point, plan: &Plan) -> PointState {
+        let counts_last = catalog::trials_of(&point.case, &point.params).is_some();
+        let state = PointState { counts_last, ..state };
         let key = key(point);
         if !self.groups.contains_key(&key) || plan.has_boots() {
             return state;
@@ -165,6 +168,50 @@ mod tests {
         }
     }
 
+    /// A run on a system with this name, without results.
+    fn run_on(system: &str) -> Document {
+        let info = results::RunInfo {
+            id: system.to_owned(),
+            started: String::new(),
+            finished: None,
+            seed: 1,
+            oscost: String::new(),
+            tags: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            core_clock_ghz: None,
+            area_seconds: BTreeMap::new(),
+        };
+        let machine = [("system".to_owned(), system.into())].into_iter().collect();
+        Document { schema: results::SCHEMA, run: info, machine, results: Vec::new() }
+    }
+
+    #[test]
+    fn a_point_that_only_systems_are_compared_by_is_asked_and_counts_of_trials_come_last() {
+        let text = r#"
+            [[claim]]
+            name = "other-slower"
+            sentence = "s"
+            a = { case = "file/small", metric = "create-read", system = "other" }
+            b.system = "here"
+            relation = "ratio > 1"
+            scope = "for all""#;
+        let claims = ClaimFile::parse(text).unwrap().claims;
+        let questions = Questions { claims: &|_| claims.clone() };
+        let options = crate::plan::Options {
+            filters: vec!["file/small".into(), "mail/send".into(), "syscall/getppid".into()],
+            ..crate::plan::Options::default()
+        };
+        let plan = crate::plan(&options, &[0, 1], 7).unwrap();
+        let points = vec![plan.points.clone(); 2];
+        let asked = Asked::of(questions, vec![run_on("here"), run_on("other")], &points);
+        for point in &plan.points {
+            let state = crate::evidence::Evidence::new(point.clone()).state(&plan, 1, 0);
+            let state = asked.state(state, point, &plan);
+            assert_eq!(state.is_asked, point.case == "file/small", "{}", point.label());
+            assert_eq!(state.counts_last, point.case != "syscall/getppid", "{}", point.label());
+        }
+    }
+
     #[test]
     fn a_question_is_open_until_its_claim_is_decided() {
         let text = r#"
@@ -186,24 +233,7 @@ mod tests {
             point("lock/futex", "none"),
             point("lock/futex", "1us"),
         ];
-        let info = results::RunInfo {
-            id: "a".to_owned(),
-            started: String::new(),
-            finished: None,
-            seed: 1,
-            oscost: String::new(),
-            tags: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            core_clock_ghz: None,
-            area_seconds: BTreeMap::new(),
-        };
-        let run = Document {
-            schema: results::SCHEMA,
-            run: info,
-            machine: serde_json::Map::new(),
-            results: Vec::new(),
-        };
-        let mut asked = Asked::of(questions, vec![run], &[points.to_vec()]);
+        let mut asked = Asked::of(questions, vec![run_on("here")], &[points.to_vec()]);
         let is_open = |asked: &Asked| {
             points.each_ref().map(|point| asked.open.contains(&(0, super::key(point))))
         };

@@ -103,8 +103,9 @@ pub struct PointState {
     pub is_precise: bool,
     /// Whether the operations' own counts are missing.
     pub needs_counts: bool,
-    /// Whether the rounds are trials, whose counts explain a figure but verify nothing.
-    pub is_trial: bool,
+    /// Whether the point's counts come after all its other rounds: they are counts of trials, which explain a figure but verify
+    /// nothing, and the run is to answer questions.
+    pub counts_last: bool,
     /// Number of pairs of rounds that have counted on the host, if another pair is needed.
     pub host_pairs: Option<usize>,
 }
@@ -164,14 +165,14 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
     }
     let after_look = |until: RunTime| RunTime((until.0 + first_look.0).min(allowed.planned.0));
     // 2. Counts precede the other rounds, since they verify that the operations took place. Their time is limited, so that
-    //    time is left to measure. Those of trials verify nothing: where a question is asked, its answer precedes them.
-    let counts = state.alone(|point| point.needs_counts && !point.has_counts_last());
+    //    time is left to measure. Those of trials verify nothing, so that answers to questions precede them.
+    let counts = state.alone(|point| point.needs_counts && !point.counts_last);
     let until = after_look(allowed.counts);
     if now < until && !counts.is_empty() {
         return rounds(Purpose::Counts, counts, until);
     }
     // 3. Each point is counted on the host in one pair of rounds before any point gets its next pair.
-    let host_counts = state.fewest_host_pairs(|point| !point.has_counts_last());
+    let host_counts = state.fewest_host_pairs(|point| !point.counts_last);
     let until = after_look(allowed.host_counts);
     if now < until && !host_counts.is_empty() {
         return rounds(Purpose::HostCounts, host_counts, until);
@@ -257,11 +258,6 @@ pub fn is_precise(quiet: Vec<RoundValue>, wanted: Wanted, seed: u64) -> bool {
 }
 
 impl PointState {
-    /// Whether the point's counts come after all its other rounds: it is part of a question that they do not answer.
-    pub fn has_counts_last(&self) -> bool {
-        self.is_asked && self.is_trial
-    }
-
     /// Whether rounds are missing of those planned for this number of starts of the system.
     fn lacks_planned(&self, boots: usize) -> bool {
         !self.is_over && self.made < self.planned.min(self.planned_per_boot * boots)

@@ -87,7 +87,8 @@ fn moderation(claims: &[Claim], selected: &[Result<Selected, String>]) -> Modera
     Moderation::of(&variances)
 }
 
-/// Points that a claim compares with each other: one list for each combination of parameters that has several points.
+/// Points that a claim compares with each other: one list for each combination of parameters. It has one point if the claim
+/// compares systems.
 pub fn compared_points(claims: &[Claim], documents: &[Document]) -> Vec<Vec<PointKey>> {
     let statements = claims.iter().filter_map(|claim| match &claim.content {
         Content::Statement(statement) => select_one(statement, documents).ok(),
@@ -98,7 +99,7 @@ pub fn compared_points(claims: &[Claim], documents: &[Document]) -> Vec<Vec<Poin
         let points: BTreeSet<PointKey> = group.data().map(|datum| datum.result.point()).collect();
         points.into_iter().collect::<Vec<_>>()
     });
-    points.filter(|points| points.len() > 1).collect()
+    points.filter(|points| !points.is_empty()).collect()
 }
 
 /// Points of which more rounds can decide a claim, each with the index of its run in `documents`. Claims that hold or fail need

@@ -21,7 +21,7 @@ pub struct Measuring {
     /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) to measure [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// Fewer rounds: about 75 seconds for everything
+    /// Fewer rounds: about 80 seconds for everything
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
     /// Measure each case with all values of its parameters; takes long

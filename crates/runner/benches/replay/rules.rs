@@ -110,6 +110,7 @@ impl Present {
                 is_over: false,
                 is_precise: false,
                 needs_counts: false,
+                counts_last: false,
                 host_pairs: None,
             }
         };

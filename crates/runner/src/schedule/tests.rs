@@ -41,7 +41,7 @@ fn point(system: usize, group: usize, planned: usize) -> PointState {
         is_over: false,
         is_precise: false,
         needs_counts: false,
-        is_trial: false,
+        counts_last: false,
         host_pairs: None,
     }
 }
@@ -417,13 +417,13 @@ fn counts_come_before_all_rounds_where_starts_are_observed() {
 }
 
 #[test]
-fn where_a_question_is_asked_counts_of_trials_come_after_its_answer() {
-    let purposes = |is_asked, is_trial| {
+fn counts_that_verify_nothing_come_after_the_answers_to_questions() {
+    let purposes = |counts_last| {
         let mut state = state_of(&[6], 60);
         (state.allowed.counts, state.allowed.host_counts) = (RunTime(20 * MS), RunTime(60 * MS));
         let point = &mut state.points[0];
         (point.needs_counts, point.host_pairs) = (true, Some(0));
-        (point.is_asked, point.is_trial) = (is_asked, is_trial);
+        point.counts_last = counts_last;
         let mut run = Simulation::of(state);
         run.precise_from = |_| 8;
         run.run();
@@ -432,10 +432,8 @@ fn where_a_question_is_asked_counts_of_trials_come_after_its_answer() {
         runs.collect::<Vec<_>>()
     };
     use Purpose::{Counts, HostCounts, Times};
-    assert_eq!(purposes(true, true), [(Times, 8), (Counts, 1), (HostCounts, 2)]);
-    let early = [(Times, 1), (Counts, 1), (HostCounts, 2), (Times, 7)];
-    assert_eq!(purposes(true, false), early);
-    assert_eq!(purposes(false, true), early);
+    assert_eq!(purposes(true), [(Times, 8), (Counts, 1), (HostCounts, 2)]);
+    assert_eq!(purposes(false), [(Times, 1), (Counts, 1), (HostCounts, 2), (Times, 7)]);
 }
 
 #[test]
