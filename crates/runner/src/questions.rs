@@ -32,6 +32,8 @@ pub(crate) struct Asked {
     groups: BTreeMap<PointKey, usize>,
     /// The points that need more rounds, each with the number of its run.
     open: BTreeSet<(usize, PointKey)>,
+    /// Whether counts per operation may be part of an answer.
+    are_counts_asked: bool,
     looked: Instant,
     took: Duration,
 }
@@ -52,7 +54,15 @@ impl Asked {
             );
             run.results.clear();
         }
-        Self { claims, runs, groups, open, looked: Instant::now(), took: Duration::ZERO }
+        Self {
+            are_counts_asked: claims.iter().any(Claim::is_about_counts),
+            claims,
+            runs,
+            groups,
+            open,
+            looked: Instant::now(),
+            took: Duration::ZERO,
+        }
     }
 
     /// The group of a point that is compared with others.
@@ -61,9 +71,10 @@ impl Asked {
     }
 
     /// Changes a point's state for the schedule: the questions that it is part of decide how many rounds it gets, and counts of
-    /// trials come last.
+    /// trials come last unless a question is about counts.
     pub(crate) fn state(&self, state: PointState, point: &Point, plan: &Plan) -> PointState {
-        let counts_last = catalog::trials_of(&point.case, &point.params).is_some();
+        let is_trial = || catalog::trials_of(&point.case, &point.params).is_some();
+        let counts_last = !self.are_counts_asked && is_trial();
         let state = PointState { counts_last, ..state };
         let key = key(point);
         if !self.groups.contains_key(&key) || plan.has_boots() {
@@ -187,28 +198,34 @@ mod tests {
 
     #[test]
     fn a_point_that_only_systems_are_compared_by_is_asked_and_counts_of_trials_come_last() {
-        let text = r#"
-            [[claim]]
-            name = "other-slower"
-            sentence = "s"
-            a = { case = "file/small", metric = "create-read", system = "other" }
-            b.system = "here"
-            relation = "ratio > 1"
-            scope = "for all""#;
-        let claims = ClaimFile::parse(text).unwrap().claims;
-        let questions = Questions { claims: &|_| claims.clone() };
         let options = crate::plan::Options {
             filters: vec!["file/small".into(), "mail/send".into(), "syscall/getppid".into()],
             ..crate::plan::Options::default()
         };
         let plan = crate::plan(&options, &[0, 1], 7).unwrap();
-        let points = vec![plan.points.clone(); 2];
-        let asked = Asked::of(questions, vec![run_on("here"), run_on("other")], &points);
-        for point in &plan.points {
-            let state = crate::evidence::Evidence::new(point.clone()).state(&plan, 1, 0);
-            let state = asked.state(state, point, &plan);
-            assert_eq!(state.is_asked, point.case == "file/small", "{}", point.label());
-            assert_eq!(state.counts_last, point.case != "syscall/getppid", "{}", point.label());
+        for (metric, are_counts_asked) in [("create-read", false), ("syscalls", true)] {
+            let text = format!(
+                r#"
+                [[claim]]
+                name = "other-more"
+                sentence = "s"
+                a = {{ case = "file/small", metric = "{metric}", system = "other" }}
+                b.system = "here"
+                relation = "ratio > 1"
+                scope = "for all""#
+            );
+            let claims = ClaimFile::parse(&text).unwrap().claims;
+            let questions = Questions { claims: &|_| claims.clone() };
+            let points = vec![plan.points.clone(); 2];
+            let asked = Asked::of(questions, vec![run_on("here"), run_on("other")], &points);
+            for point in &plan.points {
+                let state = crate::evidence::Evidence::new(point.clone()).state(&plan, 1, 0);
+                let state = asked.state(state, point, &plan);
+                let is_trial = point.case != "syscall/getppid";
+                assert_eq!(state.counts_last, is_trial && !are_counts_asked, "{}", point.label());
+                let is_compared = point.case == "file/small" && !are_counts_asked;
+                assert_eq!(state.is_asked, is_compared, "{}", point.label());
+            }
         }
     }
 

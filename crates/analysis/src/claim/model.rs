@@ -44,6 +44,11 @@ impl Claim {
             .into_iter()
             .flat_map(|statement| std::iter::once(&statement.a).chain(&statement.b))
     }
+
+    /// Whether the claim may be about counts per operation, which the untimed pass makes.
+    pub fn is_about_counts(&self) -> bool {
+        self.sides().any(|side| super::per_op::is_count(&side.metric.value))
+    }
 }
 
 /// Content of a claim.
