@@ -307,7 +307,7 @@ impl State {
             .collect()
     }
 
-    /// Those of some points that need another pair of counts on the host and have the fewest pairs.
+    /// The groups of the points `among` which the fewest pairs were counted on the host, and which need another pair.
     fn fewest_host_pairs(&self, among: impl Fn(&PointState) -> bool) -> Vec<Group> {
         let wanting = self.points.iter().filter(|point| !point.is_over && among(point));
         let fewest = wanting.filter_map(|point| point.host_pairs).min();

@@ -164,7 +164,7 @@ fn cpu_share(datum: &Datum) -> Option<f64> {
             && metric().is_some_and(|metric| metric.role == Role::CpuShare)
     };
     let estimate = datum.document.results.iter().find(is_beside)?.estimate?;
-    let Datum { result, .. } = datum;
+    let result = datum.result;
     let trials = catalog::trials_of(&result.case, &result.params)?;
     let on_idle_machine = (trials.keeps_busy)(&result.params, result.cpus.len())?;
     Some(estimate.median / on_idle_machine).filter(|share| *share > 0.0)
