@@ -179,23 +179,6 @@ mod tests {
         }
     }
 
-    /// A run on a system with this name, without results.
-    fn run_on(system: &str) -> Document {
-        let info = results::RunInfo {
-            id: system.to_owned(),
-            started: String::new(),
-            finished: None,
-            seed: 1,
-            oscost: String::new(),
-            tags: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            core_clock_ghz: None,
-            area_seconds: BTreeMap::new(),
-        };
-        let machine = [("system".to_owned(), system.into())].into_iter().collect();
-        Document { schema: results::SCHEMA, run: info, machine, results: Vec::new() }
-    }
-
     #[test]
     fn a_point_that_only_systems_are_compared_by_is_asked_and_counts_of_trials_come_last() {
         let options = crate::plan::Options {
@@ -217,7 +200,11 @@ mod tests {
             let claims = ClaimFile::parse(&text).unwrap().claims;
             let questions = Questions { claims: &|_| claims.clone() };
             let points = vec![plan.points.clone(); 2];
-            let asked = Asked::of(questions, vec![run_on("here"), run_on("other")], &points);
+            let asked = Asked::of(
+                questions,
+                ["here", "other"].map(|name| simulated::document(name, Vec::new())).to_vec(),
+                &points,
+            );
             for point in &plan.points {
                 let state = crate::evidence::Evidence::new(point.clone()).state(&plan, 1, 0);
                 let state = asked.state(state, point, &plan);
@@ -250,7 +237,8 @@ mod tests {
             point("lock/futex", "none"),
             point("lock/futex", "1us"),
         ];
-        let mut asked = Asked::of(questions, vec![run_on("here")], &[points.to_vec()]);
+        let mut asked =
+            Asked::of(questions, vec![simulated::document("here", Vec::new())], &[points.to_vec()]);
         let is_open = |asked: &Asked| {
             points.each_ref().map(|point| asked.open.contains(&(0, super::key(point))))
         };

@@ -97,7 +97,8 @@ fn names(times: &[&CaseResult]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use measure::stats::{LEVEL, median};
-    use results::{Direction, Estimate, RunInfo};
+    use results::{Direction, Estimate};
+    use simulated::document;
 
     use super::*;
 
@@ -112,21 +113,6 @@ mod tests {
         }
     }
 
-    fn document(results: Vec<CaseResult>) -> Document {
-        let run = RunInfo {
-            id: "x".to_owned(),
-            started: String::new(),
-            finished: None,
-            seed: 1,
-            oscost: String::new(),
-            tags: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            core_clock_ghz: None,
-            area_seconds: BTreeMap::new(),
-        };
-        Document { schema: results::SCHEMA, run, machine: serde_json::Map::new(), results }
-    }
-
     fn around(median: f64) -> Vec<f64> {
         (0..11).map(|n| median * (1.0 + 0.001 * f64::from(n - 5))).collect()
     }
@@ -135,7 +121,7 @@ mod tests {
     fn the_fastest_comes_first_and_the_others_have_a_verdict() {
         let all = [("slow", 2e8), ("fast", 1e8), ("alike", 1.001e8)];
         let results = all.map(|(name, ns)| time(name, around(ns)));
-        let ranking = rank_commands(&document(results.to_vec())).unwrap();
+        let ranking = rank_commands(&document("here", results.to_vec())).unwrap();
         assert_eq!(ranking.base, "fast");
         let others: Vec<(&str, Verdict)> = ranking
             .others
@@ -156,7 +142,7 @@ mod tests {
             CaseResult { round_starts_ms, ..time(name, values.collect()) }
         };
         let results = vec![drifting("one", 1.0, 0), drifting("other", 1.02, 300)];
-        let ranking = rank_commands(&document(results)).unwrap();
+        let ranking = rank_commands(&document("here", results)).unwrap();
         let compared = &ranking.others[0].compared;
         assert_eq!(compared.verdict, Verdict::Slower, "{compared:?}");
         let ratio = compared.ratio.unwrap();
@@ -166,7 +152,8 @@ mod tests {
     #[test]
     fn the_user_can_choose_the_command_to_compare_with() {
         let all = [("slow", 2e8), ("fast", 1e8), ("slowest", 4e8)];
-        let mut document = document(all.map(|(name, ns)| time(name, around(ns))).to_vec());
+        let results = all.map(|(name, ns)| time(name, around(ns))).to_vec();
+        let mut document = document("here", results);
         document.run.asked.insert(REFERENCE.to_owned(), "slow".to_owned());
         let ranking = rank_commands(&document).unwrap();
         assert_eq!(ranking.base, "slow");
@@ -207,7 +194,7 @@ mod tests {
             ..result.clone()
         };
         let of_look = |turns: usize| {
-            let document = document(vec![first(a, turns), first(b, turns)]);
+            let document = document("here", vec![first(a, turns), first(b, turns)]);
             rank_commands(&document).unwrap().others[0].compared.verdict
         };
         let looks = (1..=160).filter(|&turns| super::super::schedule::is_look(turns));
@@ -234,14 +221,14 @@ mod tests {
 
     #[test]
     fn one_command_is_compared_with_nothing() {
-        assert_eq!(rank_commands(&document(vec![time("only", around(1e6))])), None);
+        assert_eq!(rank_commands(&document("here", vec![time("only", around(1e6))])), None);
     }
 
     #[test]
     fn few_runs_are_evidence_only_beyond_a_factor_of_two() {
         for (slower, verdict) in [(1.9e6, Verdict::CannotTell), (3e6, Verdict::Slower)] {
             let results = vec![time("a", vec![1e6; 3]), time("b", vec![slower; 3])];
-            let ranking = rank_commands(&document(results)).unwrap();
+            let ranking = rank_commands(&document("here", results)).unwrap();
             assert_eq!(ranking.others[0].compared.verdict, verdict, "{slower}");
         }
     }
