@@ -88,7 +88,7 @@ pub(crate) fn script_to_serve(binary: &Binary) -> String {
     format!(
         "m=\"$(uname -s) $(uname -m)\"; \
          if [ \"$m\" != \"{machine}\" ]; then echo \"$m\"; exit {OTHER_MACHINE}; fi; \
-         b=\"{BIN}/{hash}\"; [ -x \"$b\" ] || exit {NO_PROGRAM}; exec \"$b\" fleet node"
+         b=\"{BIN}/{hash}\"; [ -x \"$b\" ] || exit {NO_PROGRAM}; touch \"$b\"; exec \"$b\" fleet node"
     )
 }
 
@@ -99,12 +99,58 @@ pub(crate) const OTHER_MACHINE: i32 = 96;
 /// Exit code of the script if the program is not there.
 pub(crate) const NO_PROGRAM: i32 = 97;
 
-/// The end of a script that installs `$p`, a part of the expected size, as the program; removes it otherwise.
+/// After how many days without use a program is removed from a node, when another is placed there.
+const UNUSED_DAYS: u32 = 30;
+
+/// The end of a script that installs `$p`, a part of the expected size, as the program in `$d`; removes it otherwise.
 pub(crate) fn script_to_place(binary: &Binary) -> String {
     let Binary { hash, size, .. } = binary;
     // The size shows a copy that a lost connection has cut.
     format!(
-        "if [ \"$(wc -c <\"$p\")\" -eq {size} ] && chmod 700 \"$p\" && mv \"$p\" \"$d/{hash}\"; then exit 0; fi; \
+        "if [ \"$(wc -c <\"$p\")\" -eq {size} ] && chmod 700 \"$p\" && mv \"$p\" \"$d/{hash}\"; then \
+         find \"$d\" -maxdepth 1 -type f -mtime +{UNUSED_DAYS} -exec rm -f {{}} +; exit 0; fi; \
          rm -f \"$p\"; echo \"the copy is not complete\" >&2; exit 1"
     )
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_placed_whole_and_unused_ones_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        for (name, days) in [("unused", 32), ("used", 20)] {
+            let file = std::fs::File::create(path(name)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(days * 86_400)).unwrap();
+        }
+        let binary = Binary {
+            file: path("nowhere"),
+            hash: "1f".to_owned(),
+            size: 5,
+            machine: "Linux x86_64".to_owned(),
+        };
+        let place = |content: &str| {
+            std::fs::write(path("part"), content).unwrap();
+            let variables = format!("d={}; p=$d/part; ", directory.path().display());
+            let ended = Command::new("sh")
+                .args(["-c", &(variables + &script_to_place(&binary))])
+                .output()
+                .unwrap();
+            let files = std::fs::read_dir(directory.path()).unwrap().flatten();
+            let mut files: Vec<_> =
+                files.map(|entry| entry.file_name().into_string().unwrap()).collect();
+            files.sort();
+            (ended.status.code(), String::from_utf8(ended.stderr).unwrap(), files)
+        };
+        let (code, said, files) = place("four");
+        assert_eq!((code, said.as_str()), (Some(1), "the copy is not complete\n"));
+        assert_eq!(files, ["unused", "used"]);
+        let (code, said, files) = place("fives");
+        assert_eq!((code, said.as_str()), (Some(0), ""));
+        assert_eq!(files, ["1f", "used"]);
+    }
 }

@@ -14,6 +14,8 @@ use crate::{program, state};
 
 /// The directory of copies of oscost on the host, below the user's home directory; a copy's name is its SHA-256.
 const CACHE: &str = ".cache/oscost";
+/// After how many days without use a copy is removed.
+const UNUSED_DAYS: u32 = 30;
 /// Time limit for copying.
 const COPY_TIME: Duration = Duration::from_secs(300);
 
@@ -52,13 +54,21 @@ fn check(settings: &Settings) -> Result<(), SystemError> {
 fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     let settings = start.settings;
     let binary = start.static_binary()?;
-    let copy = format!("{CACHE}/{}", hash_of(&binary)?);
+    let program = std::fs::read(&binary);
+    let program = program.map_err(|e| SystemError::from_io(binary.display().to_string(), &e))?;
+    let copy = format!("{CACHE}/{}", hash_of(&program));
     let errors = start.state.path().join("ssh-errors");
     let run = |script: &str, input: Stdio| run(settings, script, input, &errors);
-    if !run(&format!("test -x {copy}"), Stdio::null())? {
+    // The time of its last change is that of its last use.
+    if !run(&format!("test -x {copy} && touch {copy}"), Stdio::null())? {
         let part = format!("{copy}.$$");
+        // The size shows a copy that a lost connection has cut.
         let script = format!(
-            "umask 077 && mkdir -p {CACHE} && cat >{part} && chmod 700 {part} && mv {part} {copy}"
+            "umask 077; mkdir -p {CACHE} && cat >{part} && \
+             if test $(wc -c <{part}) -ne {size}; then echo the copy is not complete >&2; false; fi && \
+             chmod 700 {part} && mv {part} {copy} || {{ rm -f {part}; exit 1; }}; \
+             find {CACHE} -maxdepth 1 -type f -mtime +{UNUSED_DAYS} -exec rm -f {{}} +; exit 0",
+            size = program.len()
         );
         let file = File::open(&binary);
         let file = file.map_err(|e| SystemError::from_io(binary.display().to_string(), &e))?;
@@ -115,8 +125,6 @@ fn failure(settings: &Settings, what: &str, errors: &Path) -> SystemError {
     SystemError::Failed(format!("{host}: {what}: {}", crate::running::last_line(&text)))
 }
 
-fn hash_of(path: &Path) -> Result<String, SystemError> {
-    let bytes = std::fs::read(path);
-    let bytes = bytes.map_err(|e| SystemError::from_io(path.display().to_string(), &e))?;
-    Ok(digest(&SHA256, &bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+fn hash_of(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,12 +1,14 @@
 //! Tests of launchers on Linux; see `main.rs`.
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{DirEntryExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use platform::process::control_group::ControlGroup;
@@ -348,7 +350,8 @@ impl SshServer {
         let home = home.display();
         let server = format!(
             "ListenAddress 127.0.0.1\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
-             PermitRootLogin yes\nPidFile none\nForceCommand cd {home} && HOME={home} sh -c \"$SSH_ORIGINAL_COMMAND\"\n",
+             PermitRootLogin yes\nPidFile none\n\
+             ForceCommand cd {home} && HOME={home} PATH=\"{home}/bin:$PATH\" sh -c \"$SSH_ORIGINAL_COMMAND\"\n",
             path("host"),
             path("user.pub")
         );
@@ -399,6 +402,21 @@ fn over_ssh() -> Result<(), Failed> {
     );
     let systems = SystemsFile::parse(&text, Path::new("systems.toml"))?;
     let system = System::parse("there", &systems)?;
+    let cache = home.join(".cache/oscost");
+    // A lost connection ends the input early.
+    let cut = home.join("bin/cat");
+    std::fs::create_dir(home.join("bin"))?;
+    std::fs::write(&cut, "#!/bin/sh\nexec head -c 1000\n")?;
+    std::fs::set_permissions(&cut, Permissions::from_mode(0o755))?;
+    let error = system.start(&[cpu()], false).err().ok_or("it has started from a part")?;
+    assert_eq!(error.to_string(), "there: copying oscost there failed: the copy is not complete");
+    assert_eq!(std::fs::read_dir(&cache)?.count(), 0);
+    std::fs::remove_file(&cut)?;
+    let ages = [("unused", 32), ("used", 20)];
+    for (name, days) in ages {
+        let file = std::fs::File::create(cache.join(name))?;
+        file.set_modified(SystemTime::now() - Duration::from_secs(days * 86_400))?;
+    }
     let mut copied = Vec::new();
     for _ in 0..2 {
         let mut running = system.start(&platform::cpu::allowed(), true)?;
@@ -410,12 +428,15 @@ fn over_ssh() -> Result<(), Failed> {
         drop(input);
         running.end();
         nothing_left(std::process::id(), directory.path())?;
-        let cache = std::fs::read_dir(home.join(".cache/oscost"))?.flatten();
-        let files: Vec<_> = cache
-            .map(|entry| (entry.path(), entry.metadata().and_then(|data| data.modified()).ok()))
-            .collect();
-        assert_eq!(files.len(), 1, "{files:?}");
+        let files = std::fs::read_dir(&cache)?.flatten();
+        // A copy is another file; its use changes only its times.
+        let mut files: Vec<_> = files.map(|entry| (entry.file_name(), entry.ino())).collect();
+        files.sort();
+        assert!(files.len() == 2 && files[1].0 == "used", "{files:?}");
         copied.push(files);
+        let copy = std::fs::File::options().append(true).open(cache.join(&copied[0][0].0))?;
+        assert!(copy.metadata()?.modified()?.elapsed()? < Duration::from_secs(3_600));
+        copy.set_modified(SystemTime::now() - Duration::from_secs(86_400))?;
     }
     assert_eq!(copied[0], copied[1], "it was copied twice");
     drop(server);
