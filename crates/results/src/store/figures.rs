@@ -271,7 +271,6 @@ impl Store {
         let is_packed = self.engine.has_figures()?;
         for (some, first) in ids.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
             let mut bodies = if is_packed { self.bodies(some)? } else { HashMap::new() };
-            self.read_identities(&mut gathered, bodies.values())?;
             for (id, number) in some.iter().zip(first..) {
                 if let Some(body) = bodies.remove(*id) {
                     self.add_packed(&mut gathered, number, id, &body, &is_wanted)?;
@@ -300,21 +299,15 @@ impl Store {
         rows.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
     }
 
-    /// Reads the texts of all figures of `bodies` that are not known yet, with few statements.
-    fn read_identities<'a>(
-        &self,
-        gathered: &mut Gathered,
-        bodies: impl Iterator<Item = &'a Vec<u8>>,
-    ) -> Result<(), StoreError> {
+    /// Reads the texts of all figures of a run that are not known yet, with few statements.
+    fn read_identities(&self, gathered: &mut Gathered, body: &[u8]) -> Result<(), StoreError> {
         let mut unknown = BTreeSet::new();
-        for body in bodies {
-            let mut rest = body.as_slice();
-            while let Some((text, _, after)) = RunFigure::unpack(rest) {
-                if !gathered.of_seq.contains_key(&text) {
-                    unknown.insert(text);
-                }
-                rest = after;
+        let mut rest = body;
+        while let Some((text, _, after)) = RunFigure::unpack(rest) {
+            if !gathered.of_seq.contains_key(&text) {
+                unknown.insert(text);
             }
+            rest = after;
         }
         let unknown: Vec<u32> = unknown.into_iter().collect();
         for some in unknown.chunks(LIST_AT_MOST) {
@@ -345,6 +338,10 @@ impl Store {
             let series = match gathered.of_seq.get(&text) {
                 Some(series) => *series,
                 None => {
+                    // Most runs have the figures of the runs before them.
+                    if !gathered.identities.contains_key(&text) {
+                        self.read_identities(gathered, body)?;
+                    }
                     let identity = gathered.identities.remove(&text).ok_or_else(|| {
                         let what = format!("the figures of run {id} name a text that is not there");
                         self.damaged(what)
