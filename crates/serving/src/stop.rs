@@ -14,6 +14,9 @@ const NOTICED_WITHIN: Duration = Duration::from_secs(5);
 const AGAIN_AFTER: Duration = Duration::from_millis(1);
 /// Time after which the server is also woken by connections, in case that the system denies interrupts.
 const INTERRUPTS_FOR: Duration = Duration::from_millis(200);
+/// First and longest interval at which each waiting thread gets a connection. A thread that only lacks a CPU must serve them
+/// all before it can end.
+const CONNECTED_AFTER: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(160)];
 /// Maximum number of waiters, more than the workers that any server has.
 const WAITERS_AT_MOST: usize = 8 * 1024;
 
@@ -95,10 +98,19 @@ impl Stop {
     pub fn request_and_wake(&self, address: SocketAddr) {
         self.request();
         let (address, began) = (reachable(address), Instant::now());
-        while self.is_any_waiting() && began.elapsed() < NOTICED_WITHIN {
+        let is_awaited = || self.is_any_waiting() && began.elapsed() < NOTICED_WITHIN;
+        let (mut connects_at, [mut interval, longest]) = (INTERRUPTS_FOR, CONNECTED_AFTER);
+        while is_awaited() {
             self.interrupt_all();
-            if began.elapsed() >= INTERRUPTS_FOR {
-                wake_by_connection(address);
+            if began.elapsed() >= connects_at {
+                let waiting = self.waiting().filter(|place| place.load(Ordering::SeqCst) != 0);
+                for _ in 0..waiting.count() {
+                    if is_awaited() {
+                        wake_by_connection(address);
+                    }
+                }
+                connects_at = began.elapsed() + interval;
+                interval = (2 * interval).min(longest);
             }
             std::thread::sleep(AGAIN_AFTER);
         }
@@ -181,4 +193,30 @@ fn reachable(address: SocketAddr) -> SocketAddr {
         ip => ip,
     };
     SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A loop that got no CPU for seconds was left with a thousand connections, each with work to do.
+    #[test]
+    fn a_thread_that_notices_late_is_left_few_connections() {
+        let stop = Stop::new().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let waiter = stop.waiter(None);
+        waiter.begin_wait();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_secs(1));
+                waiter.end_wait();
+            });
+            stop.request_and_wake(listener.local_addr().unwrap());
+        });
+        listener.set_nonblocking(true).unwrap();
+        let left = std::iter::from_fn(|| listener.accept().ok()).count();
+        assert!((1..=50).contains(&left), "{left} connections");
+    }
 }

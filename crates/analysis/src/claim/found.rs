@@ -1,6 +1,6 @@
 //! The figures of a side in one run, and its points without a figure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Counterpart, counterparts};
 use results::{CaseResult, Document, Outcome, PointKey};
@@ -35,6 +35,13 @@ pub(super) struct Datum<'a> {
     pub(super) is_lower_bound: bool,
     /// Whether the point was disturbed nearly throughout.
     pub(super) is_disturbed: bool,
+}
+
+impl Datum<'_> {
+    /// The figure itself, if there is one.
+    pub(super) fn number(&self) -> Option<f64> {
+        self.count.or(self.result.estimate.map(|estimate| estimate.median))
+    }
 }
 
 /// Reason why nothing can be compared.
@@ -237,13 +244,18 @@ fn point_on_unix(result: &CaseResult) -> PointKey {
 }
 
 /// The results of a run that a side selects; on Windows, its counterparts of points that only Unix has. A count per operation is
-/// taken from the result of the time.
+/// taken from the result of the time. A point that has no figures has one result for all metrics, with the reason.
 fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
     let metric = &side.metric.value;
     let is_own = |r: &CaseResult| r.case == side.case.value && &r.metric == metric;
     let is_count = per_op::is_count(metric) && !document.results.iter().any(is_own);
+    let with_metric: BTreeSet<PointKey> =
+        document.results.iter().filter(|r| is_own(r)).map(CaseResult::point).collect();
     let row = |result: &'a CaseResult| {
-        if &result.metric == metric {
+        let is_without_figures = result.outcome != Outcome::Measured
+            && result.metric == measure::TIME.name
+            && !with_metric.contains(&result.point());
+        if &result.metric == metric || is_without_figures {
             return Some((result, None));
         }
         let has_counts = is_count && result.metric == measure::TIME.name;

@@ -163,7 +163,7 @@ impl Judge<'_> {
             let (verdict, interval, note) =
                 judged.unwrap_or_else(|why| (ClaimVerdict::Undecided, None, why));
             shown.push(verdict);
-            let pair = pair.unwrap_or(group.pairs.len() - 1);
+            let pair = pair.unwrap_or_else(|| group.shown_pair());
             let judged = JudgedComparison::of(group, pair, statement, interval, verdict, note);
             comparisons.extend(judged);
         }

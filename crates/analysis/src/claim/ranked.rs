@@ -29,6 +29,20 @@ impl Extreme {
     }
 }
 
+impl Ranking {
+    /// The pair that has the claimed ranks, and its number, if `number` gives the true quantity of each pair.
+    pub(super) fn chosen(&self, number: impl Fn(usize) -> f64) -> (usize, f64) {
+        let Self { row_lengths, of_rows, of_pairs, .. } = self;
+        let mut first = 0;
+        let rows = row_lengths.iter().map(|length| {
+            let row = first..first + length;
+            first = row.end;
+            of_pairs.of(row.map(|at| (at, number(at))))
+        });
+        of_rows.of(rows.collect::<Vec<_>>().into_iter())
+    }
+}
+
 impl Ranked {
     pub(super) fn moderated(mut self, moderation: Moderation) -> Self {
         self.contrasts.iter_mut().for_each(|one| *one = one.moderated(moderation));
@@ -37,14 +51,7 @@ impl Ranked {
 
     /// The pair that has the claimed ranks, and its number, if `number` are the true ratios.
     fn chosen(&self, number: impl Fn(&Contrast) -> f64) -> (usize, f64) {
-        let Ranking { row_lengths, of_rows, of_pairs, .. } = &self.ranking;
-        let mut first = 0;
-        let rows = row_lengths.iter().map(|length| {
-            let row = first..first + length;
-            first = row.end;
-            of_pairs.of(row.map(|at| (at, number(&self.contrasts[at]))))
-        });
-        of_rows.of(rows.collect::<Vec<_>>().into_iter())
+        self.ranking.chosen(|at| number(&self.contrasts[at]))
     }
 
     /// Index of the pair that has the claimed ranks by its estimates.

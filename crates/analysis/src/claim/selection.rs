@@ -51,6 +51,21 @@ impl<'a> Group<'a> {
     pub(super) fn data(&self) -> impl Iterator<Item = &Datum<'a>> {
         self.pairs.iter().flat_map(|(_, pair)| std::iter::once(&pair.a).chain(&pair.b))
     }
+
+    /// Index of the pair to show while nothing can be decided: that of the claimed ranks by the figures alone, else the last.
+    pub(super) fn shown_pair(&self) -> usize {
+        let number = |at: usize| {
+            let pair = &self.pairs[at].1;
+            let figure = |datum: &Datum| datum.number().unwrap_or(f64::NAN);
+            figure(&pair.a) / pair.b.as_ref().map_or(1.0, figure)
+        };
+        match &self.ranking {
+            Some(ranking) if (0..self.pairs.len()).all(|at| !number(at).is_nan()) => {
+                ranking.chosen(number).0
+            }
+            _ => self.pairs.len() - 1,
+        }
+    }
 }
 
 /// Figures that a claim compares, and those that are missing.

@@ -122,6 +122,26 @@ fn the_order_of_runs_does_not_matter_and_the_systems_are_named() {
 }
 
 #[test]
+fn systems_are_named_by_their_ranks_also_while_rounds_are_too_few() {
+    let lines = "a = { case = \"net/answer\", params = { arch = \"epoll\" }, metric = \"rate\", system = \"worst\" }\n\
+                 b = { params = { arch = \"threads\" }, system = \"best\" }\nrelation = \"ratio > 1\"\n";
+    for turned in 0..3 {
+        let mut documents = three();
+        documents.rotate_left(turned);
+        for result in documents.iter_mut().flat_map(|document| &mut document.results) {
+            result.round_values.truncate(2);
+            result.round_starts_ms.truncate(2);
+            result.rounds = 2;
+        }
+        let judged = judged(lines, &documents);
+        let shown = &judged.comparisons[0];
+        assert_eq!(shown.note, "2 rounds are too few: at least 6 are needed");
+        let b = shown.b.as_ref().unwrap();
+        assert_eq!([&*shown.a.system, &*b.system], ["gvisor", "native"], "turned by {turned}");
+    }
+}
+
+#[test]
 fn lower_times_are_better_and_one_figure_has_a_rank_too() {
     let times = |rank: &str, relation: &str| {
         format!(

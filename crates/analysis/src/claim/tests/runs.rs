@@ -176,6 +176,31 @@ fn a_point_that_failed_leaves_a_claim_about_all_open() {
     assert_eq!(verdict(&refuted, &documents), ClaimVerdict::Fails);
 }
 
+/// A point without figures has one result, for the time.
+#[test]
+fn the_reason_of_a_point_without_figures_is_that_of_each_of_its_metrics() {
+    let of = |arch: &'static str, metric: &str| {
+        result(("net/answer", [("arch", arch)]), metric, about(100.0))
+    };
+    let lines = "a = { case = \"net/answer\", metric = \"rate\", params = { arch = [\"fork\", \"threads\"] } }\n\
+                 relation = \"> 1 /s\"\nscope = \"for all\"\n";
+    for (outcome, verdict) in
+        [(Outcome::Unsupported, ClaimVerdict::Holds), (Outcome::TimedOut, ClaimVerdict::Undecided)]
+    {
+        let mut without = of("fork", "time");
+        (without.outcome, without.estimate) = (outcome, None);
+        without.reason = Some("no fork".to_owned());
+        let documents =
+            [run("native", vec![without, of("threads", "time"), of("threads", "rate")])];
+        let judged = judged(lines, &documents);
+        let why = format!("net/answer{{arch=fork}} is {}: no fork", outcome.word());
+        assert_eq!(judged.verdict, verdict, "{}", judged.note);
+        assert_eq!(judged.left_out.contains(&why), verdict == ClaimVerdict::Holds);
+        assert_eq!(judged.note == why, verdict == ClaimVerdict::Undecided, "{}", judged.note);
+        assert_eq!(lacking_points(&[claim(lines)], &documents), []);
+    }
+}
+
 #[test]
 fn a_point_that_is_unsupported_on_either_side_is_left_out_and_named() {
     let all = format!("{RATIO}relation = \"> 1\"\nscope = \"for all\"\n");
