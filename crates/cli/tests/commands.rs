@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Bench, CASE, codes_of_doubts, finish, times};
+use std::time::Duration;
+
+use common::{Bench, CASE, codes_of_doubts, finish, said_within, started, times};
 use serde_json::Value;
 
 /// A case that this system does not support, and its reason.
@@ -306,10 +308,11 @@ fn a_run_equals_itself() {
 fn extra_work_on_the_clock_is_found_as_slower() {
     let bench = Bench::new();
     // Under Wine a process takes longer to start, and two groups of tests run at once: as many quiet rounds need more time.
-    let budget = if cfg!(windows) { "20s" } else { "3s" };
-    let run = format!("run {CASE} --quick --budget {budget}");
-    // On a loaded machine the verdict may be undecided, but it must never be the opposite.
-    for _attempt in 0..3 {
+    let budgets = if cfg!(windows) { ["20s", "20s", "40s"] } else { ["3s", "10s", "30s"] };
+    // On a loaded machine the verdict may be undecided, with that reason, but it must never be the opposite.
+    let mut undecided = String::new();
+    for budget in budgets {
+        let run = format!("run {CASE} --quick --budget {budget}");
         bench.oscost(&run).with(0);
         bench.oscost(&format!("{run} --slow-down 30%")).with(0);
         let compared = bench.oscost("compare last~1 last --fail-above 5%");
@@ -320,8 +323,10 @@ fn extra_work_on_the_clock_is_found_as_slower() {
             bench.oscost("compare last~1 last").with(0);
             return;
         }
+        undecided = compared.with(3).out;
     }
-    panic!("30 % more work was not found");
+    let is_loaded = ["a quieter machine would decide it", "beside load"];
+    assert!(is_loaded.iter().any(|why| undecided.contains(why)), "{undecided}");
 }
 
 /// Checks that each run stores a prediction of the next run, which scores it.
@@ -329,7 +334,8 @@ fn extra_work_on_the_clock_is_found_as_slower() {
 fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
     let bench = Bench::new();
     let runs = "noise lock/std-mutex --quick --precision 50% --budget 60s --runs 3";
-    let found = bench.oscost(&format!("{runs} --json")).with(0).json();
+    let started = started(&mut bench.command(&format!("{runs} --json")));
+    let found = said_within(started, Duration::from_secs(240)).with(0).json();
     let ids: Vec<&str> =
         found["runs"].as_array().expect("ids").iter().filter_map(Value::as_str).collect();
     assert_eq!(ids.len(), 3);

@@ -129,13 +129,13 @@ fn systems_are_named_by_their_ranks_also_while_rounds_are_too_few() {
         let mut documents = three();
         documents.rotate_left(turned);
         for result in documents.iter_mut().flat_map(|document| &mut document.results) {
-            result.round_values.truncate(2);
-            result.round_starts_ms.truncate(2);
-            result.rounds = 2;
+            result.round_values.truncate(3);
+            result.round_starts_ms.truncate(3);
+            result.rounds = 3;
         }
         let judged = judged(lines, &documents);
         let shown = &judged.comparisons[0];
-        assert_eq!(shown.note, "2 rounds are too few: at least 6 are needed");
+        assert_eq!((judged.verdict, shown.interval), (Undecided, None));
         let b = shown.b.as_ref().unwrap();
         assert_eq!([&*shown.a.system, &*b.system], ["gvisor", "native"], "turned by {turned}");
     }

@@ -183,7 +183,7 @@ fn the_reason_of_a_point_without_figures_is_that_of_each_of_its_metrics() {
         result(("net/answer", [("arch", arch)]), metric, about(100.0))
     };
     let lines = "a = { case = \"net/answer\", metric = \"rate\", params = { arch = [\"fork\", \"threads\"] } }\n\
-                 relation = \"> 1 /s\"\nscope = \"for all\"\n";
+                 relation = \"> 1 replies/s\"\nscope = \"for all\"\n";
     for (outcome, verdict) in
         [(Outcome::Unsupported, ClaimVerdict::Holds), (Outcome::TimedOut, ClaimVerdict::Undecided)]
     {
