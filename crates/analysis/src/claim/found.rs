@@ -1,6 +1,6 @@
 //! The figures of a side in one run, and its points without a figure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use catalog::{Counterpart, counterparts};
 use results::{CaseResult, Document, Outcome, PointKey};
@@ -249,13 +249,14 @@ fn rows<'a>(side: &Side, document: &'a Document) -> Vec<SelectedResult<'a>> {
     let metric = &side.metric.value;
     let is_own = |r: &CaseResult| r.case == side.case.value && &r.metric == metric;
     let is_count = per_op::is_count(metric) && !document.results.iter().any(is_own);
-    let with_metric: BTreeSet<PointKey> =
-        document.results.iter().filter(|r| is_own(r)).map(CaseResult::point).collect();
-    let row = |result: &'a CaseResult| {
-        let is_without_figures = result.outcome != Outcome::Measured
+    let is_without_figures = |result: &CaseResult| {
+        let is_same_point = |r: &CaseResult| is_own(r) && r.params == result.params;
+        result.outcome != Outcome::Measured
             && result.metric == measure::TIME.name
-            && !with_metric.contains(&result.point());
-        if &result.metric == metric || is_without_figures {
+            && !document.results.iter().any(is_same_point)
+    };
+    let row = |result: &'a CaseResult| {
+        if &result.metric == metric || is_without_figures(result) {
             return Some((result, None));
         }
         let has_counts = is_count && result.metric == measure::TIME.name;

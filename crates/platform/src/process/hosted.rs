@@ -236,7 +236,8 @@ pub(crate) mod linux {
     pub fn mentioning(text: &str) -> Vec<u32> {
         /// Time limit for execve(2) of all processes: a busy machine may not run one of low priority for many seconds.
         const BETWEEN_PROGRAMS: Duration = Duration::from_secs(30);
-        /// The same where a process in execve(2) looks like one that has no environment.
+        /// Time limit for execve(2) where the system reports no addresses: there a process without an environment looks as if it
+        /// never left execve(2).
         const WITHOUT_ADDRESSES: Duration = Duration::from_secs(5);
         if text.is_empty() {
             return Vec::new();
