@@ -15,7 +15,7 @@ const MISSING: (&str, &str) = if cfg!(windows) {
 };
 
 /// The shortest possible run.
-const SHORT: &str = "--quick --budget 1500ms";
+const SHORT: &str = "--quick --precision 50% --budget 60s";
 
 fn short_run(bench: &Bench, more: &str) -> common::Said {
     bench.oscost(&format!("run {CASE} {SHORT} {more}")).with(0)

@@ -273,7 +273,7 @@ fn a_run_under_way_is_left_alone() {
     until("the run has begun", || run_begun(&bench).is_some());
     let pid = run.id().to_string();
     bench.oscost("run --resume").with(2).complains(&["being measured by process", &pid]);
-    let other = bench.oscost("run clock/std-instant --quick --budget 1s").with(0);
+    let other = bench.oscost("run clock/std-instant --quick --precision 50% --budget 60s").with(0);
     assert!(other.err.contains(&format!("process {pid}")), "{}", other.err);
     assert!(other.err.contains("disturb"), "{}", other.err);
     is_whole(&said_by(run).with(0), POINTS);
