@@ -338,13 +338,12 @@ fn facts_of(run: &HistoryRun, names: &[&str]) -> BTreeMap<String, String> {
 
 impl FleetFigure {
     fn of(metric: &MetricSeries, nodes: &[Node]) -> Option<Self> {
-        let newest = metric.figures.last()?.1;
-        let is_positive = metric.figures.iter().all(|(_, figure)| figure.figure.median > 0.0);
+        let of_runs: BTreeMap<usize, RunFigure> = metric.figures.iter().collect();
+        let newest = of_runs.last_key_value()?.1;
+        let is_positive = of_runs.values().all(|figure| figure.figure.median > 0.0);
         if metric.better == Direction::Neither || !is_positive {
             return None;
         }
-        let of_runs: BTreeMap<usize, &RunFigure> =
-            metric.figures.iter().map(|(run, figure)| (*run, figure)).collect();
         let of_nodes: Vec<Option<NodeFigure>> =
             nodes.iter().map(|node| NodeFigure::of(node, &of_runs)).collect();
         let mut places: Vec<f64> = of_nodes.iter().flatten().map(|node| node.mean.ln()).collect();
@@ -359,7 +358,7 @@ impl FleetFigure {
             metric: metric.metric.clone(),
             unit: metric.unit.clone(),
             better: metric.better,
-            cause: Cause::of_figure(&metric.point.case, &newest),
+            cause: Cause::of_figure(&metric.point.case, newest),
             of_nodes,
             syscalls: newest.syscalls,
             middle,
@@ -384,13 +383,13 @@ impl FleetFigure {
 }
 
 impl NodeFigure {
-    fn of(node: &Node, of_runs: &BTreeMap<usize, &RunFigure>) -> Option<Self> {
+    fn of(node: &Node, of_runs: &BTreeMap<usize, RunFigure>) -> Option<Self> {
         let mut visits = Vec::new();
         let mut cycles = Some(Vec::new());
         let mut known = None;
         for (number, visit) in node.visits.iter().enumerate() {
             let figures: Vec<&RunFigure> =
-                visit.iter().filter_map(|run| of_runs.get(run).copied()).collect();
+                visit.iter().filter_map(|run| of_runs.get(run)).collect();
             let Some(last) = figures.last() else { continue };
             let count = figures.len() as f64;
             let place = figures.iter().map(|one| one.figure.median.ln()).sum::<f64>() / count;

@@ -3,7 +3,7 @@
 mod common;
 
 use analysis::History;
-use common::Bench;
+use common::{Bench, browser};
 use measure::stats::{median, t_quantile};
 use results::{
     CaseResult, Direction, Distribution, Document, Estimate, Interval, NextRun, PerOp, RunInfo,
@@ -198,6 +198,31 @@ fn a_history_has_its_changes_and_plots_one_point() {
     assert_eq!(by, ["6.12.3", "6.12.4"]);
     bench.oscost("history nothing").complains(&["no run has figures of \"nothing\""]);
     bench.oscost("history --by week").complains(&["day, kernel, commit, or tag.KEY"]);
+}
+
+#[test]
+fn a_page_of_histories_opens_in_a_browser() {
+    if browser::is_missing() {
+        return;
+    }
+    let bench = Bench::new();
+    let mut nights = Nights::new(&bench);
+    (0..30).for_each(|_| drop(nights.run(GOOD)));
+    (0..12).for_each(|_| drop(nights.run(SLOW)));
+    let page = |name: &str, more: &str| {
+        bench.oscost(&format!("report --history {more} -o {name}.html")).with(0);
+        let json = bench.oscost(&format!("history {more} --json")).with(0).out;
+        json!({
+            "page": bench.path(&format!("{name}.html")),
+            "history": bench.write(&format!("{name}.json"), &json),
+        })
+    };
+    browser::check(&json!([
+        page("all", ""),
+        page("one", "syscall/call-0"),
+        // Twelve nights and thirty, each a series without a change.
+        page("by", "syscall --by kernel"),
+    ]));
 }
 
 /// Nothing can be judged by a single run: that is neither good nor bad.

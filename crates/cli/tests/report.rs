@@ -3,13 +3,9 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use common::Bench;
+use common::{Bench, browser};
 use serde_json::{Value, json};
-
-/// Path of Chromium on Debian.
-const CHROMIUM: &str = "/usr/bin/chromium";
 
 /// Strings that must not become markup, script or attributes.
 fn hostile() -> Vec<String> {
@@ -403,13 +399,7 @@ fn one_chart_is_an_svg_file() {
 
 #[test]
 fn reports_open_in_a_browser() {
-    if cfg!(windows) {
-        return testing::not_applicable("the browser is driven by programs of Linux");
-    }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
-    let is_there =
-        folder.join("node_modules/puppeteer-core").exists() && Path::new(CHROMIUM).exists();
-    if testing::skip_unless(is_there, "needs Chromium and the packages of tests/browser") {
+    if browser::is_missing() {
         return;
     }
     let bench = Bench::new();
@@ -457,12 +447,5 @@ fn reports_open_in_a_browser() {
         {"page": report(&bench, "nothing.json", "nothing.html", ""), "runs": [nothing]},
         {"page": report(&bench, "last", "stored.html", ""), "runs": [stored]},
     ]);
-    let checked = Command::new("node")
-        .arg(folder.join("check.js"))
-        .arg(reports.to_string())
-        .arg(CHROMIUM)
-        .output()
-        .expect("node");
-    let [out, err] = [&checked.stdout, &checked.stderr].map(|text| String::from_utf8_lossy(text));
-    assert!(checked.status.success(), "{out}{err}");
+    browser::check(&reports);
 }

@@ -27,8 +27,8 @@ pub use import::{ImportError, parse_document};
 pub use other_tools::{TOOL_FORMATS, ToolError, ToolFormat};
 pub use point::{PointKey, label, serialize_label};
 pub use store::{
-    Imported, MetricSeries, RoundRow, RunFigure, RunSummary, Store, StoreError, StoredPrediction,
-    Thinned,
+    Figures, Imported, MetricSeries, RoundRow, RunFigure, RunSummary, Store, StoreError,
+    StoredPrediction, Thinned,
 };
 
 #[cfg(test)]

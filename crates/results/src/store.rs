@@ -22,7 +22,7 @@ mod writing;
 
 pub use engine::{Engine, Row, Value};
 pub use error::StoreError;
-pub use figures::{MetricSeries, PointRow, RunFigure, StoredPrediction};
+pub use figures::{Figures, MetricSeries, PointRow, RunFigure, StoredPrediction};
 pub use journal::{Sending, Sent};
 pub use thinning::Thinned;
 

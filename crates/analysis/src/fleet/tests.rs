@@ -100,7 +100,7 @@ impl Simulated {
                 metric: "time".to_owned(),
                 unit: "ns/op".to_owned(),
                 better: Direction::Lower,
-                figures,
+                figures: figures.into_iter().collect(),
             })
             .collect();
         Fleet::of(&runs, &metrics, &["microcode", "release"])

@@ -17,13 +17,13 @@ pub(super) fn stored(documents: &[Document]) -> (Vec<HistoryRun>, Vec<MetricSeri
                 one.point == result.point() && one.metric == result.metric
             };
             match metrics.iter_mut().find(is_of) {
-                Some(metric) => metric.figures.push((run, figure)),
+                Some(metric) => metric.figures.push(run, &figure),
                 None => metrics.push(MetricSeries {
                     point: result.point(),
                     metric: result.metric.clone(),
                     unit: result.unit.clone(),
                     better: result.better,
-                    figures: vec![(run, figure)],
+                    figures: [(run, figure)].into_iter().collect(),
                 }),
             }
         }

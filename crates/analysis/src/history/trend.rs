@@ -94,7 +94,8 @@ pub struct Change {
 impl Trend {
     /// The trend of a metric over the visits of a series; `None` if no visit measured it.
     pub fn of(metric: &MetricSeries, series: &RunSeries) -> Option<Self> {
-        let measured = Measured::of(metric, series);
+        let figures: Vec<(usize, RunFigure)> = metric.figures.iter().collect();
+        let measured = Measured::of(&figures, series);
         let newest = measured.last()?.last;
         let figures = || measured.iter().flat_map(|visit| visit.figures).map(|(_, one)| one);
         let in_cycles = figures().all(|figure| figure.cycles.is_some());
@@ -140,7 +141,7 @@ impl Trend {
             metric: metric.metric.clone(),
             unit,
             better: metric.better,
-            cause: Cause::of_figure(&metric.point.case, &newest),
+            cause: Cause::of_figure(&metric.point.case, newest),
             visits,
             segments: Vec::new(),
             changes: Vec::new(),
@@ -238,13 +239,13 @@ struct Measured<'a> {
     run: usize,
     /// Numbers of runs, with their figures.
     figures: &'a [(usize, RunFigure)],
-    last: RunFigure,
+    last: &'a RunFigure,
 }
 
 impl<'a> Measured<'a> {
-    /// The visits of a series that have figures of a metric.
-    fn of(metric: &'a MetricSeries, series: &RunSeries) -> Vec<Self> {
-        let mut rest = metric.figures.as_slice();
+    /// The visits of a series that have figures of a metric, of which these are all.
+    fn of(figures: &'a [(usize, RunFigure)], series: &RunSeries) -> Vec<Self> {
+        let mut rest = figures;
         let mut all = Vec::with_capacity(rest.len());
         for (number, runs) in series.visits.iter().enumerate() {
             let (Some(first), Some(last)) = (runs.first(), runs.last()) else { continue };
@@ -261,8 +262,8 @@ impl<'a> Measured<'a> {
                     .rposition(|(run, _)| runs.contains(run))
                     .map_or(&[][..], |at| &figures[at..=at]),
             };
-            if let Some(&(run, last)) = figures.last() {
-                all.push(Self { number, run, figures, last });
+            if let Some((run, last)) = figures.last() {
+                all.push(Self { number, run: *run, figures, last });
             }
         }
         all

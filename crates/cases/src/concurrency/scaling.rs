@@ -31,27 +31,31 @@ struct Law {
     kappa: f64,
 }
 
-/// The terms of `N / X(N)`, whose factors are fitted.
-fn terms(law: ScalingLaw, degree: f64) -> Vec<f64> {
-    match law {
-        ScalingLaw::Amdahl => vec![1.0, degree],
-        ScalingLaw::Usl => vec![1.0, degree, degree * (degree - 1.0)],
-    }
+/// Number of terms of the longer law.
+const TERMS: usize = 3;
+
+/// Factors of terms, or one row of terms.
+type Terms = [f64; TERMS];
+
+/// The terms of `N / X(N)`, whose factors are fitted; of Amdahl's law, the first two count.
+fn terms(degree: f64) -> Terms {
+    [1.0, degree, degree * (degree - 1.0)]
 }
 
 impl Law {
     /// Fits the law; `None` if no law of this form fits.
     fn fit(law: ScalingLaw, degrees: &[f64], rates: &[f64]) -> Option<Law> {
-        let rows = degrees.iter().zip(rates).map(|(&degree, &rate)| {
-            terms(law, degree).into_iter().map(|term| term * rate / degree).collect()
-        });
-        let factors = nonnegative_least_squares(&rows.collect::<Vec<_>>())?;
-        let time_one = factors[0] + factors[1];
-        let law = Law {
-            rate_one: 1.0 / time_one,
-            sigma: factors[1] / time_one,
-            kappa: factors.get(2).unwrap_or(&0.0) / time_one,
+        let rows = degrees
+            .iter()
+            .zip(rates)
+            .map(|(&degree, &rate)| terms(degree).map(|term| term * rate / degree));
+        let count = match law {
+            ScalingLaw::Amdahl => 2,
+            ScalingLaw::Usl => TERMS,
         };
+        let [one, each, pairs] = nonnegative_least_squares(&rows.collect::<Vec<_>>(), count)?;
+        let time_one = one + each;
+        let law = Law { rate_one: 1.0 / time_one, sigma: each / time_one, kappa: pairs / time_one };
         let sound = law.rate_one.is_finite() && law.sigma.is_finite() && law.kappa.is_finite();
         sound.then_some(law)
     }
@@ -78,56 +82,88 @@ impl Law {
     }
 }
 
-/// The factors, none below zero, for which the sums over the rows of factor times term come nearest to 1.
+/// The factors of the first `count` terms, none below zero, for which the sums over the rows of factor times term come nearest to 1.
 ///
-/// The function tries all subsets of positive factors, which are few for two or three factors; the best feasible subset is the
-/// solution (Lawson and Hanson 1974, chapter 23).
-fn nonnegative_least_squares(rows: &[Vec<f64>]) -> Option<Vec<f64>> {
-    let count = rows.first()?.len();
-    let solutions = (1u32..1 << count).filter_map(|chosen| {
-        let chosen: Vec<usize> = (0..count).filter(|i| chosen >> i & 1 == 1).collect();
-        let some = normal_equations(rows, &chosen)?;
-        if some.iter().any(|&factor| factor < 0.0 || !factor.is_finite()) {
-            return None;
-        }
-        let mut factors = vec![0.0; count];
-        chosen.iter().zip(some).for_each(|(&i, factor)| factors[i] = factor);
-        Some((squares(rows, &factors), factors))
-    });
-    solutions.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, factors)| factors)
+/// The solution with all terms is the best, if none of its factors is below zero. If not, the function tries all subsets of positive
+/// factors, which are few for two or three factors; the best feasible subset is the solution (Lawson and Hanson 1974, chapter 23).
+fn nonnegative_least_squares(rows: &[Terms], count: usize) -> Option<Terms> {
+    let equations = Equations::of(rows);
+    let feasible = |chosen: u32| {
+        let is_feasible = |factor: &f64| *factor >= 0.0 && factor.is_finite();
+        equations.solved(chosen).filter(|factors| factors.iter().all(is_feasible))
+    };
+    let all = (1 << count) - 1;
+    feasible(all).or_else(|| {
+        let some = (1..all).filter_map(feasible);
+        let some = some.map(|factors| (squares(rows, &factors), factors));
+        some.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, factors)| factors)
+    })
 }
 
-fn squares(rows: &[Vec<f64>], factors: &[f64]) -> f64 {
-    let sum =
-        |row: &Vec<f64>| row.iter().zip(factors).map(|(term, factor)| term * factor).sum::<f64>();
-    rows.iter().map(|row| (sum(row) - 1.0).powi(2)).sum()
-}
-
-/// Least squares with the `chosen` terms only, by Gaussian elimination; `None` if they are linearly dependent.
-fn normal_equations(rows: &[Vec<f64>], chosen: &[usize]) -> Option<Vec<f64>> {
-    let n = chosen.len();
-    let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum::<f64>();
-    let mut m: Vec<Vec<f64>> = chosen
-        .iter()
-        .map(|&i| {
-            let right = rows.iter().map(|row| row[i]).sum();
-            chosen.iter().map(|&j| product(i, j)).chain([right]).collect()
-        })
-        .collect();
-    for column in 0..n {
-        let pivot =
-            (column..n).max_by(|&a, &b| m[a][column].abs().total_cmp(&m[b][column].abs()))?;
-        m.swap(column, pivot);
-        if m[column][column] == 0.0 {
-            return None;
-        }
-        let pivot_row = m[column].clone();
-        for (_, row) in m.iter_mut().enumerate().filter(|(at, _)| *at != column) {
-            let share = row[column] / pivot_row[column];
-            row.iter_mut().zip(&pivot_row).for_each(|(value, pivot)| *value -= share * pivot);
-        }
+fn squares(rows: &[Terms], factors: &Terms) -> f64 {
+    let mut sum = 0.0;
+    for row in rows {
+        let found = row[0] * factors[0] + row[1] * factors[1] + row[2] * factors[2];
+        sum += (found - 1.0).powi(2);
     }
-    Some((0..n).map(|i| m[i][n] / m[i][i]).collect())
+    sum
+}
+
+/// The normal equations of least squares.
+struct Equations {
+    products: [Terms; TERMS],
+    sums: Terms,
+}
+
+impl Equations {
+    fn of(rows: &[Terms]) -> Self {
+        let mut equations = Self { products: [[0.0; TERMS]; TERMS], sums: [0.0; TERMS] };
+        for row in rows {
+            for i in 0..TERMS {
+                equations.sums[i] += row[i];
+                for j in 0..TERMS {
+                    equations.products[i][j] += row[i] * row[j];
+                }
+            }
+        }
+        equations
+    }
+
+    /// The solution with the terms whose bit is set in `chosen` and no others, by Gaussian elimination; `None` if they are
+    /// linearly dependent.
+    fn solved(&self, chosen: u32) -> Option<Terms> {
+        let is_chosen = |term: usize| chosen >> term & 1 == 1;
+        let mut rows = [[0.0; TERMS + 1]; TERMS];
+        for i in 0..TERMS {
+            for j in 0..TERMS {
+                // Of a term that is left out, the equation says that its factor is 0.
+                rows[i][j] = match is_chosen(i) && is_chosen(j) {
+                    true => self.products[i][j],
+                    false => f64::from(u8::from(i == j)),
+                };
+            }
+            rows[i][TERMS] = if is_chosen(i) { self.sums[i] } else { 0.0 };
+        }
+        for column in 0..TERMS {
+            let size = |row: usize| rows[row][column].abs();
+            let pivot = (column..TERMS).max_by(|&a, &b| size(a).total_cmp(&size(b)))?;
+            rows.swap(column, pivot);
+            let of_pivot = rows[column];
+            if of_pivot[column] == 0.0 {
+                return None;
+            }
+            for (at, row) in rows.iter_mut().enumerate() {
+                if at == column {
+                    continue;
+                }
+                let share = row[column] / of_pivot[column];
+                for (value, pivot) in row.iter_mut().zip(of_pivot) {
+                    *value -= share * pivot;
+                }
+            }
+        }
+        Some(std::array::from_fn(|i| rows[i][TERMS] / rows[i][i]))
+    }
 }
 
 /// The rates of points that differ only in the degree: degrees ascending, each with its rounds' rates.
@@ -316,26 +352,23 @@ mod tests {
     /// Fits the Universal Scalability Law like [`Law::fit`], with each error multiplied by its weight.
     fn weighted(degrees: &[f64], rates: &[f64], weight: impl Fn(f64, f64) -> f64) -> Law {
         // The right side gets a weight too: rows of `weight * terms` approximate `weight`.
-        let rows: Vec<Vec<f64>> = degrees
-            .iter()
-            .zip(rates)
-            .map(|(&degree, &rate)| {
-                let terms = terms(ScalingLaw::Usl, degree).into_iter();
-                terms.map(|term| term * rate / degree * weight(degree, rate)).collect()
-            })
-            .collect();
-        let rights: Vec<f64> = degrees.iter().zip(rates).map(|(&d, &r)| weight(d, r)).collect();
+        let (mut products, mut rights) = ([[0.0; 3]; 3], [0.0; 3]);
+        for (&degree, &rate) in degrees.iter().zip(rates) {
+            let weight = weight(degree, rate);
+            let row = terms(degree).map(|term| term * rate / degree * weight);
+            for i in 0..3 {
+                rights[i] += row[i] * weight;
+                (0..3).for_each(|j| products[i][j] += row[i] * row[j]);
+            }
+        }
         // Coordinate descent, as an independent method for the same minimum.
         let mut factors = [1.0 / rates[0], 0.0, 0.0];
         for step in 0..300_000 {
             let at = step % 3;
-            let rest = |row: &Vec<f64>| {
-                (0..3).filter(|i| *i != at).map(|i| row[i] * factors[i]).sum::<f64>()
-            };
-            let above: f64 =
-                rows.iter().zip(&rights).map(|(row, y)| row[at] * (y - rest(row))).sum();
-            let below: f64 = rows.iter().map(|row| row[at].powi(2)).sum();
-            factors[at] = (above / below).max(0.0);
+            let [to_one, to_each, to_pairs]: [f64; 3] = products[at];
+            let all = to_one * factors[0] + to_each * factors[1] + to_pairs * factors[2];
+            let own = products[at][at];
+            factors[at] = ((rights[at] - all) / own + factors[at]).max(0.0);
         }
         let time_one = factors[0] + factors[1];
         let (sigma, kappa) = (factors[1] / time_one, factors[2] / time_one);

@@ -1,8 +1,8 @@
 // Opens reports in Chromium as their readers do, and checks what no test of text can: that nothing is requested, that
 // nothing is an error, that axe-core finds no violation, that charts have the points of the documents, and that the keyboard
-// reaches everything. Arguments: a JSON array of {page, runs, compared, study, texts}, and Chromium. `page`, `runs` (documents),
-// `compared` (of `compare --json`) and `study` (of `study --json`) are paths, `texts` must appear as text. Prints one line per
-// complaint.
+// reaches everything. Arguments: a JSON array of {page, runs, compared, study, history, texts}, and Chromium. `page`, `runs`
+// (documents), `compared` (of `compare --json`), `study` (of `study --json`) and `history` (of `history --json`) are paths, `texts`
+// must appear as text. Prints one line per complaint.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -124,6 +124,32 @@ async function checkPoints({ page, complain }, report) {
   if (jobs.all.length && !report.compared && !jobs.all.some(job => job.drawn)) complain('no job is drawn');
 }
 
+/// The charts of a history: each figure of several visits has one, with a point for each visit where it was measured, in a band
+/// that is no wider than what was predicted, and a mark at each change.
+async function checkHistory({ page, complain }, { history }) {
+  const charts = await page.$$eval('#charts figure', all => all.map(figure => ({
+    words: figure.querySelector('figcaption').textContent,
+    points: [...figure.querySelectorAll('[data-v]')].map(point => point.getAttribute('data-v').split(' ').map(Number)),
+    marks: [...figure.querySelectorAll('.mark title')].map(title => title.textContent),
+  })));
+  const wanted = json(history).series.flatMap(({ trends }) => trends.filter(({ visits }) => visits.length > 1));
+  if (charts.length !== wanted.length) complain(`${charts.length} charts for ${wanted.length} figures`);
+  for (const { case: name, visits, changes } of wanted) {
+    const shows = ({ points }) => points.length === visits.length && points.every(([x, y, low, high], at) => {
+      const { figure: { median }, predicted } = visits[at];
+      const [least, most] = predicted ?? [median, median];
+      const isWithin = (low >= least || near(low, least)) && (high <= most || near(high, most));
+      return x === at && near(y, median) && low <= high && isWithin;
+    });
+    const chart = charts.find(chart => chart.words.includes(name) && shows(chart));
+    if (!chart) complain(`no chart has the visits of ${name}`);
+    for (const { before, after } of changes) {
+      const words = `${before} visits before, ${after} after`;
+      if (chart && !chart.marks.some(mark => mark.includes(words))) complain(`no mark says ${words} in ${name}`);
+    }
+  }
+}
+
 /// The tables have a row for each figure and failure of the documents.
 async function checkTables({ page, complain }, { runs, compared }) {
   const count = id => page.$$eval(`#${id} > .scroll tbody tr`, rows => rows.length);
@@ -221,12 +247,16 @@ async function check(report, scripts) {
       }
     }
   }
-  await checkPoints(state, report);
-  await checkTables(state, report);
+  if (report.history) {
+    await checkHistory(state, report);
+  } else {
+    await checkPoints(state, report);
+    await checkTables(state, report);
+  }
   await checkTexts(state, report.texts ?? []);
   if (scripts) {
     await checkKeyboard(state);
-    await checkScript(state);
+    if (!report.history) await checkScript(state);
   }
   await page.close();
 }

@@ -2,6 +2,7 @@
 //! each command a deadline.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
+pub mod browser;
 pub mod hosted;
 #[cfg(target_os = "linux")]
 pub mod linux;

@@ -34,8 +34,67 @@ pub struct MetricSeries {
     pub unit: String,
     /// Which direction is better.
     pub better: Direction,
-    /// The figures with the number of their run in the given order, ascending.
-    pub figures: Vec<(usize, RunFigure)>,
+    /// The figures.
+    pub figures: Figures,
+}
+
+/// Figures with the number of their run, ascending. They stay packed, as a history has millions: figures are exact, and what
+/// surrounds them has 32 bits.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Figures {
+    /// Records as in the store, with the number of the run in place of the identity.
+    records: Vec<u8>,
+    count: usize,
+}
+
+impl Figures {
+    /// Adds the figure of a run, whose number is below 2^32.
+    pub fn push(&mut self, run: usize, figure: &RunFigure) {
+        figure.pack(run_number(run), &mut self.records);
+        self.count += 1;
+    }
+
+    /// The figures with the number of their run.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, RunFigure)> {
+        let mut rest = self.records.as_slice();
+        std::iter::from_fn(move || {
+            let (run, figure, after) = RunFigure::unpack(rest)?;
+            rest = after;
+            Some((run as usize, figure))
+        })
+    }
+
+    /// Their number.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds a record of the store. `runs` is the number of records to expect.
+    fn push_record(&mut self, run: usize, record: &[u8], runs: usize) {
+        if self.records.is_empty() {
+            self.records.reserve_exact(runs * record.len());
+        }
+        self.records.extend(run_number(run).to_le_bytes());
+        self.records.extend(&record[size_of::<u32>()..]);
+        self.count += 1;
+    }
+}
+
+impl FromIterator<(usize, RunFigure)> for Figures {
+    fn from_iter<I: IntoIterator<Item = (usize, RunFigure)>>(figures: I) -> Self {
+        let mut all = Self::default();
+        figures.into_iter().for_each(|(run, figure)| all.push(run, &figure));
+        all
+    }
+}
+
+fn run_number(run: usize) -> u32 {
+    u32::try_from(run).expect("fewer than 2^32 runs")
 }
 
 /// The figure of one run, as stored when the run ended.
@@ -134,7 +193,19 @@ impl RunFigure {
         }
     }
 
-    /// The first record of `body`, and what follows it; `None` if it is cut short.
+    /// The identity of the first record of `body`, the record, and what follows it; `None` if it is cut short.
+    fn split(body: &[u8]) -> Option<(u32, &[u8], &[u8])> {
+        let mut rest = body;
+        let identity = u32::from_le_bytes(taken(&mut rest)?);
+        let [_, _, flags @ ..] = taken::<4>(&mut rest)?;
+        let flags = u16::from_le_bytes(flags);
+        let parts = [(HAS_CYCLES, 12), (HAS_COUNTS, 8), (HAS_NEXT, 16)];
+        let optional = parts.iter().filter(|(flag, _)| flags & flag != 0).map(|(_, bytes)| bytes);
+        let (record, after) = body.split_at_checked(24 + optional.sum::<usize>())?;
+        Some((identity, record, after))
+    }
+
+    /// The identity of the first record of `body`, its figure, and what follows it; `None` if it is cut short.
     fn unpack(body: &[u8]) -> Option<(u32, Self, &[u8])> {
         let mut rest = body;
         let identity = u32::from_le_bytes(taken(&mut rest)?);
@@ -222,6 +293,8 @@ struct Gathered {
     series: Vec<MetricSeries>,
     /// Number of the series of a text by its `seq`; `None` if it is not wanted.
     of_seq: HashMap<u32, Option<usize>>,
+    /// The texts of the run before, with their series: most runs have the same in the same order.
+    of_last: Vec<(u32, Option<usize>)>,
     /// Texts that were read and are not in `of_seq` yet.
     identities: HashMap<u32, Identity>,
     of_text: HashMap<String, usize>,
@@ -234,8 +307,7 @@ impl Gathered {
         if number == next {
             let Identity { case, params, metric, unit, better } = identity;
             let point = PointKey { case, params };
-            // Most metrics are measured in each run.
-            let figures = Vec::with_capacity(self.runs);
+            let figures = Figures::default();
             self.series.push(MetricSeries { point, metric, unit, better, figures });
         }
         number
@@ -281,7 +353,7 @@ impl Store {
                     let figure = RunFigure::of(result).filter(|_| is_wanted(&result.case));
                     if let Some(figure) = figure {
                         let series = gathered.number(Identity::of(result));
-                        gathered.series[series].figures.push((number, figure));
+                        gathered.series[series].figures.push(number, &figure);
                     }
                 }
             }
@@ -303,7 +375,7 @@ impl Store {
     fn read_identities(&self, gathered: &mut Gathered, body: &[u8]) -> Result<(), StoreError> {
         let mut unknown = BTreeSet::new();
         let mut rest = body;
-        while let Some((text, _, after)) = RunFigure::unpack(rest) {
+        while let Some((text, _, after)) = RunFigure::split(rest) {
             if !gathered.of_seq.contains_key(&text) {
                 unknown.insert(text);
             }
@@ -331,31 +403,49 @@ impl Store {
         is_wanted: &impl Fn(&str) -> bool,
     ) -> Result<(), StoreError> {
         let mut rest = body;
+        let mut at = 0;
         while !rest.is_empty() {
-            let (text, figure, after) = RunFigure::unpack(rest)
+            let (text, record, after) = RunFigure::split(rest)
                 .ok_or_else(|| self.damaged(format!("the figures of run {id} are cut short")))?;
             rest = after;
-            let series = match gathered.of_seq.get(&text) {
-                Some(series) => *series,
-                None => {
-                    // Most runs have the figures of the runs before them.
-                    if !gathered.identities.contains_key(&text) {
-                        self.read_identities(gathered, body)?;
-                    }
-                    let identity = gathered.identities.remove(&text).ok_or_else(|| {
-                        let what = format!("the figures of run {id} name a text that is not there");
-                        self.damaged(what)
-                    })?;
-                    let series = is_wanted(&identity.case).then(|| gathered.number(identity));
-                    gathered.of_seq.insert(text, series);
+            let series = match gathered.of_last.get(at) {
+                Some(&(of_last, series)) if of_last == text => series,
+                _ => {
+                    let series = self.series_of(gathered, id, text, body, is_wanted)?;
+                    gathered.of_last.truncate(at);
+                    gathered.of_last.push((text, series));
                     series
                 }
             };
+            at += 1;
             if let Some(series) = series {
-                gathered.series[series].figures.push((number, figure));
+                gathered.series[series].figures.push_record(number, record, gathered.runs);
             }
         }
         Ok(())
+    }
+
+    /// The number of the series of a text that the figures of run `id` name; `None` if it is not wanted.
+    fn series_of(
+        &self,
+        gathered: &mut Gathered,
+        id: &str,
+        text: u32,
+        body: &[u8],
+        is_wanted: &impl Fn(&str) -> bool,
+    ) -> Result<Option<usize>, StoreError> {
+        if let Some(series) = gathered.of_seq.get(&text) {
+            return Ok(*series);
+        }
+        if !gathered.identities.contains_key(&text) {
+            self.read_identities(gathered, body)?;
+        }
+        let identity = gathered.identities.remove(&text).ok_or_else(|| {
+            self.damaged(format!("the figures of run {id} name a text that is not there"))
+        })?;
+        let series = is_wanted(&identity.case).then(|| gathered.number(identity));
+        gathered.of_seq.insert(text, series);
+        Ok(series)
     }
 
     /// Writes the figures of a run's results, within the open transaction.

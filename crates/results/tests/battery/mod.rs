@@ -268,7 +268,7 @@ fn figures_are_those_of_documents(mut store: Store) {
     let series = store.figures(&names, |case| case != "lock/spin").expect("figures");
     assert_eq!(series.len(), 1);
     let found: Vec<(usize, f64)> =
-        series[0].figures.iter().map(|(run, figure)| (*run, figure.figure.median)).collect();
+        series[0].figures.iter().map(|(run, figure)| (run, figure.figure.median)).collect();
     let expected: Vec<(usize, f64)> = (0..70).map(|night| (night, 20.5 + night as f64)).collect();
     assert_eq!(found, expected);
     assert_eq!(series[0].unit, "ns/op");

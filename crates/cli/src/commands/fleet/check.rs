@@ -136,7 +136,7 @@ fn add(runs: &mut Vec<HistoryRun>, metrics: &mut [MetricSeries], document: &Docu
                 && (&metric.metric, &metric.unit) == (&result.metric, &result.unit)
         };
         if let Some(metric) = metrics.iter_mut().find(is_it) {
-            metric.figures.push((number, figure));
+            metric.figures.push(number, &figure);
         }
     }
     let mut run = HistoryRun::of(document);

@@ -79,11 +79,11 @@ fn figures_of_many_runs_are_those_of_their_documents() {
             series.iter().map(|one| (one.point.case.as_str(), one.figures.len())).collect();
         assert_eq!(names, [("lock/futex", 3), ("lock/spin", 1)]);
         for metric in &series {
-            for (run, figure) in &metric.figures {
-                let document = store.document(ids[*run]).expect("a document");
+            for (run, figure) in metric.figures.iter() {
+                let document = store.document(ids[run]).expect("a document");
                 let result = document.results.iter().find(|result| result.point() == metric.point);
                 let expected = RunFigure::of(result.expect("the result")).expect("measured");
-                assert!(are_close(figure, &expected), "{figure:?} {expected:?}");
+                assert!(are_close(&figure, &expected), "{figure:?} {expected:?}");
             }
         }
     };
