@@ -32,11 +32,15 @@ const SPIKE: f64 = 5.0;
 
 /// The indices of the first value after each change of the mean, ascending.
 pub fn change_points(values: &[f64]) -> Vec<usize> {
-    let values = without_spikes(values);
+    changes_without_spikes(&without_spikes(values))
+}
+
+/// [`change_points`] of values of which spikes are removed.
+pub(super) fn changes_without_spikes(values: &[f64]) -> Vec<usize> {
     if values.len() < 2 * LEAST_SIDE || values.iter().any(|value| !value.is_finite()) {
         return Vec::new();
     }
-    let search = Search::of(&values);
+    let search = Search::of(values);
     let mut found = Vec::new();
     search.divide(0, values.len(), &mut found);
     search.remove_weak(&mut found);
@@ -52,9 +56,8 @@ pub(super) fn without_spikes(values: &[f64]) -> Vec<f64> {
     let around = |at: usize| {
         // At an end the neighbourhood is as long, and on one side.
         let from = at.saturating_sub(NEIGHBOURS).min(values.len() - 2 * NEIGHBOURS - 1);
-        let mut near = [0.0; 2 * NEIGHBOURS + 1];
-        near.copy_from_slice(&values[from..=from + 2 * NEIGHBOURS]);
-        median(&mut near)
+        let near = values[from..].first_chunk().expect("a neighbourhood within the values");
+        median_of_five(near)
     };
     let middles: Vec<f64> = (0..values.len()).map(around).collect();
     let mut distances: Vec<f64> =
@@ -64,6 +67,13 @@ pub(super) fn without_spikes(values: &[f64]) -> Vec<f64> {
         if (value - middle).abs() > limit { *middle } else { *value }
     };
     values.iter().zip(&middles).map(replaced).collect()
+}
+
+/// The median without sorting, which takes a tenth of the time.
+fn median_of_five(&[a, b, c, d, e]: &[f64; 2 * NEIGHBOURS + 1]) -> f64 {
+    // Neither the least nor the greatest of four can be the median.
+    let (one, other) = (a.min(b).max(c.min(d)), a.max(b).min(c.max(d)));
+    one.min(other).max(one.max(other).min(e))
 }
 
 /// How many splits of a window are looked at together.
@@ -432,6 +442,14 @@ mod tests {
     use simulated::noise;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn the_median_of_five_is_that_of_their_order(values: [f64; 5]) {
+            prop_assume!(values.iter().all(|value| value.is_finite()));
+            prop_assert_eq!(median_of_five(&values), median(&mut values.clone()));
+        }
+    }
 
     /// Distances by their definition.
     fn direct(values: &[f64]) -> (Vec<f64>, Vec<f64>) {

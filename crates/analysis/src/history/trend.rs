@@ -3,7 +3,7 @@
 use measure::stats::{Interval, LEVEL, t_quantile};
 use results::{Direction, MetricSeries, PointKey, RunFigure};
 
-use super::change_point::{Difference, change_points, without_spikes};
+use super::change_point::{Difference, changes_without_spikes, without_spikes};
 use super::creep::is_creep;
 use super::series::RunSeries;
 use crate::change::Ratio;
@@ -158,10 +158,9 @@ impl Trend {
     }
 
     fn segment(&mut self) {
-        let places = self.places();
-        let found = change_points(&places);
         // Spikes belong to no mean.
-        let places = without_spikes(&places);
+        let places = without_spikes(&self.places());
+        let found = changes_without_spikes(&places);
         let ends: Vec<usize> = std::iter::once(0).chain(found).chain([places.len()]).collect();
         self.segments = ends
             .windows(2)

@@ -9,6 +9,8 @@
 //! that is a linear problem; with none of the three below zero it has one solution, and `0 <= sigma <= 1`,
 //! `kappa >= 0` hold by construction.
 
+use std::array::from_fn;
+
 use super::metrics::{AMDAHL_SERIAL, RATE, RATE_ONE, USL_COHERENCE, USL_CONTENTION, USL_KNEE};
 use measure::doubt::ScalingLaw;
 use measure::{Doubt, Metric, Params};
@@ -133,17 +135,15 @@ impl Equations {
     /// linearly dependent.
     fn solved(&self, chosen: u32) -> Option<Terms> {
         let is_chosen = |term: usize| chosen >> term & 1 == 1;
-        let mut rows = [[0.0; TERMS + 1]; TERMS];
-        for i in 0..TERMS {
-            for j in 0..TERMS {
+        let mut rows: [[f64; TERMS + 1]; TERMS] = from_fn(|i| {
+            from_fn(|j| match is_chosen(i) {
+                true if j == TERMS => self.sums[i],
+                true if is_chosen(j) => self.products[i][j],
+                true => 0.0,
                 // Of a term that is left out, the equation says that its factor is 0.
-                rows[i][j] = match is_chosen(i) && is_chosen(j) {
-                    true => self.products[i][j],
-                    false => f64::from(u8::from(i == j)),
-                };
-            }
-            rows[i][TERMS] = if is_chosen(i) { self.sums[i] } else { 0.0 };
-        }
+                false => f64::from(u8::from(i == j)),
+            })
+        });
         for column in 0..TERMS {
             let size = |row: usize| rows[row][column].abs();
             let pivot = (column..TERMS).max_by(|&a, &b| size(a).total_cmp(&size(b)))?;
@@ -162,7 +162,7 @@ impl Equations {
                 }
             }
         }
-        Some(std::array::from_fn(|i| rows[i][TERMS] / rows[i][i]))
+        Some(from_fn(|i| rows[i][TERMS] / rows[i][i]))
     }
 }
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::{LIST_AT_MOST, Value, listed, values};
+use super::engine::{LIST_AT_MOST, Row, Value, listed, values};
 use super::writing::json;
 use super::{RunSummary, Store, StoreError};
 use crate::document::{CaseResult, Direction, Estimate, Interval, MachineFacts, Outcome};
@@ -368,7 +368,15 @@ impl Store {
             "SELECT id, body FROM packed_figures JOIN runs ON runs.seq = run WHERE id IN {list}"
         );
         let rows = self.engine.query(&sql, &given)?;
-        rows.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
+        let of_row = |mut row: Row| {
+            let id = self.column(&row, 0)?;
+            // A body is large: it is moved, not copied.
+            match row.0.pop() {
+                Some(Value::Blob(body)) => Ok((id, body)),
+                _ => Err(self.damaged(format!("the figures of run {id} are no bytes"))),
+            }
+        };
+        rows.into_iter().map(of_row).collect()
     }
 
     /// Reads the texts of all figures of a run that are not known yet, with few statements.
