@@ -11,6 +11,7 @@ use command::ending::{Ending, Usage};
 use command::interrupt::stop_on_interrupt;
 use command::output::{note, page, print, print_json};
 use command::store::{store_to_read, store_to_write};
+use rayon::prelude::*;
 use report::{WatchPage, watch_text};
 use results::{Document, PointKey, Store};
 use runner::Options;
@@ -44,7 +45,7 @@ pub fn watch(args: &WatchArgs) -> anyhow::Result<Ending> {
         let one = |nth: usize| {
             watch.judge(nth, &told.trends[nth], &told.events, again.get(&nth).copied())
         };
-        judged.iter().map(|&nth| one(nth)).collect()
+        judged.par_iter().map(|&nth| one(nth)).collect()
     };
     let mut found = judge(&BTreeMap::new());
     let suspects: Vec<usize> = found

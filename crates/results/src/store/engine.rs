@@ -38,6 +38,11 @@ pub trait Engine: Debug + Send {
     /// [`StoreError::Lost`] if the server cannot be reached: then the statement may have been executed or not.
     fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError>;
 
+    /// Of how many runs what is large is best read with one statement: each statement takes the way to a server and back.
+    fn runs_at_once(&self) -> usize {
+        64
+    }
+
     /// Executes a statement without rows, and returns how many rows it changed.
     ///
     /// # Errors

@@ -131,9 +131,6 @@ pub struct StoredPrediction {
     pub degrees: f64,
 }
 
-/// How many runs are read with one statement.
-const TOGETHER: usize = 64;
-
 const SAMPLED: u16 = 1;
 const DOUBTFUL: u16 = 2;
 const HAS_CYCLES: u16 = 4;
@@ -341,7 +338,8 @@ impl Store {
     ) -> Result<Vec<MetricSeries>, StoreError> {
         let mut gathered = Gathered { runs: ids.len(), ..Gathered::default() };
         let is_packed = self.engine.has_figures()?;
-        for (some, first) in ids.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
+        let at_once = self.engine.runs_at_once();
+        for (some, first) in ids.chunks(at_once).zip((0..).step_by(at_once)) {
             let mut bodies = if is_packed { self.bodies(some)? } else { HashMap::new() };
             for (id, number) in some.iter().zip(first..) {
                 if let Some(body) = bodies.remove(*id) {
