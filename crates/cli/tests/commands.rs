@@ -72,7 +72,7 @@ fn export_and_import_keep_a_document_unchanged() {
     assert_eq!(document["run"]["id"], run.saved());
     assert_eq!(document["run"]["seed"], u64::MAX);
     assert_eq!(document["run"]["tags"], serde_json::json!({"a": "b", "kernel": "patched"}));
-    assert_eq!(document["run"]["asked"]["budget"], "60s");
+    assert_eq!(document["run"]["asked"]["budget"], "60000ms");
     assert!(document["machine"]["clock"].is_string(), "{}", document["machine"]);
     is_as_documented(times(&document)[0]);
 

@@ -7,6 +7,7 @@ use super::shell;
 use super::text::Text;
 use crate::fleet::{FleetPage, explanation_words, signed, stranger_lines, verdict};
 use crate::labels::Label;
+use crate::text::number_of;
 
 /// Maximum number of nodes and of figures in the map: half of the nodes are the worst, half the best.
 const NODES: usize = 120;
@@ -62,7 +63,7 @@ fn spread(of: &FleetPage) -> Markup {
             @let reach = reach(standing);
             figure {
                 figcaption {
-                    (Text(&format!("{}: {} figures", standing.deviations.group, standing.deviations.count)))
+                    (Text(&format!("{}: {}", standing.deviations.group, number_of(standing.deviations.count, "figure"))))
                 }
                 svg.strip role="img" height=(2 * ROW) aria-label={ "Deviations of nodes in " (Text(&standing.deviations.group.to_string())) } {
                     line.grid x1="50%" x2="50%" y1="0" y2=(ROW) {}
@@ -118,7 +119,7 @@ fn map(of: &FleetPage) -> Markup {
             span.b1 { "1 to 2" } ", " span.b2 { "2 to 4" } ", " span.b3 { "more, better" } "."
         }
         @if left_out > 0 { p.note { (left_out) " nodes between are left out." } }
-        @if figures_left > 0 { p.note { (figures_left) " figures more are left out: name areas or cases." } }
+        @if figures_left > 0 { p.note { "Left out: " (number_of(figures_left, "figure")) ". Name areas or cases." } }
         div.scroll tabindex="0" role="group" aria-label="Map of nodes by figures" {
             svg.heat width=(width) height=(height) role="img" aria-label="Nodes by figures" {
                 @for (row, &node) in nodes.iter().enumerate() {

@@ -9,6 +9,7 @@ use super::text::{Ids, Text};
 use crate::history::{HistoryOfSeries, date, facts, members, name, percent, size};
 use crate::page::Page;
 use crate::quantity::{figure, half_width};
+use crate::text::number_of;
 
 /// Maximum number of charts of a series.
 const CHARTS: usize = 60;
@@ -49,12 +50,14 @@ fn series_name(history: &HistoryOfSeries) -> String {
 }
 
 fn events(history: &HistoryOfSeries, is_named: bool) -> Markup {
-    let visits = history.series.visits.len();
-    let visits = if visits == 1 { "1 visit".to_owned() } else { format!("{visits} visits") };
-    let figures = history.trends.len();
+    let numbers = [
+        number_of(history.series.visits.len(), "visit"),
+        number_of(history.trends.len(), "figure"),
+        number_of(history.events.len(), "event"),
+    ];
     html! {
         @if is_named { h3 { (Text(&series_name(history))) } }
-        p { (visits) ", " (figures) " figures, " (history.events.len()) " events." }
+        p { (numbers.join(", ")) "." }
         @if !history.events.is_empty() { ul {
             @for event in history.events.iter().rev() { li { (event_line(history, event)) } }
         } }
@@ -84,7 +87,7 @@ fn charts(history: &HistoryOfSeries, ids: &mut Ids) -> Markup {
         trends.iter().take(CHARTS).map(|trend| chart(history, trend, ids)).collect();
     html! {
         (chart::grid(&charts))
-        @if left > 0 { p.note { (left) " figures more have no chart: name areas or cases." } }
+        @if left > 0 { p.note { "Without a chart: " (number_of(left, "figure")) ". Name areas or cases." } }
     }
 }
 

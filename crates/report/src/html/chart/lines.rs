@@ -290,12 +290,14 @@ impl Plot<'_> {
     fn points(&self, line: &Line) -> Markup {
         html! {
             g class={ "s " (class(line.look)) } {
+                // Hundreds of points would cover each other and the band.
+                @let radius = if line.points.len() > 100 { "2" } else { "4" };
                 @for point in &line.points {
                     @let x = self.px(point.x);
                     @if line.points.len() == 1 && point.low < point.high {
                         line.whisker x1={ (At(x)) "%" } x2={ (At(x)) "%" } y1=(At(self.py(point.low))) y2=(At(self.py(point.high))) {}
                     }
-                    @if !point.text.is_empty() { circle.p cx={ (At(x)) "%" } cy=(At(self.py(point.y))) r="4" data-v=(Values(&[point.x, point.y, point.low, point.high])) {
+                    @if !point.text.is_empty() { circle.p cx={ (At(x)) "%" } cy=(At(self.py(point.y))) r=(radius) data-v=(Values(&[point.x, point.y, point.low, point.high])) {
                         title { (Text(&point.text)) }
                     } }
                 }
