@@ -402,6 +402,7 @@ mod tests {
 
     /// Checks the coverage of the intervals for parameters at the edge of the allowed range and within it.
     #[test]
+    #[cfg_attr(windows, ignore = "a minute of arithmetic, which is that of Linux")]
     fn intervals_cover_the_true_law() {
         const TRIALS: u64 = 150;
         let mut rng = StdRng::seed_from_u64(11);
