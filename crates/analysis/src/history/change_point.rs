@@ -69,7 +69,7 @@ pub(super) fn without_spikes(values: &[f64]) -> Vec<f64> {
     values.iter().zip(&middles).map(replaced).collect()
 }
 
-/// The median without sorting, which takes a tenth of the time.
+/// The median, found without sorting: it is needed for each value of a history.
 fn median_of_five(&[a, b, c, d, e]: &[f64; 2 * NEIGHBOURS + 1]) -> f64 {
     // Neither the least nor the greatest of four can be the median.
     let (one, other) = (a.min(b).max(c.min(d)), a.max(b).min(c.max(d)));
@@ -104,7 +104,7 @@ impl Sums {
         let count = (to - from) as f64;
         let sum = self.of_values[to] - self.of_values[from];
         let square = self.of_squares[to] - self.of_squares[from] - sum * sum / count;
-        // Several splits at once, in the registers of vectors: this loop takes most of the time of a history.
+        // The loop has several splits at once, so that the compiler uses vector registers.
         let splits = &self.of_values[from + LEAST_SIDE..=to - LEAST_SIDE];
         let (first, mean) = (self.of_values[from], sum / count);
         let between = |sum: f64, before: f64| {

@@ -140,7 +140,7 @@ impl Equations {
                 true if j == TERMS => self.sums[i],
                 true if is_chosen(j) => self.products[i][j],
                 true => 0.0,
-                // Of a term that is left out, the equation says that its factor is 0.
+                // The equation of a term that is left out says that its factor is 0.
                 false => f64::from(u8::from(i == j)),
             })
         });

@@ -118,7 +118,7 @@ fn map(of: &FleetPage) -> Markup {
             span.w1 { "1 to 2" } ", " span.w2 { "2 to 4" } ", " span.w3 { "more, worse" } "; "
             span.b1 { "1 to 2" } ", " span.b2 { "2 to 4" } ", " span.b3 { "more, better" } "."
         }
-        @if left_out > 0 { p.note { (left_out) " nodes between are left out." } }
+        @if left_out > 0 { p.note { "Left out between them: " (number_of(left_out, "node")) "." } }
         @if figures_left > 0 { p.note { "Left out: " (number_of(figures_left, "figure")) ". Name areas or cases." } }
         div.scroll tabindex="0" role="group" aria-label="Map of nodes by figures" {
             svg.heat width=(width) height=(height) role="img" aria-label="Nodes by figures" {

@@ -38,7 +38,7 @@ pub trait Engine: Debug + Send {
     /// [`StoreError::Lost`] if the server cannot be reached: then the statement may have been executed or not.
     fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError>;
 
-    /// Of how many runs what is large is best read with one statement: each statement takes the way to a server and back.
+    /// The number of runs whose figures one statement reads. Each statement to a server takes a round trip, so that it is not small.
     fn runs_at_once(&self) -> usize {
         64
     }

@@ -44,14 +44,12 @@ pub struct MetricSeries {
 pub struct Figures {
     /// Records as in the store, with the number of the run in place of the identity.
     records: Vec<u8>,
-    count: usize,
 }
 
 impl Figures {
     /// Adds the figure of a run, whose number is below 2^32.
     pub fn push(&mut self, run: usize, figure: &RunFigure) {
         figure.pack(run_number(run), &mut self.records);
-        self.count += 1;
     }
 
     /// The figures with the number of their run.
@@ -64,14 +62,14 @@ impl Figures {
         })
     }
 
-    /// Their number.
+    /// The number of figures, counted at each call.
     pub fn len(&self) -> usize {
-        self.count
+        self.iter().count()
     }
 
-    /// Whether there are none.
+    /// Whether there are no figures.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.records.is_empty()
     }
 
     /// Adds a record of the store. `runs` is the number of records to expect.
@@ -81,7 +79,6 @@ impl Figures {
         }
         self.records.extend(run_number(run).to_le_bytes());
         self.records.extend(&record[size_of::<u32>()..]);
-        self.count += 1;
     }
 }
 
