@@ -1,7 +1,7 @@
 //! Reports of a server over a TCP connection, for a load generator on another machine. The client sends an empty line for
 //! each report, and gets a line of JSON.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -48,10 +48,13 @@ fn answer(mut stream: TcpStream, report: &impl Fn() -> ServerReport) -> std::io:
     stream.set_nodelay(true)?;
     let mut buffer = [0; 64];
     loop {
-        let count = stream.read(&mut buffer)?;
-        if count == 0 {
-            return Ok(());
-        }
+        let count = match stream.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            // With a timeout, Linux has calls fail that were blocked while the process was stopped and continued.
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
         for _line in buffer[..count].iter().filter(|&&byte| byte == b'\n') {
             let text = serde_json::to_string(&report()).expect("plain values");
             stream.write_all((text + "\n").as_bytes())?;
@@ -133,6 +136,31 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(reports.report().unwrap().timed_out, 3);
         }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_server_that_was_interrupted_goes_on_reporting() {
+        use platform::process::interrupts::{Interruptible, interrupt};
+
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut reports = RemoteReports::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let counters = server().counters();
+        let (wait_tx, wait_rx) = std::sync::mpsc::channel();
+        let answering = std::thread::spawn(move || {
+            wait_tx.send(Interruptible::event_loop().unwrap()).unwrap();
+            answer(stream, &|| ServerReport::with(&counters, None))
+        });
+        let wait = wait_rx.recv().unwrap();
+        for _ in 0..20 {
+            interrupt(wait);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        reports.report().unwrap();
+        // The thread of another test may hold a copy of the descriptor.
+        reports.stream.get_ref().shutdown(std::net::Shutdown::Both).unwrap();
+        answering.join().unwrap().unwrap();
     }
 
     #[test]

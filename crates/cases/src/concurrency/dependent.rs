@@ -1,7 +1,6 @@
 //! Lists of jobs that wait for each other, or share a lock.
 
 use std::cmp::Reverse;
-use std::iter::from_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use measure::time::Clock;
 use measure::work::Work;
 
 use super::executor::{Done, Executor, since, until};
+use super::job::Job;
 use super::job_list::JobList;
 use super::job_lock::JobLock;
 use super::options::Options;
@@ -53,31 +53,62 @@ impl Executor {
 /// Carries out the jobs one after the other: always the shortest of those that have arrived and whose dependencies are done. The
 /// jobs need no lock. Returns their results in the given order.
 pub fn shortest_first(list: &JobList, work: &Work, clock: Clock) -> Vec<Done> {
-    let jobs = &list.jobs;
-    let mut schedule = list.dependencies.schedule();
+    let mut left = ShortestFirst::new(&list.jobs, list.dependencies.schedule());
     let start = clock.now();
-    let mut all = vec![Done { from: Duration::ZERO, at: Duration::ZERO, cpu: None }; jobs.len()];
-    let longer = |&number: &usize| Reverse((jobs[number].length, number));
-    let mut left: Vec<usize> = from_fn(|| schedule.next()).collect();
-    // The shortest job is the last element, where removing it is cheap.
-    left.sort_by_key(longer);
-    while !left.is_empty() {
+    let mut all =
+        vec![Done { from: Duration::ZERO, at: Duration::ZERO, cpu: None }; list.jobs.len()];
+    while let Some(arrival) = left.next_arrival() {
         let now = since(clock, start);
-        let Some(at) = left.iter().rposition(|&number| jobs[number].arrival <= now) else {
-            let next = left.iter().map(|&number| jobs[number].arrival).min().unwrap_or_default();
-            std::thread::sleep(until(next, clock, start).unwrap_or_default());
+        let Some(number) = left.take(now) else {
+            std::thread::sleep(until(arrival, clock, start).unwrap_or_default());
             continue;
         };
-        let number = left.remove(at);
-        let cpu = jobs[number].carry_out_timed(work);
+        let cpu = list.jobs[number].carry_out_timed(work);
         all[number] = Done { from: now, at: since(clock, start), cpu };
-        schedule.finished(number);
-        while let Some(released) = schedule.next() {
-            let place = left.partition_point(|other| longer(other) < longer(&released));
-            left.insert(place, released);
-        }
+        left.finished(number);
     }
     all
+}
+
+/// The jobs of a list that are left, in the order of the shortest first.
+struct ShortestFirst<'a, S> {
+    jobs: &'a [Job],
+    schedule: S,
+    /// Those whose dependencies are done. The shortest job is the last element, where removing it is cheap.
+    free: Vec<usize>,
+}
+
+impl<'a, S: Schedule> ShortestFirst<'a, S> {
+    fn new(jobs: &'a [Job], schedule: S) -> Self {
+        let mut left = Self { jobs, schedule, free: Vec::new() };
+        left.release();
+        left
+    }
+
+    /// When the first of the jobs arrives whose dependencies are done; `None` if all jobs were taken.
+    fn next_arrival(&self) -> Option<Duration> {
+        self.free.iter().map(|&number| self.jobs[number].arrival).min()
+    }
+
+    /// The shortest job that has arrived by `now` and whose dependencies are done.
+    fn take(&mut self, now: Duration) -> Option<usize> {
+        let at = self.free.iter().rposition(|&number| self.jobs[number].arrival <= now)?;
+        Some(self.free.remove(at))
+    }
+
+    /// Frees the jobs that waited for no other but this one.
+    fn finished(&mut self, number: usize) {
+        self.schedule.finished(number);
+        self.release();
+    }
+
+    fn release(&mut self) {
+        let longer = |number: usize| Reverse((self.jobs[number].length, number));
+        while let Some(released) = self.schedule.next() {
+            let place = self.free.partition_point(|&other| longer(other) < longer(released));
+            self.free.insert(place, released);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -144,20 +175,45 @@ mod tests {
 
     #[test]
     fn the_shortest_job_that_can_begin_is_first() {
-        let (work, clock) = work();
-        let order = |list: &JobList| {
-            let done = shortest_first(list, &work, clock);
-            let mut order: Vec<usize> = (0..done.len()).collect();
-            order.sort_by_key(|&number| done[number].at);
+        let order = |list: &JobList, each_takes: Duration| {
+            let (mut left, mut now, mut order) = (
+                ShortestFirst::new(&list.jobs, list.dependencies.schedule()),
+                Duration::ZERO,
+                vec![],
+            );
+            while let Some(arrival) = left.next_arrival() {
+                now = now.max(arrival) + each_takes;
+                let number = left.take(now).unwrap();
+                left.finished(number);
+                order.push(number);
+            }
             order
         };
         // Jobs 1 and 2 can begin after job 3, and job 0, the shortest, after both.
-        assert_eq!(order(&diamond(0.0).0), [3, 1, 2, 0, 4]);
+        assert_eq!(order(&diamond(0.0).0, Duration::ZERO), [3, 1, 2, 0, 4]);
         let mut late = JobList::independent(diamond(0.0).0.jobs);
         late.jobs[0].arrival = us(3_000);
-        let arrived: Vec<usize> = order(&late).into_iter().filter(|&job| job != 0).collect();
-        assert_eq!(arrived, [1, 2, 3, 4]);
-        // Job 0, the shortest, arrives when others are done already.
-        assert_ne!(order(&late)[0], 0);
+        // Job 0, the shortest, arrives once two others have begun, or before any.
+        assert_eq!(order(&late, us(1_400)), [1, 2, 0, 3, 4]);
+        assert_eq!(order(&late, us(3_000)), [0, 1, 2, 3, 4]);
+        let mut left = ShortestFirst::new(&late.jobs, late.dependencies.schedule());
+        assert_eq!((0..4).map(|_| left.take(us(2_999)).unwrap()).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!((left.take(us(2_999)), left.next_arrival()), (None, Some(us(3_000))));
+    }
+
+    #[test]
+    fn no_job_begins_before_it_arrives_or_those_that_it_depends_on_are_done() {
+        let (work, clock) = work();
+        let (mut list, pairs) = diamond(0.0);
+        list.jobs[4].arrival = us(20_000);
+        let done = shortest_first(&list, &work, clock);
+        assert!(done[4].from >= us(20_000), "{done:?}");
+        for (job, before) in pairs {
+            assert!(done[job].from >= done[before].at, "{job} after {before}: {done:?}");
+        }
+        for (job, done) in list.jobs.iter().zip(&done) {
+            // Half of a job is waiting, which is never shorter than requested.
+            assert!(done.at - done.from >= job.length.mul_f64(0.499), "{done:?}");
+        }
     }
 }

@@ -56,7 +56,13 @@ impl MessageEnd for UdpEnd {
 
     #[inline(always)]
     fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
-        whole(self.0.recv(bytes)?, bytes)
+        loop {
+            match self.0.recv(bytes) {
+                // With a timeout, Linux has calls fail that were blocked while the process was stopped and continued.
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                received => return whole(received?, bytes),
+            }
+        }
     }
 }
 
@@ -75,4 +81,31 @@ fn pair() -> Result<[UdpEnd; 2], CaseError> {
         Ok([UdpEnd(first), UdpEnd(second)])
     };
     pair().map_err(|e| loopback::error_of("UDP sockets of loopback", &e))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::mpsc;
+
+    use platform::process::interrupts::{Interruptible, interrupt};
+
+    use super::*;
+
+    #[test]
+    fn an_interrupted_receiver_goes_on() {
+        let [mut sender, mut receiver] = pair().unwrap();
+        let (wait_tx, wait_rx) = mpsc::channel();
+        let receiving = std::thread::spawn(move || {
+            wait_tx.send(Interruptible::event_loop().unwrap()).unwrap();
+            let mut bytes = [0; 3];
+            receiver.receive(&mut bytes).map(|()| bytes)
+        });
+        let wait = wait_rx.recv().unwrap();
+        for _ in 0..20 {
+            interrupt(wait);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        sender.send(b"abc").unwrap();
+        assert_eq!(receiving.join().unwrap().unwrap(), *b"abc");
+    }
 }

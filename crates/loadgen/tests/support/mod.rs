@@ -85,7 +85,10 @@ pub fn echo_server_of_thousands() {
     let (mut streams, mut next) = (HashMap::new(), 1);
     let (mut events, mut buffer) = (Events::with_capacity(1024), [0; 4096]);
     loop {
-        poll.poll(&mut events, None).expect("events");
+        match poll.poll(&mut events, None) {
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            polled => polled.expect("events"),
+        }
         for event in &events {
             if event.token() == Token(0) {
                 while let Ok((mut stream, _)) = listener.accept() {
