@@ -5,6 +5,8 @@
 mod common;
 
 use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -213,6 +215,89 @@ fn a_run_whose_server_is_killed_is_sent_later() {
         "SELECT rounds = (SELECT count(*) FROM oscost.packed_rounds) FROM oscost.runs WHERE id = '{id}'"
     );
     assert_eq!(shared.server.sql("postgres", &rounds), "t");
+}
+
+/// A file system of 32 MB in memory, on which the server stores a database.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(server: &Server) -> Self {
+        let folder = server.folder().join("small");
+        fs::create_dir(&folder).expect("a folder");
+        let made = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=32m,mode=700,uid=65534,gid=65534", "tmpfs"])
+            .arg(&folder)
+            .status();
+        assert!(made.expect("mount starts").success(), "no file system");
+        let disk = Self(folder);
+        let place = disk.0.display();
+        server.sql("postgres", &format!("CREATE TABLESPACE small LOCATION '{place}'"));
+        server.sql("postgres", "CREATE DATABASE small TABLESPACE small");
+        disk
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.0.join("filler")
+    }
+
+    fn fill(&self) {
+        let mut filler = fs::File::create(self.filler()).expect("a file");
+        let error = loop {
+            if let Err(error) = filler.write_all(&[0; 4096]) {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::StorageFull, "{error}");
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // At once, although the server uses it.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_run_whose_server_has_no_space_is_sent_later() {
+    if testing::skip_unless_root("mounts a file system") {
+        return;
+    }
+    let Some(shared) = Shared::new() else { return };
+    let disk = SmallDisk::mount(&shared.server);
+    let init =
+        format!("store init --writer node --store {}", shared.server.tcp_url(OWNER, "small"));
+    finish(shared.bench.command(&init).env("PGPASSWORD", PASSWORD)).with(0);
+    let url = shared.server.tcp_url("node", "small");
+    let command = |arguments: &str| {
+        let mut command = shared.command(arguments);
+        command.env("OSCOST_STORE", &url);
+        command
+    };
+    let sync = || without_secret(finish(&mut command("sync")));
+    for is_full_before in [true, false] {
+        if is_full_before {
+            disk.fill();
+        }
+        let run = started(&mut command(RUN));
+        let id = begun(&shared);
+        if !is_full_before {
+            disk.fill();
+        }
+        let said = without_secret(said_by(run)).with(3);
+        assert!(said.err.contains("No space left on device"), "{}", said.err);
+        assert!(said.err.contains("oscost sync") && said.err.contains(&id), "{}", said.err);
+        assert_eq!(shared.journals(), [format!("{id}.sqlite")]);
+        sync().with(3).complains(&["No space left on device"]);
+        fs::remove_file(disk.filler()).expect("our own file");
+        assert_eq!(sync().with(0).out, format!("{id}  sent\n"));
+        assert_eq!(shared.journals(), [""; 0]);
+        let rounds = format!(
+            "SELECT rounds = (SELECT count(*) FROM oscost.packed_rounds WHERE run = r.seq) \
+             FROM oscost.runs r WHERE id = '{id}'"
+        );
+        assert_eq!(shared.server.sql("small", &rounds), "t");
+    }
 }
 
 #[test]
