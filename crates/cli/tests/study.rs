@@ -5,6 +5,8 @@ mod common;
 use common::Bench;
 use serde_json::{Value, json};
 
+const CLOCK: &str = "clock/std-instant";
+
 /// A study with one claim, about a case that every system has.
 fn study(relation: &str) -> String {
     format!(
@@ -92,6 +94,18 @@ fn a_template_is_a_study_that_runs() {
         // Windows has none of its cases, and a run without figures is not stored.
         assert_eq!((said.code, stored.code), (Some(3), Some(2)), "{}", said.out);
     }
+}
+
+#[test]
+fn what_was_asked_for_is_stored_once() {
+    let bench = Bench::new();
+    let twice = study("value < 1 us")
+        .replace("[[table]]", &format!("[[measure]]\ncases = [{CLOCK:?}]\n[[table]]"));
+    bench.write("twice.toml", &twice);
+    let said = bench.oscost("study twice.toml --budget 20s");
+    assert!(matches!(said.code, Some(0 | 1 | 3)), "{}", said.err);
+    let asked = bench.oscost("show --json").with(0).json()["run"]["asked"].clone();
+    assert_eq!(asked, json!({ "study": "mine", "filters": CLOCK, "budget": "20000ms" }));
 }
 
 #[test]

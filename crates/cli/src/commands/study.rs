@@ -2,7 +2,7 @@
 
 mod json;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -158,14 +158,18 @@ fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Vec
     if study.measure.is_empty() {
         return Err(Usage(format!("{} has no [[measure]]: give a --run", study.name)).into());
     }
-    let filters = study.measure.iter().flat_map(|measure| measure.cases.clone());
+    let filters: BTreeSet<&str> =
+        study.measure.iter().flat_map(|measure| &measure.cases).map(String::as_str).collect();
     let mut asked: BTreeMap<String, String> = [
         (STUDY.to_owned(), study.name.clone()),
-        (FILTERS.to_owned(), filters.collect::<Vec<_>>().join(" ")),
+        (FILTERS.to_owned(), Vec::from_iter(filters).join(" ")),
     ]
     .into();
     if size == Size::Full {
         asked.insert(SIZE.to_owned(), FULL.to_owned());
+    }
+    if let Some(budget) = args.budget {
+        asked.insert("budget".to_owned(), format!("{}ms", budget.as_millis()));
     }
     let options = options_of(study, size, args.on.on.len());
     let needed = Needed {

@@ -82,7 +82,7 @@ impl Hosts {
         let config = PathBuf::from(self.path("ssh_config"));
         fs::write(&config, &self.config).expect("a file");
         let mut command = self.nodes.oscost(&format!("fleet {arguments}"));
-        if arguments.starts_with("run") {
+        if arguments.starts_with("run") || arguments.starts_with("check") {
             command.args(["--ssh", &format!("ssh -F {}", config.display())]);
         }
         command
@@ -164,6 +164,16 @@ fn each_host_has_a_run_or_a_reason() {
     assert_eq!(row(&rows_of(&output), "hanging")["state"], "done");
     assert_eq!(hosts.nodes.runs().len(), 4);
     assert_eq!(row(&rows_of(&output), "n1")["attempts"], 1);
+    // Each node is this machine, so that none is worse; one that cannot be checked is not worse either.
+    for (node, code, says) in [("n1", 0, "n1 "), ("refusing", 3, "no permission to log in")] {
+        let check = format!("check {node} --job {job} --budget 5s --worse-than 90%");
+        let output = hosts.fleet(&check).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}\n{errors}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+    }
+    assert_eq!(hosts.nodes.runs().len(), 4, "a check stores nothing");
 }
 
 #[test]
