@@ -57,9 +57,10 @@ pub fn shortest_first(list: &JobList, work: &Work, clock: Clock) -> Vec<Done> {
     let start = clock.now();
     let mut all =
         vec![Done { from: Duration::ZERO, at: Duration::ZERO, cpu: None }; list.jobs.len()];
-    while let Some(arrival) = left.next_arrival() {
+    loop {
         let now = since(clock, start);
         let Some(number) = left.take(now) else {
+            let Some(arrival) = left.next_arrival() else { return all };
             std::thread::sleep(until(arrival, clock, start).unwrap_or_default());
             continue;
         };
@@ -67,7 +68,6 @@ pub fn shortest_first(list: &JobList, work: &Work, clock: Clock) -> Vec<Done> {
         all[number] = Done { from: now, at: since(clock, start), cpu };
         left.finished(number);
     }
-    all
 }
 
 /// The jobs of a list that are left, in the order of the shortest first.
