@@ -6,8 +6,8 @@ mod common;
 use common::{Bench, times};
 use serde_json::Value;
 
-/// Command for a small part of the experiment.
-const PART: &str = "run concurrency/jobs --quick --param kind=wait --param jobs=2 --param base=100us \
+/// Command for a small part of the experiment, with enough time for all rounds even if a process takes half a second to start.
+const PART: &str = "run concurrency/jobs --quick --budget 30s --param kind=wait --param jobs=2 --param base=100us \
                     --param cpus=all --param executor=serial,threads";
 
 /// The results of one metric.
@@ -19,8 +19,7 @@ fn of_metric<'a>(document: &'a Value, metric: &str) -> Vec<&'a Value> {
 #[test]
 fn the_experiment_is_measured_shown_and_compared() {
     let bench = Bench::new();
-    // Enough time for all rounds even if a process takes half a second to start.
-    let first = bench.oscost(&format!("{PART} --budget 30s --json")).with(0);
+    let first = bench.oscost(&format!("{PART} --json")).with(0);
     let document = first.json();
     assert_eq!(times(&document).len(), 2);
     for metric in ["turnaround", "turnaround-worst", "cpu-use", "overhead"] {
@@ -46,7 +45,7 @@ fn the_experiment_is_measured_shown_and_compared() {
 #[test]
 fn every_executor_is_measured() {
     let bench = Bench::new();
-    let run = "run concurrency/jobs --quick --param jobs=3 --param base=1ms --param kind=cpu,mixed --json --param";
+    let run = "run concurrency/jobs --quick --precision 50% --budget 60s --param jobs=3 --param base=1ms --param kind=cpu,mixed --json --param";
     let all = "executor=serial,threads,threads-up-front,pool,rayon,tokio,tokio-current";
     let document = bench.oscost(&format!("{run} {all}")).with(0).json();
     let measured = times(&document).into_iter().filter(|r| r["outcome"] == "measured").count();
@@ -67,14 +66,14 @@ fn every_executor_is_measured() {
 #[test]
 fn laws_and_crossings_are_part_of_the_run() {
     let bench = Bench::new();
-    let degrees = "run concurrency/degree --quick --param kind=mixed --param degree=1..4 \
+    let degrees = "run concurrency/degree --quick --precision 50% --budget 60s --param kind=mixed --param degree=1..4 \
                    --param jobs=12 --param length=1ms --json";
     let document = bench.oscost(degrees).ended().json();
     for metric in ["amdahl-serial", "usl-contention", "usl-coherence", "usl-knee"] {
         let [law] = of_metric(&document, metric)[..] else { panic!("{metric}: {document}") };
         assert!(law["params"].get("degree").is_none(), "{law}");
     }
-    let lengths = "run concurrency/worth --quick --param executor=serial,pool \
+    let lengths = "run concurrency/worth --quick --precision 50% --budget 60s --param executor=serial,pool \
                    --param length=2us,2ms --param jobs=8 --json";
     let document = bench.oscost(lengths).ended().json();
     let [shortest] = of_metric(&document, "shortest-job")[..] else { panic!("{document}") };

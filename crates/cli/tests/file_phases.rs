@@ -16,7 +16,7 @@ fn each_phase_is_measured_and_no_file_is_left() {
     let bench = Bench::new();
     let folder = bench.path("files");
     std::fs::create_dir(&folder).expect("a folder");
-    let run = "run file/small file/sync file/create file/layout file/workers --quick --param files=60 \
+    let run = "run file/small file/sync file/create file/layout file/workers --quick --budget 100s --param files=60 \
                --dir files --json";
     let document = bench.oscost(run).with(0).json();
     for phase in PHASES {
@@ -43,7 +43,7 @@ fn each_phase_is_measured_and_no_file_is_left() {
 #[cfg(windows)]
 fn unsupported_cases_on_windows_give_their_reason() {
     let bench = Bench::new();
-    let synced = "run file/sync --quick --param files=60 --json";
+    let synced = "run file/sync --quick --budget 60s --param files=60 --json";
     let document = bench.oscost(synced).with(0).json();
     let reasons = results(&document).iter().filter_map(|result| result["reason"].as_str());
     assert!(reasons.into_iter().any(|why| why.contains("syncs a directory")), "{document}");
