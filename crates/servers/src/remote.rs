@@ -51,7 +51,7 @@ fn answer(mut stream: TcpStream, report: &impl Fn() -> ServerReport) -> std::io:
         let count = match stream.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(count) => count,
-            // With a timeout, Linux has calls fail that were blocked while the process was stopped and continued.
+            // Linux ends a receive call that has a timeout when its process is stopped and continued.
             Err(e) if e.kind() == ErrorKind::Interrupted => continue,
             Err(e) => return Err(e),
         };

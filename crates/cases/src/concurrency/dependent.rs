@@ -74,7 +74,7 @@ pub fn shortest_first(list: &JobList, work: &Work, clock: Clock) -> Vec<Done> {
 struct ShortestFirst<'a, S> {
     jobs: &'a [Job],
     schedule: S,
-    /// Those whose dependencies are done. The shortest job is the last element, where removing it is cheap.
+    /// Numbers of the jobs whose dependencies are done. The shortest job is the last element, where removing it is cheap.
     free: Vec<usize>,
 }
 

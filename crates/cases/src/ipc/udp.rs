@@ -58,7 +58,7 @@ impl MessageEnd for UdpEnd {
     fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         loop {
             match self.0.recv(bytes) {
-                // With a timeout, Linux has calls fail that were blocked while the process was stopped and continued.
+                // Linux ends a receive call that has a timeout when its process is stopped and continued.
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 received => return whole(received?, bytes),
             }
