@@ -1,6 +1,6 @@
 /* cc -O2 -pthread -o foreground examples/concurrency/foreground.c && ./foreground threads 8 45 1
  *
- * The wake-up delay of a task of ordinary priority while CPU-bound jobs run: the loop of crates/cases/src/concurrency/foreground.rs.
+ * The wake-up delay of a task of ordinary priority while CPU-bound jobs run: the loop of crates/areas/jobs/jobs/src/foreground.rs.
  * Prints the delays in ns of which half, 90 % and 99 % of the wake-ups have at most that, and the worst. Arguments: serial, or threads
  * for a thread per job; the number of jobs; the length of each in ms; and the number of CPUs for all of them, the last allowed ones. */
 #define _GNU_SOURCE

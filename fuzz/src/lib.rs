@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "the targets do not use everything")]
 
-#[path = "../../crates/mailsend/src/list/mod.rs"]
+#[path = "../../crates/areas/mail/mailsend/src/list/mod.rs"]
 pub mod list;
-#[path = "../../crates/mailsend/src/message/mod.rs"]
+#[path = "../../crates/areas/mail/mailsend/src/message/mod.rs"]
 pub mod message;

@@ -59,5 +59,5 @@ pub use verdict::Verdict;
 #[cfg(test)]
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }

@@ -14,7 +14,7 @@ use args::Command;
 
 fn main() -> ExitCode {
     platform::process::inherited::reset_signals();
-    cases::install();
+    areas::install();
     let command = args::parse();
     if !matches!(command, Ok(Command::Worker { .. })) {
         platform::process::inherited::share_heap_where_limited();
@@ -51,5 +51,5 @@ fn main() -> ExitCode {
 #[cfg(test)]
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }

@@ -51,6 +51,7 @@
 //! `examples/repeat.rs` is a whole program. To measure a function with all of oscost, in fresh processes, beside the
 //! sentinel and with an interval, write it as a library for `oscost run --op` (`docs/op.md`).
 
+mod call;
 pub mod count;
 pub mod cycles;
 pub mod doubt;
@@ -64,9 +65,11 @@ pub mod record;
 pub mod round;
 mod sampler;
 pub mod sentinel;
+pub mod server_work;
 pub mod stats;
 pub mod survey;
 pub mod time;
+pub mod together;
 pub mod trial;
 pub mod user_code;
 pub mod watch;

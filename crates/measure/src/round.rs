@@ -84,9 +84,10 @@ impl<'a> Round<'a> {
         self.expected.expected_switches = Some(per_operation);
     }
 
-    /// Declares the minimum number of page faults of this thread in one operation; fewer make the figure implausible.
+    /// Declares the minimum number of page faults of this thread in one operation; fewer make the figure implausible. Windows
+    /// does not count those of a thread.
     pub fn expect_faults(&mut self, per_operation: f64) {
-        self.expected.expected_faults = Some(per_operation);
+        self.expected.expected_faults = platform::IS_UNIX.then_some(per_operation);
     }
 
     /// The median time of one operation in the samples taken so far, disturbed ones included; `None` before the first

@@ -4,4 +4,5 @@ pub mod aligned;
 pub mod filesystem;
 pub mod io;
 pub mod mapping;
+pub mod path;
 pub mod system_path;

@@ -3,6 +3,7 @@
 #[cfg(unix)]
 pub mod children;
 pub mod command;
+pub mod connections;
 pub mod control_group;
 pub mod failure;
 pub mod hosted;

@@ -87,5 +87,5 @@ pub use workbook::{Curve, CurvePoint, Plot, WorkbookError, workbook};
 #[cfg(test)]
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }

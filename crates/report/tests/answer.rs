@@ -6,9 +6,9 @@ mod doubts;
 use std::collections::BTreeMap;
 
 use analysis::Ratio;
-use cases::concurrency::choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
-use cases::concurrency::{answer_text, within_text};
 use insta::assert_snapshot;
+use jobs::choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
+use jobs::{answer_text, within_text};
 use measure::Doubt;
 use proptest::prelude::*;
 use report::Page;
@@ -18,7 +18,7 @@ use unicode_width::UnicodeWidthStr;
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };

@@ -8,7 +8,7 @@ use results::{CaseResult, Direction, Document, Estimate, Outcome};
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 const FILE: &str = r#"

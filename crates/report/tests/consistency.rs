@@ -16,7 +16,7 @@ use simulated::{AsPoint, document, noise, rounds_of};
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 const PAGE: Page = Page { width: 200, colour: false, unicode: true, this_run: false };

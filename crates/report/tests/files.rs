@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };

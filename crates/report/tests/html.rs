@@ -14,7 +14,7 @@ use results::{
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 /// Maximum size of the page of a default run in bytes.

@@ -12,7 +12,7 @@ use report::{Page, closing_line, results_tables};
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };

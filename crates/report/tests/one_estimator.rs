@@ -15,7 +15,7 @@ use simulated::{document, noise, rounds_of};
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 const ROUNDS: usize = 24;

@@ -18,7 +18,7 @@ use unicode_width::UnicodeWidthStr;
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 const OUTCOMES: [Outcome; 5] = [

@@ -7,7 +7,7 @@ use results::{CaseResult, Direction, Document, Estimate, RunInfo, SCHEMA};
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 fn page(width: usize) -> Page {

@@ -19,7 +19,7 @@ use results::{
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true, this_run: false };

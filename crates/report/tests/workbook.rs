@@ -16,7 +16,7 @@ use zip::ZipArchive;
 /// Installs the areas of the program before the tests run.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 /// The parts of a ZIP archive, by name.

@@ -61,5 +61,5 @@ pub use timebase::{best_clock, timebase_on};
 #[cfg(test)]
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }

@@ -7,7 +7,7 @@ use runner::{Options, Plan, Point, Selection, plan};
 /// Tests have the areas of the program.
 #[ctor::ctor(unsafe)]
 fn install_areas() {
-    cases::install();
+    areas::install();
 }
 
 /// Maximum time of a default run of a study, in ms.

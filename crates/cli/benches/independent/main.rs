@@ -2,7 +2,7 @@
 //!
 //!     cargo bench -p oscost --bench independent [-- [FILTER...|--lengths] [--turns N] [--list] [--json FILE]]
 //!
-//! Each operation is written twice: in `crates/cases`, and in `linux/operations` from the text that `oscost list --long`
+//! Each operation is written twice: in `crates/areas`, and in `linux/operations` from the text that `oscost list --long`
 //! prints, by nothing but calls of the C library and a clock. Both are measured in turn on the same CPUs. A ratio beyond 5 %
 //! whose cause is not in `explanations.toml` makes the exit code 1. docs/peers.md says how to read the table.
 

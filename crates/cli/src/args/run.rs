@@ -66,7 +66,7 @@ impl Run {
     /// # Errors
     /// If a directory cannot be named as text, or a library cannot be used.
     pub fn options(&self) -> anyhow::Result<Options> {
-        let user = cases::op::functions(&self.ops, self.op_memory)?;
+        let user = own::op::functions(&self.ops, self.op_memory)?;
         let (boots, fresh) = (self.boots, self.fresh);
         Ok(Options { user, boots, fresh, ..self.measuring.options()? })
     }

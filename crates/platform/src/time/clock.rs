@@ -1,6 +1,6 @@
 //! The clocks a measurement can be timed with, and the time stamp counter.
 //!
-//! The clocks that are themselves *measured* are in `cases/src/clock`.
+//! The clocks that are themselves *measured* are in `primitives/src/clock`.
 
 /// A monotonic clock of the operating system.
 #[derive(Debug, Clone, Copy)]

@@ -150,7 +150,7 @@ pub fn answer() -> Vec<CaseResult> {
     doubt(&mut results, "poll", 2500, Doubt::ConnectionsReset);
     doubt(&mut results, "pool", 5000, Doubt::AcceptQueueFull);
     doubt(&mut results, "poll", 1000, Doubt::Disturbed);
-    results.extend(cases::net::overtakings(&results, 1));
+    results.extend(net::overtakings(&results, 1));
     results
 }
 
@@ -165,7 +165,7 @@ pub fn requests() -> Vec<CaseResult> {
         [1, 100, 1000].map(|connections| load("net/requests", &manner, connections, 1e6)).concat()
     };
     let mut results: Vec<CaseResult> = manners.flat_map(of_manner).collect();
-    results.extend(cases::net::overtakings(&results, 1));
+    results.extend(net::overtakings(&results, 1));
     results
 }
 

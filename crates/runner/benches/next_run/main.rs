@@ -17,7 +17,7 @@ use flate2::read::GzDecoder;
 use results::Document;
 
 fn main() -> anyhow::Result<()> {
-    cases::install();
+    areas::install();
     let knows_family = std::env::args().any(|argument| argument == "--own-family");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/next_run/recordings");
     let mut files: Vec<PathBuf> =

@@ -95,7 +95,7 @@ fn args() -> Args {
 }
 
 fn main() {
-    cases::install();
+    areas::install();
     let args = args();
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/replay/runs");
     let run = |name: &str| folder.join(format!("zen4-{name}.csv.gz"));

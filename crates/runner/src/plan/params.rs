@@ -173,7 +173,7 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
                 Ok(_) => Ok(path.components().collect::<PathBuf>().to_string_lossy().into_owned()),
             },
         },
-        Takes::ServerWork => match value.parse::<servers::Work>() {
+        Takes::ServerWork => match value.parse::<measure::server_work::Work>() {
             Err(error) => Err(bad(error.to_string())),
             Ok(work) => Ok(work.to_string()),
         },

@@ -1,0 +1,47 @@
+//! The costs of atomic operations on a cache line that one thread uses, and on one that several CPUs share.
+
+mod add;
+mod common;
+mod compare_and_swap;
+mod fence;
+mod handoff;
+
+pub(crate) use common::*;
+
+use measure::Params;
+
+use crate::{Area, Case, Extent};
+
+/// The area.
+pub const AREA: Area = Area { includes, ..Area::new("atomic", CASES) };
+
+/// Cases of the area.
+const CASES: &[&Case] = &[
+    &add::PRIVATE,
+    &compare_and_swap::PRIVATE,
+    &fence::PRIVATE,
+    &add::SHARED,
+    &compare_and_swap::SHARED,
+    &fence::SHARED,
+    &handoff::CASE,
+];
+
+/// A quick run has at most two threads.
+fn includes(params: &Params, extent: Extent) -> bool {
+    extent != Extent::Quick || params.get("workers").is_none_or(|workers| workers == "2")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_can_be_measured_or_says_why_not() {
+        rehearsal::every_case_gives_samples_or_a_reason(CASES);
+    }
+
+    #[test]
+    fn none_makes_system_calls() {
+        rehearsal::system_calls_are_as_expected(CASES);
+    }
+}

@@ -1,0 +1,100 @@
+//! The cost of reading a clock, and its resolution and monotonicity.
+//!
+//! Each file reads one clock and converts a reading to a number. The [`properties`] of all clocks are
+//! measured in the same way.
+
+mod common;
+mod designs;
+mod get_system_time_as_file_time;
+mod get_system_time_precise;
+mod get_tick_count_64;
+mod gettime;
+mod gettimeofday;
+pub mod properties;
+mod query_performance_counter;
+mod rdtsc;
+mod rdtscp;
+mod std_instant;
+mod time;
+
+pub(crate) use common::*;
+
+use crate::{Area, Case, Counterpart, Select, SummaryRow};
+
+/// The area.
+pub const AREA: Area = Area {
+    summary: &[SummaryRow::time("clock read (Instant::now)", Select::case("clock/std-instant"))],
+    applications: designs::APPLICATIONS,
+    counterparts: &[
+        Counterpart {
+            unix: Select::point("clock/gettimeofday", &[("via", "vdso")]),
+            windows: Select::case("clock/query-performance-counter"),
+        },
+        Counterpart {
+            unix: Select::point("clock/gettime", &[("id", "monotonic-coarse"), ("via", "vdso")]),
+            windows: Select::case("clock/get-tick-count-64"),
+        },
+        Counterpart {
+            unix: Select::point("clock/gettime", &[("id", "realtime-coarse"), ("via", "vdso")]),
+            windows: Select::case("clock/get-system-time-as-file-time"),
+        },
+        Counterpart {
+            unix: Select::point("clock/gettime", &[("id", "realtime"), ("via", "vdso")]),
+            windows: Select::case("clock/get-system-time-precise"),
+        },
+    ],
+    ..Area::new("clock", CASES)
+};
+
+/// Cases of the area.
+const CASES: &[&Case] = &[
+    &gettime::CASE,
+    &gettimeofday::CASE,
+    &time::CASE,
+    &rdtsc::CASE,
+    &rdtscp::CASE,
+    &std_instant::CASE,
+    &query_performance_counter::CASE,
+    &get_tick_count_64::CASE,
+    &get_system_time_as_file_time::CASE,
+    &get_system_time_precise::CASE,
+];
+
+#[cfg(test)]
+mod tests {
+    use measure::Params;
+    use measure::record::Line;
+    use measure::round::Mode;
+
+    use super::*;
+
+    #[test]
+    fn every_clock_gives_samples_or_a_reason() {
+        rehearsal::every_case_gives_samples_or_a_reason(CASES);
+    }
+
+    #[test]
+    fn system_calls_are_as_expected() {
+        rehearsal::system_calls_are_as_expected(CASES);
+    }
+
+    #[test]
+    fn no_descriptor_stays_open() {
+        rehearsal::no_descriptor_stays_open(CASES);
+    }
+
+    #[test]
+    fn all_properties_of_a_fine_clock_are_reported() {
+        let (lines, result) = rehearsal::run(&std_instant::CASE, &Params::new(), Mode::Sample);
+        assert_eq!(result, Ok(()));
+        let value = |name: &str| {
+            lines.iter().find_map(|line| match line {
+                Line::Metric(metric) if metric.name == name => Some(metric.value),
+                _ => None,
+            })
+        };
+        let (step, granularity) = (value("step").unwrap(), value("granularity").unwrap());
+        assert!(step > 0.0 && step <= granularity, "{step} {granularity}");
+        assert_eq!(value("back"), Some(0.0));
+    }
+}
