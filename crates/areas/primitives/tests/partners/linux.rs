@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use measure::round::Mode;
 use measure::{CaseError, Params};
 use platform::process::status::is_alive;
-use primitives::switch::{TokenEnd, measure_ring};
+use primitives::ipc;
+use primitives::switch::{self, TokenEnd, measure_ring};
 
 use super::{order, params, round_of, tasks};
 
