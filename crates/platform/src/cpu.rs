@@ -33,9 +33,7 @@ pub struct RunQueue {
 
 /// The CPUs of [`allowed`]; empty where the system does not report them.
 #[cfg(windows)]
-pub(crate) fn affinity() -> Vec<usize> {
-    os::allowed()
-}
+pub(crate) use os::allowed as affinity;
 
 /// The machine's current run queue; `None` where the system does not report both values.
 pub fn run_queue() -> Option<RunQueue> {
@@ -61,12 +59,6 @@ pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), CaseError> {
 /// Restricts this process to `cpus`: the calling thread and all that it starts from now on.
 pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
     os::keep_process_to(cpus)
-}
-
-/// The program that emulates the CPU by binary translation, such as `QEMU (TCG)` or `Rosetta 2`: the cost of instructions
-/// is then not that of a CPU. `None` also where it is unknown.
-pub fn emulator() -> Option<String> {
-    crate::machine::emulator()
 }
 
 /// The CPU that the calling thread runs on now; `None` where the system does not report it. Takes a few ns, unless it is a
@@ -112,7 +104,7 @@ pub fn null_call() {
 mod os {
     use super::RunQueue;
     use crate::CaseError;
-    use crate::machine::linux::tree::cpus_in;
+    use crate::linux::tree::cpus_in;
 
     /// Enough for 8,192 CPUs, the maximum of Linux on x86-64.
     type Mask = [u64; 128];

@@ -244,8 +244,8 @@ mod linux {
 
     use super::{HUGE_PAGE, Pages, Region};
     use crate::CaseError;
-    use crate::machine::linux::cgroup;
-    use crate::machine::linux::tree::{Tree, field};
+    use crate::linux::cgroup;
+    use crate::linux::tree::{Tree, field};
     use crate::memory::smaps::Resident;
 
     /// The kernel's size of huge pages: not 2 MiB where base pages have 16 or 64 KiB.

@@ -14,17 +14,15 @@ pub mod limits;
 pub mod program;
 #[cfg(unix)]
 pub mod signal;
-pub mod status;
 pub mod tree;
 pub mod usage;
-#[cfg(windows)]
-pub mod windows;
 
 use std::fs::File;
 use std::io::PipeReader;
 use std::process::Command;
 use std::thread::{Scope, ScopedJoinHandle};
 
+use crate::case_error::not_created;
 use crate::{CaseError, IS_LINUX, IS_UNIX, IS_WINDOWS};
 
 /// Makes the system end this worker when the coordinator that started it dies; the worker first removes its files and
@@ -72,9 +70,7 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
     what: &str,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, CaseError> {
-    std::thread::Builder::new()
-        .spawn_scoped(scope, work)
-        .map_err(|error| inherited::not_created(what, &error))
+    std::thread::Builder::new().spawn_scoped(scope, work).map_err(|error| not_created(what, &error))
 }
 
 /// Calls `act` for each termination signal (SIGTERM, SIGINT, SIGHUP) that this process does not ignore, in a thread with its
@@ -163,6 +159,7 @@ mod os {
     use std::process::Command;
 
     use crate::CaseError;
+    use crate::case_error::not_created;
     use crate::process::signal;
     use crate::socket::readiness::Interest;
     use crate::socket::readiness::os::{entry, poll, readiness};
@@ -253,8 +250,7 @@ mod os {
                 act();
             }
         };
-        super::spawn_with_own_descriptors(wait)
-            .map_err(|e| super::inherited::not_created("a thread for signals", &e))
+        super::spawn_with_own_descriptors(wait).map_err(|e| not_created("a thread for signals", &e))
     }
 
     pub fn keep_interrupts_from(command: &mut Command) {
@@ -384,7 +380,7 @@ mod os {
     use windows_sys::Win32::System::Threading::CREATE_NEW_PROCESS_GROUP;
 
     use crate::CaseError;
-    use crate::process::windows::join_job;
+    use crate::windows::join_job;
 
     pub fn keep_own_descriptors() {}
 

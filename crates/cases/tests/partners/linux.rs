@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use cases::switch::{TokenEnd, measure_ring};
 use measure::round::Mode;
 use measure::{CaseError, Params};
-use platform::process::status::is_alive;
+use platform::pid::is_alive;
 
 use super::{order, params, round_of, tasks};
 

@@ -43,9 +43,9 @@ mod os {
 
     use super::Traced;
     use crate::CaseError;
+    use crate::case_error::not_created;
     use crate::counters::system_calls::CallCounts;
     use crate::counters::{MARK, MARK_COMMAND, MARK_START, MARK_STOP};
-    use crate::process::inherited::not_created;
 
     /// Interval of checks for requests to stop.
     const LOOK_EVERY: Duration = Duration::from_millis(50);

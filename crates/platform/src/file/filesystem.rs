@@ -194,7 +194,7 @@ mod os {
     use super::FileSystem;
     pub use super::unix::{directory_to_sync, may_write_to, read_at, room_in};
     use crate::CaseError;
-    use crate::process::hosted::linux::unescaped;
+    use crate::linux::tree::unescaped;
 
     pub fn of(directory: &Path) -> io::Result<FileSystem> {
         let path = directory.canonicalize()?;

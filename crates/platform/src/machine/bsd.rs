@@ -2,7 +2,7 @@
 
 use super::cpuid;
 use super::facts::Findings;
-use super::format::resource_limit;
+use crate::format::resource_limit;
 use std::ffi::CString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -132,7 +132,7 @@ fn find_cpu(findings: &mut Findings) {
     let smt = threads_per_core.map(|threads| if threads > 1 { "on" } else { "off" });
     findings.set("smt", smt);
     findings.set("numa_nodes", number("vm.ndomains"));
-    super::find_caches(findings, |name| reported_cache_bytes(0, name));
+    findings.set_caches(|name| reported_cache_bytes(0, name));
     if let Some(identity) = cpuid::here().identity() {
         identity.add_to(findings);
     }

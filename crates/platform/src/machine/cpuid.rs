@@ -2,7 +2,7 @@
 //! AMD APM volume 3, appendix E). On other processors all results are `None`.
 
 use super::facts::Findings;
-use super::format::{flags_shown, stable_hash};
+use crate::format::{flags_shown, stable_hash};
 
 /// The registers EAX, EBX, ECX, EDX after one CPUID.
 type Leaf = [u32; 4];

@@ -356,7 +356,7 @@ mod os {
     use super::{Exit, Finished, shell};
     use crate::CaseError;
     use crate::counters::SyscallCounting;
-    use crate::process::windows::{cpu_times, memory};
+    use crate::windows::{cpu_times, memory};
 
     /// Appends arguments without quotes for cmd.exe, which does not unquote as other programs do.
     pub fn add_arguments(command: &mut Command, arguments: &[String]) {

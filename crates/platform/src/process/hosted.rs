@@ -164,17 +164,19 @@ mod os {
 #[cfg(target_os = "linux")]
 pub(crate) mod linux {
     use std::collections::BTreeSet;
-    use std::ffi::{CString, OsString};
+    use std::ffi::CString;
     use std::fs::{self, File};
     use std::io;
     use std::os::fd::AsRawFd;
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::process::CommandExt;
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command};
     use std::sync::OnceLock;
     use std::sync::mpsc::{Sender, channel};
     use std::time::{Duration, Instant};
+
+    use crate::linux::tree::unescaped;
 
     type Started = io::Result<Child>;
     /// A command, its CPUs, the file of a control group's members, and where to send the result.
@@ -350,22 +352,6 @@ pub(crate) mod linux {
         let lines = table.split(|&byte| byte == b'\n');
         let fifth = |line: &[u8]| line.split(|&byte| byte == b' ').nth(4).map(unescaped);
         lines.filter_map(fifth).filter(|path| path.is_absolute()).collect()
-    }
-
-    /// Decodes blanks, tabs, newlines and backslashes, which are written as a backslash and three octal digits.
-    pub fn unescaped(field: &[u8]) -> PathBuf {
-        let mut bytes = Vec::with_capacity(field.len());
-        let mut rest = field;
-        while let Some((&first, after)) = rest.split_first() {
-            let octal = after.get(..3).filter(|_| first == b'\\');
-            let byte = octal.and_then(|digits| {
-                let digits = std::str::from_utf8(digits).ok()?;
-                u8::from_str_radix(digits, 8).ok()
-            });
-            bytes.push(byte.unwrap_or(first));
-            rest = if byte.is_some() { &after[3..] } else { after };
-        }
-        PathBuf::from(OsString::from_vec(bytes))
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::sync::atomic::AtomicBool;
 
+pub use crate::case_error::not_created;
 use crate::{CaseError, IS_WINDOWS};
 
 /// Set when the user asks this process to stop.
@@ -65,28 +66,6 @@ pub fn not_started(what: &str, error: &std::io::Error) -> CaseError {
 /// now on.
 pub fn end_when_asked() {
     os::end_when_asked();
-}
-
-/// The error of a thread or process that cannot be created, with its likely cause.
-pub fn not_created(what: &str, error: &std::io::Error) -> CaseError {
-    let cause = match error.kind() {
-        _ if IS_WINDOWS => "",
-        ErrorKind::WouldBlock => {
-            " (a limit of processes: `ulimit -u`, or pids.max of the control group)"
-        }
-        ErrorKind::OutOfMemory => {
-            " (a limit of memory: `ulimit -v`, or memory.max of the control group)"
-        }
-        ErrorKind::PermissionDenied => {
-            " (a seccomp filter denies clone3, as in containers of Docker before 20.10.10)"
-        }
-        _ => "",
-    };
-    let reason = format!("{what} cannot be created: {error}{cause}");
-    match error.kind() {
-        ErrorKind::PermissionDenied => CaseError::Unsupported(reason),
-        _ => CaseError::Failed(reason),
-    }
 }
 
 #[cfg(unix)]

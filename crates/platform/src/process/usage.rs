@@ -159,7 +159,7 @@ mod os {
 
     use super::ProcessUsage;
     pub use super::unknown::{busy_time, of_running_children};
-    use crate::process::windows::cpu_times;
+    use crate::windows::cpu_times;
 
     pub fn process_usage() -> Option<ProcessUsage> {
         // SAFETY: the pseudo handle needs no closing.
