@@ -41,9 +41,7 @@ pub fn is_virtual() -> bool {
 
 /// The kind of core that a CPU is, where a processor has several kinds: `performance`, `efficiency`,
 /// `capacity 446`; `all alike` where it has one kind; `None` where the system does not report it.
-pub fn core_type(cpu: usize) -> Option<String> {
-    system::core_type(cpu)
-}
+pub use system::core_type;
 
 /// Sizes of a CPU's caches and translation lookaside buffers (TLB); `None` for each that the machine does not have or
 /// report.

@@ -22,9 +22,9 @@ mod sqlite;
 mod thinning;
 mod writing;
 
-pub use engine::{Engine, Row, Value};
+pub use engine::{Engine, PointRow, Row, Value};
 pub use error::StoreError;
-pub use figures::{Figures, MetricSeries, PointRow, RunFigure, StoredPrediction};
+pub use figures::{Figures, MetricSeries, RunFigure, StoredPrediction};
 pub use journal::Sent;
 pub use opened::{Sending, Store};
 pub use rows::{Imported, MAX_LINES_BYTES, RoundRow, RunSummary};

@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Reports only whether the processor has one kind of core.
-pub(super) fn core_type(_cpu: usize) -> Option<String> {
+pub fn core_type(_cpu: usize) -> Option<String> {
     (cpuid::here().is_hybrid() == Some(false)).then(|| "all alike".to_owned())
 }
 

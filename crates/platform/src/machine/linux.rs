@@ -13,7 +13,8 @@ mod cpu;
 mod host;
 mod kernel;
 
-pub(super) use cpu::{core_type, emulator, reported_cache_bytes};
+pub use cpu::core_type;
+pub(super) use cpu::{emulator, reported_cache_bytes};
 
 pub(super) fn find() -> Findings {
     find_under(Path::new("/"))

@@ -35,7 +35,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 /// Reports only whether the processor has one kind of core.
-pub(super) fn core_type(_cpu: usize) -> Option<String> {
+pub fn core_type(_cpu: usize) -> Option<String> {
     (cpuid::here().is_hybrid() == Some(false)).then(|| "all alike".to_owned())
 }
 

@@ -55,7 +55,7 @@ fn flags_of(features: &str) -> String {
 }
 
 /// The kind of core of a CPU of this machine.
-pub(crate) fn core_type(cpu: usize) -> Option<String> {
+pub fn core_type(cpu: usize) -> Option<String> {
     let tree = Tree::new(Path::new("/"));
     let cpuinfo = tree.text("proc/cpuinfo")?;
     CoreTypes::read(&tree, &cpuinfo, true, cpuid::here().is_hybrid())?.of(cpu)
