@@ -47,7 +47,7 @@ fn let_it_begin(bench: &Bench, child: &Child, at_most_ms: usize) {
 }
 
 fn is_alive(child: &Child) -> bool {
-    platform::process::status::is_alive(child.id())
+    platform::pid::is_alive(child.id())
 }
 
 /// Kills the sender `times` times, then lets it finish, and checks the result.

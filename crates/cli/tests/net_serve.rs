@@ -98,7 +98,7 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
         said_by(child).with(0);
         for one in below {
             assert!(
-                !platform::process::status::is_alive(one),
+                !platform::pid::is_alive(one),
                 "{}: {one} goes on",
                 architecture.name
             );

@@ -2,6 +2,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use crate::IS_WINDOWS;
+
 /// Why a case has no result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "reason")]
@@ -41,6 +43,28 @@ impl CaseError {
             _ if not_implemented(error) => Self::Unsupported(text),
             _ => Self::Failed(text),
         }
+    }
+}
+
+/// The error of a thread or process that cannot be created, with its likely cause.
+pub fn not_created(what: &str, error: &io::Error) -> CaseError {
+    let cause = match error.kind() {
+        _ if IS_WINDOWS => "",
+        io::ErrorKind::WouldBlock => {
+            " (a limit of processes: `ulimit -u`, or pids.max of the control group)"
+        }
+        io::ErrorKind::OutOfMemory => {
+            " (a limit of memory: `ulimit -v`, or memory.max of the control group)"
+        }
+        io::ErrorKind::PermissionDenied => {
+            " (a seccomp filter denies clone3, as in containers of Docker before 20.10.10)"
+        }
+        _ => "",
+    };
+    let reason = format!("{what} cannot be created: {error}{cause}");
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => CaseError::Unsupported(reason),
+        _ => CaseError::Failed(reason),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::process::status::{is_alive, is_alive_and_ours};
+use crate::pid::{is_alive, is_alive_and_ours};
 
 mod directory;
 

@@ -33,14 +33,10 @@ pub struct RunQueue {
 
 /// The CPUs of [`allowed`]; empty where the system does not report them.
 #[cfg(windows)]
-pub(crate) fn affinity() -> Vec<usize> {
-    os::allowed()
-}
+pub(crate) use os::allowed as affinity;
 
 /// The machine's current run queue; `None` where the system does not report both values.
-pub fn run_queue() -> Option<RunQueue> {
-    os::run_queue()
-}
+pub use os::run_queue;
 
 /// Pins the calling thread to `cpu`; on Linux also threads that it starts later.
 pub fn pin_thread(cpu: usize) -> Result<(), CaseError> {
@@ -59,22 +55,11 @@ pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), CaseError> {
 }
 
 /// Restricts this process to `cpus`: the calling thread and all that it starts from now on.
-pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
-    os::keep_process_to(cpus)
-}
-
-/// The program that emulates the CPU by binary translation, such as `QEMU (TCG)` or `Rosetta 2`: the cost of instructions
-/// is then not that of a CPU. `None` also where it is unknown.
-pub fn emulator() -> Option<String> {
-    crate::machine::emulator()
-}
+pub use os::keep_process_to;
 
 /// The CPU that the calling thread runs on now; `None` where the system does not report it. Takes a few ns, unless it is a
 /// [system call](current_is_system_call).
-#[inline(always)]
-pub fn current() -> Option<usize> {
-    os::current()
-}
+pub use os::current;
 
 /// Whether [`current`] is a system call on Linux, as in gVisor, judged by its time. Other systems return `false`
 /// unmeasured: on Windows there are no counts of system calls to falsify, and in Wine [`current`] takes 0.3 % of a
@@ -103,16 +88,14 @@ fn takes_as_long(one: impl Fn(), other: impl Fn()) -> bool {
 
 /// Makes one cheap call that enters the kernel and does almost nothing there: the sentinel's reference for the cost of
 /// kernel entry and exit.
-#[inline(always)]
-pub fn null_call() {
-    os::null_call();
-}
+pub use os::null_call;
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use super::RunQueue;
     use crate::CaseError;
-    use crate::machine::linux::tree::cpus_in;
+    use crate::linux::tree::cpus_in;
 
     /// Enough for 8,192 CPUs, the maximum of Linux on x86-64.
     type Mask = [u64; 128];
@@ -177,6 +160,7 @@ mod os {
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod other_unix {
     use crate::CaseError;
     use crate::cpu::RunQueue;
@@ -259,6 +243,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use windows_sys::Win32::System::Threading::{
         GetCurrentProcess, GetCurrentProcessorNumber, GetCurrentThread, GetProcessAffinityMask,

@@ -13,14 +13,20 @@ pub mod cleanup;
 pub mod counters;
 pub mod cpu;
 pub mod file;
+mod format;
+#[cfg(target_os = "linux")]
+mod linux;
 pub mod machine;
 pub mod memory;
 pub mod owned;
+pub mod pid;
 pub mod process;
 pub mod socket;
 pub mod time;
 #[cfg(target_os = "linux")]
 pub mod uring;
+#[cfg(windows)]
+pub mod windows;
 
 /// Whether this system is Linux.
 pub const IS_LINUX: bool = cfg!(target_os = "linux");

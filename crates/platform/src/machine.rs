@@ -6,7 +6,6 @@
 mod cpuid;
 pub mod environment;
 mod facts;
-mod format;
 
 #[cfg(any(target_os = "freebsd", target_os = "macos"))]
 mod bsd;
@@ -23,15 +22,6 @@ use linux as system;
 use windows as system;
 
 pub use facts::{Fact, Group, MITIGATION_SEPARATOR, Value};
-
-/// Adds the sizes of the first CPU's caches; `bytes` returns a cache's size by its name.
-fn find_caches(findings: &mut facts::Findings, bytes: impl Fn(&str) -> Option<u64>) {
-    for (key, name) in
-        [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
-    {
-        findings.set(key, bytes(name).map(format::size));
-    }
-}
 
 /// Describes this machine: always the same keys in the same order.
 pub fn describe() -> Vec<Fact> {
@@ -51,9 +41,7 @@ pub fn is_virtual() -> bool {
 
 /// The kind of core that a CPU is, where a processor has several kinds: `performance`, `efficiency`,
 /// `capacity 446`; `all alike` where it has one kind; `None` where the system does not report it.
-pub fn core_type(cpu: usize) -> Option<String> {
-    system::core_type(cpu)
-}
+pub use system::core_type;
 
 /// Sizes of a CPU's caches and translation lookaside buffers (TLB); `None` for each that the machine does not have or
 /// report.
@@ -86,8 +74,9 @@ pub fn reported_caches(cpu: usize) -> ReportedCaches {
     ReportedCaches { l1d, l2, l3, tlb_l1: entries(1), tlb_l2: entries(2) }
 }
 
-/// See [`crate::cpu::emulator`].
-pub(crate) fn emulator() -> Option<String> {
+/// The program that emulates the CPU by binary translation, such as `QEMU (TCG)` or `Rosetta 2`: the cost of instructions
+/// is then not that of a CPU. `None` also where it is unknown.
+pub fn emulator() -> Option<String> {
     cpuid::here().emulator().or_else(system::emulator)
 }
 

@@ -27,15 +27,11 @@ pub enum Pages {
 }
 
 /// Bytes of a page of the usual size.
-pub fn page_size() -> usize {
-    os::page_size()
-}
+pub use os::page_size;
 
 /// The memory that this process can use without swapping, in bytes: the minimum of what the system reports and what its
 /// control groups leave; `None` where it is unknown.
-pub fn available() -> Option<u64> {
-    os::available()
-}
+pub use os::available;
 
 /// Checks that `bytes` of memory can be used.
 ///
@@ -165,6 +161,7 @@ pub(crate) fn map_anonymous(
 }
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::ptr::NonNull;
 
@@ -219,6 +216,7 @@ mod os {
 
 /// Systems that do not report the backing pages.
 #[cfg(not(target_os = "linux"))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod unknown {
     #[cfg(unix)]
     pub fn available() -> Option<u64> {
@@ -239,13 +237,14 @@ mod unknown {
 }
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod linux {
     use std::path::Path;
 
     use super::{HUGE_PAGE, Pages, Region};
     use crate::CaseError;
-    use crate::machine::linux::cgroup;
-    use crate::machine::linux::tree::{Tree, field};
+    use crate::linux::cgroup;
+    use crate::linux::tree::{Tree, field};
     use crate::memory::smaps::Resident;
 
     /// The kernel's size of huge pages: not 2 MiB where base pages have 16 or 64 KiB.
@@ -302,6 +301,7 @@ mod linux {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 pub(crate) mod os {
     use std::ptr::NonNull;
 

@@ -15,25 +15,18 @@ pub mod limits;
 pub mod program;
 #[cfg(unix)]
 pub mod signal;
-pub mod status;
 pub mod tree;
 pub mod usage;
-#[cfg(windows)]
-pub mod windows;
 
-use std::fs::File;
-use std::io::PipeReader;
-use std::process::Command;
 use std::thread::{Scope, ScopedJoinHandle};
 
+use crate::case_error::not_created;
 use crate::{CaseError, IS_LINUX, IS_UNIX, IS_WINDOWS};
 
 /// Makes the system end this worker when the coordinator that started it dies; the worker first removes its files and
 /// objects. `parent` is the coordinator's pid, if it is known to be the direct parent. Does nothing on the BSDs and macOS,
 /// where the worker ends by its own time limit.
-pub fn end_with_parent(parent: Option<u32>) {
-    os::end_with_parent(parent);
-}
+pub use os::end_with_parent;
 
 /// Whether the system ends forked children when their parent ends, or has no forked children.
 pub fn children_end_with_parent() -> bool {
@@ -43,9 +36,7 @@ pub fn children_end_with_parent() -> bool {
 /// Gives the calling thread its own table of descriptors, a copy of the present one, where the system supports that
 /// (Linux). A call on a descriptor is cheaper in a process whose original table is used by one thread only. Descriptors
 /// that are open now stay open in this thread when other threads close them.
-pub fn keep_own_descriptors() {
-    os::keep_own_descriptors();
-}
+pub use os::keep_own_descriptors;
 
 /// Starts a thread that [has its own table of descriptors](keep_own_descriptors), and returns when it has it: the thread
 /// does not hold open what other threads open later. The thread ends with the process.
@@ -73,9 +64,7 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
     what: &str,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, CaseError> {
-    std::thread::Builder::new()
-        .spawn_scoped(scope, work)
-        .map_err(|error| inherited::not_created(what, &error))
+    std::thread::Builder::new().spawn_scoped(scope, work).map_err(|error| not_created(what, &error))
 }
 
 /// Calls `act` for each termination signal (SIGTERM, SIGINT, SIGHUP) that this process does not ignore, in a thread with its
@@ -83,44 +72,32 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
 ///
 /// # Errors
 /// `Unsupported` on Windows; else if no thread can be started.
-pub fn on_termination(act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
-    os::on_termination(act)
-}
+pub use os::on_termination;
 
 /// Makes Ctrl-C at the terminal reach this process but not the one that `command` starts, so that this process decides
 /// whether to end the other.
-pub fn keep_interrupts_from(command: &mut Command) {
-    os::keep_interrupts_from(command);
-}
+pub use os::keep_interrupts_from;
 
 /// Whether the system can fork a process.
 pub const CAN_FORK: bool = IS_UNIX;
 
 /// Makes all children end with this process, which must lead a process group (see [`keep_interrupts_from`]): on Linux when
 /// its coordinator dies, on Windows in any case.
-pub fn end_children_with_me() {
-    os::end_children_with_me();
-}
+pub use os::end_children_with_me;
 
 /// Kills the remaining processes of the group that the ended process `leader` led. Does nothing on Windows, where
 /// [`end_children_with_me`] suffices.
-pub fn end_group(leader: u32) {
-    os::end_group(leader);
-}
+pub use os::end_group;
 
 /// Returns this process's standard output; what code in other languages writes to it from now on is discarded.
 ///
 /// # Errors
 /// If there is no standard output, or no null device.
-pub fn divert_standard_output() -> std::io::Result<File> {
-    os::divert_standard_output()
-}
+pub use os::divert_standard_output;
 
 /// Runs `work` in a forked child of this process, which must have only one thread. The child exits with the code that
 /// `work` returns, and is killed if this process ends first or drops the [`Child`].
-pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
-    os::fork(work)
-}
+pub use os::fork;
 
 pub use os::Child;
 
@@ -145,17 +122,14 @@ impl Drop for EndWithChildren {
 }
 
 /// Waits until at least one of `pipes` is readable or was closed at its other end; returns for each pipe whether it is.
-pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, CaseError> {
-    os::wait_readable(pipes)
-}
+pub use os::wait_readable;
 
 /// Makes every child end with this process, where the system supports that for all at once (Windows job objects); on other
 /// systems each child requests it for itself.
-pub fn adopt_children() {
-    os::adopt_children();
-}
+pub use os::adopt_children;
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::File;
     use std::io::PipeReader;
@@ -164,6 +138,7 @@ mod os {
     use std::process::Command;
 
     use crate::CaseError;
+    use crate::case_error::not_created;
     use crate::process::signal;
     use crate::socket::readiness::Interest;
     use crate::socket::readiness::os::{entry, poll, readiness};
@@ -210,7 +185,9 @@ mod os {
     pub fn end_with_children(_begin: bool) {}
 
     #[cfg(target_os = "linux")]
-    pub(super) use crate::cleanup::end_group_on_termination as end_children_with_me;
+    pub fn end_children_with_me() {
+        crate::cleanup::end_group_on_termination();
+    }
 
     #[cfg(not(target_os = "linux"))]
     pub fn end_children_with_me() {}
@@ -254,8 +231,7 @@ mod os {
                 act();
             }
         };
-        super::spawn_with_own_descriptors(wait)
-            .map_err(|e| super::inherited::not_created("a thread for signals", &e))
+        super::spawn_with_own_descriptors(wait).map_err(|e| not_created("a thread for signals", &e))
     }
 
     pub fn keep_interrupts_from(command: &mut Command) {
@@ -371,6 +347,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::File;
     use std::io::PipeReader;
@@ -385,7 +362,7 @@ mod os {
     use windows_sys::Win32::System::Threading::CREATE_NEW_PROCESS_GROUP;
 
     use crate::CaseError;
-    use crate::process::windows::join_job;
+    use crate::windows::join_job;
 
     pub fn keep_own_descriptors() {}
 

@@ -16,8 +16,17 @@ use tokio_postgres::{Client, NoTls, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::Address;
+use crate::error;
 use crate::values::{Given, row_of, with_marks};
-use crate::{Access, error};
+
+/// What a store is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading only.
+    Read,
+    /// Reading and writing.
+    Write,
+}
 
 /// The schema of all tables.
 pub(crate) const SCHEMA: &str = "oscost";

@@ -13,21 +13,13 @@ mod tls;
 mod values;
 
 pub use address::{has_password, is_url, shown};
+pub use connection::Access;
 pub use grants::Grants;
 
 use results::{Store, StoreError};
 
 use address::Address;
 use connection::Postgres;
-
-/// What a store is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Reading only.
-    Read,
-    /// Reading and writing.
-    Write,
-}
 
 /// Opens the store at a URL such as `postgres://user@host/database`.
 ///

@@ -66,7 +66,9 @@ pub use history::{HistoryOfSeries, WatchPage, history_plot, history_text, watch_
 pub use html::{Report, ReportRun, Standings, chart_svg, fleet_html, history_html, report_html};
 pub use junit::{TestCase, TestOutcome, junit};
 pub use ladder::ladder_table;
-pub use layouts::{Conclusion, Layout, below_tables, conclusions, install};
+pub use layouts::{
+    Conclusion, Curve, CurvePoint, Layout, Plot, below_tables, conclusions, install,
+};
 pub use load_table::{LoadLine, load_table};
 pub use marks::is_marked;
 pub use matrix::{overview_text, systems_summary};
@@ -81,7 +83,7 @@ pub use runs_table::{RunLine, runs_table};
 pub use study::{StudyLine, studies_table, study_text};
 pub use summary::{first_page, summary};
 pub use sweep_table::{SweepLine, sweep_table};
-pub use workbook::{Curve, CurvePoint, Plot, WorkbookError, workbook};
+pub use workbook::{WorkbookError, workbook};
 
 /// Installs the areas of the program before the tests run.
 #[cfg(test)]

@@ -2,9 +2,6 @@
 //! to cells, so that they can be edited.
 
 mod charts;
-mod plots;
-
-pub use plots::{Curve, CurvePoint, Plot};
 mod pages;
 mod sheets;
 

@@ -70,13 +70,6 @@ impl RunInfo {
     }
 }
 
-impl crate::RunSummary {
-    /// Start in seconds since 1970; 0 if it is not a time.
-    pub fn started_seconds(&self) -> f64 {
-        parse_time(&self.started).map_or(0.0, |time| time.as_microsecond() as f64 / 1e6)
-    }
-}
-
 /// Checks that a frequency is positive, and that no area took negative time.
 pub(crate) fn check_run_facts(
     clock: Option<Interval>,

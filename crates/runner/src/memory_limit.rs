@@ -93,7 +93,7 @@ mod os {
     use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
     use measure::CaseError;
-    use platform::process::windows::{join_job, memory};
+    use platform::windows::{join_job, memory};
 
     /// Limits this process to `bytes` more memory than it uses now.
     pub fn limit_growth(bytes: u64) -> Result<(), CaseError> {

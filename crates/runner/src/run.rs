@@ -194,7 +194,7 @@ fn described_for(
 /// The description of this machine, and of the clock that times its runs.
 pub(crate) fn described(clock: &ClockFacts) -> Description {
     let mut machine = description(&platform::machine::describe(), clock);
-    if let Some(emulator) = platform::cpu::emulator() {
+    if let Some(emulator) = platform::machine::emulator() {
         machine.insert(EMULATED.to_owned(), emulated_by(&emulator).into());
     }
     machine
@@ -235,7 +235,7 @@ pub(crate) fn note_if_another_runs(
 /// The other process that is measuring a run of this plan now.
 fn measured_by(plan: &Plan) -> Option<u32> {
     let pid = plan.coordinator;
-    (pid != std::process::id() && platform::process::status::is_alive_and_ours(pid)).then_some(pid)
+    (pid != std::process::id() && platform::pid::is_alive_and_ours(pid)).then_some(pid)
 }
 
 fn plan_of_run(id: &str, store: &Store) -> Result<Plan, RunError> {

@@ -18,7 +18,7 @@ pub(crate) fn clock_named(name: &str) -> Option<ClockFacts> {
 
 /// Determines how cycles are counted on `cpu`; `known` are the cycles of a multiplication, if known.
 pub fn timebase_on(cpu: Option<usize>, clock: &ClockFacts, known: Option<u32>) -> Timebase {
-    Timebase::on(cpu, clock.clone(), platform::cpu::emulator().as_deref(), known)
+    Timebase::on(cpu, clock.clone(), platform::machine::emulator().as_deref(), known)
 }
 
 /// Determines how cycles are counted like [`timebase_on`], with the stored cycles of a multiplication for this kind of CPU.

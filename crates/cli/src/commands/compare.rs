@@ -3,7 +3,7 @@
 pub mod columns;
 mod shared;
 
-use analysis::{Compared, Frequencies, Renaming, Settings, cpu_differences, mapped};
+use analysis::{Compared, Frequencies, Settings, cpu_differences, mapped};
 use command::ending::{Ending, Usage};
 use command::measure::print_announcement;
 use command::output::{page, print, print_json};
@@ -11,7 +11,7 @@ use report::{CompareCell, CompareRow, Comparison, compare_table};
 use results::{CaseResult, Document, Interval};
 use runner::also_differs;
 use serde_json::{Value, json};
-use shared::{cell, compared_cell, ending, find_merged, floor_lines, keep_only, words};
+use shared::{cell, compared_cell, ending, find_merged, floor_lines, keep_only, pairs, words};
 pub use shared::{find, is_document};
 
 use super::gate::JudgedRows;
@@ -77,11 +77,6 @@ pub fn compare_with(mut base: Document, run: Document, args: &Run) -> anyhow::Re
     tally.print(is_json)?;
     judged.write(&args.baseline.gate)?;
     Ok(limit.map_or(Ending::Done, |_| tally.ending(args.baseline.gate.undecided)))
-}
-
-/// The pairs of names as the user wrote them.
-pub(super) fn pairs(map: &[Renaming]) -> Vec<String> {
-    map.iter().map(|Renaming { old, new }| format!("{old}={new}")).collect()
 }
 
 /// Comparisons of each of `news` with `base`.

@@ -1,6 +1,7 @@
 //! `oscost fleet`: a run on each of many machines. Each command is a file in the folder `fleet`.
 
 mod check;
+mod jobs;
 mod rows;
 mod run;
 mod shown;
@@ -11,9 +12,7 @@ pub use shown::fleet_page;
 use std::io::{stdin, stdout};
 
 use anyhow::Context;
-use command::ending::{Ending, Usage};
-use fleet::FleetError;
-use platform::CaseError;
+use command::ending::Ending;
 
 use crate::args::{Fleet, FleetAction};
 
@@ -32,14 +31,5 @@ pub fn fleet(args: &Fleet) -> anyhow::Result<Ending> {
                 .context("no order on standard input")?;
             Ok(Ending::Done)
         }
-    }
-}
-
-/// The error of a command.
-fn of_fleet(error: FleetError) -> anyhow::Error {
-    match error {
-        FleetError::Usage(text) => Usage(text).into(),
-        FleetError::Unsupported(text) => CaseError::Unsupported(text).into(),
-        file @ FleetError::File { .. } => file.into(),
     }
 }

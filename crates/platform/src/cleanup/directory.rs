@@ -126,11 +126,10 @@ fn is_named(name: &[u8], first: &[u8]) -> bool {
 ///
 /// # Errors
 /// If something could not be removed, or is left.
-pub fn remove(path: &Path, held: Held) -> io::Result<()> {
-    os::remove(path, held)
-}
+pub use os::remove;
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::ffi::{CStr, CString};
     use std::fs::{DirBuilder, File, OpenOptions};
@@ -260,6 +259,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::{self, File};
     use std::io;

@@ -4,11 +4,8 @@
 //! 100 us slower, so it serves counting, never timing; at each call the traced thread stops twice, which the system counts
 //! as context switches.
 
-use std::process::{Command, Output};
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::process::Output;
 
-use crate::CaseError;
 use crate::counters::system_calls::CallCounts;
 
 /// The output and the system calls of a traced command.
@@ -23,16 +20,10 @@ pub struct Traced {
 /// Runs `command`, which must begin a process group, to its end under a tracer. Counts the system calls, in all and by
 /// name, that its threads and children make between their marks (see [`crate::counters::ThreadCounters`]), and those of a
 /// command that it runs (see [`crate::process::command`]). The group is killed after `limit`, or `last_chance` after `stop` is set.
-pub fn count_system_calls(
-    command: &mut Command,
-    limit: Duration,
-    stop: &AtomicBool,
-    last_chance: Duration,
-) -> Result<Traced, CaseError> {
-    os::count_system_calls(command, limit, stop, last_chance)
-}
+pub use os::count_system_calls;
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::collections::HashMap;
     use std::os::unix::process::CommandExt;
@@ -43,9 +34,9 @@ mod os {
 
     use super::Traced;
     use crate::CaseError;
+    use crate::case_error::not_created;
     use crate::counters::system_calls::CallCounts;
     use crate::counters::{MARK, MARK_COMMAND, MARK_START, MARK_STOP};
-    use crate::process::inherited::not_created;
 
     /// Interval of checks for requests to stop.
     const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -320,6 +311,7 @@ mod os {
 }
 
 #[cfg(not(target_os = "linux"))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::process::Command;
     use std::sync::atomic::AtomicBool;
@@ -340,7 +332,10 @@ mod os {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::process::Command;
+    use std::sync::atomic::AtomicBool;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
 
     use super::*;
     use crate::counters::{SyscallCounting, ThreadCounters};

@@ -32,7 +32,7 @@ impl ThreadCounters {
 
 fn page_faults() -> Option<u64> {
     // SAFETY: the pseudo handle needs no closing.
-    let counters = crate::process::windows::memory(unsafe { GetCurrentProcess() })?;
+    let counters = crate::windows::memory(unsafe { GetCurrentProcess() })?;
     Some(u64::from(counters.PageFaultCount))
 }
 

@@ -1,10 +1,6 @@
 //! File systems: type and free space, and the operations on files that differ between operating systems.
 
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
-
-use crate::CaseError;
+use std::path::PathBuf;
 
 /// A file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,76 +32,58 @@ pub struct Room {
 ///
 /// # Errors
 /// If `directory` does not exist or is not accessible.
-pub fn of(directory: &Path) -> io::Result<FileSystem> {
-    os::of(directory)
-}
+pub use os::of;
 
 /// Checks whether this user may create files in `directory`, without creating one.
 ///
 /// # Errors
 /// If this user may not, as far as the system reports it.
-pub fn may_write_to(directory: &Path) -> io::Result<()> {
-    os::may_write_to(directory)
-}
+pub use os::may_write_to;
 
 /// The free space in `directory`.
 ///
 /// # Errors
 /// See [`of`].
-pub fn room_in(directory: &Path) -> io::Result<Room> {
-    os::room_in(directory)
-}
+pub use os::room_in;
 
-/// A directory opened for [`File::sync_all`], which makes its entries durable.
+/// A directory opened for [`File::sync_all`](std::fs::File::sync_all), which makes its entries durable.
 ///
 /// # Errors
 /// `Unsupported` where the system cannot do that.
-pub fn directory_to_sync(directory: &Path) -> Result<File, CaseError> {
-    os::directory_to_sync(directory)
-}
+pub use os::directory_to_sync;
 
 /// The number of entries of `directory`, read by the most direct call.
 ///
 /// # Errors
 /// Errors of reading a directory.
-pub fn count_entries(directory: &Path) -> io::Result<usize> {
-    os::count_entries(directory)
-}
+pub use os::count_entries;
 
 /// Reads from `file` at `offset`, in one call; 0 bytes at the end. Threads may share the file; on Windows this changes
 /// its position.
 ///
 /// # Errors
 /// Errors of reading a file.
-pub fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
-    os::read_at(file, into, offset)
-}
+pub use os::read_at;
 
 /// Drops the contents of `file` from the system's cache, and verifies that. They must have been written to the device
 /// before.
 ///
 /// # Errors
 /// `Unsupported` where the system cannot drop the contents, or kept them.
-pub fn drop_contents(file: &File) -> Result<(), CaseError> {
-    os::drop_contents(file)
-}
+pub use os::drop_contents;
 
 /// Drops all clean entries from the system's caches: contents, names and inodes, of all programs.
 ///
 /// # Errors
 /// `Unsupported` where the system cannot, or does not permit it to this user.
-pub fn drop_everything() -> Result<(), CaseError> {
-    os::drop_everything()
-}
+pub use os::drop_everything;
 
 /// Makes the file system place directories that will be created in `directory` apart from one another, where it has such a
 /// flag (`chattr +T`: ext2 to ext4).
 ///
 /// ext4 does not reuse an inode within minutes of its deletion, and skips each deleted one when it creates a file in that
 /// block group: 20 times as slow after the deletion of thousands of files.
-pub fn spread_directories_of(directory: &Path) {
-    os::spread_directories_of(directory);
-}
+pub use os::spread_directories_of;
 
 /// Whether a file system of that type is in memory only.
 pub fn is_in_memory(kind: &str) -> bool {
@@ -132,6 +110,7 @@ pub fn keeps_own_cache(kind: &str) -> bool {
 }
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod unix {
     use std::ffi::CString;
     use std::fs::File;
@@ -184,6 +163,7 @@ mod unix {
 }
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::File;
     use std::io;
@@ -194,7 +174,7 @@ mod os {
     use super::FileSystem;
     pub use super::unix::{directory_to_sync, may_write_to, read_at, room_in};
     use crate::CaseError;
-    use crate::process::hosted::linux::unescaped;
+    use crate::linux::tree::unescaped;
 
     pub fn of(directory: &Path) -> io::Result<FileSystem> {
         let path = directory.canonicalize()?;
@@ -363,6 +343,7 @@ mod os {
 }
 
 #[cfg(not(target_os = "linux"))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod elsewhere {
     use std::io;
     use std::path::Path;
@@ -375,6 +356,7 @@ mod elsewhere {
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::ffi::{CStr, OsStr};
     use std::fs::File;
@@ -431,6 +413,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::File;
     use std::io;
@@ -538,7 +521,11 @@ mod os {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::path::Path;
+
     use super::*;
+    use crate::CaseError;
 
     #[test]
     fn the_temporary_folder_is_on_a_file_system_with_room() {

@@ -1,7 +1,6 @@
 //! Ways to read, write, allocate and copy files that differ between operating systems.
 
 use std::fs::File;
-use std::io;
 use std::path::Path;
 
 use crate::CaseError;
@@ -36,72 +35,55 @@ pub fn open_direct(path: &Path, access: Access) -> Result<File, CaseError> {
 }
 
 /// Advises the system that `file` will be read in random order, so that it reads nothing ahead, where it takes such advice.
-pub fn expect_random_reads(file: &File) {
-    os::expect_random_reads(file);
-}
+pub use os::expect_random_reads;
 
 /// Allocates `bytes` for the empty `file`: fallocate(2), on Windows `SetFileInformationByHandle` with the allocated
 /// size.
 ///
 /// # Errors
 /// Errors of the call; `Unsupported` where there is none.
-#[inline]
-pub fn allocate(file: &File, bytes: u64) -> io::Result<()> {
-    os::allocate(file, bytes)
-}
+pub use os::allocate;
 
 /// Makes the allocated `file` empty: ftruncate(2), on Windows `SetFileInformationByHandle` with no allocated bytes.
 ///
 /// # Errors
 /// Errors of the call.
-#[inline]
-pub fn free_all(file: &File) -> io::Result<()> {
-    os::free_all(file)
-}
+pub use os::free_all;
 
 /// The number of bytes that the file system has allocated for `file`; `None` where the system does not report it.
 ///
 /// # Errors
 /// Errors of reading a file's metadata.
-pub fn allocated(file: &File) -> io::Result<Option<u64>> {
-    os::allocated(file)
-}
+pub use os::allocated;
 
 /// Copies at most `length` bytes by copy_file_range(2), from and to the files' positions. Returns the number of bytes
 /// copied; 0 at the end.
 ///
 /// # Errors
 /// Errors of the call; `Unsupported` where there is none.
-pub fn copy_range(from: &File, to: &File, length: usize) -> io::Result<usize> {
-    os::copy_range(from, to, length)
-}
+pub use os::copy_range;
 
 /// Copies at most `length` bytes by sendfile(2), from and to the files' positions, as Linux permits. Returns the number of
 /// bytes copied; 0 at the end.
 ///
 /// # Errors
 /// Errors of the call; `Unsupported` where there is none.
-pub fn send_file(from: &File, to: &File, length: usize) -> io::Result<usize> {
-    os::send_file(from, to, length)
-}
+pub use os::send_file;
 
 /// Makes `to` share all blocks of `from` until one of them is written to (reflink: FICLONE).
 ///
 /// # Errors
 /// Errors of the call; `Unsupported` where the system or the file system has no shared blocks.
-pub fn reflink(from: &File, to: &File) -> io::Result<()> {
-    os::reflink(from, to)
-}
+pub use os::reflink;
 
 /// Copies a file to a new one by `CopyFileExW`.
 ///
 /// # Errors
 /// Errors of the call; `Unsupported` where there is none.
-pub fn copy_file_ex(from: &Path, to: &Path) -> io::Result<()> {
-    os::copy_file_ex(from, to)
-}
+pub use os::copy_file_ex;
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod unix {
     use std::fs::File;
     use std::io;
@@ -125,6 +107,7 @@ mod unix {
 
 /// Calls that only Linux has.
 #[cfg(not(target_os = "linux"))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod linux_only {
     use std::fs::File;
     use std::io;
@@ -149,6 +132,7 @@ mod linux_only {
 }
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::{File, OpenOptions};
     use std::io;
@@ -216,6 +200,7 @@ mod os {
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::{File, OpenOptions};
     use std::io;
@@ -258,6 +243,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::{File, OpenOptions};
     use std::io;
@@ -315,6 +301,7 @@ mod os {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::io::{Read, Write};
 
     use super::*;

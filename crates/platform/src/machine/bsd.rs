@@ -2,12 +2,12 @@
 
 use super::cpuid;
 use super::facts::Findings;
-use super::format::resource_limit;
+use crate::format::resource_limit;
 use std::ffi::CString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Reports only whether the processor has one kind of core.
-pub(super) fn core_type(_cpu: usize) -> Option<String> {
+pub fn core_type(_cpu: usize) -> Option<String> {
     (cpuid::here().is_hybrid() == Some(false)).then(|| "all alike".to_owned())
 }
 
@@ -132,7 +132,7 @@ fn find_cpu(findings: &mut Findings) {
     let smt = threads_per_core.map(|threads| if threads > 1 { "on" } else { "off" });
     findings.set("smt", smt);
     findings.set("numa_nodes", number("vm.ndomains"));
-    super::find_caches(findings, |name| reported_cache_bytes(0, name));
+    findings.set_caches(|name| reported_cache_bytes(0, name));
     if let Some(identity) = cpuid::here().identity() {
         identity.add_to(findings);
     }

@@ -1,36 +1,50 @@
 //! The CPUID instruction of x86 processors (Intel SDM volume 2A, "CPUID";
 //! AMD APM volume 3, appendix E). On other processors all results are `None`.
 
+use raw_cpuid::{CacheType, CpuId, CpuIdReader, CpuIdResult, DatType};
+
 use super::facts::Findings;
-use super::format::{flags_shown, stable_hash};
+use crate::format::{flags_shown, stable_hash};
 
 /// The registers EAX, EBX, ECX, EDX after one CPUID.
 type Leaf = [u32; 4];
 
 /// The leaves of a processor: a function, so that tests can supply another processor's.
-pub(super) struct Cpuid<F>(F);
+pub(super) struct Cpuid<F: CpuIdReader> {
+    read: F,
+    known: CpuId<F>,
+}
 
 /// The processor that this process runs on.
-pub(super) fn here() -> Cpuid<fn(u32, u32) -> Leaf> {
-    Cpuid(read)
+pub(super) fn here() -> Cpuid<fn(u32, u32) -> CpuIdResult> {
+    Cpuid::new(read)
 }
 
 #[cfg(target_arch = "x86_64")]
-fn read(function: u32, subleaf: u32) -> Leaf {
-    let found = std::arch::x86_64::__cpuid_count(function, subleaf);
-    [found.eax, found.ebx, found.ecx, found.edx]
+fn read(function: u32, subleaf: u32) -> CpuIdResult {
+    raw_cpuid::cpuid!(function, subleaf)
 }
 
 /// Returns zeros, as a processor without the leaf does: there is no CPUID here.
 #[cfg(not(target_arch = "x86_64"))]
-fn read(_function: u32, _subleaf: u32) -> Leaf {
-    [0; 4]
+fn read(_function: u32, _subleaf: u32) -> CpuIdResult {
+    CpuIdResult { eax: 0, ebx: 0, ecx: 0, edx: 0 }
 }
 
 const HYPERVISOR: u32 = 0x4000_0000;
 const EXTENDED: u32 = 0x8000_0000;
 
-impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
+impl<F: CpuIdReader> Cpuid<F> {
+    fn new(read: F) -> Self {
+        Self { known: CpuId::with_cpuid_reader(read.clone()), read }
+    }
+
+    /// The registers of a leaf, which the processor may not have.
+    fn registers(&self, function: u32, subleaf: u32) -> Leaf {
+        let CpuIdResult { eax, ebx, ecx, edx } = self.read.cpuid2(function, subleaf);
+        [eax, ebx, ecx, edx]
+    }
+
     /// One leaf, if the processor has it: the first leaf of each range contains the number of the last.
     fn leaf(&self, function: u32, subleaf: u32) -> Option<Leaf> {
         let range = match function {
@@ -38,18 +52,14 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
             HYPERVISOR..EXTENDED => HYPERVISOR,
             _ => EXTENDED,
         };
-        let [last, ..] = (self.0)(range, 0);
-        (function <= last).then(|| (self.0)(function, subleaf))
+        let [last, ..] = self.registers(range, 0);
+        (function <= last).then(|| self.registers(function, subleaf))
     }
 
     /// The model's name.
     pub(super) fn brand(&self) -> Option<String> {
-        let leaves = [2, 3, 4].map(|part| self.leaf(EXTENDED + part, 0));
-        let mut name = String::new();
-        for leaf in leaves {
-            name.push_str(&characters(&leaf?));
-        }
-        let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = self.known.get_processor_brand_string()?;
+        let name = name.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
         (!name.is_empty()).then_some(name)
     }
 
@@ -60,7 +70,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         }
         // KVM and Xen can show Hyper-V's leaves first, for Windows guests, and their own 0x100 further on.
         let signature = |base: u32| {
-            let [_, ebx, ecx, edx] = (self.0)(HYPERVISOR + base, 0);
+            let [_, ebx, ecx, edx] = self.registers(HYPERVISOR + base, 0);
             characters(&[ebx, ecx, edx])
         };
         let first = signature(0);
@@ -85,7 +95,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         let vendor = self.vendor()?;
         let signature = match self.under_hypervisor() {
             Some(true) => {
-                let [_, ebx, ecx, edx] = (self.0)(HYPERVISOR, 0);
+                let [_, ebx, ecx, edx] = self.registers(HYPERVISOR, 0);
                 characters(&[ebx, ecx, edx])
             }
             _ => String::new(),
@@ -99,24 +109,18 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
 
     /// The vendor string of twelve characters.
     fn vendor(&self) -> Option<String> {
-        let [last, ebx, ecx, edx] = (self.0)(0, 0);
-        let vendor = characters(&[ebx, edx, ecx]);
-        (last != 0 && !vendor.is_empty()).then_some(vendor)
+        let vendor = self.known.get_vendor_info()?;
+        let vendor = vendor.as_str().trim_end_matches('\0');
+        (!vendor.is_empty()).then(|| vendor.to_owned())
     }
 
     /// The processor's identity.
     pub(super) fn identity(&self) -> Option<Identity> {
         let vendor = self.vendor()?;
-        let [version, ..] = self.leaf(1, 0)?;
-        let (mut family, mut model) = ((version >> 8) & 0xf, (version >> 4) & 0xf);
-        if family >= 6 {
-            model |= (version >> 12) & 0xf0;
-        }
-        if family == 0xf {
-            family += (version >> 20) & 0xff;
-        }
+        let version = self.known.get_feature_info()?;
+        let (family, model) = (version.family_id(), version.model_id());
         let (flags, hash) = self.flags();
-        Some(Identity { vendor, family, model, stepping: version & 0xf, flags, hash })
+        Some(Identity { vendor, family, model, stepping: version.stepping_id(), flags, hash })
     }
 
     /// The number of the processor's features, and a hash of them. The `flags` of /proc/cpuinfo differ between versions of
@@ -148,7 +152,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
     }
 
     fn under_hypervisor(&self) -> Option<bool> {
-        self.leaf(1, 0).map(|[_, _, ecx, _]| ecx & (1 << 31) != 0)
+        self.known.get_feature_info().map(|features| features.has_hypervisor())
     }
 
     /// Whether the system is the root partition of Hyper-V, which may create others (Hypervisor TLFS 2.4.3, privilege
@@ -159,11 +163,9 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
 
     /// The properties of the time stamp counter, as reported by the kernel and by the processor.
     pub(super) fn tsc(&self, from_kernel: &[&'static str]) -> Option<String> {
-        let bit = |function, bit: u32| {
-            let [_, _, _, edx] = self.leaf(EXTENDED + function, 0)?;
-            Some(edx & (1 << bit) != 0)
-        };
-        let (invariant, rdtscp) = (bit(7, 8), bit(1, 27));
+        let invariant = self.known.get_advanced_power_mgmt_info().map(|it| it.has_invariant_tsc());
+        let rdtscp = self.known.get_extended_processor_and_feature_identifiers();
+        let rdtscp = rdtscp.map(|features| features.has_rdtscp());
         let mut promises = from_kernel.to_vec();
         if invariant == Some(true) {
             promises.push("invariant");
@@ -180,12 +182,9 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
 
     /// The time stamp counter's rate in kHz, as the hypervisor or the processor reports it.
     pub(super) fn tsc_khz(&self) -> Option<u64> {
-        self.hypervisor_tsc_khz().or_else(|| {
-            let [denominator, numerator, crystal_hz, _] = self.leaf(0x15, 0)?;
-            let hz = u64::from(crystal_hz) * u64::from(numerator);
-            let khz = hz.checked_div(u64::from(denominator))? / 1000;
-            (khz != 0).then_some(khz)
-        })
+        self.hypervisor_tsc_khz()
+            .or_else(|| Some(self.known.get_tsc_info()?.tsc_frequency()? / 1000))
+            .filter(|khz| *khz != 0)
     }
 
     /// The time stamp counter's rate in kHz from leaf 0x40000010, defined by VMware and adopted by KVM. Other hypervisors
@@ -194,7 +193,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         if !matches!(self.hypervisor()?.as_str(), "KVM" | "VMware") {
             return None;
         }
-        let [khz, ..] = self.leaf(HYPERVISOR + 0x10, 0)?;
+        let khz = self.known.get_hypervisor_info()?.tsc_frequency()?;
         (khz != 0).then_some(u64::from(khz))
     }
 
@@ -214,16 +213,14 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
 
     /// The number of TLB entries in Intel's leaf 0x18, which has one subleaf for each TLB.
     fn tlb_entries_in_table(&self, level: u32) -> Option<u64> {
-        const TABLE: u32 = 0x18;
-        /// Types of TLB: data, both, loads only.
-        const OF_DATA: [u32; 3] = [1, 3, 4];
-        const MOST_TLBS: u32 = 16;
-        let [last, ..] = self.leaf(TABLE, 0)?;
-        let tlbs = (0..=last.min(MOST_TLBS)).filter_map(|subleaf| self.leaf(TABLE, subleaf));
-        let found = tlbs.filter(|[_, ebx, _, edx]| {
-            OF_DATA.contains(&(edx & 0x1f)) && (edx >> 5) & 7 == level && ebx & 1 == 1
+        let tlbs = self.known.get_deterministic_address_translation_info()?.take(16);
+        let found = tlbs.filter(|tlb| {
+            let kind = tlb.cache_type();
+            matches!(kind, DatType::DataTLB | DatType::UnifiedTLB | DatType::LoadOnly)
+                && u32::from(tlb.cache_level()) == level
+                && tlb.has_4k_entries()
         });
-        found.map(|[_, ebx, sets, _]| u64::from(ebx >> 16) * u64::from(sets)).max()
+        found.map(|tlb| u64::from(tlb.ways()) * u64::from(tlb.sets())).max()
     }
 
     /// The number of TLB entries by the descriptors of Intel's leaf 2 (SDM volume 2A, table 3-12), one in each byte, on
@@ -249,15 +246,16 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
 
     /// The size in bytes of the cache that facts call `name`, such as `l1d`.
     pub(super) fn cache_bytes(&self, name: &str) -> Option<u64> {
-        const MOST_CACHES: u32 = 16;
-        // AMD has the same table in another leaf, and zeros in Intel's leaf.
-        [4, EXTENDED + 0x1d].into_iter().find_map(|table| {
-            (0..MOST_CACHES)
-                .map_while(|index| self.leaf(table, index))
-                .take_while(|[eax, ..]| eax & 0x1f != 0)
-                .find(|[eax, ..]| cache_name(*eax) == Some(name))
-                .map(|[_, ebx, ecx, _]| cache_size(ebx, ecx))
-        })
+        let mut caches = self.known.get_cache_parameters()?.take(16);
+        let cache = caches.find(|cache| match (cache.cache_type(), cache.level()) {
+            (CacheType::Data, 1) => name == "l1d",
+            (CacheType::Instruction, 1) => name == "l1i",
+            (CacheType::Data | CacheType::Unified, 2) => name == "l2",
+            (CacheType::Data | CacheType::Unified, 3) => name == "l3",
+            _ => false,
+        })?;
+        let lines = cache.associativity() * cache.physical_line_partitions() * cache.sets();
+        Some((lines * cache.coherency_line_size()) as u64)
     }
 }
 
@@ -265,9 +263,9 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
 #[derive(Debug, PartialEq)]
 pub(super) struct Identity {
     vendor: String,
-    family: u32,
-    model: u32,
-    stepping: u32,
+    family: u8,
+    model: u8,
+    stepping: u8,
     /// Number of features.
     flags: u32,
     /// Hash of the features.
@@ -324,26 +322,6 @@ fn hypervisor_name(signature: &str) -> Option<&'static str> {
     })
 }
 
-/// Which cache a table entry describes, from its type (1 data, 2 instruction, 3 both) and level.
-fn cache_name(eax: u32) -> Option<&'static str> {
-    match (eax & 0x1f, (eax >> 5) & 0x7) {
-        (1, 1) => Some("l1d"),
-        (2, 1) => Some("l1i"),
-        (1 | 3, 2) => Some("l2"),
-        (1 | 3, 3) => Some("l3"),
-        _ => None,
-    }
-}
-
-/// The size of a cache in bytes: ways x partitions x line size x sets, each stored less one.
-fn cache_size(ebx: u32, ecx: u32) -> u64 {
-    let line = u64::from(ebx & 0xfff) + 1;
-    let partitions = u64::from((ebx >> 12) & 0x3ff) + 1;
-    let ways = u64::from(ebx >> 22) + 1;
-    let sets = u64::from(ecx) + 1;
-    line * partitions * ways * sets
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,12 +336,19 @@ mod tests {
         [last, ebx, ecx, edx]
     }
 
-    fn processor(leaves: &[(u32, Leaf)]) -> Cpuid<impl Fn(u32, u32) -> Leaf + use<>> {
+    fn processor(leaves: &[(u32, Leaf)]) -> Cpuid<impl CpuIdReader + use<>> {
         let leaves: HashMap<u32, Leaf> = leaves.iter().copied().collect();
-        Cpuid(move |function, subleaf| match subleaf {
+        Cpuid::new(reader(move |function, subleaf| match subleaf {
             0 => leaves.get(&function).copied().unwrap_or_default(),
             _ => Leaf::default(),
-        })
+        }))
+    }
+
+    fn reader(leaf: impl Fn(u32, u32) -> Leaf + Clone) -> impl CpuIdReader {
+        move |function, subleaf| {
+            let [eax, ebx, ecx, edx] = leaf(function, subleaf);
+            CpuIdResult { eax, ebx, ecx, edx }
+        }
     }
 
     const GUEST: (u32, Leaf) = (1, [0, 0, 1 << 31, 0]);
@@ -492,7 +477,8 @@ mod tests {
         assert_eq!(intel.cache_bytes("l1d"), Some(48 << 10));
         assert_eq!(intel.cache_bytes("l2"), None);
         let extended = (EXTENDED, [EXTENDED + 0x1f, 0, 0, 0]);
-        let amd = processor(&[BASIC, extended, (EXTENDED + 0x1d, entry)]);
+        let amd = made_by(b"AuthenticAMD");
+        let amd = processor(&[amd, extended, (EXTENDED + 0x1d, entry)]);
         assert_eq!(amd.cache_bytes("l1d"), Some(48 << 10));
     }
 
@@ -513,14 +499,14 @@ mod tests {
         assert_eq!([1, 2].map(|level| zen.tlb_entries(level)), [Some(64), Some(0x800)]);
         // TLBs of Sapphire Rapids: instructions; loads of 16 sets and 6 ways; both, of 128 sets and 16 ways.
         let (_, signature) = intel;
-        let rapids = Cpuid(move |function, subleaf| match (function, subleaf) {
+        let rapids = Cpuid::new(reader(move |function, subleaf| match (function, subleaf) {
             (0, _) => signature,
             (0x18, 0) => [3, 0, 0, 0],
             (0x18, 1) => [0, 8 << 16 | 1, 32, 2 | 1 << 5],
             (0x18, 2) => [0, 6 << 16 | 1, 16, 4 | 1 << 5],
             (0x18, 3) => [0, 16 << 16 | 3, 128, 3 | 2 << 5],
             _ => Leaf::default(),
-        });
+        }));
         assert_eq!([1, 2].map(|level| rapids.tlb_entries(level)), [Some(96), Some(2048)]);
         let skylake = processor(&[intel, (2, [0x7603_6301, 0x00f0_b5ff, 0, 0x00c3_0000])]);
         assert_eq!([1, 2].map(|level| skylake.tlb_entries(level)), [Some(64), Some(1536)]);

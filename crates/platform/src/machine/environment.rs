@@ -26,7 +26,7 @@ impl Environment {
 /// that has work to do.
 pub fn unfit(cpus: &[usize], over: Duration) -> Option<String> {
     let machine = Fitness {
-        emulator: crate::cpu::emulator(),
+        emulator: crate::machine::emulator(),
         quota_cpus: os::cpu_quota(),
         stolen: os::stolen_share(cpus, || stay_busy(over)),
     };

@@ -5,7 +5,7 @@ use std::fmt;
 
 use strum::{IntoStaticStr, VariantArray};
 
-use super::format::{duration, size};
+use crate::format::{duration, size};
 
 /// The separator between vulnerabilities in the fact `mitigations`: the kernel's text about each contains commas and
 /// semicolons.
@@ -195,6 +195,15 @@ impl Findings {
     pub(super) fn set(&mut self, key: &'static str, value: impl Into<Value>) {
         debug_assert!(FACTS.iter().any(|fact| fact.0 == key), "{key} is not in the list of facts");
         self.0.insert(key, value.into());
+    }
+
+    /// Adds the sizes of the first CPU's caches; `bytes` returns a cache's size by its name.
+    pub(super) fn set_caches(&mut self, bytes: impl Fn(&str) -> Option<u64>) {
+        for (key, name) in
+            [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
+        {
+            self.set(key, bytes(name).map(size));
+        }
     }
 
     /// All caches in one phrase: `l1d 48 KiB, l1i 32 KiB, l2 2 MiB`.

@@ -1,20 +1,20 @@
 //! Linux: `/proc`, `/sys`, a few system calls, and CPUID.
 
 use super::cpuid;
-use super::facts::Findings;
-use super::format::{cpu_list, resource_limit, size};
+use super::facts::{Findings, Value};
+use crate::format::{cpu_list, resource_limit, size};
+use crate::linux::cgroup;
+use crate::linux::tree::{Tree, cpus_in, field, words};
 use std::ffi::CStr;
 use std::path::Path;
-use tree::{Tree, field, words};
 
 mod audit;
-pub(crate) mod cgroup;
 mod cpu;
 mod host;
 mod kernel;
-pub(crate) mod tree;
 
-pub(super) use cpu::{core_type, emulator, reported_cache_bytes};
+pub use cpu::core_type;
+pub(super) use cpu::{emulator, reported_cache_bytes};
 
 pub(super) fn find() -> Findings {
     find_under(Path::new("/"))
@@ -161,7 +161,7 @@ fn privileges(user: u32, status: &str, last_capability: Option<u64>) -> String {
 fn find_affinity(findings: &mut Findings, tree: &Tree) {
     let online = tree
         .text("sys/devices/system/cpu/online")
-        .and_then(|list| tree::cpus_in(&list))
+        .and_then(|list| cpus_in(&list))
         .map(|cpus| cpus.len() as u64);
     // SAFETY: sysconf only takes a number, and answers one.
     let configured = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
@@ -258,13 +258,20 @@ fn find_limits(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
         ("ptrace_scope", "kernel/yama/ptrace_scope"),
     ];
     for (key, file) in SETTINGS {
-        findings.set(key, tree.setting(&format!("proc/sys/{file}")));
+        findings.set(key, setting(tree, &format!("proc/sys/{file}")));
     }
     findings.set("open_files", resource_limit!(libc::RLIMIT_NOFILE));
     findings.set("processes", resource_limit!(libc::RLIMIT_NPROC));
     findings.set("locked_memory", resource_limit!(libc::RLIMIT_MEMLOCK));
     findings.set("cgroup_cpu", cgroup::cpu_limit(tree, own_kernel));
     findings.set("cgroup_memory", cgroup::memory_limit(tree, own_kernel));
+}
+
+/// A setting of the kernel: a `Number` if it is one, else `Text`.
+fn setting(tree: &Tree, path: &str) -> Value {
+    tree.text(path).map_or(Value::Unknown, |text| {
+        text.parse().map_or(Value::Text(words(&text)), Value::Number)
+    })
 }
 
 fn find_state(findings: &mut Findings, tree: &Tree) {
@@ -301,12 +308,21 @@ fn steal(stat: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::tree::fixture::Fixture;
     use super::*;
-    use crate::machine::{Fact, Value};
+    use crate::linux::tree::fixture::Fixture;
+    use crate::machine::Fact;
 
     fn shown(facts: &[Fact], key: &str) -> String {
         facts.iter().find(|fact| fact.key == key).unwrap().shown()
+    }
+
+    #[test]
+    fn settings_are_numbers_texts_or_unknown() {
+        let fixture = Fixture::new(&[("number", "42\n"), ("range", "32768\t60999\n")]);
+        let tree = Tree::new(fixture.root());
+        assert_eq!(setting(&tree, "number"), Value::Number(42));
+        assert_eq!(setting(&tree, "range"), Value::Text("32768 60999".to_owned()));
+        assert_eq!(setting(&tree, "missing"), Value::Unknown);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use super::cpuid;
 use super::facts::{Findings, Value};
-use super::format::{cpu_list, cpu_share, size};
+use crate::format::{cpu_list, cpu_share, size};
 use crate::memory::os::{page_size, status, system_info};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::{transmute, zeroed};
@@ -35,7 +35,7 @@ use windows_sys::Win32::System::Threading::{
 };
 
 /// Reports only whether the processor has one kind of core.
-pub(super) fn core_type(_cpu: usize) -> Option<String> {
+pub fn core_type(_cpu: usize) -> Option<String> {
     (cpuid::here().is_hybrid() == Some(false)).then(|| "all alike".to_owned())
 }
 
@@ -260,7 +260,7 @@ fn find_cpu(findings: &mut Findings) {
     let threads = cores.map(|core| u64::from(core.ProcessorMask.count_ones())).max();
     findings.set("threads_per_core", threads);
     findings.set("smt", threads.map(|threads| if threads > 1 { "on" } else { "off" }));
-    super::find_caches(findings, |name| reported_cache_bytes(0, name));
+    findings.set_caches(|name| reported_cache_bytes(0, name));
 }
 
 /// The size in bytes of the cache that facts call `name`.

@@ -1,8 +1,5 @@
 //! Waiting until a word in memory changes: futex(2) on Linux, WaitOnAddress on Windows.
 
-use std::io;
-use std::sync::atomic::AtomicU32;
-
 /// Which tasks wait for a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
@@ -16,21 +13,16 @@ pub enum Sharing {
 ///
 /// # Errors
 /// Errors of the system; `Unsupported` where there is no such call.
-#[inline(always)]
-pub fn wait_while(word: &AtomicU32, value: u32, sharing: Sharing) -> io::Result<()> {
-    os::wait_while(word, value, sharing)
-}
+pub use os::wait_while;
 
 /// Wakes one task that waits for a change of `word`, if there is one.
 ///
 /// # Errors
 /// Errors of the system; `Unsupported` where there is no such call.
-#[inline(always)]
-pub fn wake_one(word: &AtomicU32, sharing: Sharing) -> io::Result<()> {
-    os::wake_one(word, sharing)
-}
+pub use os::wake_one;
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::io;
     use std::sync::atomic::AtomicU32;
@@ -72,6 +64,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::io;
     use std::sync::atomic::AtomicU32;
@@ -103,6 +96,7 @@ mod os {
 }
 
 #[cfg(not(any(target_os = "linux", windows)))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::io;
     use std::sync::atomic::AtomicU32;
@@ -120,6 +114,7 @@ mod os {
 
 #[cfg(all(test, any(target_os = "linux", windows)))]
 mod tests {
+    use std::sync::atomic::AtomicU32;
     use std::sync::atomic::Ordering;
 
     use super::*;

@@ -3,11 +3,10 @@
 /// Name of the allocator, with its version where it reports one: `glibc 2.36`, `jemalloc`; `None` where it is unknown.
 ///
 /// A preloaded allocator (`LD_PRELOAD`) is recognised by a function that no other one has.
-pub fn name() -> Option<String> {
-    os::name()
-}
+pub use os::name;
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::ffi::CStr;
 
@@ -53,6 +52,7 @@ mod os {
 }
 
 #[cfg(target_os = "freebsd")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     /// FreeBSD's C library has had jemalloc since version 7.
     pub fn name() -> Option<String> {
@@ -61,6 +61,7 @@ mod os {
 }
 
 #[cfg(target_os = "macos")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     pub fn name() -> Option<String> {
         Some("libmalloc".to_owned())
@@ -68,6 +69,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     pub fn name() -> Option<String> {
         Some("process heap (HeapAlloc)".to_owned())

@@ -29,10 +29,7 @@ pub enum Access {
 }
 
 /// Changes the access to whole pages; returns whether that succeeded.
-#[inline(always)]
-pub fn protect(first: *mut u8, bytes: usize, access: Access) -> bool {
-    os::protect(first, bytes, access)
-}
+pub use os::protect;
 
 impl Pages {
     /// Maps `bytes` of new memory, all of it zero; `None` if the system refuses.
@@ -98,6 +95,7 @@ impl Drop for Pages {
 }
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::File;
     use std::os::fd::AsRawFd;
@@ -144,6 +142,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::File;
 

@@ -1,7 +1,5 @@
 //! Child processes that are reaped by a signal handler, such as those of a server with a process for each connection.
 
-use std::io;
-
 /// The process in which fork returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fork {
@@ -15,9 +13,7 @@ pub enum Fork {
 ///
 /// # Errors
 /// Errors of sigaction(2).
-pub fn reap_by_handler() -> io::Result<()> {
-    os::reap_by_handler()
-}
+pub use os::reap_by_handler;
 
 /// Forks. The child is killed when this process ends first, where the system supports that.
 ///
@@ -26,30 +22,21 @@ pub fn reap_by_handler() -> io::Result<()> {
 ///
 /// # Errors
 /// Errors of fork(2), such as a shortage of processes or memory.
-pub fn fork() -> io::Result<Fork> {
-    os::fork()
-}
+pub use os::fork;
 
 /// Counts a child that was started by other means.
-pub fn started() {
-    os::started();
-}
+pub use os::started;
 
 /// Number of children that run, among those started by [`fork`] or counted by [`started`].
-pub fn running() -> usize {
-    os::running()
-}
+pub use os::running;
 
 /// Ends a forked child at once, without the exit handlers of its parent.
-pub fn exit() -> ! {
-    os::exit()
-}
+pub use os::exit;
 
 /// Makes the system kill this process when its parent, with the pid `parent`, ends, where the system supports that.
-pub fn end_with(parent: u32) {
-    os::end_with(parent);
-}
+pub use os::end_with;
 
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::io;
     use std::sync::atomic::{AtomicIsize, Ordering};

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::counters::SyscallCounting;
-use crate::{CaseError, IS_WINDOWS};
+use crate::IS_WINDOWS;
 
 /// How a process ended.
 #[derive(
@@ -55,19 +54,11 @@ pub struct Finished {
 ///
 /// # Errors
 /// If the command cannot be started.
-pub fn run(
-    command: &mut Command,
-    counting: SyscallCounting,
-    limit: Duration,
-) -> Result<Finished, CaseError> {
-    os::run(command, counting, limit)
-}
+pub use os::run;
 
 /// Makes this process the parent of processes whose parent ends, so that [`run`] finds and ends those that a command left
 /// behind (Linux). The process must have no other children.
-pub fn adopt_orphans() {
-    os::adopt_orphans();
-}
+pub use os::adopt_orphans;
 
 /// The command interpreter, sh(1) or cmd.exe on Windows, with the option that makes it run the text that follows.
 pub fn shell() -> [&'static str; 2] {
@@ -106,6 +97,7 @@ pub fn of_words(words: &[String]) -> Option<Command> {
 }
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
@@ -344,6 +336,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::os::windows::io::AsRawHandle;
     use std::os::windows::process::CommandExt;
@@ -356,7 +349,7 @@ mod os {
     use super::{Exit, Finished, shell};
     use crate::CaseError;
     use crate::counters::SyscallCounting;
-    use crate::process::windows::{cpu_times, memory};
+    use crate::windows::{cpu_times, memory};
 
     /// Appends arguments without quotes for cmd.exe, which does not unquote as other programs do.
     pub fn add_arguments(command: &mut Command, arguments: &[String]) {
@@ -437,6 +430,7 @@ mod os {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use crate::counters::SyscallCounting;
 
     fn sh(script: &str) -> Finished {
         limited(script, Duration::from_secs(60))

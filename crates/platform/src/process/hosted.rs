@@ -2,80 +2,55 @@
 //!
 //! After a kill of the process that started them, a text in their command line or environment finds them.
 
-use std::io;
-use std::path::Path;
-use std::process::{Child, Command};
-
-use crate::process::control_group::ControlGroup;
-
 /// Starts `command` in a process group of its own. It and the processes it starts run on `cpus` only (all systems but
 /// macOS), and it is killed when this process ends (Linux). It joins `group` first, if given; if the kernel refuses, it
-/// starts outside the group, which [`ControlGroup::has`] shows.
+/// starts outside the group, which [`ControlGroup::has`](super::control_group::ControlGroup::has) shows.
 ///
 /// # Errors
 /// If the command cannot be started, or there is no such CPU.
-pub fn spawn(command: Command, cpus: &[usize], group: Option<&ControlGroup>) -> io::Result<Child> {
-    os::spawn(command, cpus, group)
-}
+pub use os::spawn;
 
 /// Sends SIGTERM to the process group of `leader`. Does nothing on Windows.
-pub fn ask_group_to_end(leader: u32) {
-    os::ask_group_to_end(leader);
-}
+pub use os::ask_group_to_end;
 
 /// Processes of this user, other than this one, whose command line or environment contains `text`; none where the system
 /// does not report them (all but Linux).
-pub fn mentioning(text: &str) -> Vec<u32> {
-    os::mentioning(text)
-}
+pub use os::mentioning;
 
 /// Processes, other than this one, in the process group of `leader`; none where the system does not report them (all but
 /// Linux).
-pub fn in_group(leader: u32) -> Vec<u32> {
-    os::in_group(leader)
-}
+pub use os::in_group;
 
 /// Kills a process.
-pub fn kill(pid: u32) {
-    os::kill(pid);
-}
+pub use os::kill;
 
 /// An identity that no other process with the same pid has, also after a restart of the machine; `None` if the process has
 /// ended or the system does not report it.
-pub fn identity(pid: u32) -> Option<String> {
-    os::identity(pid)
-}
+pub use os::identity;
 
 /// Unmounts everything mounted below `directory`; does nothing on systems other than Linux.
 ///
 /// # Errors
 /// If something remains mounted.
-pub fn unmount_below(directory: &Path) -> io::Result<()> {
-    os::unmount_below(directory)
-}
+pub use os::unmount_below;
 
 /// Creates a directory that only this user can enter.
 ///
 /// # Errors
 /// Errors of mkdir(2).
-pub fn private_directory(path: &Path) -> io::Result<()> {
-    os::private_directory(path)
-}
+pub use os::private_directory;
 
 /// Whether `path` is a directory, not a link to one, that belongs to this user.
-pub fn is_own_directory(path: &Path) -> bool {
-    os::is_own_directory(path)
-}
+pub use os::is_own_directory;
 
 /// Lets this user execute a file.
 ///
 /// # Errors
 /// Errors of chmod(2).
-pub fn make_executable(path: &Path) -> io::Result<()> {
-    os::make_executable(path)
-}
+pub use os::make_executable;
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::{self, DirBuilder};
     use std::io;
@@ -162,19 +137,22 @@ mod os {
 }
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 pub(crate) mod linux {
     use std::collections::BTreeSet;
-    use std::ffi::{CString, OsString};
+    use std::ffi::CString;
     use std::fs::{self, File};
     use std::io;
     use std::os::fd::AsRawFd;
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::process::CommandExt;
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command};
     use std::sync::OnceLock;
     use std::sync::mpsc::{Sender, channel};
     use std::time::{Duration, Instant};
+
+    use crate::linux::tree::unescaped;
 
     type Started = io::Result<Child>;
     /// A command, its CPUs, the file of a control group's members, and where to send the result.
@@ -351,26 +329,11 @@ pub(crate) mod linux {
         let fifth = |line: &[u8]| line.split(|&byte| byte == b' ').nth(4).map(unescaped);
         lines.filter_map(fifth).filter(|path| path.is_absolute()).collect()
     }
-
-    /// Decodes blanks, tabs, newlines and backslashes, which are written as a backslash and three octal digits.
-    pub fn unescaped(field: &[u8]) -> PathBuf {
-        let mut bytes = Vec::with_capacity(field.len());
-        let mut rest = field;
-        while let Some((&first, after)) = rest.split_first() {
-            let octal = after.get(..3).filter(|_| first == b'\\');
-            let byte = octal.and_then(|digits| {
-                let digits = std::str::from_utf8(digits).ok()?;
-                u8::from_str_radix(digits, 8).ok()
-            });
-            bytes.push(byte.unwrap_or(first));
-            rest = if byte.is_some() { &after[3..] } else { after };
-        }
-        PathBuf::from(OsString::from_vec(bytes))
-    }
 }
 
 /// Systems on which processes cannot be found again.
 #[cfg(not(target_os = "linux"))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod without_proc {
     use std::io;
     use std::path::Path;
@@ -393,6 +356,7 @@ mod without_proc {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs;
     use std::io;
@@ -446,7 +410,9 @@ mod os {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::path::Path;
     use std::process::Stdio;
+    use std::process::{Child, Command};
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::sync::atomic::AtomicBool;
 
+pub use crate::case_error::not_created;
 use crate::{CaseError, IS_WINDOWS};
 
 /// Set when the user asks this process to stop.
@@ -12,16 +13,12 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// Makes this process independent of signal settings that it inherited: children are waited for, a file that becomes too large is
 /// an error, and no signal is blocked. Processes that it starts have the usual settings. To be called first, while the process
 /// has one thread.
-pub fn reset_signals() {
-    os::reset_signals();
-}
+pub use os::reset_signals;
 
 /// Makes all threads share one heap where this process's address space is limited (`ulimit -v`): the C library would reserve 64 MiB
 /// for each thread, until an allocation fails, which ends the process. To be called before the first thread is started, and not
 /// in a process that measures allocations.
-pub fn share_heap_where_limited() {
-    os::share_heap_where_limited();
-}
+pub use os::share_heap_where_limited;
 
 /// Makes Ctrl-C and requests to terminate (SIGINT, SIGTERM, SIGHUP) set the flag that is returned. A signal that was ignored when
 /// this process started stays ignored, as nohup(1) and shells expect of background jobs.
@@ -63,33 +60,10 @@ pub fn not_started(what: &str, error: &std::io::Error) -> CaseError {
 
 /// Gives requests to stop their usual action again, which is to end this process: nothing looks at the flag of [`stop_flag`] from
 /// now on.
-pub fn end_when_asked() {
-    os::end_when_asked();
-}
-
-/// The error of a thread or process that cannot be created, with its likely cause.
-pub fn not_created(what: &str, error: &std::io::Error) -> CaseError {
-    let cause = match error.kind() {
-        _ if IS_WINDOWS => "",
-        ErrorKind::WouldBlock => {
-            " (a limit of processes: `ulimit -u`, or pids.max of the control group)"
-        }
-        ErrorKind::OutOfMemory => {
-            " (a limit of memory: `ulimit -v`, or memory.max of the control group)"
-        }
-        ErrorKind::PermissionDenied => {
-            " (a seccomp filter denies clone3, as in containers of Docker before 20.10.10)"
-        }
-        _ => "",
-    };
-    let reason = format!("{what} cannot be created: {error}{cause}");
-    match error.kind() {
-        ErrorKind::PermissionDenied => CaseError::Unsupported(reason),
-        _ => CaseError::Failed(reason),
-    }
-}
+pub use os::end_when_asked;
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 pub(super) mod os {
     use std::io;
     use std::sync::atomic::Ordering;
@@ -165,6 +139,7 @@ pub(super) mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::io;
     use std::sync::atomic::Ordering;

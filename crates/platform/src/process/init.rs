@@ -13,16 +13,12 @@ pub fn is_init_of_kernel() -> bool {
 
 /// Mounts /proc, /sys, /dev, and tmpfs on /tmp and /dev/shm, and sets the loopback interface up. Returns a message for each
 /// step that failed, and carries out all others.
-pub fn set_up() -> Vec<String> {
-    os::set_up()
-}
+pub use os::set_up;
 
 /// Opens the agent's connection with its coordinator: the terminal or port at `path`, else a virtio port named `oscost`.
 /// `None` if neither exists or can be opened: then standard input and output, the console, serve. Sets terminals, also the
 /// console, to raw mode.
-pub fn open_port(path: Option<&std::path::Path>) -> Option<std::fs::File> {
-    os::open_port(path)
-}
+pub use os::open_port;
 
 /// Reaps all ended children; for the first process of a system also processes whose parent has ended. Does nothing in other
 /// processes. Must not be called while another call waits for a child.
@@ -40,6 +36,7 @@ pub fn power_off() {
 }
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::ffi::CStr;
     use std::fs::{File, OpenOptions, read_dir, read_to_string};
@@ -150,6 +147,7 @@ mod os {
 }
 
 #[cfg(not(target_os = "linux"))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::fs::File;
     use std::path::Path;

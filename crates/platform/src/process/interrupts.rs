@@ -32,11 +32,10 @@ impl Interruptible {
 /// On Unix a signal is sent that is ignored by default, so that it cannot end another process that has got the number
 /// meanwhile. Another process must have a single thread. On Windows the pending calls of the listener are cancelled; a listener
 /// of another process is left alone.
-pub fn interrupt(wait: Interruptible) {
-    os::interrupt(wait);
-}
+pub use os::interrupt;
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::net::TcpListener;
 
@@ -77,6 +76,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::net::TcpListener;
     use std::os::windows::io::AsRawSocket;

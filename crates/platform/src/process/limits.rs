@@ -7,19 +7,13 @@ pub fn descriptors() -> Option<u64> {
 
 /// Raises the soft limit of open descriptors to the hard one. Returns the soft limit; `None` where there is none (Windows)
 /// or it is unknown.
-pub fn raise_descriptors() -> Option<u64> {
-    os::raise_descriptors()
-}
+pub use os::raise_descriptors;
 
 /// The soft limit of the size of a file in bytes; `None` if there is none, or it is unknown.
-pub fn file_size() -> Option<u64> {
-    os::file_size()
-}
+pub use os::file_size;
 
 /// The soft limit of this process's address space in bytes; `None` if there is none, or it is unknown.
-pub fn address_space() -> Option<u64> {
-    os::address_space()
-}
+pub use os::address_space;
 
 /// A limit of this system on the number of connections of a server or a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,16 +31,13 @@ pub struct Limit {
 }
 
 /// Maximum length of a listener's accept queue (Linux, net.core.somaxconn); `None` where it is unknown.
-pub fn waiting_connections() -> Option<u64> {
-    os::waiting_connections()
-}
+pub use os::waiting_connections;
 
 /// All known limits on connections; none on systems other than Linux.
-pub fn of_connections() -> Vec<Limit> {
-    os::of_connections()
-}
+pub use os::of_connections;
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use super::Limit;
 
@@ -193,6 +184,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use super::Limit;
 

@@ -170,7 +170,7 @@ mod os {
 
     use super::ProcessTree;
     use crate::CaseError;
-    use crate::process::windows::{cpu_times, memory};
+    use crate::windows::{cpu_times, memory};
 
     pub fn read(pid: u32, with_memory: bool) -> Result<ProcessTree, CaseError> {
         // SAFETY: the handle is checked, used for queries, and closed.

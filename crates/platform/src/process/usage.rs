@@ -56,18 +56,14 @@ impl ProcessUsage {
 
 /// CPU time of the calling thread; `None` where the system does not report it, or only in steps too coarse for jobs of
 /// milliseconds.
-#[inline]
-pub fn thread_cpu_time() -> Option<Duration> {
-    os::thread_cpu_time()
-}
+pub use os::thread_cpu_time;
 
 /// Time since boot in which `cpus` ran any program, summed, in steps of about 10 ms; `None` where the system does not
 /// report it.
-pub fn busy_time(cpus: &[usize]) -> Option<Duration> {
-    os::busy_time(cpus)
-}
+pub use os::busy_time;
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 pub(crate) mod os {
     use std::time::Duration;
 
@@ -152,6 +148,7 @@ pub(crate) mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::time::Duration;
 
@@ -159,7 +156,7 @@ mod os {
 
     use super::ProcessUsage;
     pub use super::unknown::{busy_time, of_running_children};
-    use crate::process::windows::cpu_times;
+    use crate::windows::cpu_times;
 
     pub fn process_usage() -> Option<ProcessUsage> {
         // SAFETY: the pseudo handle needs no closing.
@@ -175,6 +172,7 @@ mod os {
 
 /// Values that only Linux reports.
 #[cfg(not(target_os = "linux"))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod unknown {
     use std::time::Duration;
 

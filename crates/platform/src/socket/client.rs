@@ -54,9 +54,7 @@ pub fn keep_alive(socket: &Socket) {
 }
 
 /// Whether a non-blocking connect(2) is in progress.
-pub fn is_in_progress(error: &io::Error) -> bool {
-    os::is_in_progress(error)
-}
+pub use os::is_in_progress;
 
 /// Whether all local ports towards a destination are in use.
 pub fn is_port_shortage(error: &io::Error) -> bool {
@@ -77,16 +75,13 @@ impl<T> Waitable for T {}
 
 /// Waits until `poll` has events or `time` has passed, with a resolution of microseconds on Linux and FreeBSD; other
 /// systems only yield the CPU. May return early.
-pub fn wait_finely(poll: &impl Waitable, time: Duration) {
-    os::wait_finely(poll, time);
-}
+pub use os::wait_finely;
 
 /// Sets the calling thread's timer slack to the minimum, where the system has one (Linux, 50 us by default).
-pub fn minimize_timer_slack() {
-    os::minimize_timer_slack();
-}
+pub use os::minimize_timer_slack;
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::os::fd::AsRawFd;
 
@@ -117,6 +112,7 @@ mod os {
 }
 
 #[cfg(any(target_os = "linux", target_os = "freebsd"))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod unix {
     use std::io;
     use std::time::Duration;
@@ -145,6 +141,7 @@ mod unix {
 }
 
 #[cfg(target_os = "freebsd")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use socket2::Socket;
 
@@ -156,6 +153,7 @@ mod os {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::io;
     use std::time::Duration;

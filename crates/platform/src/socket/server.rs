@@ -2,7 +2,7 @@
 //! is for the clients.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -63,31 +63,23 @@ pub fn not_listening(address: SocketAddr, error: &io::Error) -> CaseError {
 ///
 /// # Errors
 /// `WouldBlock` if no connection is pending; else those of accept(2).
-pub fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
-    os::accept(listener)
-}
+pub use os::accept;
 
 /// Waits for a connection, and accepts it as a blocking socket. Unlike `TcpListener::accept` it returns when
 /// [`interrupt`](crate::process::interrupts::interrupt) ends the wait.
 ///
 /// # Errors
 /// `Interrupted` after that, and on Unix after any signal; else those of accept(2).
-pub fn accept_or_interrupt(listener: &TcpListener) -> io::Result<TcpStream> {
-    os::accept_or_interrupt(listener)
-}
+pub use os::accept_or_interrupt;
 
 /// Makes the system drop connection requests to `listener`, as if they had been lost in the network; established
 /// connections can still be accepted. Without it, connections made while a server stops are reset. Returns whether the
 /// system supports it.
-pub fn ignore_new(listener: &TcpListener) -> bool {
-    os::ignore_new(listener)
-}
+pub use os::ignore_new;
 
 /// Whether connections to `listener` are deferred because their clients have not sent anything yet; reads the system's
 /// table of all connections. Also true if no descriptor is left to read it.
-pub fn has_deferred(listener: &TcpListener) -> bool {
-    os::has_deferred(listener)
-}
+pub use os::has_deferred;
 
 /// Whether a connection can be accepted, or `listener` has an error.
 pub fn has_pending(listener: &TcpListener) -> bool {
@@ -101,6 +93,7 @@ pub fn stop_listening(listener: &TcpListener) {
 }
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::io;
     use std::net::{TcpListener, TcpStream};
@@ -215,6 +208,7 @@ mod os {
 
 /// Replacements on systems that have no such calls.
 #[cfg(not(target_os = "linux"))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod elsewhere {
     use std::io;
     use std::net::TcpListener;
@@ -242,6 +236,7 @@ mod elsewhere {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::io;
     use std::net::{TcpListener, TcpStream};
@@ -282,6 +277,7 @@ mod os {
 mod tests {
     use std::io::{ErrorKind, Write};
     use std::net::Ipv4Addr;
+    use std::net::TcpStream;
     use std::time::Duration;
 
     use super::*;

@@ -1,37 +1,27 @@
 //! Transfers over TCP connections, for clients and servers, and the errors that mean a shortage of resources.
 
-use std::io;
-use std::net::TcpStream;
-
 /// Receives up to `buffer.len()` bytes; 0 bytes mean the end of the stream. On Unix it makes the system call directly: the
 /// wrapper of the C library costs a server some percent of its CPU time.
 ///
 /// # Errors
 /// Errors of recv(2).
-pub fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
-    os::receive(stream, buffer)
-}
+pub use os::receive;
 
 /// Sends as many of the bytes as the send buffer has room for, on Unix by the system call itself. Returns their number.
 ///
 /// # Errors
 /// Errors of send(2).
-pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    os::send(stream, bytes)
-}
+pub use os::send;
 
 /// Whether accepting or connecting failed for lack of descriptors, buffers or memory. The caller can retry after
 /// some were released.
-pub fn is_shortage(error: &io::Error) -> bool {
-    os::is_shortage(error)
-}
+pub use os::is_shortage;
 
 /// Whether a message was not sent because it is longer than the socket or the queue permits.
-pub fn is_message_too_long(error: &io::Error) -> bool {
-    os::is_message_too_long(error)
-}
+pub use os::is_message_too_long;
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::io;
     use std::net::TcpStream;
@@ -62,6 +52,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::io;
     use std::net::TcpStream;
@@ -90,6 +81,8 @@ mod os {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]

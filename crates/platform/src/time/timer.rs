@@ -1,24 +1,16 @@
 //! Precision of the system's sleeps.
 
-use std::time::Duration;
-
 /// Maximum delay of the end of the calling thread's sleeps, by which the system coalesces timers: on Linux the thread's
 /// timer slack (PR_GET_TIMERSLACK), which not all timers have; on Windows the current resolution of the system's timer.
 /// `None` where it is unknown.
-pub fn slack() -> Option<Duration> {
-    os::slack()
-}
+pub use os::slack;
 
 /// Requests the minimum timer slack for the calling thread, where threads have one each (Linux).
-pub fn request_least_slack() {
-    os::request_least_slack();
-}
+pub use os::request_least_slack;
 
 /// Sleeps until the system's monotonic clock, the first of [`crate::time::clock::os_clocks`], reads `clock_ns`. Returns at once
 /// if that time has passed.
-pub fn sleep_until(clock_ns: u64) {
-    os::sleep_until(clock_ns);
-}
+pub use os::sleep_until;
 
 /// Sleeps for the remaining time, again until the clock reads `clock_ns`.
 #[cfg(not(target_os = "linux"))]
@@ -33,6 +25,7 @@ fn sleep_the_rest(clock_ns: u64) {
 }
 
 #[cfg(target_os = "linux")]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::time::Duration;
 
@@ -63,6 +56,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::time::Duration;
 
@@ -86,6 +80,7 @@ mod os {
 }
 
 #[cfg(not(any(target_os = "linux", windows)))]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use std::time::Duration;
 

@@ -38,8 +38,6 @@ pub use history::history_html;
 pub use standings::Standings;
 pub use view::ReportRun;
 
-const CHART_STYLE: &str = include_str!("chart.css");
-
 /// The contents of a report.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Report<'a> {
@@ -151,7 +149,7 @@ pub fn chart_svg(run: &ReportRun, point: &str) -> Option<String> {
     let meant = run.document.results.iter().map(CaseResult::point).find(is_meant)?;
     // Charts over a parameter come first: they show more than bars.
     let charts = charts(&views, meant.area());
-    charts.iter().find(|chart| chart.shows(&is_meant))?.standalone(CHART_STYLE)
+    charts.iter().find(|chart| chart.shows(&is_meant))?.standalone()
 }
 
 /// All charts of the run over parameters.

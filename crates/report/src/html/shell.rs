@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::CHART_STYLE;
+use super::chart;
 use super::text::Text;
 
 const STYLE: &str = include_str!("style.css");
@@ -17,7 +17,7 @@ pub(super) fn page(
     note: Option<&str>,
     content: &Markup,
 ) -> String {
-    let style = format!("{CHART_STYLE}{STYLE}");
+    let style = format!("{}{STYLE}", chart::STYLE);
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
         hash(&style),

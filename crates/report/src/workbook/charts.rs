@@ -8,8 +8,7 @@ use rust_xlsxwriter::{
 };
 
 use crate::first_seen::grouped;
-use crate::layouts::layouts;
-use crate::workbook::Plot;
+use crate::layouts::{Plot, layouts};
 use crate::workbook::pages::{CellValue, Names, WHOLE, fitting, heading};
 
 /// Name of the sheet with the figures of the charts.

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::figures::{TIME, distribution, of_interval};
+use super::format::{Reads, ToolError, ToolFormat, ToolResult, ToolRun, error};
+use super::names;
 use super::number::Amount;
-use super::{Reads, ToolError, ToolFormat, ToolResult, ToolRun, error, names};
 use crate::document::Estimate;
 use crate::import::{MAX_TEXT_BYTES, read};
 

@@ -4,7 +4,7 @@ use measure::Direction;
 use measure::doubt::OtherSpread;
 use measure::stats::{LEVEL, RoundValue, interval_of, median, quantile};
 
-use super::ToolResult;
+use super::format::ToolResult;
 use crate::document::{CaseResult, Distribution, Estimate, Interval, Outcome};
 use crate::point::PointKey;
 

@@ -7,7 +7,8 @@ use measure::Direction;
 use measure::doubt::OtherSpread;
 
 use super::figures::{TIME, failed, of_values};
-use super::{Reads, ToolFormat, ToolResult, ToolRun, error, names};
+use super::format::{Reads, ToolFormat, ToolResult, ToolRun, error};
+use super::names;
 use crate::document::MachineFacts;
 use crate::import::ImportError;
 use crate::point::PointKey;

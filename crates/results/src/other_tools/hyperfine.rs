@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::figures::{OtherMetric, TIME, failed, of_number, of_values};
+use super::format::{Reads, ToolFormat, ToolResult, ToolRun};
+use super::names;
 use super::number::Amount;
-use super::{Reads, ToolFormat, ToolResult, ToolRun, names};
 use crate::document::MachineFacts;
 use crate::import::{ImportError, read};
 use crate::point::PointKey;

@@ -6,8 +6,9 @@
 use measure::Direction;
 
 use super::figures::{OtherMetric, TIME, of_number};
+use super::format::{Reads, ToolFormat, ToolResult, ToolRun, error};
+use super::names;
 use super::number::amount;
-use super::{Reads, ToolFormat, ToolResult, ToolRun, error, names};
 use crate::document::MachineFacts;
 use crate::import::ImportError;
 

@@ -3,8 +3,9 @@
 use measure::Direction;
 
 use super::figures::{OtherMetric, TIME, failed, of_number};
+use super::format::{Reads, ToolFormat, ToolResult, ToolRun, error};
+use super::names;
 use super::number::amount;
-use super::{Reads, ToolFormat, ToolResult, ToolRun, error, names};
 use crate::import::ImportError;
 use crate::point::PointKey;
 

@@ -7,8 +7,9 @@ use serde::de::{Deserializer, Error};
 use serde_json::{Map, Value};
 
 use super::figures::{OtherMetric, TIME, of_values};
+use super::format::{Reads, ToolFormat, ToolResult, ToolRun};
+use super::names;
 use super::number::Amount;
-use super::{Reads, ToolFormat, ToolResult, ToolRun, names};
 use crate::document::MachineFacts;
 use crate::import::{ImportError, read};
 

@@ -6,8 +6,10 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use super::StoreError;
-use super::figures::PointRow;
+use serde::Serialize;
+
+use super::error::StoreError;
+use crate::document::Interval;
 
 /// A value of a statement or a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +29,25 @@ pub enum Value {
 /// The values of a row, in the order of the statement's columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row(pub Vec<Value>);
+
+/// A result as users of SQL find it in a database that cannot read packed results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointRow {
+    /// The `seq` of the text with case, parameters, metric, unit and direction.
+    pub identity: i64,
+    /// The outcome, as in the document.
+    pub outcome: String,
+    /// The reason of a result that was not measured.
+    pub reason: Option<String>,
+    /// The figure with the interval of its run.
+    pub figure: Option<Interval>,
+    /// The figure in core cycles per operation, if known.
+    pub cycles: Option<Interval>,
+    /// Number of rounds.
+    pub rounds: i64,
+    /// Whether there were reasons to doubt the figure, or too few quiet rounds.
+    pub is_doubtful: bool,
+}
 
 /// A database with the tables of the store, opened for reading or for writing.
 ///
@@ -225,4 +246,8 @@ pub(super) fn listed(mut values: Vec<Value>) -> (String, Vec<Value>) {
     values.resize(length, last);
     let marks: Vec<String> = (1..=length).map(|n| format!("?{n}")).collect();
     (format!("({})", marks.join(", ")), values)
+}
+
+pub(super) fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("string keys only, and writing to memory cannot fail")
 }

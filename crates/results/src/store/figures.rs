@@ -17,8 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::{LIST_AT_MOST, Row, Value, listed, values};
-use super::writing::json;
+use super::engine::{LIST_AT_MOST, PointRow, Row, Value, json, listed, values};
 use super::{RunSummary, Store, StoreError};
 use crate::document::{CaseResult, Direction, Estimate, Interval, MachineFacts, Outcome};
 use crate::point::PointKey;
@@ -473,25 +472,6 @@ impl Store {
         self.engine.execute(sql, &values![run, body])?;
         self.engine.put_points(run, &points)
     }
-}
-
-/// A result as users of SQL find it in a database that cannot read packed results.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PointRow {
-    /// The `seq` of the text with case, parameters, metric, unit and direction.
-    pub identity: i64,
-    /// The outcome, as in the document.
-    pub outcome: String,
-    /// The reason of a result that was not measured.
-    pub reason: Option<String>,
-    /// The figure with the interval of its run.
-    pub figure: Option<Interval>,
-    /// The figure in core cycles per operation, if known.
-    pub cycles: Option<Interval>,
-    /// Number of rounds.
-    pub rounds: i64,
-    /// Whether there were reasons to doubt the figure, or too few quiet rounds.
-    pub is_doubtful: bool,
 }
 
 impl PointRow {

@@ -6,63 +6,13 @@
 //! shared store has all of it.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::opened::{DELETED, ENDING, Journal, Journals, Sending, removed};
 use super::{RoundRow, Store, StoreError};
-
-/// When rounds are sent, and how long a run waits for that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sending {
-    /// How often rounds are sent while a run is measured.
-    pub every: Duration,
-    /// How long the run waits for each answer of the server between two rounds.
-    pub patience: Duration,
-    /// For how long nothing is sent between rounds after a failure.
-    pub pause: Duration,
-    /// How long the end of a run waits for a server that is being started again.
-    pub patience_at_end: Duration,
-}
-
-impl Default for Sending {
-    fn default() -> Self {
-        Self {
-            every: Duration::from_secs(5),
-            patience: Duration::from_secs(1),
-            pause: Duration::from_secs(60),
-            patience_at_end: Duration::from_secs(10),
-        }
-    }
-}
-
-/// The end of a journal's name after the run's id.
-const ENDING: &str = ".sqlite";
-/// The end of the name of a file that says that a run was deleted here, and may be in the shared store.
-const DELETED: &str = ".deleted";
-
-/// The journals of one shared store on this machine.
-#[derive(Debug)]
-pub(super) struct Journals {
-    folder: PathBuf,
-    sending: Sending,
-    open: BTreeMap<String, Journal>,
-    next_try: Instant,
-    /// Why runs could not be delivered, by id.
-    undelivered: BTreeMap<String, String>,
-}
-
-#[derive(Debug)]
-pub(super) struct Journal {
-    pub store: Store,
-    /// Whether the shared store has the run's beginning.
-    is_begun: bool,
-    /// The last round that was sent.
-    sent: Option<u64>,
-}
 
 /// What became of a journal when it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,69 +23,6 @@ pub enum Sent {
     Unfinished,
     /// The run was deleted here, and now also there.
     Deleted,
-}
-
-impl Journals {
-    fn new(folder: PathBuf, sending: Sending) -> Self {
-        let (open, undelivered) = (BTreeMap::new(), BTreeMap::new());
-        Self { folder, sending, open, next_try: Instant::now() + sending.every, undelivered }
-    }
-
-    fn path(&self, id: &str) -> PathBuf {
-        self.folder.join(format!("{id}{ENDING}"))
-    }
-
-    fn deleted_path(&self, id: &str) -> PathBuf {
-        self.folder.join(format!("{id}{DELETED}"))
-    }
-
-    /// The ids of all files with this ending, in order.
-    fn ids(&self, ending: &str) -> Result<Vec<String>, StoreError> {
-        let entries = match fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(|error| StoreError::io(&self.folder, error))?,
-        };
-        let mut ids = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(|error| StoreError::io(&self.folder, error))?.file_name();
-            ids.extend(name.to_str().and_then(|name| name.strip_suffix(ending)).map(str::to_owned));
-        }
-        ids.sort_unstable();
-        Ok(ids)
-    }
-
-    /// The journal of a run, opened if there is one.
-    fn of(&mut self, id: &str) -> Result<Option<&mut Journal>, StoreError> {
-        if !self.open.contains_key(id) {
-            let path = self.path(id);
-            // What the user typed may be no id.
-            if id.contains(['/', '\\']) || !path.is_file() {
-                return Ok(None);
-            }
-            let journal = Journal { store: Store::open(&path)?, is_begun: false, sent: None };
-            self.open.insert(id.to_owned(), journal);
-        }
-        Ok(self.open.get_mut(id))
-    }
-
-    fn remove(&mut self, id: &str) -> Result<(), StoreError> {
-        // SQLite puts all into the one file when it is closed.
-        self.open.remove(id);
-        let path = self.path(id);
-        for ending in ["", "-wal", "-shm"] {
-            let mut file = path.clone().into_os_string();
-            file.push(ending);
-            removed(Path::new(&file))?;
-        }
-        Ok(())
-    }
-}
-
-fn removed(path: &Path) -> Result<(), StoreError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(path, error)),
-        _ => Ok(()),
-    }
 }
 
 impl Store {

@@ -6,7 +6,7 @@ use flate2::read::{DeflateDecoder, ZlibDecoder};
 use flate2::write::{DeflateEncoder, ZlibEncoder};
 use flate2::{Compression, Crc};
 
-use super::MAX_LINES_BYTES;
+use super::rows::MAX_LINES_BYTES;
 
 /// A preset dictionary of common output of rounds, the most common last, which saves a quarter. It must not change within a
 /// version of the store.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::engine::values;
-use super::writing::{check_round, json};
+use super::engine::{json, values};
+use super::writing::check_round;
 use super::{RoundRow, Store, StoreError};
 use crate::document::{CaseResult, RunInfo};
 

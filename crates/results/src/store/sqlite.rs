@@ -6,8 +6,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
 use super::StoreError;
-use super::engine::{Engine, Row, Value};
-use super::figures::PointRow;
+use super::engine::{Engine, PointRow, Row, Value};
 use super::open::{self, has_added_tables};
 
 /// An open file.

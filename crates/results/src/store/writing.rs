@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::engine::{LIST_AT_MOST, Value as Given, listed, values};
-use super::journal::Journal;
+use super::engine::{LIST_AT_MOST, Value as Given, json, listed, values};
+use super::opened::Journal;
 use super::packing::{pack, pack_lines};
 use super::{Imported, MAX_LINES_BYTES, RoundRow, Store, StoreError};
 use crate::check::{check_identities, check_machine, check_run_facts, parse_time};
@@ -417,8 +416,4 @@ pub(super) fn check_round(id: &str, round: &RoundRow) -> Result<(), StoreError> 
         return Err(unsound("its kind is none of `round`, `count` and `kept`"));
     }
     i64::try_from(round.seq).map(drop).map_err(|_| unsound("its number is too high"))
-}
-
-pub(super) fn json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("string keys only, and writing to memory cannot fail")
 }

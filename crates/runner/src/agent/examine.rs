@@ -34,7 +34,7 @@ pub(crate) fn examine(what: &ExamineOrder) -> Machine {
         clocks,
         worker_start_ms: worker_start_ms(),
         latency: timebase.latency,
-        emulator: platform::cpu::emulator(),
+        emulator: platform::machine::emulator(),
         tracepoint: syscall_tracepoint(),
         missing,
     }

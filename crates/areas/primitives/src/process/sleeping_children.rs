@@ -80,7 +80,7 @@ fn sleep(parent: u32) -> ! {
 
 #[cfg(test)]
 mod tests {
-    use platform::process::status::is_alive;
+    use platform::pid::is_alive;
 
     use super::*;
 

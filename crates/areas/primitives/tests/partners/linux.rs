@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use measure::round::Mode;
 use measure::{CaseError, Params};
-use platform::process::status::is_alive;
+use platform::pid::is_alive;
 use primitives::ipc;
 use primitives::switch::{self, TokenEnd, measure_ring};
 

@@ -14,7 +14,7 @@ use results::Document;
 use runner::also_differs;
 use serde_json::{Value, json};
 
-use super::shared::{cell, compared_cell, ending, find, floor_lines, keep_only, words};
+use super::shared::{cell, compared_cell, ending, find, floor_lines, keep_only, pairs, words};
 use crate::args::Compare;
 use crate::commands::gate::JudgedRows;
 
@@ -247,7 +247,7 @@ fn columns_json(found: &SideBySide, question: &Question) -> Value {
         "columns": table.columns,
         "runs": table.runs.iter().map(run).collect::<Vec<_>>(),
         "at": question.at.0.iter().map(condition).collect::<Vec<_>>(),
-        "map": super::pairs(&question.map),
+        "map": pairs(&question.map),
         "also_differs": differences(table),
         "overview": overview,
         "rows": rows.map(|(row, compared)| row_json(table, row, compared)).collect::<Vec<_>>(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::{Compared, Settings, Verdict, difference, is_same_machine, merged};
+use analysis::{Compared, Renaming, Settings, Verdict, difference, is_same_machine, merged};
 use command::ending::{Ending, Usage};
 use command::options::StoreArg;
 use command::output::note;
@@ -26,6 +26,11 @@ pub fn ending(judged: &JudgedRows, args: &Compare) -> anyhow::Result<Ending> {
         Some(_) => tally.ending(args.gate.undecided),
         None => Ending::Done,
     })
+}
+
+/// The pairs of names as the user wrote them.
+pub fn pairs(map: &[Renaming]) -> Vec<String> {
+    map.iter().map(|Renaming { old, new }| format!("{old}={new}")).collect()
 }
 
 /// Keeps the results that the filters name, if there are any.

@@ -14,7 +14,7 @@ use report::{FleetPage, fleet_check_line};
 use results::{Document, MetricSeries, NODE_TAG, PointKey, RunFigure, Store};
 use runner::Options;
 
-use super::of_fleet;
+use super::jobs::of_fleet;
 use super::run::this_program;
 use super::shown::{fleet_of, runs_of_fleet};
 use crate::args::FleetCheck;

@@ -13,8 +13,8 @@ use fleet::{
 };
 use results::{JOB_TAG, NODE_TAG, Store};
 
-use super::status::open;
-use super::{of_fleet, rows};
+use super::jobs::{of_fleet, open};
+use super::rows;
 use crate::args::{FleetEffort, FleetNodes, FleetResume, FleetRun, parse_run};
 use crate::commands::exchange::read_text;
 

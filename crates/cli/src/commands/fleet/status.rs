@@ -1,17 +1,11 @@
 //! `oscost fleet status` and `oscost fleet stop`.
 
 use command::ending::Ending;
-use fleet::{Job, State, directory_of_jobs, find_job};
+use fleet::State;
 
-use super::{of_fleet, rows};
+use super::jobs::{of_fleet, open};
+use super::rows;
 use crate::args::{FleetJob, FleetStatus};
-
-/// Opens a job that the user named, or the latest.
-pub fn open(named: &FleetJob) -> anyhow::Result<Job> {
-    let jobs = directory_of_jobs().map_err(of_fleet)?;
-    let directory = find_job(&jobs, named.job.as_deref()).map_err(of_fleet)?;
-    Job::open(&directory).map_err(of_fleet)
-}
 
 /// Prints the rows of a job. A job that is under way is no failure.
 pub fn status(args: &FleetStatus) -> anyhow::Result<Ending> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::choice::CpuLocation;
-use crate::machine::linux::tree::{Tree, cpus_in};
+use crate::linux::tree::{Tree, cpus_in};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -52,7 +52,7 @@ mod tests {
     use super::super::choice::{Distance, Topology};
     use super::*;
     use crate::CaseError;
-    use crate::machine::linux::tree::fixture::Fixture;
+    use crate::linux::tree::fixture::Fixture;
 
     /// The lists of one CPU: its core, its socket, and its caches by level.
     struct Cpu {

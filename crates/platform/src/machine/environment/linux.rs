@@ -1,8 +1,8 @@
 //! Linux: `/proc/stat`, `/proc/pressure` (the kernel's document on PSI), and the `cpu.stat` of control groups.
 
 use super::readings::Environment;
-use crate::machine::linux::cgroup;
-use crate::machine::linux::tree::Tree;
+use crate::linux::cgroup;
+use crate::linux::tree::Tree;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -161,7 +161,7 @@ fn stolen_share_under(tree: &Tree, cpus: &[usize], wait: impl FnOnce()) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::linux::tree::fixture::Fixture;
+    use crate::linux::tree::fixture::Fixture;
 
     /// A virtual machine with two CPUs on a busy host.
     const VM_STAT: &str = "\

@@ -1,6 +1,6 @@
 //! State of kernel auditing, which makes the kernel record entry and exit of each system call.
 
-use super::tree::{Tree, option};
+use crate::linux::tree::{Tree, option};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// The state: `none` if the kernel cannot audit; else `off`, `on`, or `on (locked)`.
@@ -94,8 +94,8 @@ fn answer_in(message: &[u8]) -> Option<Option<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::fixture::Fixture;
     use super::*;
+    use crate::linux::tree::fixture::Fixture;
 
     fn message(kind: u16, payload: &[u32]) -> Vec<u8> {
         let mut message = request().to_vec();

@@ -1,9 +1,9 @@
 //! Processors, their caches, and the kernel's settings for them.
 
-use super::tree::{Tree, cpus_in, field, words};
+use crate::format::{cpu_list, flags_shown, stable_hash};
+use crate::linux::tree::{Tree, cpus_in, field, words};
 use crate::machine::cpuid;
 use crate::machine::facts::{Findings, MITIGATION_SEPARATOR};
-use crate::machine::format::{cpu_list, flags_shown, stable_hash};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -22,9 +22,8 @@ pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
     let nodes = tree.text("sys/devices/system/node/online");
     let nodes = nodes.and_then(|list| cpus_in(&list));
     findings.set("numa_nodes", nodes.map(|nodes| nodes.len() as u64));
-    crate::machine::find_caches(findings, |name| {
-        cache_bytes(tree, 0, name).or_else(|| cpuid::here().cache_bytes(name))
-    });
+    findings
+        .set_caches(|name| cache_bytes(tree, 0, name).or_else(|| cpuid::here().cache_bytes(name)));
     findings.set("governor", governor(tree, own_kernel));
     findings.set("turbo", turbo(tree));
     findings.set("mitigations", mitigations(tree));
@@ -56,7 +55,7 @@ fn flags_of(features: &str) -> String {
 }
 
 /// The kind of core of a CPU of this machine.
-pub(crate) fn core_type(cpu: usize) -> Option<String> {
+pub fn core_type(cpu: usize) -> Option<String> {
     let tree = Tree::new(Path::new("/"));
     let cpuinfo = tree.text("proc/cpuinfo")?;
     CoreTypes::read(&tree, &cpuinfo, true, cpuid::here().is_hybrid())?.of(cpu)
@@ -284,8 +283,8 @@ fn mitigations(tree: &Tree) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::fixture::Fixture;
     use super::*;
+    use crate::linux::tree::fixture::Fixture;
 
     /// Two cores with two threads each, as on a small bare-metal machine.
     const METAL: &[(&str, &str)] = &[

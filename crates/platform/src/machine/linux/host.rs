@@ -1,6 +1,6 @@
 //! The environment of this kernel: hardware, hypervisor, an emulation of Linux, and the container of this process.
 
-use super::tree::{Tree, field};
+use crate::linux::tree::{Tree, field};
 use crate::machine::cpuid;
 
 /// The layer between programs and the real kernel, where there is one.
@@ -124,8 +124,8 @@ fn names_are_mounted(tree: &Tree) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::fixture::Fixture;
     use super::*;
+    use crate::linux::tree::fixture::Fixture;
 
     fn container_in(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Option<String> {
         let fixture = Fixture::new(files);

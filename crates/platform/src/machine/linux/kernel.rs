@@ -1,7 +1,7 @@
 //! The kernel's build options and settings, on which the cost of system calls depends.
 
 use super::audit;
-use super::tree::{Tree, option};
+use crate::linux::tree::{Tree, option};
 use crate::machine::facts::Findings;
 use flate2::read::GzDecoder;
 use std::io::Read;
@@ -119,8 +119,8 @@ fn hertz(step_ns: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::fixture::Fixture;
     use super::*;
+    use crate::linux::tree::fixture::Fixture;
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write;

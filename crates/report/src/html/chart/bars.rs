@@ -6,7 +6,7 @@ use maud::{Markup, PreEscaped, Render, html};
 use results::PointKey;
 
 use super::scale::{Extent, Scale, ScaleKind};
-use super::{At, FILE_WIDTH, Values, class, tick};
+use super::writing::{At, FILE_WIDTH, Values, class, tick};
 use crate::html::text::{Text, path, visible};
 
 /// Factor beyond which ratios are drawn at the edge.

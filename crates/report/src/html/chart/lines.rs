@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use results::PointKey;
 
 use super::scale::{Extent, Scale, ScaleKind};
-use super::{At, FILE_WIDTH, Values, class, tick};
+use super::writing::{At, FILE_WIDTH, Values, class, tick};
 use crate::html::text::{Text, visible};
 use crate::quantity::{carries_unit, figure, half_width};
 

@@ -5,8 +5,9 @@ mod bars;
 mod lines;
 mod scale;
 mod spans;
+mod writing;
 
-use maud::{Markup, PreEscaped, Render, html};
+use maud::{Markup, PreEscaped, html};
 use results::PointKey;
 
 use crate::html::text::Text;
@@ -15,9 +16,11 @@ pub(super) use lines::{Line, LinePoint, Lines, Mark, PERCENTILE, XAxis};
 pub(crate) use lines::{ScaledPoint, SweepPlot};
 pub(super) use scale::{Extent, ScaleKind};
 pub(super) use spans::{Lane, Spans};
+pub(super) use writing::LOOKS;
+use writing::{FILE_LETTERS, FILE_WIDTH};
 
-/// Number of distinct colours; further lines reuse them and are dashed.
-pub(super) const LOOKS: usize = 8;
+/// The style of all charts.
+pub(super) const STYLE: &str = include_str!("../chart.css");
 
 /// A chart with its texts.
 #[derive(Debug, Clone)]
@@ -83,7 +86,7 @@ impl Chart {
     }
 
     /// The chart as an SVG file; `None` if there is nothing to draw.
-    pub(super) fn standalone(&self, style: &str) -> Option<String> {
+    pub(super) fn standalone(&self) -> Option<String> {
         const LINE: usize = 18;
         let (drawn, height, tail) = match &self.drawing {
             Drawing::Bars(bars) => bars.file()?,
@@ -105,7 +108,7 @@ impl Chart {
         let markup = html! {
             svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (FILE_WIDTH) " " (total) } width=(FILE_WIDTH) height=(total) class="file" {
                 title { (Text(&self.title)) }
-                style { (PreEscaped(style)) }
+                style { (PreEscaped(STYLE)) }
                 rect.paper width="100%" height="100%" {}
                 @for (at, line) in titles.iter().enumerate() { text.head x="8" y=(LINE * (at + 1)) { (Text(line)) } }
                 svg y=(head) width=(FILE_WIDTH) height=(height) { (drawn) }
@@ -116,47 +119,6 @@ impl Chart {
         };
         Some(markup.into_string() + "\n")
     }
-}
-
-/// Width of a chart as a file, and the number of letters that fit.
-const FILE_WIDTH: usize = 900;
-const FILE_LETTERS: usize = 125;
-
-/// Classes of a line or bar: its colour, and whether it is dashed.
-pub(super) fn class(look: usize) -> String {
-    match look / LOOKS {
-        0 => format!("s{}", look % LOOKS),
-        _ => format!("s{} dashed", look % LOOKS),
-    }
-}
-
-/// A number with at most two decimals: a position in percent or pixels.
-struct At(f64);
-
-impl Render for At {
-    fn render_to(&self, buffer: &mut String) {
-        let text = format!("{:.2}", self.0);
-        buffer.push_str(text.trim_end_matches('0').trim_end_matches('.'));
-    }
-}
-
-/// Values of a point for tests and readers of the page's source: six digits, in the notation of scripts.
-struct Values<'a>(&'a [f64]);
-
-impl Render for Values<'_> {
-    fn render_to(&self, buffer: &mut String) {
-        let value = |value: &f64| match value.is_infinite() {
-            true if *value > 0.0 => "Infinity".to_owned(),
-            true => "-Infinity".to_owned(),
-            false => format!("{value:.6e}").parse::<f64>().unwrap_or(*value).to_string(),
-        };
-        buffer.push_str(&self.0.iter().map(value).collect::<Vec<_>>().join(" "));
-    }
-}
-
-/// The label of a value on an axis.
-fn tick(value: f64, unit: &str) -> String {
-    crate::quantity::figure(value, 0.0, unit).to_string()
 }
 
 /// Charts side by side where the page is wide enough.

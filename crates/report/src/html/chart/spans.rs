@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::scale::{Scale, ScaleKind};
-use super::{At, Values, class, tick};
+use super::writing::{At, Values, class, tick};
 use crate::html::text::Text;
 
 /// Height of a span.

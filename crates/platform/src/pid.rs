@@ -1,9 +1,7 @@
 //! Whether a process is running.
 
 /// Whether the process `pid` is running, as far as this process may find out. A zombie is not.
-pub fn is_alive(pid: u32) -> bool {
-    os::is_alive(pid)
-}
+pub use os::is_alive;
 
 /// Whether the process `pid` is running and, as far as the system reports it, executes this program: pids are reused.
 pub fn is_alive_and_ours(pid: u32) -> bool {
@@ -11,6 +9,7 @@ pub fn is_alive_and_ours(pid: u32) -> bool {
 }
 
 #[cfg(unix)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     pub fn is_alive(pid: u32) -> bool {
         // SAFETY: the call has no pointers; signal 0 is not delivered.
@@ -38,6 +37,7 @@ mod os {
 }
 
 #[cfg(windows)]
+#[allow(missing_docs, reason = "documented where it is re-exported")]
 mod os {
     use windows_sys::Win32::Foundation::{CloseHandle, STILL_ACTIVE};
     use windows_sys::Win32::System::Threading::{

@@ -1,8 +1,9 @@
 //! Reading the files of /proc and /sys.
 
-use crate::machine::facts::Value;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// The files under a root: `/`, or a test's copy of some machine's files.
@@ -43,13 +44,6 @@ impl<'a> Tree<'a> {
 
     pub(crate) fn number(&self, path: &str) -> Option<u64> {
         self.text(path)?.parse().ok()
-    }
-
-    /// A setting of the kernel: a `Number` if it is one, else `Text`.
-    pub(crate) fn setting(&self, path: &str) -> Value {
-        self.text(path).map_or(Value::Unknown, |text| {
-            text.parse().map_or(Value::Text(words(&text)), Value::Number)
-        })
     }
 
     /// The names in a folder, sorted; `None` if there is no such folder.
@@ -93,9 +87,25 @@ pub(crate) fn cpus_in(list: &str) -> Option<Vec<usize>> {
 
 /// The value of the last `name=value` on a kernel's command line, without the arguments after `--`, which are passed to
 /// init.
-pub(super) fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
     let options = command_line.split_whitespace().take_while(|word| *word != "--");
     options.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).last()
+}
+
+/// Decodes blanks, tabs, newlines and backslashes, which are written as a backslash and three octal digits.
+pub(crate) fn unescaped(field: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&first, after)) = rest.split_first() {
+        let octal = after.get(..3).filter(|_| first == b'\\');
+        let byte = octal.and_then(|digits| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            u8::from_str_radix(digits, 8).ok()
+        });
+        bytes.push(byte.unwrap_or(first));
+        rest = if byte.is_some() { &after[3..] } else { after };
+    }
+    PathBuf::from(OsString::from_vec(bytes))
 }
 
 /// Folders with the files of some machine, for tests.
@@ -163,8 +173,6 @@ mod tests {
         assert_eq!(tree.text("blank"), None);
         assert_eq!(tree.text("missing"), None);
         assert_eq!(tree.number("/number"), Some(42));
-        assert_eq!(tree.setting("number"), Value::Number(42));
-        assert_eq!(tree.setting("missing"), Value::Unknown);
         assert_eq!(tree.names("").unwrap(), ["blank", "number"]);
         assert_eq!(tree.names("missing"), None);
     }

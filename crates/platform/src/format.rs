@@ -2,19 +2,19 @@
 
 /// Computes FNV-1a: the same 64 bits for the same bytes on every system and in every version
 /// (<http://www.isthe.com/chongo/tech/comp/fnv/>).
-pub(super) fn stable_hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
+pub(crate) fn stable_hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
 /// A number of features and a hash of their names: `103 flags, 0123456789abcdef`.
-pub(super) fn flags_shown(count: u32, hash: u64) -> String {
+pub(crate) fn flags_shown(count: u32, hash: u64) -> String {
     format!("{count} flags, {hash:016x}")
 }
 
 /// A number of bytes in the largest binary unit that it fills: `48 KiB`, `1.5 GiB`.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
     let mut below = 0;
@@ -32,7 +32,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// A duration in its largest units: `3 d 4 h`, `5 h 12 min`, `40 s`.
-pub(super) fn duration(seconds: u64) -> String {
+pub(crate) fn duration(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),
@@ -44,7 +44,7 @@ pub(super) fn duration(seconds: u64) -> String {
 
 /// A set of CPU numbers as the kernel writes one: `0-3,8`.
 #[cfg(any(target_os = "linux", windows))]
-pub(super) fn cpu_list(mut cpus: Vec<usize>) -> String {
+pub(crate) fn cpu_list(mut cpus: Vec<usize>) -> String {
     cpus.sort_unstable();
     cpus.dedup();
     let mut spans: Vec<(usize, usize)> = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn cpu_list(mut cpus: Vec<usize>) -> String {
 
 /// A limit in CPUs, with no more than two decimals: `1.5 CPUs`.
 #[cfg(any(target_os = "linux", windows))]
-pub(super) fn cpu_share(cpus: f64) -> String {
+pub(crate) fn cpu_share(cpus: f64) -> String {
     let number = format!("{cpus:.2}");
     let number = number.trim_end_matches('0').trim_end_matches('.');
     format!("{number} {}", if number == "1" { "CPU" } else { "CPUs" })
@@ -79,15 +79,15 @@ macro_rules! resource_limit {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: `limit` is valid for writes, and the resource is a constant of libc.
         let status = unsafe { libc::getrlimit($resource, &mut limit) };
-        (status == 0).then(|| crate::machine::format::limit_pair(limit.rlim_cur, limit.rlim_max))
+        (status == 0).then(|| crate::format::limit_pair(limit.rlim_cur, limit.rlim_max))
     }};
 }
 #[cfg(unix)]
-pub(super) use resource_limit;
+pub(crate) use resource_limit;
 
 /// A soft and a hard limit as `soft/hard`.
 #[cfg(unix)]
-pub(super) fn limit_pair(soft: libc::rlim_t, hard: libc::rlim_t) -> String {
+pub(crate) fn limit_pair(soft: libc::rlim_t, hard: libc::rlim_t) -> String {
     let one = |limit| match limit {
         libc::RLIM_INFINITY => "unlimited".to_owned(),
         limit => limit.to_string(),

@@ -2,13 +2,13 @@
 //! cgroup-v1 documents).
 
 use super::tree::Tree;
-use crate::machine::format::{cpu_share, size};
+use crate::format::{cpu_share, size};
 
 /// The CPU time that this process's groups may use: `1.5 CPUs`, or `none`.
 ///
 /// `own_kernel`: the kernel is Linux itself. In a sandbox, groups that show no limit may still be under one
 /// of the host's.
-pub(super) fn cpu_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
+pub(crate) fn cpu_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
     shown(cpu_quota(tree)?, own_kernel, cpu_share)
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn cpu_quota(tree: &Tree) -> Option<Option<f64>> {
 }
 
 /// The memory that this process's groups may use: `512 MiB`, or `none`.
-pub(super) fn memory_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
+pub(crate) fn memory_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
     let limit = least(tree, "memory", |directory| {
         ["memory.max", "memory.limit_in_bytes"]
             .into_iter()
@@ -171,8 +171,8 @@ fn own_group<'a>(groups: &'a str, mount: &Mount, controller: &str) -> Option<&'a
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::fixture::Fixture;
     use super::*;
+    use crate::linux::tree::fixture::Fixture;
 
     const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
     const V1: &str = "22 27 0:21 / /proc rw - proc proc rw\n\

@@ -1,0 +1,191 @@
+//! An open store, with the journals of runs that a shared store has not as a whole.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::engine::Engine;
+use super::error::StoreError;
+use super::location;
+use super::sqlite::Sqlite;
+use crate::check::one_line;
+
+/// An open store. Writing takes `&mut self`, reading `&self`. The store may move to another thread.
+#[derive(Debug)]
+pub struct Store {
+    pub(super) path: PathBuf,
+    pub(super) engine: Box<dyn Engine>,
+    /// Where the runs of this machine are before a shared store has them.
+    pub(super) journals: Option<RefCell<Journals>>,
+}
+
+impl Store {
+    /// The default path of the store: `OSCOST_STORE` if set, else `oscost/store.sqlite` under `XDG_DATA_HOME`,
+    /// `LOCALAPPDATA` or `HOME/.local/share`, the first that is a full path.
+    ///
+    /// # Errors
+    /// [`StoreError::NoPlace`] if none is set.
+    pub fn default_path() -> Result<PathBuf, StoreError> {
+        location::default_path(|name| std::env::var_os(name))
+    }
+
+    /// The folder of this program's data: `oscost` under `XDG_DATA_HOME`, `LOCALAPPDATA` or `HOME/.local/share`, the first that is a
+    /// full path; `None` if none is set.
+    pub fn data_folder() -> Option<PathBuf> {
+        location::data_folder(&|name| std::env::var_os(name))
+    }
+
+    /// The folder for journals of runs into shared stores: `OSCOST_JOURNALS` if set, else `oscost/journals` beside the
+    /// default store.
+    ///
+    /// # Errors
+    /// [`StoreError::NoPlaceForJournals`] if there is no variable that gives one.
+    pub fn journals_folder() -> Result<PathBuf, StoreError> {
+        location::journals_folder(|name| std::env::var_os(name))
+    }
+
+    /// Opens the store for reading and writing; creates the file and its folders if they are missing.
+    ///
+    /// # Errors
+    /// If the file is not an oscost store, or is of another version; it is not modified then.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        Ok(Store::over(path, Box::new(Sqlite::for_writing(path)?)))
+    }
+
+    /// Opens the store for reading, also while another process writes to it, and in a folder that is not writable.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is no file; else see [`Store::open`].
+    pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
+        Ok(Store::over(path, Box::new(Sqlite::for_reading(path)?)))
+    }
+
+    /// The store in an open database; `path` is what messages call it, such as a URL without its password.
+    pub fn over(path: impl Into<PathBuf>, engine: Box<dyn Engine>) -> Store {
+        Store { path: path.into(), engine, journals: None }
+    }
+
+    /// The path of the file, or what else messages call the store.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn damaged(&self, what: impl AsRef<str>) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), what: one_line(what.as_ref()) }
+    }
+}
+
+/// When rounds are sent, and how long a run waits for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sending {
+    /// How often rounds are sent while a run is measured.
+    pub every: Duration,
+    /// How long the run waits for each answer of the server between two rounds.
+    pub patience: Duration,
+    /// For how long nothing is sent between rounds after a failure.
+    pub pause: Duration,
+    /// How long the end of a run waits for a server that is being started again.
+    pub patience_at_end: Duration,
+}
+
+impl Default for Sending {
+    fn default() -> Self {
+        Self {
+            every: Duration::from_secs(5),
+            patience: Duration::from_secs(1),
+            pause: Duration::from_secs(60),
+            patience_at_end: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The end of a journal's name after the run's id.
+pub(super) const ENDING: &str = ".sqlite";
+/// The end of the name of a file that says that a run was deleted here, and may be in the shared store.
+pub(super) const DELETED: &str = ".deleted";
+
+/// The journals of one shared store on this machine.
+#[derive(Debug)]
+pub(super) struct Journals {
+    folder: PathBuf,
+    pub sending: Sending,
+    pub open: BTreeMap<String, Journal>,
+    pub next_try: Instant,
+    /// Why runs could not be delivered, by id.
+    pub undelivered: BTreeMap<String, String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Journal {
+    pub store: Store,
+    /// Whether the shared store has the run's beginning.
+    pub is_begun: bool,
+    /// The last round that was sent.
+    pub sent: Option<u64>,
+}
+
+impl Journals {
+    pub fn new(folder: PathBuf, sending: Sending) -> Self {
+        let (open, undelivered) = (BTreeMap::new(), BTreeMap::new());
+        Self { folder, sending, open, next_try: Instant::now() + sending.every, undelivered }
+    }
+
+    pub fn path(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{id}{ENDING}"))
+    }
+
+    pub fn deleted_path(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{id}{DELETED}"))
+    }
+
+    /// The ids of all files with this ending, in order.
+    pub fn ids(&self, ending: &str) -> Result<Vec<String>, StoreError> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|error| StoreError::io(&self.folder, error))?,
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(|error| StoreError::io(&self.folder, error))?.file_name();
+            ids.extend(name.to_str().and_then(|name| name.strip_suffix(ending)).map(str::to_owned));
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// The journal of a run, opened if there is one.
+    pub fn of(&mut self, id: &str) -> Result<Option<&mut Journal>, StoreError> {
+        if !self.open.contains_key(id) {
+            let path = self.path(id);
+            // What the user typed may be no id.
+            if id.contains(['/', '\\']) || !path.is_file() {
+                return Ok(None);
+            }
+            let journal = Journal { store: Store::open(&path)?, is_begun: false, sent: None };
+            self.open.insert(id.to_owned(), journal);
+        }
+        Ok(self.open.get_mut(id))
+    }
+
+    pub fn remove(&mut self, id: &str) -> Result<(), StoreError> {
+        // SQLite puts all into the one file when it is closed.
+        self.open.remove(id);
+        let path = self.path(id);
+        for ending in ["", "-wal", "-shm"] {
+            let mut file = path.clone().into_os_string();
+            file.push(ending);
+            removed(Path::new(&file))?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn removed(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io(path, error)),
+        _ => Ok(()),
+    }
+}
