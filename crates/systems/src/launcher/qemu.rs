@@ -60,7 +60,7 @@ pub const QEMU: Launcher = Launcher {
     emulated,
     check,
     launch,
-    ..Launcher::STATIC
+    ..Launcher::BRINGS
 };
 
 fn check(settings: &Settings) -> Result<(), SystemError> {
@@ -75,7 +75,7 @@ fn check(settings: &Settings) -> Result<(), SystemError> {
 
 fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     let settings = start.settings;
-    let binary = start.static_binary()?;
+    let binary = start.program()?;
     let archive = start.state.path().join("initramfs");
     initramfs::write(&binary, &archive)
         .map_err(|e| SystemError::from_io(archive.display().to_string(), &e))?;
@@ -101,6 +101,9 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
         command.args(["-chardev", "file,id=log,path=/dev/fd/2", "-serial", "chardev:log"]);
         command.args(["-serial", "chardev:agent"]);
         line += &format!(" {}=/dev/ttyS1", initramfs::CHANNEL);
+    }
+    if binary.libraries.is_some() {
+        line += &format!(" {}", initramfs::library_path());
     }
     if let Some(words) = settings.text("append") {
         line += &format!(" {words}");
