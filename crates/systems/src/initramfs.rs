@@ -38,11 +38,13 @@ pub fn library_path() -> String {
     format!("{}=/{LIBRARIES}", libraries::VARIABLE)
 }
 
-/// Writes the archive with `init` as `/init`.
+/// Writes the archive with `init` as `/init`, and returns the memory that its machine gets unless the user says otherwise, in MiB.
 ///
 /// # Errors
 /// If a file cannot be read, is 4 GiB or larger, or the archive cannot be written.
-pub fn write(init: &Program, archive: &Path) -> io::Result<()> {
+pub fn write(init: &Program, archive: &Path) -> io::Result<u64> {
+    const USUAL: u64 = 512;
+    const BESIDE_FILES: u64 = 256;
     let mut archive = Archive { output: BufWriter::new(File::create(archive)?), number: 0 };
     archive.begin()?;
     archive.copy("init", &init.path)?;
@@ -58,7 +60,9 @@ pub fn write(init: &Program, archive: &Path) -> io::Result<()> {
             archive.copy(&inside.to_string_lossy(), file)?;
         }
     }
-    archive.end()?.flush()
+    let file = archive.end()?.into_inner()?;
+    // The kernel has the archive in memory until it has copied the files from it.
+    Ok(USUAL.max(BESIDE_FILES + 2 * (file.metadata()?.len() >> 20)))
 }
 
 /// An archive that is being written.

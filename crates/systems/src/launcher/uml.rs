@@ -26,7 +26,7 @@ pub const UML: Launcher = Launcher {
         OptionSpec {
             name: "memory",
             kind: ValueKind::Count(64, 1 << 20),
-            meaning: "its memory in MiB; 512 unless given",
+            meaning: "its memory in MiB; 512, or what a larger program takes, unless given",
         },
         OptionSpec {
             name: "append",
@@ -48,10 +48,10 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     let binary = start.program()?;
     let directory = start.state.path().to_owned();
     let archive = directory.join("initramfs");
-    initramfs::write(&binary, &archive)
+    let usual_memory = initramfs::write(&binary, &archive)
         .map_err(|e| SystemError::from_io(archive.display().to_string(), &e))?;
     let mut command = Command::new(kernel(start.settings)?);
-    let memory = start.settings.count("memory").unwrap_or(512);
+    let memory = start.settings.count("memory").unwrap_or(usual_memory);
     command.arg(format!("mem={memory}M"));
     // The state directory gets the pid file, the management socket, and the memory, which is a file.
     command.arg(format!("uml_dir={}/", directory.display())).arg("umid=uml");
