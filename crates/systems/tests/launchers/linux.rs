@@ -438,11 +438,13 @@ impl SshServer {
             .args(["-D", "-e", "-f", &path("sshd_config")])
             .stderr(Stdio::piped())
             .spawn()?;
-        let mut words = BufReader::new(started.stderr.take().expect("it is piped")).lines();
+        let mut errors = BufReader::new(started.stderr.take().expect("it is piped"));
         let server = Self(started);
-        let listens = words.by_ref().map_while(Result::ok).any(|line| line.contains("listening"));
-        assert!(listens, "sshd does not listen");
-        std::thread::spawn(move || words.for_each(drop));
+        let mut said = String::new();
+        while !said.contains("listening") {
+            assert!(errors.read_line(&mut said)? > 0, "{said}");
+        }
+        std::thread::spawn(move || errors.lines().for_each(drop));
         Ok((server, PathBuf::from(path("ssh_config"))))
     }
 }
