@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use crate::error::SystemError;
+use crate::program;
 
 /// The variable with the directory of libraries (ld.so(8)).
 pub const VARIABLE: &str = "LD_LIBRARY_PATH";
@@ -63,7 +64,7 @@ impl Libraries {
         let listed = command.arg("--list").arg(program).env_remove("LD_PRELOAD").output();
         let listed = listed.map_err(|e| failed(&e))?;
         if !listed.status.success() {
-            return Err(failed(&crate::running::last_line(&listed.stderr)));
+            return Err(failed(&program::last_line(&listed.stderr)));
         }
         let named = parse(&String::from_utf8_lossy(&listed.stdout));
         match named.map_err(|library| failed(&format!("{library} was not found"))) {

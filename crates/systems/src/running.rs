@@ -11,6 +11,7 @@ use platform::{CaseError, process::hosted};
 
 use crate::error::SystemError;
 use crate::launcher::Launch;
+use crate::program;
 use crate::state::{Created, StateDirectory, VARIABLE};
 
 /// Maximum length of the error output that is kept, in bytes: the last part.
@@ -160,7 +161,7 @@ impl Running {
             }
         }
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        last_line(errors.make_contiguous())
+        program::last_line(errors.make_contiguous())
     }
 
     /// Ends the system, and removes everything that the system left. Takes a few seconds at most.
@@ -231,25 +232,4 @@ fn keep_last(pipe: Option<ChildStderr>, kept: &Arc<Mutex<VecDeque<u8>>>) -> std:
         }
     })?;
     Ok(())
-}
-
-/// The last line that is not blank, without control characters.
-pub(crate) fn last_line(bytes: &[u8]) -> String {
-    const LONGEST: usize = 400;
-    let text = String::from_utf8_lossy(bytes);
-    let mut lines = text.split(['\n', '\r']).map(str::trim);
-    let last = lines.rfind(|line| !line.is_empty()).unwrap_or_default();
-    last.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_line_is_plain_text() {
-        assert_eq!(last_line(b"a\nrunsc: \x1b[1mno\x1b[0m way\r\n\n  \n"), "runsc: [1mno[0m way");
-        assert_eq!(last_line(b""), "");
-        assert_eq!(last_line(&[0xff; 10_000]).chars().count(), 400);
-    }
 }

@@ -123,7 +123,7 @@ fn run(
 fn failure(settings: &Settings, what: &str, errors: &Path) -> SystemError {
     let text = std::fs::read(errors).unwrap_or_default();
     let host = settings.text("host").unwrap_or_default();
-    SystemError::Failed(format!("{host}: {what}: {}", crate::running::last_line(&text)))
+    SystemError::Failed(format!("{host}: {what}: {}", program::last_line(&text)))
 }
 
 fn hash_of(bytes: &[u8]) -> String {
