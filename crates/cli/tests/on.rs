@@ -157,6 +157,31 @@ fn options_of_systems_need_systems() {
     }
 }
 
+/// However it is linked, the program measures where there are no files but those that it brings.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_brings_its_libraries() {
+    let bench = Bench::new();
+    let has_bwrap = Command::new("bwrap").arg("--version").output().is_ok();
+    if testing::skip_unless(has_bwrap && testing::is_root(), "needs bubblewrap, and chroot(8) root")
+    {
+        return;
+    }
+    let root = bench.path("root");
+    std::fs::create_dir_all(root.join("proc")).expect("a folder");
+    let systems = ["native", "bwrap", &format!("chroot:{}", root.display())];
+    let arguments = "syscall/getppid --quick --precision 50% --budget 60s --json";
+    let documents = documents(&run(&bench, arguments, &systems).ended());
+    for document in &documents {
+        let [result] = times(document)[..] else { panic!("{document}") };
+        assert_eq!(result["outcome"], "measured", "{result}");
+        for form in ["oscost_build", "oscost_target", "libc"] {
+            assert_eq!(document["machine"][form], documents[0]["machine"][form]);
+        }
+    }
+    assert_eq!(common::entries(&root), ["proc"]);
+}
+
 /// Agents and coordinators killed at random moments.
 #[cfg(target_os = "linux")]
 mod killed {

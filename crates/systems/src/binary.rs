@@ -1,11 +1,10 @@
-//! Chooses the oscost binary for a system: this program, or a static one where the system has no libraries.
+//! Chooses the oscost binary for a system: this program, or a static one.
 
 use std::env;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::error::SystemError;
+use crate::libraries::{Linkage, Program, linkage};
 use crate::options::Settings;
 
 /// The environment variable with the path of a static binary to be used instead of this program.
@@ -22,25 +21,50 @@ pub fn own(settings: &Settings) -> Result<PathBuf, SystemError> {
     }
 }
 
-/// The path of the oscost to start in a system without libraries: the option `binary`, else the variable `OSCOST_STATIC`,
-/// else this program, which is static as released.
+/// The oscost to start in a system that has none of this one's files, with the libraries that it needs: the option `binary`, else
+/// the variable `OSCOST_STATIC`, else this program.
+///
+/// # Errors
+/// If a file does not exist or is no program for Linux, or a library is missing.
+pub fn with_libraries(settings: &Settings) -> Result<Program, SystemError> {
+    match named(settings)? {
+        Some(path) => Program::of(path),
+        None => Program::of(this_program()?),
+    }
+}
+
+/// The path of the oscost to start in a system into which no libraries can be brought: as [`with_libraries`], but static, as this
+/// program is if released.
 ///
 /// # Errors
 /// If there is no such binary; the message says how to get one.
 pub fn without_libraries(settings: &Settings) -> Result<PathBuf, SystemError> {
-    if let Some(path) = settings.path("binary") {
-        return existing(path, "the option `binary`").and_then(checked);
+    match named(settings)? {
+        Some(path) => checked(path),
+        None => if_static(this_program()?),
     }
-    if let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-        return existing(Path::new(&path), VARIABLE).and_then(checked);
+}
+
+/// The static binary that the user named for all systems, if any.
+///
+/// # Errors
+/// If the file of the variable does not exist, or is no static program.
+pub fn of_variable() -> Result<Option<PathBuf>, SystemError> {
+    let path = env::var_os(VARIABLE).filter(|path| !path.is_empty());
+    path.map(|path| existing(Path::new(&path), VARIABLE).and_then(checked)).transpose()
+}
+
+fn named(settings: &Settings) -> Result<Option<PathBuf>, SystemError> {
+    match settings.path("binary") {
+        Some(path) => existing(path, "the option `binary`").map(Some),
+        None => of_variable(),
     }
-    if_static(this_program()?)
 }
 
 /// This program, if it is static.
 fn if_static(own: PathBuf) -> Result<PathBuf, SystemError> {
-    match is_static(&own) {
-        Ok(true) => Ok(own),
+    match linkage(&own) {
+        Ok(Linkage::Static) => Ok(own),
         _ => Err(SystemError::Unsupported(format!(
             "this system needs a static oscost, and this program is linked with libraries: use a released oscost, or build \
              one with scripts/static-build and name it by {VARIABLE}=FILE"
@@ -58,107 +82,25 @@ fn existing(path: &Path, from: &str) -> Result<PathBuf, SystemError> {
 }
 
 fn checked(path: PathBuf) -> Result<PathBuf, SystemError> {
-    match is_static(&path) {
-        Ok(true) => Ok(path),
-        Ok(false) => Err(SystemError::Unsupported(format!(
+    match linkage(&path).map_err(|e| SystemError::from_io(path.display().to_string(), &e))? {
+        Linkage::Static => Ok(path),
+        _ => Err(SystemError::Unsupported(format!(
             "{} is not a static program for Linux, as a released oscost is, or one built by scripts/static-build",
             path.display()
         ))),
-        Err(e) => Err(SystemError::from_io(path.display().to_string(), &e)),
     }
-}
-
-/// The type of the program header that names the dynamic linker (elf(5)).
-const PT_INTERP: u32 = 3;
-/// Maximum number of program headers that are read; no program has as many.
-const MOST_HEADERS: u16 = 512;
-
-/// Whether a file is a program for 64-bit Linux that needs no dynamic linker.
-///
-/// # Errors
-/// If the file cannot be read.
-pub fn is_static(path: &Path) -> io::Result<bool> {
-    let mut file = File::open(path)?;
-    match needs_linker(&mut file) {
-        Ok(Some(needs)) => Ok(!needs),
-        Ok(None) => Ok(false),
-        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(e) => Err(e),
-    }
-}
-
-/// Whether a 64-bit little-endian ELF program names a dynamic linker; `None` if the file is no such program.
-fn needs_linker(file: &mut (impl Read + Seek)) -> io::Result<Option<bool>> {
-    let mut header = [0u8; 64];
-    file.read_exact(&mut header)?;
-    if header[..6] != *b"\x7fELF\x02\x01" {
-        return Ok(None);
-    }
-    let half = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-    let offset = u64::from_le_bytes(header[32..40].try_into().unwrap_or_default());
-    let (size, count) = (half(54), half(56));
-    if size < 4 || count == 0 || count > MOST_HEADERS {
-        return Ok(None);
-    }
-    for index in 0..u64::from(count) {
-        let Some(at) = offset.checked_add(index * u64::from(size)) else { return Ok(None) };
-        file.seek(SeekFrom::Start(at))?;
-        let mut kind = [0u8; 4];
-        file.read_exact(&mut kind)?;
-        if u32::from_le_bytes(kind) == PT_INTERP {
-            return Ok(Some(true));
-        }
-    }
-    Ok(Some(false))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
-
-    use proptest::prelude::*;
-
     use super::*;
-
-    /// An ELF header followed by program headers of these types.
-    fn program(kinds: &[u32]) -> Vec<u8> {
-        let mut bytes = vec![0; 64];
-        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        bytes[32] = 64;
-        bytes[54] = 56;
-        bytes[56] = kinds.len() as u8;
-        for kind in kinds {
-            bytes.extend(kind.to_le_bytes());
-            bytes.extend([0; 52]);
-        }
-        bytes
-    }
-
-    #[test]
-    fn a_program_with_a_linker_is_not_static() {
-        let needs = |bytes: Vec<u8>| needs_linker(&mut Cursor::new(bytes)).unwrap();
-        assert_eq!(needs(program(&[1, 2])), Some(false));
-        assert_eq!(needs(program(&[1, 3])), Some(true));
-        assert_eq!(needs(b"#!/bin/sh\n".repeat(9)), None);
-    }
-
-    #[test]
-    #[cfg(target_env = "gnu")]
-    fn this_test_needs_a_linker_and_a_script_is_no_program() {
-        assert!(!is_static(&env::current_exe().unwrap()).unwrap());
-        let directory = tempfile::tempdir().unwrap();
-        let short = directory.path().join("short");
-        std::fs::write(&short, "\x7fELF").unwrap();
-        assert!(!is_static(&short).unwrap());
-        assert!(is_static(&directory.path().join("missing")).is_err());
-    }
 
     #[test]
     #[cfg(target_env = "gnu")]
     fn a_static_program_serves_itself_and_another_says_what_to_get() {
         let directory = tempfile::tempdir().unwrap();
         let released = directory.path().join("oscost");
-        std::fs::write(&released, program(&[1, 2])).unwrap();
+        std::fs::write(&released, crate::libraries::elf(&[])).unwrap();
         assert_eq!(if_static(released.clone()).unwrap(), released);
         let error = if_static(env::current_exe().unwrap()).unwrap_err().to_string();
         assert!(error.contains("use a released oscost") && error.contains(VARIABLE), "{error}");
@@ -168,21 +110,10 @@ mod tests {
     fn an_option_that_names_no_file_is_an_error() {
         let mut settings = Settings::default();
         settings.set("binary", crate::options::Value::Path("/nosuch/oscost".into()));
-        for error in [own(&settings).unwrap_err(), without_libraries(&settings).unwrap_err()] {
-            assert!(
-                error.to_string().starts_with("the option `binary`: /nosuch/oscost: "),
-                "{error}"
-            );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_are_read_without_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), elf in any::<bool>()) {
-            if elf && bytes.len() > 6 {
-                bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
-            }
-            let _ = needs_linker(&mut Cursor::new(bytes));
+        let errors = [own(&settings).err(), without_libraries(&settings).err()];
+        for error in errors.into_iter().chain([with_libraries(&settings).err()]) {
+            let error = error.unwrap().to_string();
+            assert!(error.starts_with("the option `binary`: /nosuch/oscost: "), "{error}");
         }
     }
 }

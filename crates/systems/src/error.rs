@@ -45,24 +45,3 @@ impl SystemError {
         Self::Failed(format!("{}: {error}", what.into()))
     }
 }
-
-/// The last line that is not blank, without control characters.
-pub(crate) fn last_line(bytes: &[u8]) -> String {
-    const LONGEST: usize = 400;
-    let text = String::from_utf8_lossy(bytes);
-    let mut lines = text.split(['\n', '\r']).map(str::trim);
-    let last = lines.rfind(|line| !line.is_empty()).unwrap_or_default();
-    last.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_line_is_plain_text() {
-        assert_eq!(last_line(b"a\nrunsc: \x1b[1mno\x1b[0m way\r\n\n  \n"), "runsc: [1mno[0m way");
-        assert_eq!(last_line(b""), "");
-        assert_eq!(last_line(&[0xff; 10_000]).chars().count(), 400);
-    }
-}

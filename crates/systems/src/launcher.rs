@@ -4,6 +4,7 @@ use std::process::Command;
 
 use crate::binary;
 use crate::error::SystemError;
+use crate::libraries::Program;
 use crate::options::{OptionSpec, Settings};
 use crate::state::StateDirectory;
 
@@ -34,8 +35,10 @@ pub struct Argument {
 /// The oscost binary that a system runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runs {
-    /// This program.
+    /// This program, whose libraries the system has.
     ThisProgram,
+    /// This program with its libraries, which are brought into the system, or the static binary.
+    Brought,
     /// The static binary.
     Static,
     /// A binary that the user named.
@@ -94,8 +97,8 @@ impl Launcher {
         },
     };
 
-    /// [`Launcher::NATIVE`] with the static binary.
-    const STATIC: Self = Self { runs: |_| Runs::Static, ..Self::NATIVE };
+    /// [`Launcher::NATIVE`] with a binary that is brought into the system.
+    const BRINGS: Self = Self { runs: |_| Runs::Brought, ..Self::NATIVE };
 }
 
 /// A system that is being started.
@@ -114,7 +117,15 @@ impl Starting<'_> {
         binary::own(self.settings)
     }
 
-    /// The path of the oscost to start in a system without libraries.
+    /// The oscost to bring into a system, with its libraries.
+    ///
+    /// # Errors
+    /// If a file does not exist or is no program, or a library is missing.
+    fn program(&self) -> Result<Program, SystemError> {
+        binary::with_libraries(self.settings)
+    }
+
+    /// The path of the oscost to start in a system into which no libraries can be brought.
     ///
     /// # Errors
     /// If there is no such binary; the message says how to get one.

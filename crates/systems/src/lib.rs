@@ -10,6 +10,7 @@ mod file;
 mod initramfs;
 mod launcher;
 mod launchers;
+mod libraries;
 mod options;
 mod program;
 mod running;

@@ -1,4 +1,4 @@
-//! Finds programs.
+//! Finds programs, and the last words of those that failed.
 
 use std::path::{Path, PathBuf};
 
@@ -67,11 +67,21 @@ pub fn given_or_found(
     }
 }
 
-#[cfg(all(test, unix))]
+/// The last line that is not blank, without control characters.
+pub fn last_line(bytes: &[u8]) -> String {
+    const LONGEST: usize = 400;
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.split(['\n', '\r']).map(str::trim);
+    let last = lines.rfind(|line| !line.is_empty()).unwrap_or_default();
+    last.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    #[cfg(unix)]
     fn programs_are_found_by_name_and_by_path() {
         let shell = find("sh").unwrap();
         assert_eq!(find(shell.to_str().unwrap()), Some(shell));
@@ -82,5 +92,12 @@ mod tests {
             error.to_string(),
             "qemu needs the program nosuch-program: apt-get install some-package"
         );
+    }
+
+    #[test]
+    fn the_last_line_is_plain_text() {
+        assert_eq!(last_line(b"a\nrunsc: \x1b[1mno\x1b[0m way\r\n\n  \n"), "runsc: [1mno[0m way");
+        assert_eq!(last_line(b""), "");
+        assert_eq!(last_line(&[0xff; 10_000]).chars().count(), 400);
     }
 }

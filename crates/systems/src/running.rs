@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use platform::process::control_group::{ControlGroup, GroupCounters, HostCounts};
 use platform::{CaseError, process::hosted};
 
-use crate::error::{SystemError, last_line};
+use crate::error::SystemError;
 use crate::launcher::Launch;
+use crate::program;
 use crate::state::{Created, StateDirectory, VARIABLE};
 
 /// Maximum length of the error output that is kept, in bytes: the last part.
@@ -160,7 +161,7 @@ impl Running {
             }
         }
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        last_line(errors.make_contiguous())
+        program::last_line(errors.make_contiguous())
     }
 
     /// Ends the system, and removes everything that the system left. Takes a few seconds at most.

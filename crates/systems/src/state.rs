@@ -42,6 +42,10 @@ pub enum Created {
     ControlGroup(PathBuf),
     /// A file.
     File(PathBuf),
+    /// A directory with its files.
+    Directory(PathBuf),
+    /// A directory that is left if others have put something into it.
+    EmptyDirectory(PathBuf),
     /// Something that a command removes.
     RemovedBy(Vec<String>),
 }
@@ -187,6 +191,12 @@ fn undo(created: &Created) {
         Created::ControlGroup(_) => {}
         Created::File(path) => {
             let _ = fs::remove_file(path);
+        }
+        Created::Directory(path) => {
+            let _ = fs::remove_dir_all(path);
+        }
+        Created::EmptyDirectory(path) => {
+            let _ = fs::remove_dir(path);
         }
         Created::RemovedBy(words) => run(words),
     }

@@ -72,17 +72,17 @@ impl System {
         Ok(systems)
     }
 
-    /// Makes systems that would run this program run the static one, if another system does: two builds of one source
-    /// differ by up to a few per cent in operations within the processor, which must not appear as a difference of the
-    /// systems. Does nothing without a static binary.
+    /// Makes systems that would run this program run the static one that the user named, if another system does: two builds
+    /// of one source differ by up to a few per cent in operations within the processor, which must not appear as a difference
+    /// of the systems.
     pub fn share_static_binary(systems: &mut [Self]) {
-        if let Ok(binary) = binary::without_libraries(&Settings::default()) {
+        if let Ok(Some(binary)) = binary::of_variable() {
             Self::share(systems, &binary);
         }
     }
 
     fn share(systems: &mut [Self], binary: &Path) {
-        if systems.iter().any(|system| system.runs() == Runs::Static) {
+        if systems.iter().any(|system| matches!(system.runs(), Runs::Static | Runs::Brought)) {
             for system in systems.iter_mut().filter(|system| system.runs() == Runs::ThisProgram) {
                 system.settings.set("binary", Value::Path(binary.to_owned()));
             }
@@ -141,6 +141,7 @@ impl System {
     pub fn check(&self) -> Result<(), SystemError> {
         (self.launcher.check)(&self.settings)?;
         match (self.launcher.runs)(&self.settings) {
+            Runs::Brought => binary::with_libraries(&self.settings).map(drop),
             Runs::Static => binary::without_libraries(&self.settings).map(drop),
             Runs::ThisProgram => binary::own(&self.settings).map(drop),
             Runs::Named => Ok(()),

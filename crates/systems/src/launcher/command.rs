@@ -31,7 +31,7 @@ pub const COMMAND: Launcher = Launcher {
     runs,
     check,
     launch,
-    ..Launcher::STATIC
+    ..Launcher::BRINGS
 };
 
 fn runs(settings: &Settings) -> Runs {

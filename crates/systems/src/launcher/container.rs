@@ -1,12 +1,17 @@
 //! `podman` and `docker`: the agent runs in a container.
 
+use std::path::Path;
 use std::process::Command;
 
 use super::{AGENT, Argument, Launch, Launcher, Starting};
 use crate::error::SystemError;
+use crate::libraries;
 use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::program;
 use crate::state::Created;
+
+/// The directory of the program's libraries in the container.
+const LIBRARIES: &str = "/oscost-libraries";
 
 /// The launcher of podman.
 pub const PODMAN: Launcher = Launcher {
@@ -44,7 +49,7 @@ const EITHER: Launcher = Launcher {
         },
         OptionSpec { name: "args", kind: ValueKind::Words, meaning: "further options of `run`" },
     ],
-    ..Launcher::STATIC
+    ..Launcher::BRINGS
 };
 
 fn check(name: &'static str, package: &str, settings: &Settings) -> Result<(), SystemError> {
@@ -58,7 +63,7 @@ fn check(name: &'static str, package: &str, settings: &Settings) -> Result<(), S
 }
 
 fn launch(name: &'static str, package: &str, start: &mut Starting) -> Result<Launch, SystemError> {
-    let binary = start.static_binary()?;
+    let binary = start.program()?;
     let path = program::need(name, name, package)?;
     let container =
         start.state.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -70,7 +75,15 @@ fn launch(name: &'static str, package: &str, start: &mut Starting) -> Result<Lau
     command.args(["run", "--rm", "--interactive", "--name", &container, "--label", "oscost"]);
     let network = start.settings.text("network").unwrap_or("none");
     command.args(["--network", network, "--entrypoint", "/oscost"]);
-    command.arg("--volume").arg(format!("{}:/oscost:ro", binary.display()));
+    let mut mount = |file: &Path, inside: &Path| {
+        command.arg("--volume").arg(format!("{}:{}:ro", file.display(), inside.display()));
+    };
+    mount(&binary.path, Path::new("/oscost"));
+    if let Some(libraries) = binary.libraries {
+        mount(&libraries.linker, &libraries.linker);
+        libraries.placed(Path::new(LIBRARIES)).for_each(|(file, inside)| mount(file, &inside));
+        command.arg("--env").arg(format!("{}={LIBRARIES}", libraries::VARIABLE));
+    }
     if name == "docker" {
         // Containers are no descendants of this process, but of Docker's daemon, and do not inherit its CPUs.
         let cpus: Vec<String> = start.cpus.iter().map(usize::to_string).collect();

@@ -32,7 +32,7 @@ pub const GVISOR: Launcher = Launcher {
     ],
     check,
     launch,
-    ..Launcher::STATIC
+    ..Launcher::BRINGS
 };
 
 fn check(settings: &Settings) -> Result<(), SystemError> {
@@ -40,7 +40,8 @@ fn check(settings: &Settings) -> Result<(), SystemError> {
 }
 
 fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
-    let binary = start.static_binary()?;
+    // The sandbox has this system's files, with the libraries of the program.
+    let binary = start.program()?.path;
     // runsc keeps its state in one directory, and mounts file systems in another for a sandbox without a network. Both are
     // in the state directory, where they are found again.
     let [root, temporary] = ["root", "tmp"].map(|name| start.state.path().join(name));

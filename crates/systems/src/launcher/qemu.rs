@@ -31,7 +31,7 @@ pub const QEMU: Launcher = Launcher {
         OptionSpec {
             name: "memory",
             kind: ValueKind::Count(64, 1 << 20),
-            meaning: "its memory in MiB; 512 unless given",
+            meaning: "its memory in MiB; 512, or what a larger program takes, unless given",
         },
         OptionSpec {
             name: "smp",
@@ -60,7 +60,7 @@ pub const QEMU: Launcher = Launcher {
     emulated,
     check,
     launch,
-    ..Launcher::STATIC
+    ..Launcher::BRINGS
 };
 
 fn check(settings: &Settings) -> Result<(), SystemError> {
@@ -75,9 +75,9 @@ fn check(settings: &Settings) -> Result<(), SystemError> {
 
 fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     let settings = start.settings;
-    let binary = start.static_binary()?;
+    let binary = start.program()?;
     let archive = start.state.path().join("initramfs");
-    initramfs::write(&binary, &archive)
+    let usual_memory = initramfs::write(&binary, &archive)
         .map_err(|e| SystemError::from_io(archive.display().to_string(), &e))?;
     let program = qemu(settings)?;
     let kernel = settings.path("kernel").cloned().unwrap_or_default();
@@ -88,7 +88,7 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     };
     let mut command = Command::new(program);
     command.args(["-accel", accel, "-cpu", if accel == "kvm" { "host" } else { "max" }]);
-    command.args(["-m", &settings.count("memory").unwrap_or(512).to_string()]);
+    command.args(["-m", &settings.count("memory").unwrap_or(usual_memory).to_string()]);
     command.args(["-smp", &settings.count("smp").unwrap_or(1).to_string()]);
     command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(archive);
@@ -101,6 +101,9 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
         command.args(["-chardev", "file,id=log,path=/dev/fd/2", "-serial", "chardev:log"]);
         command.args(["-serial", "chardev:agent"]);
         line += &format!(" {}=/dev/ttyS1", initramfs::CHANNEL);
+    }
+    if binary.libraries.is_some() {
+        line += &format!(" {}", initramfs::library_path());
     }
     if let Some(words) = settings.text("append") {
         line += &format!(" {words}");

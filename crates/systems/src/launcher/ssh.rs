@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
 
-use super::{AGENT, Argument, Launch, Launcher, Starting};
+use super::{AGENT, Argument, Launch, Launcher, Runs, Starting};
 use crate::error::SystemError;
 use crate::options::{OptionSpec, Settings, ValueKind};
 use crate::{program, state};
@@ -34,11 +34,12 @@ pub const SSH: Launcher = Launcher {
         },
         OptionSpec { name: "args", kind: ValueKind::Words, meaning: "further options of ssh" },
     ],
+    runs: |_| Runs::Static,
     is_remote: true,
     elsewhere: Some("it is another host"),
     check,
     launch,
-    ..Launcher::STATIC
+    ..Launcher::BRINGS
 };
 
 fn check(settings: &Settings) -> Result<(), SystemError> {
@@ -122,7 +123,7 @@ fn run(
 fn failure(settings: &Settings, what: &str, errors: &Path) -> SystemError {
     let text = std::fs::read(errors).unwrap_or_default();
     let host = settings.text("host").unwrap_or_default();
-    SystemError::Failed(format!("{host}: {what}: {}", crate::error::last_line(&text)))
+    SystemError::Failed(format!("{host}: {what}: {}", program::last_line(&text)))
 }
 
 fn hash_of(bytes: &[u8]) -> String {

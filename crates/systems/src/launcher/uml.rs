@@ -26,7 +26,7 @@ pub const UML: Launcher = Launcher {
         OptionSpec {
             name: "memory",
             kind: ValueKind::Count(64, 1 << 20),
-            meaning: "its memory in MiB; 512 unless given",
+            meaning: "its memory in MiB; 512, or what a larger program takes, unless given",
         },
         OptionSpec {
             name: "append",
@@ -37,7 +37,7 @@ pub const UML: Launcher = Launcher {
     cpu_limit: |_| Some(1),
     check,
     launch,
-    ..Launcher::STATIC
+    ..Launcher::BRINGS
 };
 
 fn check(settings: &Settings) -> Result<(), SystemError> {
@@ -45,13 +45,13 @@ fn check(settings: &Settings) -> Result<(), SystemError> {
 }
 
 fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
-    let binary = start.static_binary()?;
+    let binary = start.program()?;
     let directory = start.state.path().to_owned();
     let archive = directory.join("initramfs");
-    initramfs::write(&binary, &archive)
+    let usual_memory = initramfs::write(&binary, &archive)
         .map_err(|e| SystemError::from_io(archive.display().to_string(), &e))?;
     let mut command = Command::new(kernel(start.settings)?);
-    let memory = start.settings.count("memory").unwrap_or(512);
+    let memory = start.settings.count("memory").unwrap_or(usual_memory);
     command.arg(format!("mem={memory}M"));
     // The state directory gets the pid file, the management socket, and the memory, which is a file.
     command.arg(format!("uml_dir={}/", directory.display())).arg("umid=uml");
@@ -60,6 +60,7 @@ fn launch(start: &mut Starting) -> Result<Launch, SystemError> {
     // The kernel's log goes to the error output; the agent has a serial line.
     command.args(["con=null", "con0=null,fd:2", "ssl=null", "ssl0=fd:0,fd:1"]);
     command.args(["panic=-1".to_owned(), format!("{}=/dev/ttyS0", initramfs::CHANNEL)]);
+    command.args(binary.libraries.is_some().then(initramfs::library_path));
     command.args(start.settings.words("append")).args(["--", AGENT]);
     Ok(Launch::until_killed(command))
 }

@@ -32,7 +32,7 @@ pub const WINE: Launcher = Launcher {
     runs: |_| Runs::Named,
     check,
     launch,
-    ..Launcher::STATIC
+    ..Launcher::NATIVE
 };
 
 fn check(settings: &Settings) -> Result<(), SystemError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::{DirEntryExt, PermissionsExt};
+use std::os::unix::fs::{DirEntryExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::OnceLock;
@@ -19,6 +19,12 @@ use crate::docker;
 
 /// Variable with the file of systems, set for a copy of this test that starts a system and waits to be killed.
 const STARTER: &str = "OSCOST_TEST_STARTER";
+/// The path of the dynamic linker in a program.
+const LINKER: &str = if cfg!(target_arch = "aarch64") {
+    "/lib/ld-linux-aarch64.so.1"
+} else {
+    "/lib64/ld-linux-x86-64.so.2"
+};
 /// Time limit for a system's answer.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -32,12 +38,19 @@ pub fn main() -> ExitCode {
     let launchers =
         ["native", "command", "chroot", "bwrap", "gvisor", "uml", "qemu", "podman", "docker"];
     let exchanges = launchers.into_iter().chain(["console"]).map(|name| {
-        Trial::test(format!("{name}_exchanges_lines_and_leaves_nothing"), move || exchange(name))
+        Trial::test(format!("{name}_exchanges_lines_and_leaves_nothing"), move || {
+            exchange(name, Linkage::Static)
+        })
     });
     let kills = launchers
         .into_iter()
         .map(|name| Trial::test(format!("{name}_leaves_nothing_after_a_kill"), move || kill(name)));
     let mut tests: Vec<Trial> = exchanges.chain(kills).collect();
+    for name in ["chroot", "bwrap"] {
+        tests.push(Trial::test(format!("{name}_covers_the_linker_of_its_directory"), move || {
+            cover(name)
+        }));
+    }
     tests.push(Trial::test("ssh_copies_the_program_once_and_leaves_nothing_else", over_ssh));
     tests.push(Trial::test("the_last_words_are_the_errors", last_words));
     tests.push(Trial::test("what_cannot_start_says_why", cannot_start));
@@ -52,15 +65,27 @@ pub fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
-/// The static program, compiled once; the reason if it cannot be compiled.
-fn agent() -> Result<&'static Path, String> {
-    static AGENT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+/// How a program is linked.
+#[derive(Clone, Copy)]
+enum Linkage {
+    Static,
+    Libraries,
+}
+
+/// The program, compiled once; the reason if it cannot be compiled.
+fn agent(linkage: Linkage) -> Result<&'static Path, String> {
+    static AGENTS: [OnceLock<Result<PathBuf, String>>; 2] = [OnceLock::new(), OnceLock::new()];
     let compile = || {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agent.c");
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent");
+        let (name, options) = match linkage {
+            Linkage::Static => ("agent", &["-static"][..]),
+            // A library besides the C library, which the program does not use.
+            Linkage::Libraries => ("agent-linked", &["-Wl,--no-as-needed", "-lm"][..]),
+        };
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let compiler = Command::new("gcc")
-            .args(["-static", "-O1", "-o"])
-            .args([&program, &source])
+            .args([Path::new("-O1"), Path::new("-o"), &program, &source])
+            .args(options)
             .output()
             .map_err(|e| format!("gcc: {e}"))?;
         match compiler.status.success() {
@@ -68,7 +93,7 @@ fn agent() -> Result<&'static Path, String> {
             false => Err(String::from_utf8_lossy(&compiler.stderr).into_owned()),
         }
     };
-    AGENT.get_or_init(compile).as_deref().map_err(Clone::clone)
+    AGENTS[linkage as usize].get_or_init(compile).as_deref().map_err(Clone::clone)
 }
 
 /// A kernel image for QEMU, if there is one.
@@ -99,8 +124,8 @@ fn image() -> Option<&'static str> {
 }
 
 /// The text of a file of systems with the system `name`; the reason if it cannot be tested here.
-fn description(name: &str, directory: &Path) -> Result<String, String> {
-    let agent = agent()?.display();
+fn description(name: &str, linkage: Linkage, directory: &Path) -> Result<String, String> {
+    let agent = agent(linkage)?.display();
     let root = testing::is_root();
     let text = match name {
         "native" => format!("launcher = 'native'\nbinary = '{agent}'\n"),
@@ -139,8 +164,12 @@ fn description(name: &str, directory: &Path) -> Result<String, String> {
 }
 
 /// The system and its file of systems, if this machine can start it.
-fn system(name: &str, directory: &Path) -> Result<Option<(System, PathBuf)>, Failed> {
-    let text = match description(name, directory) {
+fn system(
+    name: &str,
+    linkage: Linkage,
+    directory: &Path,
+) -> Result<Option<(System, PathBuf)>, Failed> {
+    let text = match description(name, linkage, directory) {
         Ok(text) => text,
         Err(why) => {
             testing::skip(&format!("{name}: {why}"));
@@ -251,9 +280,9 @@ fn is_denied(name: &str, running: &mut Running) -> bool {
     }
 }
 
-fn exchange(name: &str) -> Result<(), Failed> {
+fn exchange(name: &str, linkage: Linkage) -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
-    let Some((system, _)) = system(name, directory.path())? else { return Ok(()) };
+    let Some((system, _)) = system(name, linkage, directory.path())? else { return Ok(()) };
     let mut running = system.start(&[cpu()], true)?;
     let mut next = lines(&mut running);
     let mut input = running.take_input();
@@ -302,17 +331,20 @@ fn start_and_wait(file: &Path) -> ExitCode {
         Err(_) if is_denied(&name, &mut running) => return ExitCode::SUCCESS,
         Err(failed) => panic!("{failed:?}"),
     }
-    std::thread::sleep(LONGEST);
+    // The input ends with the test, should that be killed first.
+    let _ = std::io::stdin().read_line(&mut String::new());
     ExitCode::FAILURE
 }
 
 fn kill(name: &str) -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
-    let Some((_, file)) = system(name, directory.path())? else { return Ok(()) };
+    let Some((_, file)) = system(name, Linkage::Libraries, directory.path())? else {
+        return Ok(());
+    };
     let mut starter = Command::new(std::env::current_exe()?)
         .env(STARTER, &file)
         .stdout(Stdio::piped())
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .spawn()?;
     let output = starter.stdout.take().expect("it is piped");
     let started =
@@ -327,10 +359,49 @@ fn kill(name: &str) -> Result<(), Failed> {
     assert!(started, "the starter ended with {status}");
     assert!(found.contains_key("directories"), "{found:?}");
     // The next start removes everything.
-    let text = format!("[next]\nlauncher = 'native'\nbinary = '{}'\n", agent()?.display());
+    let text =
+        format!("[next]\nlauncher = 'native'\nbinary = '{}'\n", agent(Linkage::Static)?.display());
     let systems = SystemsFile::parse(&text, Path::new("systems.toml"))?;
     System::parse("next", &systems)?.start(&[cpu()], false)?.end();
     nothing_left(pid, directory.path())
+}
+
+/// A program with libraries starts in a directory whose dynamic linker is another one, or is not there.
+fn cover(name: &str) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let agent = agent(Linkage::Libraries)?.display();
+    let root = directory.path().join("root");
+    let text = format!(
+        "[{name}]\nlauncher = '{name}'\ndirectory = '{}'\nbinary = '{agent}'\n",
+        root.display()
+    );
+    let system = System::parse(name, &SystemsFile::parse(&text, Path::new("systems.toml"))?)?;
+    for below in ["proc", "dev", "tmp", "other", "usr"] {
+        std::fs::create_dir_all(root.join(below))?;
+    }
+    let is_possible = system.check().is_ok() && (name == "bwrap" || testing::is_root());
+    if testing::skip_unless(is_possible, "needs bubblewrap, and chroot(8) root") {
+        return Ok(());
+    }
+    if name == "bwrap" {
+        let error = system.start(&[cpu()], false).err().ok_or("it has started without a linker")?;
+        assert!(error.to_string().contains("takes a static oscost"), "{error}");
+    }
+    let (above, linker) = LINKER.rsplit_once('/').expect("a path");
+    std::fs::create_dir(root.join(format!("usr{above}")))?;
+    symlink(format!("usr{above}"), root.join(&above[1..]))?;
+    symlink("/other/linker", root.join(format!("usr{above}/{linker}")))?;
+    std::fs::write(root.join("other/linker"), "another")?;
+    let mut running = system.start(&[cpu()], false)?;
+    let mut next = lines(&mut running);
+    await_line(&mut next, "ready as agent", &mut running)?;
+    running.end();
+    assert_eq!(std::fs::read_to_string(root.join("other/linker"))?, "another");
+    let mut names: Vec<_> =
+        std::fs::read_dir(&root)?.flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["dev", &above[1..], "other", "proc", "tmp", "usr"]);
+    Ok(())
 }
 
 /// An ssh server on the loopback interface with its own keys.
@@ -363,17 +434,17 @@ impl SshServer {
             path("known")
         );
         std::fs::write(path("ssh_config"), client)?;
-        let errors = std::fs::File::create(path("errors"))?;
-        let started = Command::new("/usr/sbin/sshd")
+        let mut started = Command::new("/usr/sbin/sshd")
             .args(["-D", "-e", "-f", &path("sshd_config")])
-            .stderr(errors)
+            .stderr(Stdio::piped())
             .spawn()?;
+        let mut errors = BufReader::new(started.stderr.take().expect("it is piped"));
         let server = Self(started);
-        let began = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(began.elapsed() < LONGEST, "{}", std::fs::read_to_string(path("errors"))?);
-            std::thread::sleep(Duration::from_millis(10));
+        let mut said = String::new();
+        while !said.contains("listening") {
+            assert!(errors.read_line(&mut said)? > 0, "{said}");
         }
+        std::thread::spawn(move || errors.lines().for_each(drop));
         Ok((server, PathBuf::from(path("ssh_config"))))
     }
 }
@@ -397,7 +468,7 @@ fn over_ssh() -> Result<(), Failed> {
     let text = format!(
         "[there]\nlauncher = 'ssh'\nhost = 'there'\nargs = ['-F', '{}']\nbinary = '{}'\ncpus = [{}]\n",
         config.display(),
-        agent()?.display(),
+        agent(Linkage::Static)?.display(),
         cpu()
     );
     let systems = SystemsFile::parse(&text, Path::new("systems.toml"))?;
@@ -448,7 +519,9 @@ fn over_ssh() -> Result<(), Failed> {
 
 fn last_words() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
-    let Some((system, _)) = system("native", directory.path())? else { return Ok(()) };
+    let Some((system, _)) = system("native", Linkage::Static, directory.path())? else {
+        return Ok(());
+    };
     let mut running = system.start(&[cpu()], false)?;
     drop(running.take_input());
     while !running.has_ended() {

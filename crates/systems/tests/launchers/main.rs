@@ -1,5 +1,5 @@
-//! Tests that each launcher starts a small static program, exchanges lines with it, and leaves nothing: neither after its
-//! end, nor after a SIGKILL of the process that started it and the next start.
+//! Tests that each launcher starts a small program, exchanges lines with it, and leaves nothing: neither after the end of a static
+//! one, nor, of one with libraries, after a SIGKILL of the process that started it and the next start.
 //!
 //! A launcher is skipped, with the reason, if this machine lacks something that it requires. `OSCOST_TEST_KERNEL` names a
 //! kernel image for QEMU; without it `scripts/test-kernels` has put one in target/kernels.
