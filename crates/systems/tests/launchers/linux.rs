@@ -87,10 +87,10 @@ fn agent(linkage: Linkage) -> Result<&'static Path, String> {
             .args([Path::new("-O1"), Path::new("-o"), &program, &source])
             .args(options)
             .output()
-            .map_err(|e| format!("gcc: {e}"))?;
+            .map_err(|e| format!("systems: gcc: {e}"))?;
         match compiler.status.success() {
             true => Ok(program),
-            false => Err(String::from_utf8_lossy(&compiler.stderr).into_owned()),
+            false => Err(format!("systems: gcc: {}", String::from_utf8_lossy(&compiler.stderr))),
         }
     };
     AGENTS[linkage as usize].get_or_init(compile).as_deref().map_err(Clone::clone)
