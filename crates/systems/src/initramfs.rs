@@ -209,7 +209,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn cpio_lists_the_archive() {
         use std::process::{Command, Stdio};
-        if testing::skip_unless(crate::program::find("cpio").is_some(), "cpio is not installed") {
+        if testing::skip_unless(crate::program::find("cpio").is_some(), "systems: needs cpio") {
             return;
         }
         let directory = tempfile::tempdir().unwrap();

@@ -334,7 +334,7 @@ mod tests {
             ControlGroup::create(path)
         });
         let reason = group.as_ref().err().map(ToString::to_string).unwrap_or_default();
-        if testing::skip_unless(group.is_ok(), &reason) {
+        if testing::skip_unless(group.is_ok(), &format!("root: {reason}")) {
             return;
         }
         // The record alone has the group's path, as after a kill of this process.

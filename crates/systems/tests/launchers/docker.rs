@@ -67,7 +67,7 @@ fn end_daemon(daemon: &Mutex<Child>) {
 
 fn start() -> Result<Child, String> {
     if !testing::is_root() {
-        return Err("docker's daemon needs root".to_owned());
+        return Err("root: needed by docker's daemon".to_owned());
     }
     let directory = directory();
     std::fs::create_dir_all(&directory).map_err(|e| e.to_string())?;
@@ -79,7 +79,7 @@ fn start() -> Result<Child, String> {
     command.args(["--host", &format!("unix://{}", path("socket")), "--pidfile", &path("pid")]);
     command.args(["--data-root", &path("data"), "--exec-root", &path("exec")]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
-    let mut daemon = command.spawn().map_err(|e| format!("dockerd: {e}"))?;
+    let mut daemon = command.spawn().map_err(|e| format!("systems: dockerd: {e}"))?;
     let archive = path("empty.tar");
     // A tar archive ends with two blocks of zeros.
     std::fs::write(&archive, [0; 10_240]).map_err(|e| e.to_string())?;

@@ -87,10 +87,10 @@ fn agent(linkage: Linkage) -> Result<&'static Path, String> {
             .args([Path::new("-O1"), Path::new("-o"), &program, &source])
             .args(options)
             .output()
-            .map_err(|e| format!("gcc: {e}"))?;
+            .map_err(|e| format!("systems: gcc: {e}"))?;
         match compiler.status.success() {
             true => Ok(program),
-            false => Err(String::from_utf8_lossy(&compiler.stderr).into_owned()),
+            false => Err(format!("systems: gcc: {}", String::from_utf8_lossy(&compiler.stderr))),
         }
     };
     AGENTS[linkage as usize].get_or_init(compile).as_deref().map_err(Clone::clone)
@@ -132,14 +132,15 @@ fn description(name: &str, linkage: Linkage, directory: &Path) -> Result<String,
         "command" => {
             format!("launcher = 'command'\nline = 'env A=b {{oscost}} agent'\nbinary = '{agent}'\n")
         }
-        "chroot" | "gvisor" if !root => return Err("needs root".to_owned()),
+        "chroot" | "gvisor" if !root => return Err(format!("root: needed by {name}")),
         "chroot" => {
             let inside = directory.join("root");
             std::fs::create_dir_all(inside.join("proc")).map_err(|e| e.to_string())?;
             format!("launcher = 'chroot'\ndirectory = '{}'\nbinary = '{agent}'\n", inside.display())
         }
         "qemu" | "console" => {
-            let kernel = kernel().ok_or("no kernel image: scripts/test-kernels fetches one")?;
+            let kernel = kernel()
+                .ok_or("systems: qemu needs a kernel image: scripts/test-kernels fetches one")?;
             let channel = if name == "qemu" { "serial" } else { "console" };
             format!(
                 "launcher = 'qemu'\nkernel = '{}'\nchannel = '{channel}'\nbinary = '{agent}'\nappend = 'quiet'\n",
@@ -147,7 +148,8 @@ fn description(name: &str, linkage: Linkage, directory: &Path) -> Result<String,
             )
         }
         "podman" => {
-            let image = image().ok_or("podman is not installed, or cannot import an image")?;
+            let image =
+                image().ok_or("systems: podman is not installed, or cannot import an image")?;
             // Podman's usual limits exceed root's in some containers and machines, and crun refuses some cgroups.
             let limits = "'--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024', '--runtime', 'runc'";
             format!(
@@ -172,7 +174,7 @@ fn system(
     let text = match description(name, linkage, directory) {
         Ok(text) => text,
         Err(why) => {
-            testing::skip(&format!("{name}: {why}"));
+            testing::skip(&why);
             return Ok(None);
         }
     };
@@ -187,7 +189,7 @@ fn system(
             Ok(None)
         }
         Err(SystemError::Missing { program, remedy, .. }) => {
-            testing::skip(&format!("{name} needs {program}: {remedy}"));
+            testing::skip(&format!("systems: {name} needs {program}: {remedy}"));
             Ok(None)
         }
         checked => checked.map(|()| Some((system, path))).map_err(Failed::from),
@@ -309,7 +311,7 @@ fn exchange(name: &str, linkage: Linkage) -> Result<(), Failed> {
         }
         Err(reason) if name == "podman" => assert!(reason.contains("control group"), "{reason}"),
         Err(reason) if name == "docker" => assert!(reason.contains("daemon"), "{reason}"),
-        Err(reason) => testing::skip(&reason),
+        Err(reason) => testing::skip(&format!("root: {reason}")),
     }
     let affinity = std::fs::read_to_string(format!("/proc/{}/status", running.pid()))?;
     let cpus = affinity.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
@@ -379,8 +381,9 @@ fn cover(name: &str) -> Result<(), Failed> {
     for below in ["proc", "dev", "tmp", "other", "usr"] {
         std::fs::create_dir_all(root.join(below))?;
     }
-    let is_possible = system.check().is_ok() && (name == "bwrap" || testing::is_root());
-    if testing::skip_unless(is_possible, "needs bubblewrap, and chroot(8) root") {
+    if testing::skip_unless(name == "bwrap" || testing::is_root(), "root: needed by chroot")
+        || testing::skip_unless(system.check().is_ok(), "systems: needs bubblewrap")
+    {
         return Ok(());
     }
     if name == "bwrap" {
@@ -457,8 +460,10 @@ impl Drop for SshServer {
 }
 
 fn over_ssh() -> Result<(), Failed> {
-    let has_server = testing::is_root() && Path::new("/usr/sbin/sshd").exists();
-    if testing::skip_unless(has_server, "needs root and openssh-server") {
+    let has_server = Path::new("/usr/sbin/sshd").exists();
+    if testing::skip_unless(testing::is_root(), "root: needed by sshd")
+        || testing::skip_unless(has_server, "systems: needs openssh-server")
+    {
         return Ok(());
     }
     let directory = tempfile::tempdir()?;
