@@ -1,7 +1,8 @@
 //! What several cases or crates need of the operating system, in modules by subject.
 //!
 //! Every function exists on every system; if a system cannot do something, the function returns a [`CaseError`] with the
-//! reason. A module for one system only, such as `process::signal`, exists where it is needed.
+//! reason. A module for one system only, such as `process::signal`, exists where it is needed. A function that each system has in
+//! its own module `os` is documented where it is re-exported.
 //!
 //! A function of a case that exists on one system only has the attribute [`only`], and returns that error elsewhere.
 

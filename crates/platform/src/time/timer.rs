@@ -12,15 +12,19 @@ pub use os::request_least_slack;
 /// if that time has passed.
 pub use os::sleep_until;
 
-/// Sleeps for the remaining time, again until the clock reads `clock_ns`.
 #[cfg(not(target_os = "linux"))]
-fn sleep_the_rest(clock_ns: u64) {
-    loop {
-        let now_ns = (crate::time::clock::os_clocks()[0].read)();
-        if now_ns >= clock_ns {
-            return;
+mod elsewhere {
+    use std::time::Duration;
+
+    /// Sleeps for the remaining time, again until the clock reads `clock_ns`.
+    pub fn sleep_until(clock_ns: u64) {
+        loop {
+            let now_ns = (crate::time::clock::os_clocks()[0].read)();
+            if now_ns >= clock_ns {
+                return;
+            }
+            std::thread::sleep(Duration::from_nanos(clock_ns - now_ns));
         }
-        std::thread::sleep(Duration::from_nanos(clock_ns - now_ns));
     }
 }
 
@@ -70,7 +74,7 @@ mod os {
     /// Does nothing: the timer's resolution is the system's, not a thread's.
     pub fn request_least_slack() {}
 
-    pub(super) use super::sleep_the_rest as sleep_until;
+    pub use super::elsewhere::sleep_until;
 
     #[link(name = "ntdll")]
     unsafe extern "system" {
@@ -91,7 +95,7 @@ mod os {
     /// Does nothing: no call for it is known on this system.
     pub fn request_least_slack() {}
 
-    pub(super) use super::sleep_the_rest as sleep_until;
+    pub use super::elsewhere::sleep_until;
 }
 
 #[cfg(test)]
