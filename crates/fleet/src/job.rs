@@ -1,9 +1,9 @@
 //! A job: a directory of the coordinator with what is to be done and what was begun.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use results::Document;
 
@@ -12,6 +12,7 @@ use crate::durable::write_durably;
 use crate::effort::Effort;
 use crate::error::FleetError;
 use crate::journal::{Journal, Row, State};
+use crate::lock::JobLock;
 use crate::request::{Request, TransportKind};
 use crate::stop;
 use crate::transport::Transport;
@@ -37,6 +38,9 @@ const REQUEST: &str = "job.json";
 const JOURNAL: &str = "journal.jsonl";
 const LOCK: &str = "lock";
 const STOP: &str = "stop";
+/// For how long a new coordinator waits for the lock: another process has it for a moment when it asks whether the job is
+/// coordinated, and the processes that a killed coordinator was starting have it until they have ended.
+const BRIEFLY: Duration = Duration::from_millis(500);
 
 impl Job {
     /// Begins a job in the directory `jobs`; nothing is started.
@@ -96,19 +100,13 @@ impl Job {
 
     /// Whether a process coordinates the job now.
     pub fn is_coordinated(&self) -> bool {
-        self.lock().is_ok_and(|lock| lock.is_none())
+        self.lock(Duration::ZERO).is_ok_and(|lock| lock.is_none())
     }
 
-    /// Takes the coordinator's lock; `None` if another process has it.
-    fn lock(&self) -> Result<Option<File>, FleetError> {
+    /// Takes the coordinator's lock; `None` if another process has it for as long as `patience`.
+    fn lock(&self, patience: Duration) -> Result<Option<JobLock>, FleetError> {
         let path = self.directory.join(LOCK);
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(FleetError::file(path.display()))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(FleetError::file(path.display())(error)),
-        }
+        JobLock::take(&path, patience).map_err(FleetError::file(path.display()))
     }
 
     /// Brings every node that has no stored run to an end, and returns all rows. `keep` stores a document, and is called with
@@ -123,7 +121,7 @@ impl Job {
         keep: &mut dyn FnMut(&Document) -> Result<(), String>,
         told: &mut dyn FnMut(&Row),
     ) -> Result<Vec<Row>, FleetError> {
-        let Some(_lock) = self.lock()? else {
+        let Some(_lock) = self.lock(BRIEFLY)? else {
             let id = &self.request.id;
             return Err(FleetError::Usage(format!(
                 "another process coordinates job {id}: fleet status {id}"
@@ -156,18 +154,9 @@ impl Job {
     pub fn stop(&mut self) -> Result<Vec<Row>, FleetError> {
         let path = self.directory.join(STOP);
         File::create(&path).map_err(FleetError::file(path.display()))?;
-        let began = Instant::now();
-        let _lock = loop {
-            match self.lock()? {
-                Some(lock) => break lock,
-                None if began.elapsed() > Duration::from_secs(60) => {
-                    let id = &self.request.id;
-                    return Err(FleetError::Usage(format!(
-                        "the coordinator of job {id} does not end"
-                    )));
-                }
-                None => std::thread::sleep(Duration::from_millis(100)),
-            }
+        let Some(_lock) = self.lock(Duration::from_secs(60))? else {
+            let id = &self.request.id;
+            return Err(FleetError::Usage(format!("the coordinator of job {id} does not end")));
         };
         let journal = self.journal()?;
         let started = journal.rows(&self.request.nodes);

@@ -1,12 +1,12 @@
-//! The lock of a node: one measuring run at a time, and who has it.
+//! The lock of a node: one measuring run at a time, and who has it. The lock of a job: one coordinator at a time.
 //!
-//! The lock is flock(2) of a file that all users of the machine can open; the kernel releases it when the process that has it
-//! ends, however it ends. The file's content names the holder.
+//! Both are flock(2) of a file; the kernel releases it when the process that has it ends, however it ends. The node's file can
+//! be opened by all users of the machine, and its content names the holder.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,44 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = "oscost-node.lock";
 /// Maximum length of the file that is read.
 const LENGTH_AT_MOST: u64 = 4_096;
+
+/// Time between two attempts to take a lock.
+const AGAIN_AFTER: Duration = Duration::from_millis(50);
+
+/// The lock of a job, held by its coordinator until it is dropped.
+#[derive(Debug)]
+pub struct JobLock {
+    file: File,
+}
+
+impl JobLock {
+    /// Takes the lock; `None` if another process has it for as long as `patience`.
+    ///
+    /// # Errors
+    /// If the file cannot be used.
+    pub fn take(path: &Path, patience: Duration) -> io::Result<Option<Self>> {
+        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        let began = Instant::now();
+        loop {
+            let is_last = began.elapsed() >= patience;
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self { file })),
+                Err(TryLockError::WouldBlock) if is_last => return Ok(None),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(AGAIN_AFTER),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for JobLock {
+    /// Closing the file would not release the lock while a process that another thread is starting has a copy of it, between
+    /// fork(2) and execve(2).
+    fn drop(&mut self) {
+        // The file is closed in any case.
+        let _ = self.file.unlock();
+    }
+}
 
 /// Who holds a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +137,8 @@ impl NodeLock {
             Err(error) => return Err(error),
         };
         match file.try_lock() {
-            Ok(()) => Ok(None),
+            // A process that is being started may have a copy of the file.
+            Ok(()) => file.unlock().map(|()| None),
             Err(TryLockError::WouldBlock) => Ok(holder_in(&mut file)),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -158,15 +197,37 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_job_is_free_once_its_lock_is_dropped() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let take = || JobLock::take(&path, Duration::ZERO).unwrap();
+        let first = take().expect("free");
+        assert!(take().is_none());
+        // The copy stands for a child between fork and exec.
+        let copy = first.file.try_clone().unwrap();
+        drop(first);
+        let second = take().expect("free although a child has a copy");
+        drop(copy);
+        assert!(take().is_none());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| JobLock::take(&path, testing::PATIENCE).unwrap());
+            drop(second);
+            assert!(waiting.join().unwrap().is_some());
+        });
+    }
+
+    #[test]
     fn one_has_the_lock_and_the_others_learn_who() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(FILE);
         assert_eq!(NodeLock::holder(&path).unwrap(), None);
         let first = Holder::this_process("one", "n1", "ann@front");
         let second = Holder::this_process("a longer name of a job", "n1", "bob@front");
-        let lock = NodeLock::take(&path, &second).unwrap().unwrap();
-        drop(lock);
-        let lock = NodeLock::take(&path, &first).unwrap().unwrap();
+        // A child that another test starts may have a copy of the lock for a moment.
+        let take =
+            |holder: &Holder| testing::until_some(|| NodeLock::take(&path, holder).unwrap().ok());
+        drop(take(&second));
+        let lock = take(&first);
         let found = NodeLock::take(&path, &second).unwrap().unwrap_err();
         assert_eq!(found.as_ref(), Some(&first));
         assert!(found.unwrap().in_words().starts_with("job one of ann@front, process "));
@@ -176,6 +237,6 @@ mod tests {
         drop(lock);
         assert!(NodeLock::take(&path, &second).unwrap().is_err());
         drop(copy);
-        assert!(NodeLock::take(&path, &second).unwrap().is_ok());
+        take(&second);
     }
 }

@@ -12,7 +12,8 @@ use fleet::{Binary, Effort, Job, Request, Row, State, TransportKind, nodes_of};
 use results::Document;
 
 const JOB: &str = "20261127-203501-1a2b";
-/// Stands for ssh: a node answers with the content of a file, after it has refused as often as it has files that say so.
+/// Stands for ssh: a node answers with the content of a file, after it has refused as often as it has files that say so. Each
+/// connection lasts for a while, so that several are open at once.
 const SSH: &str = r#"#!/bin/sh
 d=$(dirname "$0")
 case " $* " in *" -G "*) echo "connecttimeout 5"; echo "serveraliveinterval 5"; exit 0;; esac

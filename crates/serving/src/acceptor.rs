@@ -190,7 +190,6 @@ impl<'a> Acceptor<'a> {
 mod tests {
     use std::net::Ipv4Addr;
     use std::sync::atomic::Ordering;
-    use std::time::Duration;
 
     use platform::socket::server::{Listening, listen};
 
@@ -242,12 +241,12 @@ mod tests {
         stop.request();
         assert_eq!(acceptor.wakes_at(), Some(acceptor.now));
         let mut accepted = 0;
-        while !acceptor.is_closed() {
-            std::thread::sleep(Duration::from_millis(1));
+        testing::until(|| {
             acceptor.tick(Instant::now());
             accepted += accept_all(&mut acceptor, 0) + accept_all(&mut acceptor, 1);
             assert!(acceptor.is_stopping());
-        }
+            acceptor.is_closed()
+        });
         assert_eq!(accepted, 3);
     }
 }

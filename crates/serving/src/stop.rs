@@ -210,7 +210,8 @@ mod tests {
         waiter.begin_wait();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                std::thread::sleep(Duration::from_secs(1));
+                // A connection in each pause would be more than the test allows.
+                std::thread::sleep(INTERRUPTS_FOR + 300 * AGAIN_AFTER);
                 waiter.end_wait();
             });
             stop.request_and_wake(listener.local_addr().unwrap());

@@ -2,8 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,6 @@ pub const TESTS: [(&str, fn()); 2] = [
 ];
 
 const NIGHT: &str = "2026-11-21T20:36:55Z";
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How much is written, and how often the server is killed meanwhile.
 pub struct Extent {
@@ -77,35 +75,31 @@ fn results_of(run: usize, count: usize) -> Vec<CaseResult> {
 /// Writers write runs by a proxy that cuts connections, while the server is killed and started again; then all of it is
 /// compared with what they wrote. `None` where there is no PostgreSQL.
 pub fn written_meanwhile(extent: &Extent) -> Option<Outcome> {
-    let server = Server::start("")?;
+    let mut server = Server::start("")?;
     let began = Instant::now();
     let owner_url = server.socket_url(OWNER, "postgres");
     init(&owner_url, &Grants::default()).expect("a new store");
     let proxy = Proxy::start(server.port(), extent.bytes, 7);
     let url = format!("postgres://{OWNER}:{PASSWORD}@127.0.0.1:{}/postgres", proxy.port());
     let folder = tempfile::tempdir().expect("a folder");
-    let (left, server) = (AtomicU32::new(extent.writers as u32), Mutex::new(server));
-    let runs_done = AtomicU32::new(0);
+    let (done, runs_done) = channel();
     let sent_later = thread::scope(|scope| {
         let writers: Vec<_> = (0..extent.writers)
             .map(|writer| {
-                let (url, left, runs_done) = (&url, &left, &runs_done);
+                let (url, done) = (&url, done.clone());
                 let journals = folder.path().join(writer.to_string());
-                scope.spawn(move || {
-                    let later = write(url, &journals, writer, extent, runs_done);
-                    left.fetch_sub(1, Ordering::Relaxed);
-                    later
-                })
+                scope.spawn(move || write(url, &journals, writer, extent, &done))
             })
             .collect();
+        drop(done);
         // The kills are spread over the runs.
         let total = (extent.writers * extent.runs) as u32;
+        let mut seen = 0;
         for kill in 0..extent.kills {
             let until = total * (2 * kill + 1) / (2 * extent.kills + 1);
-            while runs_done.load(Ordering::Relaxed) < until && left.load(Ordering::Relaxed) > 0 {
-                thread::sleep(Duration::from_millis(5));
+            while seen < until && runs_done.recv().is_ok() {
+                seen += 1;
             }
-            let mut server = server.lock().expect("no panic");
             server.kill();
             server.run();
         }
@@ -133,20 +127,15 @@ pub fn written_meanwhile(extent: &Extent) -> Option<Outcome> {
 
 /// Opens the store, however often the connection is cut meanwhile.
 fn opened(url: &str, journals: &Path) -> Store {
-    let began = Instant::now();
-    loop {
-        match open(url, Access::Write) {
-            Ok(store) => return store.with_journals(journals.to_owned(), EAGER),
-            Err(StoreError::Lost { .. }) if began.elapsed() < PATIENCE => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Err(error) => panic!("{error}"),
-        }
-    }
+    let store = testing::until_some(|| match open(url, Access::Write) {
+        Err(StoreError::Lost { .. }) => None,
+        other => Some(other.expect("opens")),
+    });
+    store.with_journals(journals.to_owned(), EAGER)
 }
 
 /// Writes the runs of one writer; returns how many of them were sent later.
-fn write(url: &str, journals: &Path, writer: usize, extent: &Extent, done: &AtomicU32) -> usize {
+fn write(url: &str, journals: &Path, writer: usize, extent: &Extent, done: &Sender<()>) -> usize {
     let mut later = 0;
     let mut store = opened(url, journals);
     for nth in 0..extent.runs {
@@ -159,25 +148,24 @@ fn write(url: &str, journals: &Path, writer: usize, extent: &Extent, done: &Atom
         store.finish_run(&id, NIGHT).expect("kept");
         store.deliver(&id).expect("kept at least");
         later += usize::from(store.undelivered(&id).is_some());
-        done.fetch_add(1, Ordering::Relaxed);
+        // Nobody listens after the last kill.
+        let _ = done.send(());
     }
     // As `oscost sync` does, in another process.
     drop(store);
     let store = opened(url, journals);
-    let began = Instant::now();
-    loop {
+    testing::until(|| {
         let unsent = store.unsent().expect("readable");
-        if unsent.is_empty() {
-            return later;
-        }
-        for id in unsent {
-            match store.sync_run(&id) {
+        for id in &unsent {
+            match store.sync_run(id) {
                 Ok(sent) => assert_eq!(sent, Sent::Whole),
-                Err(StoreError::Lost { .. }) if began.elapsed() < PATIENCE => {}
+                Err(StoreError::Lost { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
         }
-    }
+        unsent.is_empty()
+    });
+    later
 }
 
 fn without_the_server() {

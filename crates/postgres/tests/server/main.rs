@@ -33,7 +33,6 @@ mod unix {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Arc, OnceLock};
 
-    use libtest_mimic::{Arguments, Trial};
     use results::Store;
     use shared_store::{Access, Grants};
     use testing::postgres::{OWNER, Server};
@@ -58,37 +57,31 @@ mod unix {
         (shared_store::open(&url, Access::Write).expect("opens"), url, name)
     }
 
-    type Test = fn(&Server);
+    /// Number of tests that run in parallel: most wait for the server.
+    const AT_ONCE: usize = 8;
 
     pub fn main() -> ExitCode {
         let shared = Arc::new(Shared(OnceLock::new()));
         let with_server = |name: &str, test: Box<dyn Fn(&Server) + Send + Sync>| {
             let shared = Arc::clone(&shared);
-            Trial::test(name, move || {
+            testing::test(name, move || {
                 if let Some(server) = shared.0.get_or_init(|| Server::start("")) {
                     test(server);
                 }
-                Ok(())
             })
         };
         let mut trials = Vec::new();
         for (name, test) in battery::TESTS {
             trials.push(with_server(name, Box::new(move |server| test(new_store(server).0))));
         }
-        let tests = roles::TESTS.iter().chain(&set_up::TESTS).chain(&views::TESTS);
-        for (name, test) in tests {
-            let test: Test = *test;
+        for &(name, test) in roles::TESTS.iter().chain(&set_up::TESTS).chain(&views::TESTS) {
             trials.push(with_server(name, Box::new(test)));
         }
-        for (name, test) in faults::TESTS.into_iter().chain(encryption::TESTS) {
-            trials.push(Trial::test(name, move || {
-                test();
-                Ok(())
-            }));
-        }
-        let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
+        let own = faults::TESTS.into_iter().chain(encryption::TESTS);
+        trials.extend(own.map(|(name, test)| testing::test(name, test)));
+        let exit_code = testing::together(AT_ONCE, trials);
         // The server ends with its owner.
         drop(shared);
-        conclusion.exit_code()
+        exit_code
     }
 }

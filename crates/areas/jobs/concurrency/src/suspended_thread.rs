@@ -164,6 +164,7 @@ mod tests {
                 .unwrap()
         };
         let (first, second) = (thread(&runs), thread(&runs));
+        // A thread that is not suspended would run meanwhile.
         std::thread::sleep(std::time::Duration::from_millis(5));
         assert_eq!(runs.load(Ordering::SeqCst), 0);
         first.resume();

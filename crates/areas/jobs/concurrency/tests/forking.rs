@@ -3,8 +3,6 @@
 //! A process that forks must have one thread, and these tests count all threads of the process, so they run one after the
 //! other on the main thread, which the usual test harness cannot do.
 
-// Parts of the module are unused on systems where resources cannot be counted.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod support;
 
 #[cfg(unix)]
@@ -12,27 +10,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use concurrency::{Execution, Failure, Processes};
-use libtest_mimic::{Arguments, Trial};
-
 use support::nonzero;
 
 fn main() -> ExitCode {
     support::quiet_panics();
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
-    let trial = |&(name, test): &Test| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-    };
-    libtest_mimic::run(&arguments, TESTS.iter().map(trial).collect()).exit_code()
+    testing::alone(tests())
 }
 
-type Test = (&'static str, fn());
+#[cfg(not(unix))]
+fn tests() -> [testing::Trial; 1] {
+    testing::tests![without_fork_every_object_is_a_failure]
+}
 
 #[cfg(not(unix))]
-const TESTS: &[Test] = &[("without_fork_every_object_is_a_failure", || {
+fn without_fork_every_object_is_a_failure() {
     let mut failures = Vec::new();
     let handler = |_: &u32| unreachable!("there is no process to be in");
     Processes::new(nonzero(2)).do_for_all_objects(
@@ -44,29 +35,31 @@ const TESTS: &[Test] = &[("without_fork_every_object_is_a_failure", || {
     );
     let reason = Failure::NoProcess(String::from("Windows has no fork"));
     assert_eq!(failures, [reason.clone(), reason.clone(), reason]);
-})];
+}
 
 #[cfg(unix)]
-const TESTS: &[Test] = &[
-    ("every_object_is_handled_once", unix::every_object_is_handled_once),
-    ("five_hundred_objects_at_degree_64", unix::five_hundred_objects_at_degree_64),
-    ("the_degree_is_reached", unix::the_degree_is_reached),
-    ("any_result_comes_over", unix::any_result_comes_over),
-    ("how_a_process_ended_is_told", unix::how_a_process_ended_is_told),
-    ("a_finishers_panic_reaps_all", unix::a_finishers_panic_reaps_all),
-    ("processes_nest", unix::processes_nest),
-    ("random_graphs_are_carried_out_in_order", unix::random_graphs_are_carried_out_in_order),
-    ("processes_that_cannot_be_made", unix::processes_that_cannot_be_made),
-    #[cfg(target_os = "linux")]
-    ("some_threads_cannot_be_made", linux::some_threads_cannot_be_made),
-    #[cfg(target_os = "linux")]
-    ("nothing_is_left_behind", linux::nothing_is_left_behind),
-];
+fn tests() -> Vec<testing::Trial> {
+    let tests = testing::tests![
+        unix::every_object_is_handled_once,
+        unix::five_hundred_objects_at_degree_64,
+        unix::the_degree_is_reached,
+        unix::any_result_comes_over,
+        unix::how_a_process_ended_is_told,
+        unix::a_finishers_panic_reaps_all,
+        unix::processes_nest,
+        unix::random_graphs_are_carried_out_in_order,
+        unix::processes_that_cannot_be_made,
+        #[cfg(target_os = "linux")]
+        linux::some_threads_cannot_be_made,
+        #[cfg(target_os = "linux")]
+        linux::nothing_is_left_behind,
+    ];
+    tests.into()
+}
 
 #[cfg(unix)]
 mod unix {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use concurrency::{Dependencies, by_kind};
     use platform::memory::shared::Shared;
@@ -139,9 +132,7 @@ mod unix {
         let handler = |_: &()| {
             // Each group of four waits for its last member.
             let group = met.fetch_add(1, Ordering::SeqCst) / 4;
-            while met.load(Ordering::SeqCst) < 4 * (group + 1) {
-                std::thread::sleep(Duration::from_micros(100));
-            }
+            testing::until(|| met.load(Ordering::SeqCst) >= 4 * (group + 1));
         };
         let finisher = |_: &(), result| assert_eq!(result, Ok(()));
         Processes::new(nonzero(4)).do_for_all_objects(&[(); 12], handler, finisher);
@@ -200,7 +191,7 @@ mod unix {
                 &[(); 20],
                 |()| {
                     begun.fetch_add(1, Ordering::SeqCst);
-                    std::thread::sleep(Duration::from_millis(1));
+                    std::thread::yield_now();
                     ended.fetch_add(1, Ordering::SeqCst);
                     // The process ends only when its result is read.
                     vec![1u8; 1_000_000]
@@ -298,8 +289,6 @@ mod unix {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::time::Instant;
-
     use concurrency::{ConcurrentExecution, Threads};
 
     use super::*;
@@ -364,11 +353,7 @@ mod linux {
             use_all();
         }
         // A joined thread may be listed for a moment longer.
-        let began = Instant::now();
-        while count_in("/proc/self/task") > 1 {
-            assert!(began.elapsed().as_secs() < 60, "threads are left");
-            std::thread::yield_now();
-        }
+        testing::until(|| count_in("/proc/self/task") == 1);
         for _ in 0..30 {
             Processes::new(nonzero(4)).do_for_all_objects(&objects, |_| (), |_, _| ());
         }

@@ -10,9 +10,7 @@ use channel::Channel;
 use mailsink::identity::Identity;
 use mailsink::{Addresses, Counting, Counts, Sink, SinkOptions, Stop};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
-
-/// Time limit for every step of a test.
-const PATIENCE: Duration = Duration::from_secs(60);
+use testing::PATIENCE;
 
 /// A sink that serves in a thread.
 struct Served {
@@ -48,15 +46,7 @@ impl Served {
 
     /// Waits until the counters meet the condition.
     fn wait(&self, enough: impl Fn(&Counts) -> bool) -> Counts {
-        let began = Instant::now();
-        loop {
-            let counts = self.counting.read();
-            if enough(&counts) {
-                return counts;
-            }
-            assert!(began.elapsed() < PATIENCE, "{counts:?}");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        testing::until_some(|| Some(self.counting.read()).filter(|counts| enough(counts)))
     }
 }
 
@@ -428,7 +418,8 @@ fn faults_have_the_requested_rate_and_are_reproducible() {
 
 #[test]
 fn greylisted_recipients_are_accepted_later_and_replies_can_be_late() {
-    let greylist = Some(Duration::from_secs(2));
+    const GREYLISTED: Duration = Duration::from_millis(300);
+    let greylist = Some(GREYLISTED);
     let latencies = vec!["rcpt=50ms".parse().unwrap()];
     let served = Served::start(&SinkOptions { greylist, latencies, ..SinkOptions::default() });
     let mut client = served.connect();
@@ -436,18 +427,15 @@ fn greylisted_recipients_are_accepted_later_and_replies_can_be_late() {
     let began = Instant::now();
     // The client sends all commands at once: the later ones wait for the earlier replies.
     client.ask("RCPT TO:<a@b>\r\nRCPT TO:<c@b>\r\nNOOP\r\n", "450 450 250");
+    // Times have lower bounds only, which hold on a busy machine as well.
     assert!(began.elapsed() >= Duration::from_millis(100));
-    while !client_is_taken(&mut client) {
-        assert!(began.elapsed() < PATIENCE, "it is put off for ever");
-    }
-    assert!(began.elapsed() >= Duration::from_secs(2));
+    testing::until(|| {
+        client.say("RCPT TO:<a@b>\r\n");
+        client.hear().starts_with("250")
+    });
+    assert!(began.elapsed() >= GREYLISTED);
     drop(client);
     assert!(served.end().refusals["rcpt"] >= 2);
-}
-
-fn client_is_taken(client: &mut Client) -> bool {
-    client.say("RCPT TO:<a@b>\r\n");
-    client.hear().starts_with("250")
 }
 
 #[test]
@@ -456,6 +444,7 @@ fn a_tarpit_and_a_limited_read_rate_slow_down() {
     let options =
         SinkOptions { tarpit, read_rate: Some(100), window: Some(2_048), ..SinkOptions::default() };
     let served = Served::start(&options);
+    // Both times have lower bounds only, which hold on a busy machine as well.
     let began = Instant::now();
     let mut client = served.connect();
     client.ask("HELO x\r\n", "250");

@@ -192,13 +192,9 @@ mod tests {
             assert_eq!(lines.by_ref().map(Result::unwrap).take_while(|l| !l.is_empty()).count(), 2);
             stream.write_all(UNAVAILABLE).unwrap();
         }
-        while clients.replies() < 2 {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        testing::until(|| clients.replies() == 2);
         assert_eq!((clients.count(), clients.broken()), (2, 0));
         drop(streams);
-        while clients.broken() < 2 {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        testing::until(|| clients.broken() == 2);
     }
 }

@@ -12,24 +12,17 @@ fn main() {
 
 #[cfg(unix)]
 fn main() -> std::process::ExitCode {
-    use std::process::ExitCode;
-
-    use libtest_mimic::{Arguments, Trial};
-
     match std::env::args().nth(1).as_deref() {
         Some(tests::FEW) => tests::with_few_descriptors(),
         Some(tests::SERVER) => support::echo_server_of_thousands(),
         _ => {
-            let trials = tests::ALL.map(|(name, test)| {
-                Trial::test(name, move || {
-                    test();
-                    Ok(())
-                })
-            });
-            return libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code();
+            return testing::alone(testing::tests![
+                tests::goes_on_with_few_descriptors,
+                tests::ten_thousand_connections,
+            ]);
         }
     }
-    ExitCode::SUCCESS
+    std::process::ExitCode::SUCCESS
 }
 
 #[cfg(unix)]
@@ -48,11 +41,6 @@ mod tests {
     /// The argument with which this program is an echo server.
     pub const SERVER: &str = "part-echo-server";
 
-    pub const ALL: [(&str, fn()); 2] = [
-        ("with_few_descriptors_it_goes_on_with_what_there_are", goes_on_with_few_descriptors),
-        ("ten_thousand_connections", ten_thousand_connections),
-    ];
-
     fn load(to: std::net::SocketAddr) -> Load {
         let protocol = "echo".parse().expect("a protocol");
         Load { timeout: Duration::from_secs(20), ..Load::new(to, protocol) }
@@ -69,7 +57,7 @@ mod tests {
         command.spawn().expect("sh")
     }
 
-    fn goes_on_with_few_descriptors() {
+    pub fn goes_on_with_few_descriptors() {
         assert!(start(FEW, 60).wait().expect("a child process").success());
     }
 
@@ -84,7 +72,7 @@ mod tests {
         assert!(step.open > 5 && step.open < 60 && step.replies > 0, "{step:?}");
     }
 
-    fn ten_thousand_connections() {
+    pub fn ten_thousand_connections() {
         const MANY: usize = 10_000;
         let limit = platform::process::limits::raise_descriptors().expect("a limit of descriptors");
         let is_enough = limit >= MANY as u64 + 100;

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use loadgen::{ErrorKind, Generator, Generators, Load, Offer, Step, Window};
 use platform::CaseError;
@@ -266,12 +266,10 @@ fn replies_of_ordinary_http_servers_are_accepted() {
 
 #[test]
 fn a_closed_port() {
-    let began = Instant::now();
     let step = step(load(closed_port(), "450"), 50);
     only(&step, ErrorKind::Refused);
     assert!(step.errors.total() < 20_000, "it pauses: {:?}", step.errors);
     assert_eq!(step.connections, 0);
-    assert!(began.elapsed() < Duration::from_secs(60));
 }
 
 #[test]
@@ -297,6 +295,7 @@ fn a_server_that_sends_surplus_data_at_once_or_later() {
     assert!(wrong.errors.first_wrong.expect("the first is kept").starts_with("more came after"));
     let to = answering(|stream| {
         let _ = stream.write_all(TOO_BUSY);
+        // The generator has read the reply by then, and waits for the end; the server sees nothing of it.
         std::thread::sleep(Duration::from_millis(20));
         let _ = stream.write_all(b"!");
     });
@@ -360,19 +359,17 @@ fn a_server_that_does_not_close_after_its_last_reply() {
     assert!(step.replies > 0 && step.close.is_empty());
 }
 
-/// Answers HTTP, with one stall.
+/// Answers HTTP, with one stall of all connections after 350 requests.
 fn stalling(stall: Duration) -> std::net::SocketAddr {
-    let began = Instant::now();
-    let stalled = Arc::new(AtomicBool::new(false));
-    let gate = Arc::new(std::sync::Mutex::new(()));
+    let answered = Arc::new(std::sync::Mutex::new(0));
     answering(move |stream| {
         while reading_head(stream) {
-            let open = gate.lock();
-            let late = began.elapsed() > Duration::from_millis(700);
-            if late && !stalled.swap(true, Ordering::Relaxed) {
+            let mut answered = answered.lock().expect("no thread panics");
+            *answered += 1;
+            if *answered == 350 {
                 std::thread::sleep(stall);
             }
-            drop(open);
+            drop(answered);
             let _ = stream.write_all(UNAVAILABLE);
         }
     })
@@ -458,9 +455,9 @@ fn time_waits(port: u16) -> usize {
 fn no_time_wait_remains_after_thousands_of_connections() {
     let to = serving(|mut stream| drop(stream.write_all(TOO_BUSY)));
     let mut generator = Generator::new(load(to, "450")).expect("a generator");
-    let (mut connections, began) = (0, Instant::now());
-    while connections < 20_000 && began.elapsed() < Duration::from_secs(60) {
-        let step = generator.step(50, Duration::from_secs(1)).expect("a step");
+    let mut connections = 0;
+    while connections < 4_000 {
+        let step = generator.step(50, SHORT).expect("a step");
         assert_eq!(step.errors.total(), 0, "{:?}", step.errors);
         connections += step.connections;
     }

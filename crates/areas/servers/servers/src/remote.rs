@@ -155,6 +155,7 @@ mod tests {
         let wait = wait_rx.recv().unwrap();
         for _ in 0..20 {
             interrupt(wait);
+            // It waits again before the next interrupt, which no event shows.
             std::thread::sleep(Duration::from_millis(1));
         }
         reports.report().unwrap();

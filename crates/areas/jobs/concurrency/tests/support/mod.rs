@@ -1,6 +1,6 @@
 //! Support for the tests of all executors.
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
-#[allow(dead_code, reason = "not every file of tests uses all of it")]
 pub mod graphs;
 
 use std::cell::Cell;
@@ -44,6 +44,11 @@ impl Executor {
         ]
     }
 
+    /// The executors whose handlers may block without keeping others from running.
+    pub fn blocking(degree: usize) -> impl Iterator<Item = (&'static str, Self)> {
+        Self::all(degree).into_iter().filter(|(_, one)| !matches!(one, Self::Tokio(_)))
+    }
+
     pub fn run<T: Sync, R: Send>(
         &self,
         objects: &[T],
@@ -73,7 +78,6 @@ impl Executor {
         }
     }
 
-    #[allow(dead_code, reason = "not every file of tests has dependencies")]
     pub fn run_dependent<T: Sync, R: Send>(
         &self,
         dependencies: &Dependencies,

@@ -155,6 +155,7 @@ fn answer_datagrams(socket: &Arc<UdpSocket>, zone: &Zone, seen: &Arc<QueryLog>) 
             finish();
         } else {
             std::thread::spawn(move || {
+                // The delay is what the test has asked for.
                 std::thread::sleep(delay);
                 finish();
             });

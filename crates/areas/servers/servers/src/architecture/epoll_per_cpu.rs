@@ -101,7 +101,9 @@ mod tests {
             });
             let _ = ended.send(ending.map_err(|error| error.to_string()));
             // The listeners stay open, so that only the loops can have closed the clients' connections.
-            std::thread::sleep(2 * DEADLINE);
+            loop {
+                std::thread::park();
+            }
         });
         let ending = end.recv_timeout(DEADLINE).expect("the server ends");
         assert_eq!(ending.unwrap_err(), "the second fails");

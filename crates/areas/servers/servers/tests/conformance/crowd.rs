@@ -1,14 +1,18 @@
 //! Many clients in one thread, each with its own steps, independent of the load generator, which is tested against the same
 //! servers.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
+use servers::hosted::Hosted;
 use socket2::SockRef;
+use testing::PATIENCE;
 
 /// One step of a client. The next step follows when it is done.
 #[derive(Debug, Clone)]
@@ -32,6 +36,8 @@ pub enum Step {
     Stuff(Vec<u8>),
     /// Resets the connection.
     Reset,
+    /// Counts the client: it has come so far.
+    Count,
 }
 
 impl Step {
@@ -55,27 +61,46 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// The end of a client.
-#[derive(Debug)]
-pub struct CallEnd {
-    pub outcome: Outcome,
-    pub at: Instant,
-}
-
 /// The connections of clients to a server.
-pub struct Calls<'a> {
-    pub address: SocketAddr,
+pub struct Calls {
+    address: SocketAddr,
     /// Maximum number of clients at the same time.
-    pub at_once: usize,
+    at_once: usize,
     /// Time limit for all clients.
-    pub within: Duration,
-    /// Number of clients that were connected so far.
-    pub connected: &'a AtomicUsize,
+    within: Duration,
+    connected: AtomicUsize,
+    counted: AtomicUsize,
+    is_over: AtomicBool,
 }
 
-impl Calls<'_> {
+impl Calls {
+    pub fn to(server: &Hosted, at_once: usize) -> Self {
+        let [connected, counted] = [0, 0].map(AtomicUsize::new);
+        let (address, is_over) = (server.address(), AtomicBool::new(false));
+        Self { address, at_once, within: PATIENCE, connected, counted, is_over }
+    }
+
+    pub fn within(self, within: Duration) -> Self {
+        Self { within, ..self }
+    }
+
+    /// Number of clients that were connected so far.
+    pub fn connected(&self) -> usize {
+        self.connected.load(Ordering::SeqCst)
+    }
+
+    /// Number of clients that have done [`Step::Count`] so far.
+    pub fn counted(&self) -> usize {
+        self.counted.load(Ordering::SeqCst)
+    }
+
+    /// Closes the connections of clients that are not done; they have no outcome.
+    pub fn leave(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
     /// Runs the clients that `next` returns, until it returns `None`.
-    pub fn make(&self, mut next: impl FnMut() -> Option<Vec<Step>>) -> Vec<CallEnd> {
+    pub fn make(&self, mut next: impl FnMut() -> Option<Vec<Step>>) -> Vec<Outcome> {
         let until = Instant::now() + self.within;
         let mut poll = Poll::new().expect("a poll");
         let mut events = Events::with_capacity(1024);
@@ -86,6 +111,8 @@ impl Calls<'_> {
         let mut buffer = vec![0; 64 * 1024];
         let mut more = true;
         let mut ready: Vec<usize> = Vec::new();
+        // When clients wait; also those that have gone on meanwhile, which do nothing then.
+        let mut timers = BinaryHeap::new();
         loop {
             while more && let Some(&slot) = free.last() {
                 let Some(steps) = next() else {
@@ -95,26 +122,24 @@ impl Calls<'_> {
                 match Client::call(self.address, steps, &poll, Token(slot)) {
                     Ok(client) => clients[slot] = Some(client),
                     Err(_) => {
-                        ends.push(CallEnd { outcome: Outcome::NotConnected, at: Instant::now() });
+                        ends.push(Outcome::NotConnected);
                         continue;
                     }
                 }
                 free.pop();
             }
-            if !more && free.len() == clients.len() {
+            if !more && free.len() == clients.len() || self.is_over.load(Ordering::SeqCst) {
                 return ends;
             }
             let now = Instant::now();
             if now > until {
                 for client in clients.iter().flatten() {
-                    let outcome = Outcome::Failed(format!("nothing more came: {client:?}"));
-                    ends.push(CallEnd { outcome, at: now });
+                    ends.push(Outcome::Failed(format!("nothing more came: {client:?}")));
                 }
                 return ends;
             }
-            let first = clients.iter().flatten().filter_map(|client| client.wakes).min();
-            let wait = first.map_or(Duration::from_millis(100), |at| {
-                at.saturating_duration_since(now)
+            let wait = timers.peek().map_or(Duration::from_millis(100), |&Reverse((at, _))| {
+                Instant::saturating_duration_since(&at, now)
                     .clamp(Duration::from_millis(1), Duration::from_millis(100))
             });
             match poll.poll(&mut events, Some(wait)) {
@@ -123,21 +148,21 @@ impl Calls<'_> {
             }
             let now = Instant::now();
             ready.extend(events.iter().map(|event| event.token().0));
-            let due = |client: &Client| client.wakes.is_some_and(|at| at <= now);
-            let waited = clients.iter().enumerate();
-            ready.extend(
-                waited.filter_map(|(at, client)| client.as_ref().is_some_and(due).then_some(at)),
-            );
+            while timers.peek().is_some_and(|&Reverse((at, _))| at <= now) {
+                ready.extend(timers.pop().map(|Reverse((_, slot))| slot));
+            }
             for slot in ready.drain(..) {
                 let Some(client) = clients[slot].as_mut() else { continue };
-                let was_connected = client.connected;
+                let before = [client.connected, client.counted];
                 let outcome = client.advance(now, &mut buffer);
-                let is_new = client.connected && !was_connected;
-                self.connected.fetch_add(usize::from(is_new), Ordering::SeqCst);
+                let is_new = |now: bool, before: bool| usize::from(now && !before);
+                self.connected.fetch_add(is_new(client.connected, before[0]), Ordering::SeqCst);
+                self.counted.fetch_add(is_new(client.counted, before[1]), Ordering::SeqCst);
+                timers.extend(client.wakes.map(|at| Reverse((at, slot))));
                 if let Some(outcome) = outcome {
                     clients[slot] = None;
                     free.push(slot);
-                    ends.push(CallEnd { outcome, at: Instant::now() });
+                    ends.push(outcome);
                 }
             }
         }
@@ -147,6 +172,7 @@ impl Calls<'_> {
 struct Client {
     stream: TcpStream,
     connected: bool,
+    counted: bool,
     /// The remaining steps, in reverse order.
     steps: Vec<Step>,
     /// Number of bytes of this step that were sent.
@@ -185,7 +211,8 @@ impl Client {
         steps.reverse();
         let mut stream = TcpStream::connect(address)?;
         poll.registry().register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
-        Ok(Self { stream, connected: false, steps, sent: 0, got: Vec::new(), wakes: None })
+        let (connected, counted) = (false, false);
+        Ok(Self { stream, connected, counted, steps, sent: 0, got: Vec::new(), wakes: None })
     }
 
     /// Does as many steps as are possible now; returns the outcome after the last one.
@@ -268,6 +295,10 @@ impl Client {
             Step::Reset => {
                 let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
                 Now::Over(Outcome::Done) // the connection is dropped now
+            }
+            Step::Count => {
+                self.counted = true;
+                Now::Next
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use platform::CaseError;
 use servers::Protocol;
@@ -250,16 +250,4 @@ fn stat(pid: u32) -> Option<(String, String)> {
 /// Whether a process runs; a zombie does not.
 pub fn runs(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != "Z" && state != "X")
-}
-
-/// Waits until `done` returns true; returns whether it did so in time.
-pub fn until(within: Duration, mut done: impl FnMut() -> bool) -> bool {
-    let began = Instant::now();
-    while !done() {
-        if began.elapsed() > within {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    true
 }

@@ -25,63 +25,45 @@ fn main() -> ExitCode {
 
 #[cfg(target_os = "linux")]
 fn main() -> ExitCode {
-    use libtest_mimic::Arguments;
-
     if let Some(code) = hosting::serve_if_requested() {
         return if code == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     platform::process::limits::raise_descriptors();
-    let mut arguments = Arguments::from_args();
-    // Waiting scenarios need little CPU time.
-    arguments.test_threads.get_or_insert(AT_ONCE);
     hosting::set_up();
-    let conclusion = libtest_mimic::run(&arguments, trials());
+    let exit_code = testing::together(AT_ONCE, trials());
     hosting::clean_up();
-    conclusion.exit_code()
+    exit_code
 }
 
-/// Number of scenarios that run in parallel.
+/// Number of scenarios that run in parallel: waiting ones need little CPU time.
 #[cfg(target_os = "linux")]
 const AT_ONCE: usize = 11;
 
-/// All scenarios of all architectures, in the order in which the harness starts them: waiting ones in parallel, then ones
-/// with time limits, a few at a time, then busy ones one by one.
+/// All scenarios of all architectures, in the order in which the harness starts them: waiting ones in parallel, then busy ones
+/// one by one.
 #[cfg(target_os = "linux")]
-fn trials() -> Vec<libtest_mimic::Trial> {
+fn trials() -> Vec<testing::Trial> {
     use std::sync::{PoisonError, RwLock};
-
-    use libtest_mimic::Trial;
-    use servers::ARCHITECTURES;
 
     /// A lock, read by scenarios that run in parallel, written by one that runs alone.
     static RUNNING: RwLock<()> = RwLock::new(());
 
-    let (mut in_parallel, mut timed, mut alone) = (Vec::new(), Vec::new(), Vec::new());
-    for architecture in ARCHITECTURES.iter().filter(|one| one.check().is_ok()) {
-        // A program started for each client keeps the machine busy.
-        let is_busy = architecture.name == "exec";
-        let waiting = scenarios::WAITING.iter().map(|scenario| (scenario, is_busy));
-        let waiting = waiting.chain([(&scenarios::SLOW, is_busy)]);
-        let busy = scenarios::BUSY.iter().map(|scenario| (scenario, true));
-        for (&(scenario, check), runs_alone) in waiting.chain(busy) {
-            let name = format!("{}::{scenario}", architecture.name);
-            if runs_alone {
-                alone.push(Trial::test(name, move || {
-                    let _alone = RUNNING.write().unwrap_or_else(PoisonError::into_inner);
-                    check(architecture);
-                    Ok(())
-                }));
-            } else {
-                let trials =
-                    if scenario == scenarios::SLOW.0 { &mut timed } else { &mut in_parallel };
-                trials.push(Trial::test(name, move || {
-                    let _in_parallel = RUNNING.read().unwrap_or_else(PoisonError::into_inner);
-                    check(architecture);
-                    Ok(())
-                }));
-            }
-        }
+    let (mut in_parallel, mut alone) = (Vec::new(), Vec::new());
+    for architecture in servers::ARCHITECTURES.iter().filter(|one| one.check().is_ok()) {
+        let name = |scenario| format!("{}::{scenario}", architecture.name);
+        in_parallel.extend(scenarios::WAITING.map(|(scenario, check)| {
+            testing::test(name(scenario), move || {
+                let _in_parallel = RUNNING.read().unwrap_or_else(PoisonError::into_inner);
+                check(architecture);
+            })
+        }));
+        alone.extend(scenarios::BUSY.map(|(scenario, check)| {
+            testing::test(name(scenario), move || {
+                let _alone = RUNNING.write().unwrap_or_else(PoisonError::into_inner);
+                check(architecture);
+            })
+        }));
     }
-    in_parallel.extend(timed.into_iter().chain(alone));
+    in_parallel.extend(alone);
     in_parallel
 }

@@ -1,5 +1,7 @@
 //! Tests the guarantees of all executors, and their behaviour with panics, nesting and failing threads.
 
+mod dependencies;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::cell::RefCell;
@@ -79,7 +81,7 @@ fn more_threads_than_objects() {
 
 #[test]
 fn the_degree_is_reached() {
-    for (name, executor) in blocking(5) {
+    for (name, executor) in Executor::blocking(5) {
         let meeting = Barrier::new(5);
         let mut met = 0;
         let finisher = |_: &(), leads: Result<bool, Failure>| met += usize::from(leads.unwrap());
@@ -101,13 +103,17 @@ fn the_degree_is_reached() {
 
 #[test]
 fn a_slot_is_given_on_while_another_handler_runs() {
-    for (name, executor) in blocking(2) {
+    for (name, executor) in Executor::blocking(2) {
         let finished = AtomicUsize::new(0);
         let objects: Vec<usize> = (0..20).collect();
         executor.run(
             &objects,
             // The first object holds its slot while all others go through the other slot.
-            |&object| wait_for(&finished, if object == 0 { 19 } else { 0 }),
+            |&object| {
+                if object == 0 {
+                    testing::until(|| finished.load(Ordering::SeqCst) >= 19);
+                }
+            },
             |_, result| {
                 assert_eq!(result, Ok(()), "{name}");
                 finished.fetch_add(1, Ordering::SeqCst);
@@ -119,7 +125,7 @@ fn a_slot_is_given_on_while_another_handler_runs() {
 
 #[test]
 fn a_free_slot_is_taken_while_a_finisher_runs() {
-    for (name, executor) in blocking(2) {
+    for (name, executor) in Executor::blocking(2) {
         let begun = AtomicUsize::new(0);
         let both = Barrier::new(2);
         let mut finished = 0;
@@ -133,20 +139,14 @@ fn a_free_slot_is_taken_while_a_finisher_runs() {
             },
             |_, result| {
                 assert_eq!(result, Ok(()), "{name}");
-                // The time is enough for all threads to fall asleep.
+                // The threads that have nothing to do fall asleep meanwhile, which no event shows.
                 thread::sleep(Duration::from_millis(5));
                 finished += 1;
                 if finished == 2 {
-                    wait_for(&begun, 3);
+                    testing::until(|| begun.load(Ordering::SeqCst) >= 3);
                 }
             },
         );
-    }
-}
-
-fn wait_for(counter: &AtomicUsize, number: usize) {
-    while counter.load(Ordering::SeqCst) < number {
-        thread::sleep(Duration::from_micros(50));
     }
 }
 
@@ -218,7 +218,7 @@ fn a_finishers_panic_waits_for_handlers_and_goes_on() {
                     &[(); 100],
                     |()| {
                         begun.fetch_add(1, Ordering::SeqCst);
-                        thread::sleep(Duration::from_micros(100));
+                        thread::yield_now();
                         ended.fetch_add(1, Ordering::SeqCst);
                     },
                     |(), _| {
@@ -243,7 +243,7 @@ fn a_finishers_panic_waits_for_handlers_and_goes_on() {
 
 #[test]
 fn a_handler_may_use_its_own_executor() {
-    for (name, executor) in blocking(3) {
+    for (name, executor) in Executor::blocking(3) {
         let nested = |numbers: &Vec<u64>| {
             let mut sum = 0;
             executor.run(numbers, |number| number * 10, |_, tenfold| sum += tenfold.unwrap());
@@ -294,7 +294,7 @@ fn tokio_refuses_to_be_used_by_its_own_tasks() {
 fn executors_of_different_kinds_nest() {
     let objects = [3u64, 4, 5];
     for (outer, one) in Executor::all(2) {
-        for (inner, other) in blocking(2) {
+        for (inner, other) in Executor::blocking(2) {
             let mut sum = 0;
             let handler = |&number: &u64| {
                 let numbers: Vec<u64> = (0..number).collect();
@@ -324,6 +324,7 @@ fn tasks_wait_without_holding_their_thread() {
         [Tokio::multi_thread(nonzero(100), nonzero(1)), Tokio::current_thread(nonzero(100))]
     {
         let mut done = 0;
+        // The time is the subject: one thread waits for a hundred timers.
         let object = Duration::from_millis(2);
         tokio.unwrap().do_for_all_objects(
             &[object; 300],
@@ -393,11 +394,6 @@ fn several_threads_may_share_an_executor() {
             });
         }
     });
-}
-
-/// The executors whose handlers may block without keeping others from running.
-fn blocking(degree: usize) -> impl Iterator<Item = (&'static str, Executor)> {
-    Executor::all(degree).into_iter().filter(|(_, one)| !matches!(one, Executor::Tokio(_)))
 }
 
 #[test]

@@ -1,9 +1,10 @@
-//! Tests of several processes that create and write the same store, and of killed writers.
+//! The store in an SQLite file: what every store does, several processes that create and write the same one, killed writers.
+
+mod battery;
 
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 
-use libtest_mimic::{Arguments, Trial};
 use results::{CaseResult, Direction, Outcome, RoundRow, RunInfo, Store};
 
 const STORE: &str = "store.sqlite";
@@ -22,23 +23,17 @@ fn main() -> ExitCode {
         one_process(Path::new(&store), id.to_str().expect("an id of ours"));
         return ExitCode::SUCCESS;
     }
-    let test = |name, test: fn()| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-    };
-    let tests = vec![
-        test(
-            "processes_that_start_together_share_one_store",
-            processes_that_start_together_share_one_store,
-        ),
-        test(
-            "a_killed_writer_leaves_a_store_with_all_rounds",
-            a_killed_writer_leaves_a_store_with_all_rounds,
-        ),
+    let of_processes = testing::tests![
+        processes_that_start_together_share_one_store,
+        a_killed_writer_leaves_a_store_with_all_rounds,
     ];
-    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+    let in_a_file = battery::TESTS.map(|(name, test)| {
+        testing::test(name, move || {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            test(Store::open(&folder.path().join(STORE)).expect("a new store"));
+        })
+    });
+    testing::alone(of_processes.into_iter().chain(in_a_file))
 }
 
 /// Begins a run and adds its rounds.
@@ -117,9 +112,10 @@ fn a_killed_writer_leaves_a_store_with_all_rounds() {
             let store = Store::open_read_only(&path).ok()?;
             store.runs().expect("runs").first().map(|run| run.rounds)
         };
-        while rounds().is_none_or(|rounds| rounds < seen) {
+        testing::until(|| {
             assert_eq!(writer.try_wait().expect("its state"), None, "it writes until it is killed");
-        }
+            rounds().is_some_and(|rounds| rounds >= seen)
+        });
         writer.kill().expect("killed");
         writer.wait().expect("ended");
 

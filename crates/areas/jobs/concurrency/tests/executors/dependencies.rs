@@ -1,8 +1,5 @@
 //! Tests objects that depend on each other with every executor, and cycles against petgraph.
 
-#[allow(dead_code, reason = "this file uses a part of it")]
-mod support;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
@@ -13,8 +10,8 @@ use petgraph::graph::DiGraph;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use support::graphs::{Trace, random_pairs};
-use support::{Executor, nonzero, quiet_panics};
+use crate::support::graphs::{Trace, random_pairs};
+use crate::support::{Executor, nonzero, quiet_panics};
 
 /// Number of graphs: under Wine a thread takes ten times as long to start as on Linux.
 const GRAPHS: usize = if cfg!(windows) { 60 } else { 1_000 };
@@ -73,9 +70,7 @@ fn what_can_be_begun_is_begun_at_once() {
     }
     let dependencies = Dependencies::new(count, &pairs).unwrap();
     let objects: Vec<usize> = (0..count).collect();
-    let blocking =
-        Executor::all(WIDTH).into_iter().filter(|(_, one)| !matches!(one, Executor::Tokio(_)));
-    for (name, executor) in blocking {
+    for (name, executor) in Executor::blocking(WIDTH) {
         let meeting = Barrier::new(WIDTH);
         let finished = Mutex::new(Vec::new());
         let handler = |object: &usize| {
