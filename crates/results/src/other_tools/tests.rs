@@ -1,10 +1,13 @@
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use measure::Doubt;
+use measure::doubt::OtherSpread;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::document::{Direction, Estimate};
+use crate::document::{CaseResult, Direction, Document, Estimate, Outcome};
 use crate::export::{TEXT_FORMATS, to_csv, to_json};
 use crate::import::parse_document;
 

@@ -1,6 +1,7 @@
 mod figures;
 mod versions;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use rusqlite::functions::{Context, FunctionFlags};
 use tempfile::TempDir;
 
 use super::open::{APPLICATION_ID, DEVELOPMENT_ID, connect_immutable};
+use super::sqlite::Sqlite;
 use super::*;
 use crate::document::{CaseResult, Interval, Outcome};
 use crate::samples::{
