@@ -82,10 +82,3 @@ pub use study::{StudyLine, studies_table, study_text};
 pub use summary::{first_page, summary};
 pub use sweep_table::{SweepLine, sweep_table};
 pub use workbook::{Curve, CurvePoint, Plot, WorkbookError, workbook};
-
-/// Installs the areas of the program before the tests run.
-#[cfg(test)]
-#[ctor::ctor(unsafe)]
-fn install_areas() {
-    cases::install();
-}

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     fn result(case: &str, params: &[(&str, &str)], metric: &str) -> CaseResult {
-        let params = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let params = simulated::params(params);
         CaseResult::blank(case, params, metric, "ns/op", Direction::Lower)
     }
 
