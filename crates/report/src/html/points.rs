@@ -249,6 +249,7 @@ mod tests {
 
     #[test]
     fn the_command_names_what_a_usual_run_leaves_out() {
+        simulated::areas::install();
         let results = [result("syscall/getppid", &[], "time")];
         assert_eq!(command(results.iter()).as_deref(), Some("oscost run syscall/getppid"));
         let odd = [result("foreign/case", &[("a", "b c")], "time")];

@@ -106,6 +106,7 @@ mod tests {
     use super::*;
 
     fn result(executor: &str, jobs: &str, base: &str, timeline: Vec<[u64; 2]>) -> CaseResult {
+        simulated::areas::install();
         let params = [("executor", executor), ("jobs", jobs), ("base", base), ("kind", "cpu")];
         let params = simulated::params(&params);
         let blank =
