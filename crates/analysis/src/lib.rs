@@ -54,10 +54,3 @@ pub use recorded::{Moment, Recorded, RoundState, Samples, moments};
 pub use spread::{compared_half_width, welch};
 pub use table::{Cell, Found, Question, Renaming, Row, Table, TableError, tabulate};
 pub use verdict::Verdict;
-
-/// Installs the areas of the program before the tests run.
-#[cfg(test)]
-#[ctor::ctor(unsafe)]
-fn install_areas() {
-    areas::install();
-}

@@ -234,7 +234,7 @@ mod tests {
         let settings = Settings::default();
         let is_verdict = |verdict: Verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
         let (mut wrong, mut found, mut found_by_one) = (0, 0, 0);
-        const MACHINES: u64 = 20;
+        const MACHINES: u64 = 10;
         for seed in 0..MACHINES {
             let mut machine = Machine::new(Course::States, seed);
             let before = predicted(&mut machine, 8, 1.0);
@@ -250,7 +250,7 @@ mod tests {
             found_by_one += judged(&before[7], &slower[7]);
         }
         eprintln!("wrong {wrong} of {MACHINES}; found {found}, by single runs {found_by_one}");
-        assert!(wrong <= 2, "{wrong} of {MACHINES} equal machines differ");
+        assert!(wrong <= 1, "{wrong} of {MACHINES} equal machines differ");
         assert!(found > found_by_one, "{found} {found_by_one}");
     }
 }

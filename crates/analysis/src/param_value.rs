@@ -118,6 +118,7 @@ mod tests {
     /// was 1,024.
     #[test]
     fn the_case_says_whether_a_parameter_is_a_count_or_a_size() {
+        simulated::areas::install();
         let of = |case, param| Kilo::of(case, param);
         assert_eq!(of("net/answer", "connections"), Kilo::Thousand);
         assert_eq!(of("file/random-read", "size"), Kilo::Binary);

@@ -87,9 +87,7 @@ impl Drop for Server {
         // SAFETY: takes numbers only; the process was started for this test.
         unsafe { libc::kill(self.pid as libc::pid_t, libc::SIGTERM) };
         let began = Instant::now();
-        while platform::pid::is_alive(self.pid)
-            && began.elapsed() < Duration::from_secs(60)
-        {
+        while platform::pid::is_alive(self.pid) && began.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(20));
         }
     }

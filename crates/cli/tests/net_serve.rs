@@ -97,11 +97,7 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
         unsafe { libc::kill(pid as libc::pid_t, libc::SIGTERM) };
         said_by(child).with(0);
         for one in below {
-            assert!(
-                !platform::pid::is_alive(one),
-                "{}: {one} goes on",
-                architecture.name
-            );
+            assert!(!platform::pid::is_alive(one), "{}: {one} goes on", architecture.name);
         }
         assert!(TcpStream::connect(address).is_err(), "{} listens still", architecture.name);
         TcpListener::bind(address).unwrap_or_else(|e| panic!("{}: {e}", architecture.name));

@@ -84,10 +84,3 @@ pub use study::{StudyLine, studies_table, study_text};
 pub use summary::{first_page, summary};
 pub use sweep_table::{SweepLine, sweep_table};
 pub use workbook::{WorkbookError, workbook};
-
-/// Installs the areas of the program before the tests run.
-#[cfg(test)]
-#[ctor::ctor(unsafe)]
-fn install_areas() {
-    areas::install();
-}

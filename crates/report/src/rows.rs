@@ -283,7 +283,7 @@ mod tests {
             for case in ["lock/spin", "lock/futex"] {
                 let mut result = result(case, "time", Outcome::Measured);
                 let params = [("as", kind), ("place", "spread"), ("workers", workers)];
-                result.params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+                result.params = simulated::params(&params);
                 results.push(result);
             }
         }

@@ -52,21 +52,11 @@ fn properties(document: &Document) -> DocProperties {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::{Direction, Estimate, RunInfo, SCHEMA};
+    use results::{Direction, Estimate, SCHEMA};
 
     #[test]
     fn rows_beyond_a_full_sheet_are_on_the_next() {
-        let run = RunInfo {
-            id: "a".to_owned(),
-            started: "2026-11-21T20:36:55Z".to_owned(),
-            finished: None,
-            seed: 1,
-            oscost: "0.1.0".to_owned(),
-            tags: Default::default(),
-            asked: Default::default(),
-            core_clock_ghz: None,
-            area_seconds: Default::default(),
-        };
+        let run = simulated::run_info("a");
         let blank =
             CaseResult::blank("lock/spin", Default::default(), "time", "ns/op", Direction::Lower);
         let estimate = Some(Estimate { median: 1.0, low: 1.0, high: 1.0, level: 0.95 });

@@ -467,6 +467,7 @@ mod tests {
 
     #[test]
     fn planned_rounds_may_begin_later_unless_the_user_set_the_time() {
+        simulated::areas::install();
         let seconds = |budget: Option<u64>| {
             let budget = budget.map(Duration::from_secs);
             let filters = vec!["syscall/getppid".into()];

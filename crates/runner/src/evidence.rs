@@ -430,7 +430,6 @@ fn counts_in(text: &str) -> Option<OperationCounts> {
 
 #[cfg(test)]
 mod tests {
-    use measure::Params;
     use measure::cycles::Latency;
     use results::CaseResult;
 
@@ -438,13 +437,21 @@ mod tests {
     use crate::figures::Core;
 
     const CASE: &str = "clock/std-instant";
+    /// A case of trials.
+    const JOBS: &str = "concurrency/jobs";
     const SAMPLES: &str = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0,5.1],"readings":[[1000,1,1],[1000,1,1],[1000,1,1]]}}"#;
 
     fn evidence() -> Evidence {
-        Evidence::new(Point { case: CASE.into(), params: Params::new() })
+        of_case(CASE, &[])
+    }
+
+    fn of_case(case: &str, params: &[(&str, &str)]) -> Evidence {
+        simulated::areas::install();
+        Evidence::new(Point { case: case.to_owned(), params: simulated::params(params) })
     }
 
     fn plan() -> Plan {
+        simulated::areas::install();
         let options = crate::plan::Options { filters: vec![CASE.into()], ..Default::default() };
         crate::plan::plan(&options, &[0], 7).unwrap()
     }
@@ -524,8 +531,7 @@ mod tests {
         };
         let stolen = trial(r#"{"elapsed":1.0,"cpus":1,"steal":0.2}"#);
         let undisturbed = trial(r#"{"elapsed":1.0,"cpus":1,"steal":0.0,"interrupts":900}"#);
-        let point = Point { case: "concurrency/jobs".into(), params: Params::new() };
-        let (mut evidence, mut levels) = (Evidence::new(point), Levels::default());
+        let (mut evidence, mut levels) = (of_case(JOBS, &[]), Levels::default());
         let plan = Plan { trials: 6, ..plan() };
         for text in [&stolen, &undisturbed, &stolen].into_iter().chain([&undisturbed; 4]) {
             assert!(needs_rounds(&evidence, &plan));
@@ -641,9 +647,9 @@ mod tests {
         for (place, apart, is_marked) in
             [("same", 0.08, true), ("other", 0.08, false), ("other", 0.6, true)]
         {
-            let params = Params::from([("place".to_owned(), place.to_owned())]);
-            let point = Point { case: "switch/pipe".into(), params };
-            let (mut point, mut levels, plan) = (Evidence::new(point), Levels::default(), plan());
+            let (mut point, mut levels) =
+                (of_case("switch/pipe", &[("place", place)]), Levels::default());
+            let plan = plan();
             for round in 0..20_u32 {
                 let time = 5.0 * (1.0 + apart * f64::from(round % 3));
                 let text = SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"));
@@ -718,9 +724,9 @@ mod tests {
             // The interval contains both modes.
             ("same", &one_or_the_other, false, false),
         ] {
-            let params = Params::from([("place".to_owned(), place.to_owned())]);
-            let point = Point { case: "switch/pipe".into(), params };
-            let (mut point, mut levels, plan) = (Evidence::new(point), Levels::default(), plan());
+            let (mut point, mut levels) =
+                (of_case("switch/pipe", &[("place", place)]), Levels::default());
+            let plan = plan();
             let readings = ["[1000,1,1]"; 14].join(",");
             for round in 0..20 {
                 let samples = &every_round[round * 3 % 8];
@@ -741,8 +747,8 @@ mod tests {
     #[test]
     fn a_few_quiet_trials_are_marked_where_they_differ_only() {
         let marks = |times: &[f64]| {
-            let point = Point { case: "concurrency/jobs".into(), params: Params::new() };
-            let (mut point, mut levels, plan) = (Evidence::new(point), Levels::default(), plan());
+            let (mut point, mut levels) = (of_case(JOBS, &[]), Levels::default());
+            let plan = plan();
             for time in times {
                 let text = format!(
                     r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[{time}],"readings":[[1,1,1],[1,1,1]],"contended":true}}}}"#
@@ -794,16 +800,12 @@ mod tests {
     /// Ten thousand files take several times as long under Wine as on Linux.
     #[test]
     fn a_trial_that_does_not_end_is_tried_again_with_more_time() {
-        let params = Params::from(
-            [("kind", "wait"), ("jobs", "2"), ("base", "1s"), ("executor", "serial")]
-                .map(|(name, value)| (name.to_owned(), value.to_owned())),
-        );
-        let mut trial = Evidence::new(Point { case: "concurrency/jobs".into(), params });
-        assert_eq!(trial.limit_ms(), 15_000);
+        let mut trial = of_case(JOBS, &[("base", "1s"), ("executor", "serial")]);
+        assert_eq!(trial.limit_ms(), 10_000);
         let hung = RoundEnd::Hung("the worker did not end within 25 s".into());
         assert!(!trial.add_round("", &hung, at(0)));
         assert!(!trial.is_over());
-        assert_eq!(trial.limit_ms(), 120_000);
+        assert_eq!(trial.limit_ms(), 80_000);
         assert!(!trial.add_round("", &hung, at(0)));
         assert!(trial.is_over());
         // A round of samples ends by itself.
@@ -899,9 +901,7 @@ mod tests {
             (vec![&quiet, &loud, &quiet, &quiet, &loud, &quiet, &quiet, &quiet], 7),
             (vec![&loud; 30], 24),
         ] {
-            let params = Params::new();
-            let point = Point { case: "concurrency/jobs".into(), params };
-            let (mut evidence, mut levels) = (Evidence::new(point), Levels::default());
+            let (mut evidence, mut levels) = (of_case(JOBS, &[]), Levels::default());
             // Earlier runs have shown the quiet levels of the machine.
             (0..9).for_each(|_| {
                 levels.observe(&match parse_lines(&quiet).remove(0) {

@@ -218,6 +218,10 @@ fn await_end(
             (phases.ended)();
         }
         if let Some(status) = child.try_wait().map_err(failed)? {
+            // The worker may end before its closed output is noticed.
+            if !said {
+                (phases.ended)();
+            }
             return Ok((status, false));
         }
         if Instant::now() >= deadline {

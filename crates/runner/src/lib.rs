@@ -56,10 +56,3 @@ pub use recorded::recorded;
 pub use recording::Recording;
 pub use run::{Ended, Ending, Request, begin, machine_differences, resume, to_resume};
 pub use timebase::{best_clock, timebase_on};
-
-/// Tests have the areas of the program.
-#[cfg(test)]
-#[ctor::ctor(unsafe)]
-fn install_areas() {
-    areas::install();
-}

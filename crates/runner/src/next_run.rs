@@ -61,15 +61,9 @@ mod tests {
     fn info(node: &str, at: usize) -> RunInfo {
         let started = format!("2026-09-{:02}T{:02}:00:00Z", 1 + at / 24, at % 24);
         RunInfo {
-            id: format!("{node}-{at}"),
-            finished: None,
             started,
-            seed: 1,
-            oscost: "0.1.0".to_owned(),
-            tags: [(NODE_TAG.to_owned(), node.to_owned())].into(),
-            asked: [].into(),
-            core_clock_ghz: None,
-            area_seconds: [].into(),
+            tags: simulated::params(&[(NODE_TAG, node)]),
+            ..simulated::run_info(&format!("{node}-{at}"))
         }
     }
 

@@ -181,6 +181,7 @@ mod tests {
 
     #[test]
     fn a_point_that_only_systems_are_compared_by_is_asked_and_counts_of_trials_come_last() {
+        simulated::areas::install();
         let options = crate::plan::Options {
             filters: vec!["file/small".into(), "mail/send".into(), "syscall/getppid".into()],
             ..crate::plan::Options::default()
@@ -218,6 +219,7 @@ mod tests {
 
     #[test]
     fn a_question_is_open_until_its_claim_is_decided() {
+        simulated::areas::install();
         let text = r#"
             [[claim]]
             name = "sysv-slower"
@@ -227,9 +229,9 @@ mod tests {
             relation = "> 1""#;
         let claims = ClaimFile::parse(text).unwrap().claims;
         let questions = Questions { claims: &|_| claims.clone() };
-        let params = |work: &str| -> Params {
+        let params = |work: &str| {
             let all = [("workers", "1"), ("as", "threads"), ("work", work), ("place", "spread")];
-            all.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+            simulated::params(&all)
         };
         let point = |case: &str, work: &str| Point { case: case.to_owned(), params: params(work) };
         let points = [

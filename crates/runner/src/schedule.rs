@@ -1,6 +1,6 @@
 //! The schedule of a run decides what is measured next, as a function of past measurements and the time. It reads no clock,
-//! starts nothing, and orders rounds by the run's seed alone. `benches/replay` drives it with a virtual clock, and shows
-//! the effect of each rule.
+//! starts nothing, and orders rounds by the run's seed alone. The bench `replay` of the areas drives it with a virtual clock, and
+//! shows the effect of each rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

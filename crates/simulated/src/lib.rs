@@ -1,4 +1,7 @@
-//! Simulated results, for the tests of what computes with results: noise of trials, and arbitrary rows.
+//! For tests of what computes with results: simulated results, noise of trials, arbitrary rows, and a few areas.
+
+pub mod areas;
+pub mod text;
 
 use std::collections::BTreeMap;
 
@@ -7,7 +10,7 @@ use proptest::prelude::*;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use results::{
-    CaseResult, Direction, Document, Estimate, GROUP, Outcome, PointKey, RunInfo, SYSTEM,
+    CaseResult, Direction, Document, Estimate, GROUP, Interval, Outcome, PointKey, RunInfo, SYSTEM,
 };
 
 /// A sum of uniform numbers, close enough to normal for a simulation, with mean 0, variance 1.
@@ -56,21 +59,72 @@ pub fn flat(values: [f64; 7]) -> Vec<Vec<f64>> {
     values.iter().map(|value| vec![*value; 6]).collect()
 }
 
-/// A run on the system of that name, which is also its id, in turn with others.
-pub fn document(system: &str, results: Vec<CaseResult>) -> Document {
-    let run = RunInfo {
-        id: system.to_owned(),
-        started: String::new(),
+/// A run with this id, of which nothing else is known.
+pub fn run_info(id: &str) -> RunInfo {
+    RunInfo {
+        id: id.to_owned(),
+        started: "2026-11-21T20:36:55Z".to_owned(),
         finished: None,
         seed: 1,
-        oscost: String::new(),
+        oscost: "0.1.0".to_owned(),
         tags: BTreeMap::new(),
-        asked: BTreeMap::from([(GROUP.to_owned(), "simulated".to_owned())]),
+        asked: BTreeMap::new(),
         core_clock_ghz: None,
         area_seconds: BTreeMap::new(),
-    };
+    }
+}
+
+/// A run on a core of 3.75 GHz.
+pub fn run_at_3_75_ghz() -> RunInfo {
+    let core_clock_ghz = Some(Interval { low: 3.35, median: 3.75, high: 3.85 });
+    RunInfo { core_clock_ghz, ..run_info("20261121-203655-4f2a") }
+}
+
+/// Parameters, or other named texts.
+pub fn params(named: &[(&str, &str)]) -> BTreeMap<String, String> {
+    named.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// A run on the system of that name, which is also its id, in turn with others.
+pub fn document(system: &str, results: Vec<CaseResult>) -> Document {
+    let asked = params(&[(GROUP, "simulated")]);
+    let run = RunInfo { started: String::new(), oscost: String::new(), asked, ..run_info(system) };
     let machine = [(SYSTEM.to_owned(), system.into())].into_iter().collect();
     Document { schema: results::SCHEMA, run, machine, results }
+}
+
+/// A run on this operating system, in turn with others; the system has a name if it is not the one that oscost was started on.
+pub fn document_on(os: &str, system: Option<&str>, results: Vec<CaseResult>) -> Document {
+    let facts = [Some(("os", os)), system.map(|name| (SYSTEM, name))];
+    let facts = facts.into_iter().flatten();
+    let machine = facts.map(|(name, fact)| (name.to_owned(), fact.into())).collect();
+    let run = RunInfo {
+        asked: params(&[(GROUP, "together")]),
+        ..run_info(&format!("20260101-000000-{os}{}", system.unwrap_or_default()))
+    };
+    Document { schema: results::SCHEMA, run, machine, results }
+}
+
+/// A result of twelve rounds that differ by a part in a thousand.
+pub fn result(
+    case: &str,
+    params: &[(&str, &str)],
+    metric: &str,
+    unit: &str,
+    value: f64,
+) -> CaseResult {
+    let rounds: Vec<f64> = (0..12).map(|i| value * (1.0 + 2e-4 * f64::from(i % 5 - 2))).collect();
+    CaseResult {
+        estimate: Some(Estimate {
+            median: value,
+            low: value * 0.999,
+            high: value * 1.001,
+            level: 0.95,
+        }),
+        rounds: 12,
+        round_values: rounds,
+        ..CaseResult::blank(case, self::params(params), metric, unit, Direction::Lower)
+    }
 }
 
 /// A point of a test: a case alone, or with its parameters.
@@ -87,8 +141,7 @@ impl AsPoint for &str {
 
 impl<const N: usize> AsPoint for (&str, [(&str, &str); N]) {
     fn point(self) -> PointKey {
-        let params = self.1.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        PointKey { case: self.0.to_owned(), params: params.into() }
+        PointKey { case: self.0.to_owned(), params: params(&self.1) }
     }
 }
 

@@ -29,6 +29,7 @@ fn result(case: &str, round_values: Vec<f64>) -> CaseResult {
 }
 
 fn run(results: Vec<CaseResult>) -> Document {
+    simulated::areas::install();
     let mut document = results::parse_document(
         r#"{"schema":1,"run":{"id":"x","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0","area_seconds":{}},
             "machine":{"release":"6.1"},"results":[]}"#,

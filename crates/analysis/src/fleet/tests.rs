@@ -173,7 +173,7 @@ fn levels_of_noise() -> [Simulated; 3] {
 
 #[test]
 fn nodes_that_are_three_percent_slow_are_named() {
-    const FLEETS: u64 = 20;
+    const FLEETS: u64 = 10;
     for (level, simulated) in levels_of_noise().iter().enumerate() {
         let mut found = 0;
         for seed in 0..FLEETS {
@@ -189,7 +189,7 @@ fn nodes_that_are_three_percent_slow_are_named() {
 
 #[test]
 fn fleets_without_differences_have_no_strangers() {
-    const FLEETS: u64 = 60;
+    const FLEETS: u64 = 40;
     let [one, two, three] = levels_of_noise();
     let states = Simulated { has_states: true, ..STEADY };
     let few = |nodes| Simulated { nodes, known: 0.004, between_visits: 0.004, ..STEADY };
@@ -252,7 +252,7 @@ fn a_fact_that_costs_entries_is_found_with_its_cycles() {
 
 #[test]
 fn facts_without_effect_explain_nothing() {
-    const FLEETS: u64 = 100;
+    const FLEETS: u64 = 40;
     let mut any = 0;
     for seed in 0..FLEETS {
         let mut rng = StdRng::seed_from_u64(seed);

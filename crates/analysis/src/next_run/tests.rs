@@ -112,7 +112,7 @@ fn equal_runs_of_different_visits_seldom_get_a_verdict() {
     let courses = [Course::Steady, Course::States, Course::Sticky, Course::Skewed];
     let (mut compared, mut wrong) = (0, 0);
     for course in courses {
-        for seed in 0..12 {
+        for seed in 0..6 {
             let mut machine = Machine::new(course, seed);
             let runs: Vec<Document> = (0..13).map(|_| machine.separate_visit()).collect();
             let runs = predicted(&runs);
@@ -132,7 +132,7 @@ fn equal_runs_of_different_visits_seldom_get_a_verdict() {
 #[test]
 fn a_slow_down_of_twice_what_is_detectable_is_found() {
     let mut found = 0;
-    const TRIES: usize = 30;
+    const TRIES: usize = 15;
     for seed in 0..TRIES as u64 {
         let mut machine = Machine::new(Course::States, seed);
         let runs: Vec<Document> = (0..8).map(|_| machine.separate_visit()).collect();

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     fn result(case: &str, params: &[(&str, &str)], metric: &str) -> CaseResult {
-        let params = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let params = simulated::params(params);
         CaseResult::blank(case, params, metric, "ns/op", Direction::Lower)
     }
 
@@ -249,6 +249,7 @@ mod tests {
 
     #[test]
     fn the_command_names_what_a_usual_run_leaves_out() {
+        simulated::areas::install();
         let results = [result("syscall/getppid", &[], "time")];
         assert_eq!(command(results.iter()).as_deref(), Some("oscost run syscall/getppid"));
         let odd = [result("foreign/case", &[("a", "b c")], "time")];

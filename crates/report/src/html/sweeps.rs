@@ -343,6 +343,7 @@ mod tests {
 
     #[test]
     fn crossings_are_marked_in_the_chart_over_their_parameter() {
+        simulated::areas::install();
         let mut results: Vec<CaseResult> = ["1", "10", "100"]
             .iter()
             .map(|n| {

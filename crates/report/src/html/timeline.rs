@@ -106,8 +106,9 @@ mod tests {
     use super::*;
 
     fn result(executor: &str, jobs: &str, base: &str, timeline: Vec<[u64; 2]>) -> CaseResult {
+        simulated::areas::install();
         let params = [("executor", executor), ("jobs", jobs), ("base", base), ("kind", "cpu")];
-        let params = params.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let params = simulated::params(&params);
         let blank =
             CaseResult::blank("concurrency/jobs", params, "time", "ns/op", Direction::Lower);
         CaseResult { timeline, ..blank }

@@ -118,6 +118,7 @@ mod tests {
 
     /// The labels of the points of a file with one claim.
     fn labels(lines: &str) -> Result<Vec<String>, String> {
+        simulated::areas::install();
         let text = format!("[[claim]]\nname = \"x\"\nsentence = \"s\"\n{lines}");
         let claims = ClaimFile::parse(&text).unwrap().claims;
         check_names(&claims, &[]).unwrap();
@@ -125,6 +126,7 @@ mod tests {
     }
 
     fn labels_on(claims: &[Claim], on: On) -> Result<Vec<String>, String> {
+        simulated::areas::install();
         let options = Options { quick: true, claims: claims.to_vec(), on, ..Options::default() };
         let points = points_of_claims(&options, &[0, 1]).map_err(|e| e.to_string())?;
         Ok(points.iter().map(Point::label).collect())

@@ -57,6 +57,7 @@ mod tests {
     use super::*;
 
     fn labels(filters: &[&str]) -> Vec<String> {
+        simulated::areas::install();
         let filters: Vec<String> = filters.iter().map(|f| (*f).to_owned()).collect();
         choose(&filters).unwrap().iter().map(|case| case.label()).collect()
     }
@@ -76,6 +77,7 @@ mod tests {
 
     #[test]
     fn an_unknown_case_is_named_with_a_hint() {
+        simulated::areas::install();
         let error = choose(&["lock/sysv".into()]).err().unwrap().to_string();
         assert!(error.contains("lock/sysv") && error.contains("did you mean lock/sysv-sem?"));
         for (typed, meant) in [

@@ -227,26 +227,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn default_values_are_accepted_as_explicit_values() {
-        for case in catalog::all() {
-            for param in case.params {
-                for value in param.default.iter().chain(param.full) {
-                    for value in on_this_machine(value, &[0, 1]) {
-                        let checked = checked(param, &value, 64);
-                        assert_eq!(
-                            checked.as_ref(),
-                            Ok(&value),
-                            "{} of {}",
-                            param.name,
-                            case.label()
-                        );
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
     fn a_matrix_of_cpus_has_each_pair_once() {
         assert_eq!(on_this_machine("each-pair", &[0, 2, 5]), ["0-2", "0-5", "2-5"]);
         assert_eq!(on_this_machine("each-pair", &[3]), ["first-last"]);

@@ -57,6 +57,7 @@ mod tests {
 
     #[test]
     fn a_lock_with_work_of_a_given_length_is_not_core_bound() {
+        simulated::areas::install();
         let with_work = |work: &str| Point {
             case: "lock/std-mutex".to_owned(),
             params: [("work".to_owned(), work.to_owned())].into_iter().collect(),

@@ -18,8 +18,16 @@ use serde_json::Value;
 /// How many programs run at a time. Their tests are threads, as many as there are CPUs, or [`WAITING_THREADS`].
 const AT_ONCE: usize = 3;
 /// Programs whose tests wait for most of their time, in the order in which they begin: they take longest.
-const WAITING: [&str; 8] =
-    ["with_programs", "commands", "conformance", "fleet", "server", "mailsend", "launchers", "sink"];
+const WAITING: [&str; 8] = [
+    "with_programs",
+    "commands",
+    "conformance",
+    "fleet",
+    "server",
+    "mailsend",
+    "launchers",
+    "sink",
+];
 /// How many tests of such a program run at a time.
 const WAITING_THREADS: usize = 8;
 /// Programs that want the CPUs for themselves: they run after all others, one test at a time.
@@ -233,7 +241,8 @@ fn wait(
         // SAFETY: rusage has only numbers, for which zeros are valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: the child was not waited for; both pointers are to values of this function.
-        let ended = unsafe { libc::wait4(child.id() as i32, &mut status, libc::WNOHANG, &mut usage) };
+        let ended =
+            unsafe { libc::wait4(child.id() as i32, &mut status, libc::WNOHANG, &mut usage) };
         match ended {
             0 if began.elapsed() > limit && !is_killed => {
                 child.kill()?;

@@ -53,6 +53,7 @@ missing = "Windows 95"
 "#;
 
 fn check(text: &str) -> Result<ClaimFile, FileError> {
+    simulated::areas::install();
     let file = ClaimFile::parse(text)?;
     check_names(&file.claims, &[])?;
     Ok(file)

@@ -8,6 +8,7 @@ use simulated::AsPoint;
 
 /// A result of a point.
 pub(super) fn result(point: impl AsPoint, metric: &str, round_values: Vec<f64>) -> CaseResult {
+    simulated::areas::install();
     let PointKey { case, params } = point.point();
     let mut sorted = round_values.clone();
     let middle = median(&mut sorted);

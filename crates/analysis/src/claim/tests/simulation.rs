@@ -12,7 +12,7 @@ use super::runs::{result, run};
 use simulated::{AsPoint, noise, outlier};
 
 /// Number of data sets for each claim.
-const DATA_SETS: usize = 10_000;
+const DATA_SETS: usize = 2_500;
 
 /// A claim, and the true medians of its points.
 struct Trial {

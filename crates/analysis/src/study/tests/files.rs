@@ -1,12 +1,10 @@
 //! Mistakes in files of studies.
 
-use proptest::prelude::*;
-
 use super::*;
 
 #[test]
 fn mistakes_are_reported_with_line_and_column() {
-    assert_eq!(Study::parse(SMALL, Size::Full).unwrap().measure[0].params["workers"], ["2"]);
+    assert_eq!(parse(SMALL, Size::Full).unwrap().measure[0].params["workers"], ["2"]);
     for (old, new, message) in [
         ("name = \"s\"", "name = \"a b\"", "line 2, column 8: a name consists of"),
         ("title = \"t\"\nquestion", "question", "missing key `title`"),
@@ -67,46 +65,11 @@ fn mistakes_are_reported_with_line_and_column() {
     ] {
         let text = SMALL.replace(old, new);
         assert_ne!(text, SMALL, "{old}");
-        let error = Study::parse(&text, Size::Default).unwrap_err().to_string();
+        let error = parse(&text, Size::Default).unwrap_err().to_string();
         assert!(error.starts_with("line ") && error.contains(message), "{message:?}: {error}");
     }
     let long = format!("{SMALL}# {}", "x".repeat(1 << 20));
-    assert!(Study::parse(&long, Size::Default).unwrap_err().to_string().contains("1024 KiB"));
+    assert!(parse(&long, Size::Default).unwrap_err().to_string().contains("1024 KiB"));
     let nothing = "name = \"s\"\ntitle = \"t\"\nquestion = \"q\"\nsource = \"o\"";
-    assert!(
-        Study::parse(nothing, Size::Default).unwrap_err().to_string().contains("neither points")
-    );
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
-    /// Checks that a damaged file gives a location within it, or is a study that can be evaluated without a panic.
-    #[test]
-    fn damaged_studies_do_not_panic(
-        which in 0usize..5, at in 0.0f64..1.0, removed in 0usize..30, put in "[ -~\\n$é\"]{0,12}"
-    ) {
-        let text = included(NAMES[which]).unwrap();
-        let boundary = |mut at: usize| {
-            while !text.is_char_boundary(at) { at -= 1; }
-            at
-        };
-        let from = boundary((text.len() as f64 * at) as usize);
-        let to = boundary((from + removed).min(text.len())).max(from);
-        let damaged = format!("{}{put}{}", &text[..from], &text[to..]);
-        match Study::parse(&damaged, Size::Default) {
-            Err(error) => {
-                let lines = damaged.lines().count() + 1;
-                prop_assert!((1..=lines).contains(&error.at.line), "{error}");
-                prop_assert!(error.at.column >= 1, "{error}");
-            }
-            Ok(study) => {
-                let runs = [document("Linux", None, linux_timers(100.0))];
-                let measured = StudyFindings::of(&study, &runs).tables;
-                for (measured, table) in measured.iter().zip(&study.tables) {
-                    prop_assert_eq!(measured.rows.len(), table.rows.len());
-                }
-            }
-        }
-    }
+    assert!(parse(nothing, Size::Default).unwrap_err().to_string().contains("neither points"));
 }
