@@ -59,14 +59,10 @@ fn files_are_short() {
     }
 }
 
-/// Folders of areas, whose files still use each other in cycles.
-const AREAS: [&str; 2] = ["crates/cases", "crates/areas/"];
-
 #[test]
 fn files_do_not_use_each_other_in_a_cycle() {
     let mut cycles = Vec::new();
-    let areas = |package: &Package| AREAS.iter().any(|start| package.folder.starts_with(start));
-    for (name, package) in packages().into_iter().filter(|(_, package)| !areas(package)) {
+    for (name, package) in packages() {
         let source = format!("{}/src", package.folder);
         let files = rust_files(&source).into_iter();
         let files = files.map(|(path, text)| (path[source.len() + 1..].to_owned(), text));
@@ -560,9 +556,8 @@ fn the_diagram_shows_the_real_dependencies() {
         let deepest = users.map(|(_, step, _)| step + 1).max().unwrap_or(0);
         assert_eq!(*step, deepest, "the indentation of {name}");
         // A test must not use a crate that is built on the crate under test: cargo allows it, but the two then exist twice.
-        // The areas are only installed, in the catalog, of which there is one.
         let above = |other: &&String| names[..at].contains(&other.as_str());
-        let of_tests = package.tests_use.iter().filter(|other| *other != "cases");
+        let of_tests = package.tests_use.iter();
         let upwards: Vec<&String> = package.uses.iter().chain(of_tests).filter(above).collect();
         assert!(upwards.is_empty(), "{name} uses {upwards:?}, which stand above it");
     }

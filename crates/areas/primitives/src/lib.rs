@@ -12,6 +12,7 @@ pub mod partner;
 pub mod place;
 pub mod process;
 pub mod scale;
+mod scaled;
 pub mod signal;
 pub mod switch;
 pub mod syscall;

@@ -32,9 +32,10 @@ mod trial;
 mod worth;
 
 pub use answer_text::{answer_text, within_text};
-pub use tables::LAYOUT;
 
 pub use job_list::JobList;
+
+use report::Layout;
 
 use catalog::{Area, Case, Finding, Select};
 
@@ -57,6 +58,15 @@ pub const AREA: Area = Area {
     command: Some(command::COMMAND),
     derived: &[scaling::scaling_laws, crossover::crossovers],
     ..Area::new("concurrency", CASES)
+};
+
+/// The layout of the area's tables and charts.
+pub const LAYOUT: Layout = Layout {
+    is_known: tables::shape::is_known,
+    tables: tables::tables,
+    plots: curves::plots,
+    conclusion: answer_of_run::answer,
+    ..Layout::new(AREA.name)
 };
 
 /// Cases of the area.

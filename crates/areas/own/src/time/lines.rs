@@ -175,6 +175,12 @@ pub fn scan(from: &str, to: &str, step: &str) -> Result<Vec<String>, Usage> {
     Ok((0..=count).map(|n| format!("{:.decimals$}", low + by * n as f64)).collect())
 }
 
+/// A command line in one line, shortened.
+pub fn shortened(line: &str) -> String {
+    const WIDEST: usize = 60;
+    report::text::shortened(&report::text::clean(line), WIDEST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -33,9 +33,3 @@ pub const LAYOUT: Layout = Layout { conclusion: answer::answer, ..Layout::new(AR
 
 /// Cases of the area.
 const CASES: &[&Case] = &[&command::CASE];
-
-/// A command line in one line, shortened.
-fn shortened(line: &str) -> String {
-    const WIDEST: usize = 60;
-    report::text::shortened(&report::text::clean(line), WIDEST)
-}

@@ -3,8 +3,8 @@
 use analysis::{Ratio, Verdict};
 use report::page::Page;
 
+use super::lines::shortened;
 use super::ranking::{Ranked, Ranking};
-use super::shortened;
 
 /// Sentences that say how much faster or slower one command is than each of the others.
 pub fn ranking_text(ranking: &Ranking, page: &Page) -> String {

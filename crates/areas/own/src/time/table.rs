@@ -7,8 +7,8 @@ use report::quantity::{figure, format_per_op_briefly, interval_figure, measured_
 use results::{CaseResult, Outcome};
 
 use super::command::{CASE_NAME, COMMAND, PREPARE};
+use super::lines::shortened;
 use super::metrics;
-use super::shortened;
 
 /// Relative precision of single runs' times.
 const OF_ONE: f64 = 0.005;

@@ -178,7 +178,7 @@ impl Timing<'_> {
     }
 
     fn label(&self, which: usize) -> String {
-        super::shortened(&self.commands[which].point.params[super::command::COMMAND])
+        super::lines::shortened(&self.commands[which].point.params[super::command::COMMAND])
     }
 
     fn announce(&self, which: usize, watch: &mut dyn FnMut(Event<'_>)) {

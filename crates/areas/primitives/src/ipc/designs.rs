@@ -22,6 +22,6 @@ pub const APPLICATIONS: &[Application] = &[Application {
     ],
     situations: &[Situation::by_time(
         "1 byte to another process and back, on one CPU",
-        super::ONE_BYTE,
+        &[("message", "1"), ("place", "same")],
     )],
 }];

@@ -68,7 +68,6 @@ pub const AREA: Area = Area {
     ..Area::new("ipc", CASES)
 };
 
-const ONE_BYTE: &[(&str, &str)] = &[("message", "1"), ("place", "same")];
 const BLOCKS_OF_64K: &[(&str, &str)] = &[("block", "64k"), ("place", "other")];
 
 /// Whether a run measures the point: a quick run transfers blocks of one length.

@@ -4,6 +4,11 @@ use measure::TIME;
 
 use crate::{Application, Design, Select, Situation};
 
+/// Parameters of a lock that one thread acquires, and of one that two threads contend for.
+pub const ALONE: &[(&str, &str)] = &[("as", "threads"), ("work", "none"), ("workers", "1")];
+pub const TWO: &[(&str, &str)] =
+    &[("as", "threads"), ("place", "spread"), ("work", "none"), ("workers", "2")];
+
 pub const APPLICATIONS: &[Application] = &[Application {
     name: "lock",
     says: "A critical section that several threads or processes enter one at a time.",
@@ -26,7 +31,7 @@ pub const APPLICATIONS: &[Application] = &[Application {
         Design { name: "parking_lot", points: &[&[Select::case("lock/parking-lot-mutex")]] },
     ],
     situations: &[
-        Situation::by_time("lock, free", super::ALONE),
-        Situation::by_time("lock, contended by 2 threads", super::TWO),
+        Situation::by_time("lock, free", ALONE),
+        Situation::by_time("lock, contended by 2 threads", TWO),
     ],
 }];

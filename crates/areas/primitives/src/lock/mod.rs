@@ -28,6 +28,7 @@ pub use common::{
 use measure::TIME;
 use measure::worker_group::HANDOVER_TO_WAITER;
 
+use self::designs::{ALONE, TWO};
 use crate::{Area, Case, Counterpart, Finding, Need, Select, SummaryRow};
 
 /// The area.
@@ -92,11 +93,8 @@ pub const AREA: Area = Area {
     ..Area::new("lock", CASES)
 };
 
-const ALONE: &[(&str, &str)] = &[("as", "threads"), ("work", "none"), ("workers", "1")];
 /// Parameters of a point whose metric is derived from work of several lengths.
 const BY_ONE: &[(&str, &str)] = &[("as", "threads"), ("workers", "1")];
-const TWO: &[(&str, &str)] =
-    &[("as", "threads"), ("place", "spread"), ("work", "none"), ("workers", "2")];
 
 /// Cases of the area.
 const CASES: &[&Case] = &[

@@ -2,7 +2,6 @@
 //! the same one.
 
 mod brk;
-mod common;
 mod create_unlink;
 mod dup_close;
 mod eventfd;
@@ -28,8 +27,8 @@ mod signal;
 mod unix_stream;
 mod workers;
 
-pub(crate) use common::*;
-pub use common::{SCALING, scale};
+pub(crate) use crate::scaled::*;
+pub use crate::scaled::{SCALING, scale};
 
 use crate::{Area, Case, Counterpart};
 

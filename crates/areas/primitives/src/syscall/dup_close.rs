@@ -13,7 +13,7 @@ pub const CASE: Case = Case {
 
 #[only(unix)]
 fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
-    use crate::scale::alone_or_scaled;
+    use crate::scaled::alone_or_scaled;
     use std::os::fd::AsRawFd;
 
     let file = |_| super::unnamed_file::unless_alone(params);

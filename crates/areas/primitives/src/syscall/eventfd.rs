@@ -13,7 +13,7 @@ pub const CASE: Case = Case {
 
 #[only(linux)]
 fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
-    use crate::scale::{alone_or_scaled, is_scaled};
+    use crate::scaled::{alone_or_scaled, is_scaled};
     use std::os::fd::AsRawFd;
 
     // A semaphore lets each of several workers take the 1 that it has added.

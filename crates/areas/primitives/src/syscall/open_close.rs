@@ -17,7 +17,7 @@ fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measu
     use platform::file::path::c_path;
 
     use super::named_files::NamedFiles;
-    use crate::scale::{alone_or_scaled, is_scaled};
+    use crate::scaled::{alone_or_scaled, is_scaled};
 
     // Each of several workers opens its own file.
     let files = if is_scaled(params) { Some(NamedFiles::new()?) } else { None };

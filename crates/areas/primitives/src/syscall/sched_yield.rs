@@ -11,7 +11,7 @@ pub const CASE: Case = Case {
 
 #[only(unix)]
 fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
-    use crate::scale::{alone_or_scaled, nothing};
+    use crate::scaled::{alone_or_scaled, nothing};
 
     round.expect_syscalls(1.0);
     // SAFETY: the call takes no arguments.

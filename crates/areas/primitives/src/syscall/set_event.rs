@@ -12,7 +12,7 @@ pub const CASE: Case = Case {
 
 #[only(windows)]
 fn run(params: &measure::Params, round: &mut measure::Round) -> Result<(), measure::CaseError> {
-    use crate::scale::alone_or_scaled;
+    use crate::scaled::alone_or_scaled;
     use std::os::windows::io::AsRawHandle;
     use windows_sys::Win32::System::Threading::SetEvent;
 

@@ -9,7 +9,7 @@ use measure::{CaseError, Params};
 use platform::cleanup::temp_path;
 use platform::only;
 
-use crate::scale::is_scaled;
+use crate::scaled::is_scaled;
 
 /// Opens a file without a name in the temporary directory for reading and writing.
 ///

@@ -23,7 +23,7 @@ fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::C
     // SAFETY: all-zero times are valid, and disarm the timer.
     let disarmed: libc::itimerval = unsafe { std::mem::zeroed() };
     let (mut time, mut left) = (disarmed, disarmed);
-    time.it_value.tv_sec = super::AN_HOUR_S;
+    time.it_value.tv_sec = super::common::AN_HOUR_S;
     if !set(&time, &mut left) {
         return Err(CaseError::last_os_error("setitimer"));
     }

@@ -26,7 +26,7 @@ fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::C
     }?;
     // SAFETY: all-zero times are valid.
     let mut time: libc::itimerspec = unsafe { std::mem::zeroed() };
-    time.it_value.tv_sec = super::AN_HOUR_S;
+    time.it_value.tv_sec = super::common::AN_HOUR_S;
     let mut left = time;
     let arm = |left: &mut libc::itimerspec| {
         // SAFETY: the descriptor is an open timer, and both pointers are valid.

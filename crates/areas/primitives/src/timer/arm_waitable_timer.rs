@@ -2,7 +2,7 @@ use crate::{Case, only};
 
 /// An hour from now, in units of 100 ns: negative times are relative.
 #[allow(dead_code, reason = "not on every system")]
-const IN_AN_HOUR: i64 = -super::AN_HOUR_S * 10_000_000;
+const IN_AN_HOUR: i64 = -super::common::AN_HOUR_S * 10_000_000;
 
 /// Creating and closing a timer for each timeout.
 pub const CREATE: Case = Case {

@@ -17,7 +17,7 @@ fn run(_: &measure::Params, round: &mut measure::Round) -> Result<(), measure::C
     let (mut notification, mut time): (libc::sigevent, libc::itimerspec) =
         unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
     notification.sigev_notify = libc::SIGEV_NONE;
-    time.it_value.tv_sec = super::AN_HOUR_S;
+    time.it_value.tv_sec = super::common::AN_HOUR_S;
     round.expect_syscalls(3.0);
     // SAFETY: all pointers are valid, the old time is not requested, and the timer is deleted once.
     round.time_call("timer_create", || unsafe {

@@ -5,6 +5,7 @@ mod arm_timerfd;
 mod arm_waitable_timer;
 mod busy_threads;
 mod clock_nanosleep;
+mod common;
 mod create_timer;
 mod epoll;
 mod io_uring;
@@ -20,10 +21,6 @@ mod waitable_timer;
 pub(crate) use sleeping::*;
 
 use crate::{Area, Case, Counterpart, Need};
-
-/// Expiry of timers that are only armed, in seconds: late enough never to expire.
-#[allow(dead_code, reason = "not on every system")]
-const AN_HOUR_S: i64 = 3_600;
 
 /// The area.
 pub const AREA: Area = Area {

@@ -5,6 +5,13 @@ use measure::Params;
 use servers::{ARCHITECTURES, Architecture};
 use std::time::Duration;
 
+/// The case of single replies.
+pub const ANSWER: &str = "net/answer";
+/// Cases of servers under load whose rates are compared.
+pub const SERVERS: [&str; 2] = [ANSWER, "net/requests"];
+/// The case of servers beside slow clients.
+pub const SLOW: &str = "net/slow";
+
 /// Settings of six trials per point, each with a new server: more points are more informative than more trials of fewer points.
 pub const fn trials(
     takes: fn(&Params) -> Duration,

@@ -78,11 +78,6 @@ pub const AREA: Area = Area {
     ..Area::new("net", CASES)
 };
 
-const ANSWER: &str = "net/answer";
-/// Cases of servers under load whose rates are compared.
-const SERVERS: [&str; 2] = [ANSWER, "net/requests"];
-const SLOW: &str = "net/slow";
-
 // Points of some architectures; the first two have 100 connections in flight.
 const EPOLL_AT_100: Select =
     Select::point(ANSWER, &[("arch", "epoll"), ("connections", "100"), ("work", "none")]);

@@ -8,7 +8,7 @@ use measure::stats::{Interval, median};
 use measure::{Doubt, Metric, Params};
 use results::{CaseResult, Outcome, PointKey};
 
-use super::SERVERS;
+use super::common::SERVERS;
 use analysis::FLOOR_AT_LEAST;
 use analysis::crossing::{Crossing, crossing, open_ends};
 use analysis::derive::{has_positive_rounds, with_figure, without_figure};

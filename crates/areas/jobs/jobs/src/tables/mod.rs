@@ -8,27 +8,16 @@ pub(crate) mod shape;
 mod side_by_side;
 mod worth;
 
+pub(crate) use self::jobs::title as jobs_title;
 pub(crate) use degree::title as degree_title;
-pub(crate) use jobs::title as jobs_title;
 pub(crate) use worth::title as worth_title;
 
 use crate::metrics::TURNAROUND;
 use results::CaseResult;
 
-use super::{AREA, curves};
-
+use report::Page;
 use report::rows::{Row, areas};
-use report::{Layout, Page};
 use shape::{ANSWER, DEGREE, JOBS, ORDER, SERIAL, WORTH};
-
-/// The layout of the area.
-pub const LAYOUT: Layout = Layout {
-    is_known: shape::is_known,
-    tables,
-    plots: curves::plots,
-    conclusion: super::answer_of_run::answer,
-    ..Layout::new(AREA.name)
-};
 
 /// Tables of `results`, which all have known shapes, and explanations of their columns.
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {

@@ -11,8 +11,8 @@ use report::swept::blocks::{EntryOf, block, blocks, count, count_of, size_block}
 use report::swept::levels::{self, Block, Entry};
 use report::swept::{Point, Sweep};
 
-use super::MOST_INFORMATIVE;
-use crate::ANSWER;
+use super::importance::MOST_INFORMATIVE;
+use crate::common::ANSWER;
 use report::page::Page;
 
 /// Maximum number of levels shown, on pages of any width.

@@ -5,8 +5,8 @@ use report::swept::levels::{self, Block};
 use report::swept::pairs::pairs;
 use report::swept::{Point, Sweep};
 
-use super::MOST_INFORMATIVE;
-use crate::ANSWER;
+use super::importance::MOST_INFORMATIVE;
+use crate::common::ANSWER;
 use crate::metrics::{REPLY_P50, REPLY_P99};
 use report::page::Page;
 

@@ -2,6 +2,7 @@
 
 mod advantage;
 mod costs;
+mod importance;
 mod latency;
 mod overload;
 mod overtaking;
@@ -20,9 +21,6 @@ pub const LAYOUT: Layout = Layout { is_known, tables, ..Layout::new(AREA.name) }
 
 /// The axes: a row per architecture, and columns per number of connections.
 const AXES: Axes = Axes { rows: "arch", columns: "connections" };
-
-/// Order of importance of levels, if not all fit: idle, high load, then those between and beyond.
-const MOST_INFORMATIVE: [u32; 8] = [1000, 1, 100, 5000, 10, 500, 2500, 1500];
 
 fn is_known(result: &CaseResult) -> bool {
     swept::is_known(result, AXES) || overload::is_known(result)

@@ -11,7 +11,7 @@ use report::swept::levels::{self, Block, Entry, three_digits};
 use report::swept::rates::{LAYOUTS, Layout, rate_columns, scale, scale_words, spaced};
 use report::swept::{Point, Sweep, SweptRow};
 
-use crate::ANSWER;
+use crate::common::ANSWER;
 use report::page::Page;
 
 /// Mark of a rate that the load generator limited, so that it is a lower bound.

@@ -1,4 +1,4 @@
-//! Shared by the cases of scaling: parameters, metrics, and several workers that carry out one operation.
+//! Several workers that carry out one operation at the same time: parameters, metrics, and the measurement.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
