@@ -56,7 +56,8 @@ fn each_area_has_figures_or_reasons() {
     // Two cases of each area are measured, of which one exists on each system.
     let cases = "clock/std-instant clock/get-tick-count-64 syscall/getppid \
                  syscall/nt-get-current-processor lock/std-mutex lock/srwlock";
-    let document = bench.oscost(&format!("run {cases} {SHORT} --json")).with(0).json();
+    let run = format!("run {cases} --param workers=1 {SHORT} --json");
+    let document = bench.oscost(&run).with(0).json();
     for area in ["clock/", "syscall/", "lock/"] {
         let of_area = |r: &&Value| r["case"].as_str().is_some_and(|case| case.starts_with(area));
         let mut of_area = times(&document).into_iter().filter(of_area);
@@ -341,7 +342,8 @@ fn extra_work_on_the_clock_is_found_as_slower() {
 #[test]
 fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
     let bench = Bench::new();
-    let runs = "noise lock/std-mutex --quick --precision 50% --budget 60s --runs 3";
+    let runs =
+        "noise lock/std-mutex --param workers=1 --quick --precision 50% --budget 60s --runs 3";
     let started = started(&mut bench.command(&format!("{runs} --json")));
     let found = said_within(started, Duration::from_secs(240)).with(0).json();
     let ids: Vec<&str> =

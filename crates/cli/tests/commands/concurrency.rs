@@ -1,7 +1,7 @@
 //! Lists of jobs, from the command line to tables, workbook and answer. Jobs take a millisecond or less, and no test checks their
 //! times.
 
-use crate::common::{Bench, are_refused, of_metric, times, unbroken};
+use crate::common::{Bench, are_refused, contains, of_metric, times, unbroken};
 use serde_json::Value;
 
 /// Command for a small part of the experiment, with enough time for all rounds even if a process takes half a second to start.
@@ -73,8 +73,7 @@ fn every_executor_is_measured() {
         let document = processes.with(0).json();
         assert!(times(&document).iter().all(|r| r["outcome"] == "measured"), "{document}");
     } else {
-        let said = processes.with(3);
-        assert!(said.out.contains("no fork on Windows"), "{}", said.out);
+        processes.with(3).says(&["no fork on Windows"]);
     }
 }
 
@@ -118,8 +117,7 @@ fn the_answer_names_the_candidates() {
         let text = unbroken(&said.out);
         assert!(text.contains(words), "{words}: {}", said.out);
     }
-    let again = bench.oscost("show").with(0);
-    assert!(again.out.contains("mean turnaround of these 4 jobs"), "{}", again.out);
+    bench.oscost("show").with(0).says(&["mean turnaround of these 4 jobs"]);
     let document = bench.oscost("show --json").with(0).json();
     let answer = &document["answer"];
     assert_eq!(answer["goal"], "turnaround");
@@ -138,13 +136,14 @@ fn a_foreground_task_is_the_goal() {
         "concurrency --jobs 3 --length 2ms..6ms --bound cpu --instructions independent --rounds 3";
     let said = bench.oscost(&format!("{ask} --goal foreground --within 1h")).with(0);
     let text = unbroken(&said.out);
-    for words in [
-        "the wake-up delay of a foreground task beside these 3 jobs",
-        "delay: how much later",
-        "within 3600s",
-    ] {
-        assert!(text.contains(words), "{words}: {}", said.out);
-    }
+    contains(
+        &text,
+        &[
+            "the wake-up delay of a foreground task beside these 3 jobs",
+            "delay: how much later",
+            "within 3600s",
+        ],
+    );
     let document = bench.oscost("show --json").with(0).json();
     let answer = &document["answer"];
     assert_eq!(answer["goal"], "foreground-delay-p90");
@@ -159,8 +158,7 @@ fn a_foreground_task_is_the_goal() {
         assert_eq!(result["params"]["foreground"], "yes");
         assert_eq!(result["params"]["instructions"], "independent");
     }
-    let shown = bench.oscost("show concurrency").with(0);
-    assert!(shown.out.contains("delay"), "{}", shown.out);
+    bench.oscost("show concurrency").with(0).says(&["delay"]);
 }
 
 #[test]
@@ -170,13 +168,14 @@ fn options_of_a_list_are_measured_and_named() {
                    --param foreground=yes";
     let said = bench.oscost(&format!("{PART} {options}")).with(0);
     let text = unbroken(&said.out);
-    for words in [
-        "finishers of 20 us, 2 kinds of jobs, completion timed in the finisher, independent instructions, beside a \
+    contains(
+        &text,
+        &[
+            "finishers of 20 us, 2 kinds of jobs, completion timed in the finisher, independent instructions, beside a \
          foreground task",
-        "wake-up delay of the foreground task, 90 % of its wake-ups (median): serial",
-    ] {
-        assert!(text.contains(words), "{words}: {}", said.out);
-    }
+            "wake-up delay of the foreground task, 90 % of its wake-ups (median): serial",
+        ],
+    );
     are_refused(
         &bench,
         &[
@@ -199,8 +198,7 @@ fn jobs_come_from_a_file() {
     let document = said.json();
     let list = document["results"][0]["params"]["list"].as_str().unwrap().to_owned();
     assert!(list.starts_with("jobs.txt#"), "{list}");
-    let shown = bench.oscost("show").with(0);
-    assert!(shown.out.contains("jobs in jobs.txt"), "{}", shown.out);
+    bench.oscost("show").with(0).says(&["jobs in jobs.txt"]);
     // Another list under the same name is a different point.
     bench.write("jobs.txt", "1ms 100%\n");
     let other = bench.oscost(&format!("{ask} --json")).with(0).json();
@@ -327,8 +325,7 @@ fn wrong_jobs_are_refused_with_their_line() {
 fn an_answer_with_too_little_time_has_a_note() {
     let bench = Bench::new();
     let ask = "concurrency --jobs 3 --length 300us --bound wait --rounds 40 --budget 300ms";
-    let said = bench.oscost(ask).ended();
-    assert!(said.out.contains("these 3 jobs"), "{}", said.out);
+    bench.oscost(ask).ended().says(&["these 3 jobs"]);
     let document = bench.oscost("show --json").with(0).json();
     // There is too little time for all points: a figure of few rounds has its doubt.
     for result in times(&document) {

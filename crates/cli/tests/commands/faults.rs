@@ -193,8 +193,7 @@ fn is_opening_a_fifo(pid: u32) -> bool {
 #[test]
 fn there_is_one_cpu() {
     let bench = Bench::new();
-    let run =
-        "run lock/futex lock/sysv-sem syscall/getppid --quick --precision 50% --budget 60s --json";
+    let run = "run lock/futex lock/sysv-sem syscall/getppid --param work=none --param workers=1,2 --quick --precision 50% --budget 60s --json";
     let document = finish(on_one_cpu(&mut bench.command(run))).with(0).json();
     for result in times(&document) {
         assert_eq!(result["outcome"], "measured", "{result}");

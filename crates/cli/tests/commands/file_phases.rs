@@ -14,14 +14,14 @@ fn each_phase_is_measured_and_no_file_is_left() {
     let bench = Bench::new();
     let folder = bench.path("files");
     std::fs::create_dir(&folder).expect("a folder");
-    let run = "run file/small file/sync file/create file/layout file/workers --quick --budget 100s --param files=60 \
-               --dir files --json";
+    let run =
+        "run file/small file/layout --quick --budget 100s --param files=60 --dir files --json";
     let document = bench.oscost(run).with(0).json();
     for phase in PHASES {
         let metric = format!("{phase}-rate");
         let is_measured = |r: &&Value| r["metric"] == metric && r["outcome"] == "measured";
         let measured = results(&document).iter().filter(is_measured).count();
-        assert!(measured >= 8, "{metric}: {measured}");
+        assert!(measured >= 2, "{metric}: {measured}");
     }
     for result in results(&document) {
         let outcome = result["outcome"].as_str();
@@ -45,8 +45,10 @@ fn unsupported_cases_on_windows_give_their_reason() {
     let document = bench.oscost(synced).with(0).json();
     let reasons = results(&document).iter().filter_map(|result| result["reason"].as_str());
     assert!(reasons.into_iter().any(|why| why.contains("syncs a directory")), "{document}");
-    let cold = bench.oscost("run file/cold --quick --param files=60 --json").with(3);
-    assert!(cold.out.contains("only Linux can drop"), "{}", cold.out);
+    bench
+        .oscost("run file/cold --quick --param files=60 --json")
+        .with(3)
+        .says(&["only Linux can drop"]);
 }
 
 #[test]

@@ -27,8 +27,10 @@ fn a_step_is_suspect_once_then_an_alarm_until_it_is_accepted() {
             assert!(states(&watched).contains(&"suspect"), "{watched}");
         }
     }
-    let quiet = bench.oscost("watch --all --worse-than 3%").with(0);
-    assert!(quiet.out.contains("4 figures of run 20261012-020000-0001"), "{}", quiet.out);
+    bench
+        .oscost("watch --all --worse-than 3%")
+        .with(0)
+        .says(&["4 figures of run 20261012-020000-0001"]);
 
     let first = nights.run(SLOW);
     let watched = bench.oscost("watch syscall --worse-than 3% --json").with(0).json();
@@ -97,8 +99,7 @@ fn a_first_run_cannot_be_judged() {
     bench.oscost("watch --all").complains(&["no store"]);
     let mut nights = Nights::new(&bench);
     nights.run(GOOD);
-    let said = bench.oscost("watch --all").with(3);
-    assert!(said.out.contains("4 without a prediction"), "{}", said.out);
+    bench.oscost("watch --all").with(3).says(&["4 without a prediction"]);
     bench.oscost("watch").complains(&["POINTS"]);
 }
 
@@ -109,8 +110,7 @@ fn thinning_removes_samples_and_no_figure() {
     let before = bench.oscost("export last").with(0).out;
     bench.oscost("runs --thin 1d").with(0);
     assert!(bench.oscost("show --plot").with(0).out.contains("distribution"));
-    let said = bench.oscost("runs --thin 0d").with(0);
-    assert!(said.err.contains("the samples of 1 run are removed"), "{}", said.err);
+    bench.oscost("runs --thin 0d").with(0).notes(&["the samples of 1 run are removed"]);
     assert_eq!(bench.oscost("export last").with(0).out, before);
     assert!(bench.oscost("show --plot").with(0).out.contains("nothing to plot"));
     bench.oscost("history std-instant").with(0);

@@ -284,8 +284,7 @@ fn a_store_on_a_full_disk_can_be_read() {
     );
     let mut command = Command::new("sh");
     command.args(["-c", &script]).current_dir(bench.path("."));
-    let said = run(with_file_system(&mut command, &folder, "size=1m")).with(0);
-    assert!(said.out.contains("true"), "{}", said.out);
+    run(with_file_system(&mut command, &folder, "size=1m")).with(0).says(&["true"]);
 }
 
 #[test]
@@ -298,7 +297,6 @@ fn a_dash_is_standard_output() {
         "{}",
         &report.out[..80.min(report.out.len())]
     );
-    let document = bench.oscost("export last --output -").with(0);
-    assert!(document.out.contains("time/command"), "{}", document.out);
+    bench.oscost("export last --output -").with(0).says(&["time/command"]);
     assert!(!bench.path("-").exists(), "no file has that name");
 }

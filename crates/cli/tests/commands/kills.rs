@@ -90,7 +90,7 @@ fn kill_workers(what: &str, points: usize) {
     let (mut killed, mut runs, mut given_up) = (0, 0, 0);
     while killed < wanted {
         let bench = Bench::new();
-        let run = spawn(&bench, &format!("run {what} --quick --budget 4s --json"));
+        let run = spawn(&bench, &format!("run {what} --quick --precision 50% --budget 60s --json"));
         let coordinator = run.id();
         let before = killed;
         let began = Instant::now();
@@ -140,7 +140,7 @@ fn killed_workers_of_the_primitives_leave_nothing() {
 
 #[test]
 fn a_killed_coordinator_loses_no_finished_round() {
-    let (wanted, mut begun, mut kept) = (kills(6), 0, 0);
+    let (wanted, mut begun, mut kept) = (kills(4), 0, 0);
     for nth in 0..wanted {
         let bench = Bench::new();
         let mut command = bench.command(&format!("run {LOCKS} --quick --budget 2s"));
@@ -227,7 +227,7 @@ relation = "ratio > 1"
     for is_kept in [true, false] {
         let bench = Bench::new();
         let file = bench.write("claims.toml", CLAIMS);
-        let run = spawn(&bench, "check claims.toml --budget 20s --precision 0.01%");
+        let run = spawn(&bench, "check claims.toml --budget 5s --precision 0.01%");
         until_a_round_is_stored(&bench);
         signal_group(run.id(), libc::SIGINT);
         said_by(run);
@@ -247,7 +247,7 @@ relation = "ratio > 1"
 #[test]
 fn a_run_under_way_is_left_alone() {
     let bench = Bench::new();
-    let run = spawn(&bench, &format!("run {LOCKS} --quick --budget 6s --precision 0.01% --json"));
+    let run = spawn(&bench, &format!("run {LOCKS} --quick --budget 4s --precision 0.01% --json"));
     until("the run has begun", || run_begun(&bench).is_some());
     let pid = run.id().to_string();
     bench.oscost("run --resume").with(2).complains(&["being measured by process", &pid]);

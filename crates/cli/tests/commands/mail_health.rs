@@ -55,8 +55,7 @@ fn the_reason_is_told_at_once_and_under_left() {
         "mail send --list list.csv --message message.eml --from us@oscost.test --relay 127.0.0.1:1 --resume \
          --retry-after 100ms --give-up 300ms",
     );
-    let text = finish(&mut { text }).with(1);
-    assert!(text.out.contains("deferred") && text.out.contains(reason), "{}", text.out);
+    finish(&mut { text }).with(1).says(&["deferred", reason]);
 }
 
 /// Checks each kind of refusal: the recipients are deferred or failed for this reason, which is told at once.

@@ -83,8 +83,10 @@ fn one_document_has_all_that_was_seen() {
 fn an_open_loop_and_idle_connections() {
     let bench = Bench::new();
     let load = format!("net load --to {} --protocol echo --concurrency 10", echoing());
-    let said = bench.oscost(&format!("{load} --rate 100 --duration 500ms")).with(0);
-    assert!(said.out.contains("100 requests per second planned, for 500ms"), "{}", said.out);
+    bench
+        .oscost(&format!("{load} --rate 100 --duration 500ms"))
+        .with(0)
+        .says(&["100 requests per second planned, for 500ms"]);
     let said = bench.oscost(&format!("{load} --idle --duration 100ms")).with(0);
     assert!(said.out.starts_with("10 of 10 connections idle"), "{}", said.out);
     let idle = bench.oscost(&format!("{load} --idle --duration 100ms --json")).with(0).json();
@@ -96,11 +98,9 @@ fn refused_connections_and_wrong_replies_are_failures() {
     let bench = Bench::new();
     let nobody = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
     let load = format!("net load --to {nobody} --protocol 450 --duration 100ms");
-    let said = bench.oscost(&format!("{load} --concurrency 1,2,3")).with(3);
-    assert!(said.out.contains(" refused"), "{}", said.out);
+    bench.oscost(&format!("{load} --concurrency 1,2,3")).with(3).says(&[" refused"]);
     let load = format!("net load --to {} --protocol http --duration 100ms", too_busy());
-    let said = bench.oscost(&load).with(1);
-    assert!(said.out.contains("the first wrong reply: from byte 0 on"), "{}", said.out);
+    bench.oscost(&load).with(1).says(&["the first wrong reply: from byte 0 on"]);
 }
 
 #[test]

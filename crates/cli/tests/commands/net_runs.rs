@@ -190,7 +190,7 @@ fn limits_that_shorten_a_sweep_are_reported_with_the_remedy() {
 
 #[test]
 fn however_it_is_killed_no_server_and_no_network_is_left() {
-    for nth in 0..kills(6) {
+    for nth in 0..kills(3) {
         let bench = Bench::new();
         let archs = ["fork,threads", "prefork,io_uring", "exec,epoll"][nth % 3];
         let network = ["loopback", "loopback,veth"][nth % 2];

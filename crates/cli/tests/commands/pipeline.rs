@@ -57,13 +57,11 @@ fn a_run_is_compared_with_a_document() {
     bench.oscost("export last -o base.json").with(0);
     let gate =
         "--baseline base.json --fail-above 20% --undecided pass --markdown s.md --junit s.xml";
-    let same = bench.oscost(&format!("{MEASURED} {gate}")).ended();
-    assert!(same.out.contains("new: 2 rows compared with base"), "{}", same.out);
+    bench.oscost(&format!("{MEASURED} {gate}")).ended().says(&["new: 2 rows compared with base"]);
     let junit = std::fs::read_to_string(bench.path("s.xml")).unwrap();
     assert!(junit.contains(r#"tests="2" failures="0""#), "{junit}");
     make_faster(&bench, "base.json", 50.0);
-    let slowed = bench.oscost(&format!("{MEASURED} {gate}")).with(1);
-    assert!(slowed.out.contains("2 of 2 worse by more than 20 %"), "{}", slowed.out);
+    bench.oscost(&format!("{MEASURED} {gate}")).with(1).says(&["2 of 2 worse by more than 20 %"]);
     let markdown = std::fs::read_to_string(bench.path("s.md")).unwrap();
     let first = markdown.lines().next().unwrap();
     assert!(first.contains("2 of 2 worse by more than 20 %"), "{first}");
@@ -92,8 +90,7 @@ fn claims_compare_with_a_document() {
         relation = "ratio <= 50"
     "#;
     bench.write("claims.toml", claim);
-    let said = bench.oscost("check claims.toml --quick --precision 50% --budget 60s --baseline base.json --junit c.xml").with(0);
-    assert!(said.out.contains("HOLDS: no-slower"), "{}", said.out);
+    bench.oscost("check claims.toml --quick --precision 50% --budget 60s --baseline base.json --junit c.xml").with(0).says(&["HOLDS: no-slower"]);
     let opposite = claim.replace("<=", ">");
     bench.write("claims.toml", &opposite);
     bench.oscost("check claims.toml last --baseline base.json").with(1);

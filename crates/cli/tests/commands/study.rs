@@ -1,6 +1,6 @@
 //! `oscost study`: the list, a user's own study, verdicts and exit codes.
 
-use crate::common::Bench;
+use crate::common::{Bench, contains};
 use serde_json::{Value, json};
 
 const CLOCK: &str = "clock/std-instant";
@@ -76,13 +76,13 @@ fn the_studies_are_listed_with_their_durations() {
 fn a_template_is_a_study_that_runs() {
     let bench = Bench::new();
     bench.oscost("study --new mine.toml").with(0);
-    let again = bench.oscost("study --new mine.toml").with(2);
-    assert!(again.err.contains("mine.toml"), "{}", again.err);
+    bench.oscost("study --new mine.toml").with(2).notes(&["mine.toml"]);
     let said = bench.oscost("study ./mine.toml");
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{}", said.err);
-    for part in ["question", "published", "here/publ.", "1 claim: ", "Differences in method"] {
-        assert!(said.out.contains(part), "{part}: {}", said.out);
-    }
+    contains(
+        &said.out,
+        &["question", "published", "here/publ.", "1 claim: ", "Differences in method"],
+    );
     assert!(said.err.contains("2 points, up to"), "{}", said.err);
     let stored = bench.oscost("study ./mine.toml --run last");
     if cfg!(unix) {
@@ -116,14 +116,12 @@ fn verdicts_decide_the_exit_code() {
     let said = bench.oscost("study holds.toml --run fast.json").with(0);
     assert!(said.out.contains("HOLDS: cheap"), "{}", said.out);
     assert!(!said.out.contains("Something changed"), "only where the answer did: {}", said.out);
-    let said = bench.oscost("study fails.toml --run fast.json").with(1);
-    assert!(said.out.contains("today: Something changed."), "{}", said.out);
+    bench.oscost("study fails.toml --run fast.json").with(1).says(&["today: Something changed."]);
     // Three rounds decide nothing.
     bench.oscost("study holds.toml --run short.json").with(3);
     let open = bench.oscost("study holds.toml --run short.json --undecided pass").with(0);
     assert!(open.out.ends_with("\n1 of 1 not judged: cheap (undecided)\n"), "{}", open.out);
-    let said = bench.oscost("study timers --run fast.json").with(3);
-    assert!(said.out.contains("NOT MEASURABLE"), "{}", said.out);
+    bench.oscost("study timers --run fast.json").with(3).says(&["NOT MEASURABLE"]);
     let json = bench.oscost("study holds.toml --run fast.json --json").with(0).json();
     let cell = &json["tables"][0]["rows"][0]["cells"][0];
     assert_eq!(cell["published"], "0.5");

@@ -22,8 +22,7 @@ fn a_command_is_measured_stored_and_compared() {
     for name in ["cpu", "max-resident", "voluntary-switches", "page-faults"] {
         assert!(figure(&document, name, &[]) >= 1.0, "{name}");
     }
-    let second = time(&bench, "--runs 6", &["--", "sleep", "0.05"]).with(0);
-    assert!(second.out.contains("sleep 0.05") && second.out.contains("ms"), "{}", second.out);
+    time(&bench, "--runs 6", &["--", "sleep", "0.05"]).with(0).says(&["sleep 0.05", "ms"]);
     assert!(bench.oscost("show").with(0).out.contains("sleep 0.05"));
     assert!(bench.oscost("runs").with(0).out.contains("sleep 0.05"));
     let compared = bench.oscost(&format!("compare {} last --json", first.saved())).with(0).json();
@@ -98,8 +97,9 @@ fn the_command_is_prepared_and_run_as_often_as_asked() {
     assert!(shown.err.contains("shown\n") && shown.err.contains("too\n"), "{}", shown.err);
     let hidden = time(&bench, "--runs 1", &["echo shown"]).with(0);
     assert!(!hidden.err.contains("shown"), "{}", hidden.err);
-    let failed = time(&bench, "--runs 1 --prepare false", &["true"]).with(3);
-    assert!(failed.out.contains("--prepare ended with exit code 1"), "{}", failed.out);
+    time(&bench, "--runs 1 --prepare false", &["true"])
+        .with(3)
+        .says(&["--prepare ended with exit code 1"]);
 }
 
 #[test]
@@ -116,8 +116,9 @@ fn a_failing_command_is_an_error_unless_asked_otherwise() {
     let killed = bench.oscost("show").with(0);
     let sentence = "the command was ended by signal 9 (SIGKILL) in 3 of 3 runs";
     assert!(killed.out.contains(sentence), "{}", killed.out);
-    let missing = time(&bench, "--runs 1", &["--", "nosuch-program"]).with(3);
-    assert!(missing.out.contains("nosuch-program: No such file"), "{}", missing.out);
+    time(&bench, "--runs 1", &["--", "nosuch-program"])
+        .with(3)
+        .says(&["nosuch-program: No such file"]);
 }
 
 #[test]
@@ -174,8 +175,9 @@ fn what_is_run_around_the_runs_is_run_as_often_as_it_should() {
     let once = ["prepare", "run", "conclude"];
     assert_eq!(all, [&["setup"][..], &once, &once, &once, &["cleanup"]].concat());
     for option in ["--setup", "--conclude", "--cleanup"] {
-        let failed = time(&bench, "--runs 1", &[option, "exit 7", "true"]).with(3);
-        assert!(failed.out.contains(&format!("{option} ended with exit code 7")), "{}", failed.out);
+        time(&bench, "--runs 1", &[option, "exit 7", "true"])
+            .with(3)
+            .says(&[&format!("{option} ended with exit code 7")]);
     }
 }
 

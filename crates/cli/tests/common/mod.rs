@@ -138,15 +138,26 @@ impl Said {
         self
     }
 
+    /// Checks that stdout contains all these texts.
+    #[track_caller]
+    pub fn says(self, words: &[&str]) -> Self {
+        contains(&self.out, words);
+        self
+    }
+
+    /// Checks that stderr contains all these texts.
+    #[track_caller]
+    pub fn notes(self, words: &[&str]) -> Self {
+        contains(&self.err, words);
+        self
+    }
+
     /// Checks that stderr is one line that contains all these texts.
     #[track_caller]
     pub fn complains(self, words: &[&str]) -> Self {
         assert_eq!(self.err.lines().count(), 1, "{}", self.err);
         assert!(self.err.starts_with("oscost: "), "{}", self.err);
-        for word in words {
-            assert!(self.err.contains(word), "{word:?} is not in: {}", self.err);
-        }
-        self
+        self.notes(words)
     }
 
     /// Stdout as a JSON document.
@@ -160,6 +171,14 @@ impl Said {
     pub fn saved(&self) -> String {
         let id = self.err.lines().find_map(|line| line.strip_prefix("oscost: saved as run "));
         id.unwrap_or_else(|| panic!("nothing was saved: {}", self.err)).to_owned()
+    }
+}
+
+/// Checks that a text contains all these words.
+#[track_caller]
+pub fn contains(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is not in: {text}");
     }
 }
 

@@ -126,8 +126,7 @@ fn all_commands_work_on_a_server_and_the_password_appears_nowhere() {
     // What was exported elsewhere can be imported here; the same run twice is one.
     let exported = shared.oscost(&format!("export {} -o run.json", ids[0])).with(0);
     assert_eq!(exported.out, "");
-    let again = shared.oscost("import run.json").with(0);
-    assert!(again.err.contains("unchanged"), "{}", again.err);
+    shared.oscost("import run.json").with(0).notes(&["unchanged"]);
     shared.bench.oscost("import run.json").with(0);
     let [here, there] =
         [shared.bench.oscost("export"), shared.oscost(&format!("export {}", ids[0]))];
@@ -306,8 +305,7 @@ fn a_killed_run_is_resumed_from_its_journal() {
     let id = begun(&shared);
     run.kill().expect("killed");
     run.wait().expect("ended");
-    let sync = shared.oscost("sync").with(0);
-    assert!(sync.out.contains("not finished"), "{}", sync.out);
+    shared.oscost("sync").with(0).says(&["not finished"]);
     assert_eq!(shared.journals().iter().filter(|name| name.ends_with(".sqlite")).count(), 1);
     let shown = shared.oscost(&format!("run --resume {id}"));
     assert_eq!(shown.with(0).saved(), id);
