@@ -114,7 +114,7 @@ fn kill_workers(what: &str, points: usize) {
 
 #[test]
 fn killed_workers_of_the_primitives_leave_nothing() {
-    let wanted = kills(10);
+    let wanted = kills(6);
     let mut killed = 0;
     while killed < wanted {
         let bench = Bench::new();

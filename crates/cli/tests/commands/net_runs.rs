@@ -84,7 +84,9 @@ fn overloads_and_slow_clients_are_measured() {
     let run =
         |what: &str| bench.oscost(&format!("run {what} --quick --budget 1m --json")).with(0).json();
     // The case fails if a request is unaccounted for.
-    let overload = run("net/overload --param arch=epoll --param load=2 --param patience=100ms");
+    let overload = run(
+        "net/overload --param arch=epoll --param load=2 --param patience=100ms --param backlog=128",
+    );
     assert!(value(&overload, "offered") > value(&overload, "capacity"), "{overload}");
     assert!(value(&overload, "goodput") <= value(&overload, "offered"), "{overload}");
     let slow = run("net/slow --param arch=epoll --param slow=30 --param connections=2");
