@@ -407,20 +407,8 @@ fn shells_manuals_and_help() {
     for page in ["oscost.1", "oscost-run.1", "oscost-compare.1"] {
         assert!(pages.contains(&page.to_owned()), "{pages:?}");
     }
-    let commands = [
-        "run",
-        "list",
-        "env",
-        "show",
-        "runs",
-        "compare",
-        "noise",
-        "export",
-        "import",
-        "completions",
-        "man",
-    ];
-    for command in commands {
+    let commands = "run list env show runs compare noise export import completions man";
+    for command in commands.split(' ') {
         let help = bench.oscost(&format!("{command} --help")).with(0);
         assert!(help.out.contains(&format!("\n  oscost {command}")), "{}", help.out);
         assert!(help.err.is_empty(), "{}", help.err);

@@ -252,6 +252,7 @@ fn described_jobs_share_a_lock() {
     assert!(plain.with(0).json()["answer"]["limits"].is_null(), "there is nothing to add");
 }
 
+/// Further mistakes in a file are those of the unit tests of `job_file.rs`.
 #[test]
 fn wrong_jobs_are_refused_with_their_line() {
     let bench = Bench::new();
@@ -259,14 +260,8 @@ fn wrong_jobs_are_refused_with_their_line() {
         "cycle.txt",
         "1ms 1 name=a\n1ms 1 name=b after=a,d\n1ms 1 name=c after=b\n1ms 1 name=d after=c\n",
     );
-    bench.write("unknown.txt", "1ms 1 name=a\n1ms 1 after=a,z\n");
-    bench.write("twice.txt", "1ms 1 name=a\n\n1ms 1 name=a\n");
-    bench.write("empty.txt", "# nothing\n");
     bench.write("share.txt", "5ms 30\n\n5ms 101\n");
     bench.write("crlf.txt", "1ms 30\r\n1ms 101\r\n");
-    bench.write("zero.txt", "5ms 30\n0ms 30\n");
-    bench.write("words.txt", "five 30\n");
-    bench.write("many.txt", &"1ms 1\n".repeat(10_001));
     std::fs::write(bench.path("binary.txt"), b"5ms 30\n\xff\xfe\n").unwrap();
     for (arguments, words) in [
         ("--jobs 0", &["--jobs", "1 to 10000"][..]),
@@ -292,16 +287,10 @@ fn wrong_jobs_are_refused_with_their_line() {
                 "b after d (line 4) after c (line 3) after b",
             ],
         ),
-        ("--from unknown.txt", &["unknown.txt: line 2", "after=z", "no job has this name"]),
-        ("--from twice.txt", &["twice.txt: line 3", "line 1 is named a"]),
         ("--from nosuch.txt", &["nosuch.txt", "cannot be read"]),
         ("--from tmp", &["tmp", "cannot be read"]),
-        ("--from empty.txt", &["empty.txt", "has no jobs"]),
         ("--from share.txt", &["share.txt: line 3", "\"101\"", "0 to 100"]),
         ("--from crlf.txt", &["crlf.txt: line 2", "\"101\""]),
-        ("--from zero.txt", &["zero.txt: line 2", "cannot be 0"]),
-        ("--from words.txt", &["words.txt: line 1", "not a duration"]),
-        ("--from many.txt", &["many.txt: line 10001", "more than 10000"]),
         ("--from binary.txt", &["binary.txt: line 2", "not UTF-8"]),
     ] {
         are_refused(&bench, &[(&format!("concurrency {arguments}"), words)]);

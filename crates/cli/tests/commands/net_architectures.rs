@@ -6,7 +6,7 @@ use crate::common::{Bench, unbroken};
 /// The entries of the list of architectures, each in one line with single spaces: further lines of an entry are indented.
 fn entries(list: &str) -> Vec<String> {
     let lines = list.replace("\n ", " ");
-    lines.lines().map(|line| unbroken(&line)).collect()
+    lines.lines().map(unbroken).collect()
 }
 
 /// The names of the architectures that this system supports.

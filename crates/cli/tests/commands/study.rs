@@ -143,7 +143,7 @@ fn systems_have_columns_and_verdicts_and_are_compared() {
         .unwrap()
         .split_once("[[about]]")
         .unwrap();
-    bench.write("mine.toml", format!("{mine}[[claim]]{claim}"));
+    bench.write("mine.toml", &format!("{mine}[[claim]]{claim}"));
     let measured = "study mine.toml --on native --on again=native --budget 10s";
     let said = bench.oscost(measured).ended();
     assert!(said.err.contains("study mine: 1 point on 2 systems, up to 10.0 s"), "{}", said.err);

@@ -158,17 +158,10 @@ fn ctrl_c_and_kill_end_everything() {
 #[test]
 fn what_is_run_around_the_runs_is_run_as_often_as_it_should() {
     let bench = Bench::new();
-    let arguments = [
-        "--setup",
-        "echo setup >> log",
-        "--prepare",
-        "echo prepare >> log",
-        "--conclude",
-        "echo conclude >> log",
-        "--cleanup",
-        "echo cleanup >> log",
-        "echo run >> log",
-    ];
+    let around = ["setup", "prepare", "conclude", "cleanup"]
+        .map(|when| [format!("--{when}"), format!("echo {when} >> log")]);
+    let mut arguments: Vec<&str> = around.as_flattened().iter().map(String::as_str).collect();
+    arguments.push("echo run >> log");
     time(&bench, "--runs 2 --warmup 1 --no-counts", &arguments).with(0);
     let log = std::fs::read_to_string(bench.path("log")).expect("a log");
     let all: Vec<&str> = log.lines().collect();
@@ -184,17 +177,9 @@ fn what_is_run_around_the_runs_is_run_as_often_as_it_should() {
 #[test]
 fn parameters_and_exports_are_those_of_hyperfine() {
     let bench = Bench::new();
-    let arguments = [
-        "-L",
-        "n",
-        "0.01,0.02",
-        "--export-json",
-        "out.json",
-        "--export-markdown",
-        "-",
-        "sleep {n}",
-    ];
-    let said = time(&bench, "--runs 3", &arguments).with(0);
+    let exports = "--export-json out.json --export-markdown -";
+    let options = format!("--runs 3 -L n 0.01,0.02 {exports}");
+    let said = time(&bench, &options, &["sleep {n}"]).with(0);
     let table: Vec<&str> = said.out.lines().filter(|line| line.starts_with("| `sleep")).collect();
     assert!(table.len() == 2 && table[0].contains("1.00 |"), "{}", said.out);
     let text = std::fs::read_to_string(bench.path("out.json")).expect("the export");

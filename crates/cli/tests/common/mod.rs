@@ -108,7 +108,7 @@ impl Bench {
     }
 
     /// Writes a file of this bench.
-    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub fn write(&self, name: &str, text: &(impl AsRef<[u8]> + ?Sized)) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).expect("a file is written");
         path

@@ -192,16 +192,8 @@ fn otava_finds_the_run_in_which_a_figure_changed() {
         .oscost(&format!("export run-29 --only {CASE},getppid --format otava -o perf"))
         .with(0)
         .complains(&["30 runs"]);
-    let arguments = [
-        "analyze",
-        "oscost",
-        "--config-file",
-        "perf/otava.yaml",
-        "--since",
-        "2025-12-01",
-        "--output",
-        "json",
-    ];
+    let arguments = "analyze oscost --config-file perf/otava.yaml --since 2025-12-01 --output json";
+    let arguments: Vec<&str> = arguments.split(' ').collect();
     let said = reader(&bench, "otava", &arguments).with(0).out;
     // One document for each test.
     let found: Vec<Value> = serde_json::Deserializer::from_str(&said)

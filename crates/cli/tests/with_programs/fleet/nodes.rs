@@ -110,17 +110,9 @@ impl Nodes {
     pub fn on(&self, name: &str, home: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.namespace(name)));
-        command.args([
-            "unshare",
-            "--mount",
-            "--uts",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            ENTER,
-            "sh",
-        ]);
+        command
+            .args("unshare --mount --uts --propagation private sh -c".split(' '))
+            .args([ENTER, "sh"]);
         command.arg(self.directory.path()).args([name, home]).arg(program);
         command.env("HOME", self.path("home")).env("LC_ALL", "C.UTF-8").env("COLUMNS", "200");
         command.env_remove("XDG_DATA_HOME").env_remove("XDG_CACHE_HOME").env_remove("OSCOST_STORE");

@@ -38,14 +38,8 @@ impl Cluster {
             munged.arg(format!("--{option}={munge}/{file}"));
         }
         let mut controller = cluster.nodes.on(FRONT, "kept", "setpriv");
-        controller.args([
-            "--reuid=slurm",
-            "--regid=slurm",
-            "--clear-groups",
-            "slurmctld",
-            "-D",
-            "-f",
-        ]);
+        let identity = "--reuid=slurm --regid=slurm --clear-groups";
+        controller.args(identity.split(' ')).args(["slurmctld", "-D", "-f"]);
         controller.arg(path("slurm.conf"));
         let socket = cluster.nodes.path("munge").join("sock");
         cluster.nodes.start("munged", munged);
