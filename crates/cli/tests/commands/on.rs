@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::{Bench, CASE, Said, are_refused, codes_of_doubts, finish, said_by, times};
+use crate::common::{Bench, CASE, Said, are_refused, codes_of_doubts, finish, times};
 use serde_json::Value;
 
 /// A run on these systems.
@@ -167,7 +167,7 @@ mod killed {
     use crate::common::linux::{
         descendants, nobody_is_left, nothing_is_left, signal_descendant, started_apart, users_of,
     };
-    use crate::common::{run_on, until};
+    use crate::common::{run_on, said_by, until};
 
     fn spawn(bench: &Bench, arguments: &str) -> Child {
         started_apart(&mut command(bench, arguments, &["native", "again=native"]))
