@@ -201,9 +201,11 @@ pub fn started(command: &mut Command) -> Child {
     panic!("the program did not start, again and again");
 }
 
-/// Starts a command and waits until it is done; its output is read.
+/// Runs another program to its end, such as a script, a compiler or a browser.
 pub fn run(command: &mut Command) -> Said {
-    finish(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
+    const DEADLINE: Duration = Duration::from_secs(600);
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    said_within(started(piped), DEADLINE)
 }
 
 /// Waits for a started command.
