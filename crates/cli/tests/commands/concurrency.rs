@@ -100,7 +100,7 @@ fn laws_and_crossings_are_part_of_the_run() {
 #[test]
 fn the_answer_names_the_candidates() {
     let bench = Bench::new();
-    let ask = "concurrency --jobs 4 --length 200us..800us --bound mixed:50 --rounds 3";
+    let ask = "concurrency --jobs 4 --length 200us..800us --bound mixed:50 --rounds 3 --budget 60s";
     let files = "--csv answer.csv --xlsx answer.xlsx";
     let said = bench.oscost(&format!("{ask} --goal turnaround {files}")).with(0);
     let csv = std::fs::read_to_string(bench.path("answer.csv")).expect("a table");
@@ -132,8 +132,7 @@ fn the_answer_names_the_candidates() {
 #[test]
 fn a_foreground_task_is_the_goal() {
     let bench = Bench::new();
-    let ask =
-        "concurrency --jobs 3 --length 2ms..6ms --bound cpu --instructions independent --rounds 3";
+    let ask = "concurrency --jobs 3 --length 2ms..6ms --bound cpu --instructions independent --rounds 3 --budget 60s";
     let said = bench.oscost(&format!("{ask} --goal foreground --within 1h")).with(0);
     let text = unbroken(&said.out);
     contains(
@@ -193,7 +192,7 @@ fn options_of_a_list_are_measured_and_named() {
 fn jobs_come_from_a_file() {
     let bench = Bench::new();
     bench.write("jobs.txt", "# length, CPU share, arrival\n1ms 100%\n300us,0\n200us 50 1ms\n");
-    let ask = "concurrency --from jobs.txt --goal worst --rounds 3";
+    let ask = "concurrency --from jobs.txt --goal worst --rounds 3 --budget 60s";
     let said = bench.oscost(&format!("{ask} --json")).with(0);
     let document = said.json();
     let list = document["results"][0]["params"]["list"].as_str().unwrap().to_owned();
@@ -214,7 +213,9 @@ fn jobs_may_depend_on_each_other_and_share_a_lock() {
     let example = example.expect("an example");
     let bench = Bench::new();
     bench.write("jobs.txt", example);
-    let said = bench.oscost("concurrency --from jobs.txt --rounds 3 --xlsx jobs.xlsx").with(0);
+    let said = bench
+        .oscost("concurrency --from jobs.txt --rounds 3 --budget 60s --xlsx jobs.xlsx")
+        .with(0);
     let text = unbroken(&said.out);
     assert!(text.contains("The critical path, the longest chain of dependent jobs"), "{text}");
     assert!(text.contains("The lock is held for"), "{text}");
@@ -239,7 +240,7 @@ fn jobs_may_depend_on_each_other_and_share_a_lock() {
 #[test]
 fn described_jobs_share_a_lock() {
     let bench = Bench::new();
-    let ask = "concurrency --jobs 4 --length 1ms --bound wait --locked 50% --rounds 3 --json";
+    let ask = "concurrency --jobs 4 --length 1ms --bound wait --locked 50% --rounds 3 --budget 60s --json";
     let document = bench.oscost(ask).with(0).json();
     assert_eq!(document["answer"]["limits"]["at_least_ns"], 2_000_000);
     assert_eq!(document["results"][0]["params"]["locked"], "50%");
@@ -248,7 +249,8 @@ fn described_jobs_share_a_lock() {
         let values = result["round_values"].as_array().unwrap();
         assert!(values.iter().all(|value| value.as_f64() >= Some(2e6)), "{result}");
     }
-    let plain = bench.oscost("concurrency --jobs 2 --length 100us --bound wait --rounds 3 --json");
+    let plain = bench
+        .oscost("concurrency --jobs 2 --length 100us --bound wait --rounds 3 --budget 60s --json");
     assert!(plain.with(0).json()["answer"]["limits"].is_null(), "there is nothing to add");
 }
 
