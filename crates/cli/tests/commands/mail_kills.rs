@@ -107,7 +107,7 @@ fn told_to_stop_it_finishes_what_is_under_way() {
         for stop in [libc::SIGINT, libc::SIGTERM] {
             let bench = Bench::new();
             write(&bench, RECIPIENTS, 50, PERSONAL);
-            let sink = Sink::start(&bench, "--latency 5ms");
+            let sink = Sink::start(&bench, "--latency 20ms");
             let to = format!("--relay {} {how}", sink.address);
             let child = begin(&bench, &to);
             let_it_begin(&bench, &child, 100);
