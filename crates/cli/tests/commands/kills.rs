@@ -189,8 +189,7 @@ fn a_stopped_run_prints_the_command_to_resume() {
     for stop in [&to_all as &dyn Fn(&Child), &to_one] {
         let stopped = || {
             let bench = Bench::new();
-            let run =
-                spawn(&bench, &format!("run {LOCKS} --quick --precision 20% --budget 60s --json"));
+            let run = spawn(&bench, &format!("run {LOCKS} --precision 20% --budget 15s --json"));
             until_a_round_is_stored(&bench);
             stop(&run);
             (bench, said_by(run))
