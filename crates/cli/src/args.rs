@@ -222,6 +222,7 @@ mod tests {
 
     #[test]
     fn the_definition_is_sound_and_every_command_has_an_example() {
+        areas::install();
         definition().debug_assert();
         for command in definition().get_subcommands().filter(|c| !c.is_hide_set()) {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();

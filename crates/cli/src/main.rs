@@ -46,10 +46,3 @@ fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| of_error(&error)).into()
 }
-
-/// Installs the areas of the program before the tests run.
-#[cfg(test)]
-#[ctor::ctor(unsafe)]
-fn install_areas() {
-    areas::install();
-}

@@ -106,6 +106,7 @@ mod tests {
 
     #[test]
     fn scripts_know_cases_studies_systems_and_ask_for_runs() {
+        areas::install();
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let script = script(shell).unwrap();
             for word in ["lock/futex", "gvisor", "locks", NAMES_OF_RUNS] {

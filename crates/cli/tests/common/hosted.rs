@@ -1,15 +1,68 @@
-//! A command of oscost that listens, started with `--report`: it answers each line on its standard input with a line of JSON on
-//! its standard output, and ends at the end of its input.
+//! Commands of oscost that listen.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
+#[cfg(target_os = "linux")]
+use super::Said;
 use super::{Bench, said_by, started};
 
-/// A server or sink in a separate process.
+/// A server or sink that says on its standard error where it listens. It is killed with the test.
+pub struct Listening {
+    /// The process; `None` once it was waited for.
+    child: Option<Child>,
+    /// Address at which it listens.
+    pub address: SocketAddr,
+}
+
+impl Listening {
+    /// Starts the command, and returns when it listens.
+    #[track_caller]
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = started(command);
+        let address = next_address(child.stderr.as_mut().expect("a pipe"));
+        Self { child: Some(child), address }
+    }
+
+    /// The process.
+    pub fn child(&mut self) -> &mut Child {
+        self.child.as_mut().expect("it runs")
+    }
+
+    /// Asks the process to end, which it must do normally.
+    #[cfg(target_os = "linux")]
+    #[track_caller]
+    pub fn stop(mut self) -> Said {
+        let child = self.child.take().expect("it runs");
+        super::linux::signal(&child, libc::SIGTERM);
+        said_by(child).with(0)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The address in the next line, of which no more is read.
+#[track_caller]
+pub fn next_address(stderr: &mut ChildStderr) -> SocketAddr {
+    let mut said = String::new();
+    BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
+    let address =
+        said.split_whitespace().find_map(|word| word.trim_end_matches([';', ',']).parse().ok());
+    address.unwrap_or_else(|| panic!("no address in: {said}"))
+}
+
+/// A server or sink started with `--report`: it answers each line on its standard input with a line of JSON on its standard output,
+/// and ends at the end of its input.
 pub struct Hosted {
     /// The process; `None` once it was waited for.
     child: Option<Child>,

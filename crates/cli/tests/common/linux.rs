@@ -6,8 +6,7 @@ use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command};
 
 /// Id of a user without any rights.
 pub const NOBODY: u32 = 65_534;
@@ -70,24 +69,39 @@ pub fn on_one_cpu(command: &mut Command) -> &mut Command {
     })
 }
 
-/// Limits the command to this number of descriptors, soft and hard.
-pub fn with_descriptors(command: &mut Command, count: u64) -> &mut Command {
+/// Limits a resource of the command, soft and hard.
+pub fn limited(
+    command: &mut Command,
+    resource: libc::__rlimit_resource_t,
+    most: u64,
+) -> &mut Command {
     before(command, move || {
-        let limit = libc::rlimit { rlim_cur: count, rlim_max: count };
+        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
         // SAFETY: `limit` is a valid buffer.
-        done(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })
+        done(unsafe { libc::setrlimit(resource, &limit) })
     })
 }
 
-/// Limits the size of files, so that writes fail as on a full disk.
+/// Limits the command to this number of descriptors.
+pub fn with_descriptors(command: &mut Command, count: u64) -> &mut Command {
+    limited(command, libc::RLIMIT_NOFILE, count)
+}
+
+/// Limits the size of files, so that writes fail as on a full disk: with the signal ignored (setrlimit(2)).
 pub fn with_file_size(command: &mut Command, bytes: u64) -> &mut Command {
+    limited(with_signal(command, libc::SIGXFSZ, libc::SIG_IGN), libc::RLIMIT_FSIZE, bytes)
+}
+
+/// Starts the command with this action for a signal.
+pub fn with_signal(
+    command: &mut Command,
+    signal: libc::c_int,
+    action: libc::sighandler_t,
+) -> &mut Command {
     before(command, move || {
-        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-        // SAFETY: `limit` is a valid buffer; without the signal the calls fail (setrlimit(2)).
-        unsafe {
-            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-            done(libc::setrlimit(libc::RLIMIT_FSIZE, &limit))
-        }
+        // SAFETY: both are valid numbers.
+        unsafe { libc::signal(signal, action) };
+        Ok(())
     })
 }
 
@@ -234,10 +248,41 @@ pub fn signal_descendant(ancestor: u32, pid: u32, signal: libc::c_int) -> bool {
     }
 }
 
+/// Sends a signal to our own child.
+pub fn signal(child: &Child, signal: libc::c_int) {
+    // SAFETY: takes numbers only; the process is our child and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
+}
+
+/// Starts a command as the leader of a process group.
+pub fn started_apart(command: &mut Command) -> Child {
+    super::started(command.process_group(0))
+}
+
 /// Sends a signal to our own child and its whole process group.
 pub fn signal_group(leader: u32, signal: libc::c_int) {
     // SAFETY: takes numbers only; the leader is our child and has not been waited for.
     assert_eq!(unsafe { libc::kill(-(leader as libc::pid_t), signal) }, 0);
+}
+
+/// Kills one of the processes that descend from `ancestor`, if there are at least this many; returns whether it did.
+pub fn kill_any_descendant(ancestor: u32, least: usize) -> bool {
+    let all = descendants(ancestor);
+    all.len() >= least.max(1)
+        && signal_descendant(ancestor, all[super::random(all.len())], libc::SIGKILL)
+}
+
+/// Waits until no process uses the temporary folder of a bench, which must then be empty.
+#[track_caller]
+pub fn nothing_is_left(bench: &super::Bench) {
+    nobody_is_left(bench);
+    assert_eq!(super::entries(&bench.temp()), Vec::<String>::new());
+}
+
+/// Waits until no process uses the temporary folder of a bench.
+#[track_caller]
+pub fn nobody_is_left(bench: &super::Bench) {
+    super::until("no process is left", || users_of(&bench.temp()).is_empty());
 }
 
 /// Named semaphores, System V sets and message queues of workers that have ended. POSIX message queues are included if their file
@@ -265,14 +310,4 @@ pub fn left_in_system() -> Vec<String> {
         }));
     }
     left
-}
-
-/// Waits until a condition holds; fails if it never does.
-#[track_caller]
-pub fn until(what: &str, mut so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !so() {
-        assert!(began.elapsed() < Duration::from_secs(60), "it was never so: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }

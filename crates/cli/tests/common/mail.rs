@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -10,7 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Bench, Said, said_by, said_within, started};
+use super::hosted::Listening;
+use super::{Bench, Said, said_within, started};
 
 /// Maximum duration of a delivery in these tests.
 const DEADLINE: Duration = Duration::from_secs(1_200);
@@ -32,8 +32,7 @@ pub const SHARED: &str =
 
 /// A sink in a separate process.
 pub struct Sink {
-    /// The process; `None` once it was waited for.
-    child: Option<Child>,
+    sink: Listening,
     pub address: SocketAddr,
     log: PathBuf,
 }
@@ -46,26 +45,14 @@ impl Sink {
 
     /// Starts a sink that listens at these addresses.
     pub fn start_at(bench: &Bench, listen: &str, arguments: &str) -> Self {
-        let log = bench.path("log.jsonl");
-        let command = format!("mail sink --listen {listen} --log {} {arguments}", log.display());
-        let mut child = started(&mut bench.command(&command));
-        let mut said = String::new();
-        let stderr = child.stderr.as_mut().expect("a pipe");
-        BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
-        let address =
-            said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
-        Self {
-            address: address.unwrap_or_else(|| panic!("no address in: {said}")),
-            child: Some(child),
-            log,
-        }
+        let command = format!("mail sink --listen {listen} --log log.jsonl {arguments}");
+        let sink = Listening::start(&mut bench.command(&command));
+        Self { address: sink.address, sink, log: bench.path("log.jsonl") }
     }
 
     /// Stops the sink by SIGTERM.
-    pub fn stop(mut self) -> Received {
-        let child = self.child.take().expect("it runs");
-        signal(&child, libc::SIGTERM);
-        said_by(child).with(0);
+    pub fn stop(self) -> Received {
+        self.sink.stop();
         Received::read(&self.log)
     }
 
@@ -73,22 +60,6 @@ impl Sink {
     pub fn kill(self) -> SocketAddr {
         self.address
     }
-}
-
-impl Drop for Sink {
-    /// Kills the sink, so that a test that fails leaves no sink behind.
-    fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.kill().expect("our own child");
-            child.wait().expect("our own child");
-        }
-    }
-}
-
-/// Sends a signal to our own child.
-pub fn signal(child: &Child, signal: libc::c_int) {
-    // SAFETY: takes numbers only; the process is our child and has not been waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
 }
 
 /// The number of messages that a sink has received for each recipient.

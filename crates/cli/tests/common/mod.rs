@@ -2,21 +2,33 @@
 //! each command a deadline.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
+#[cfg(target_os = "linux")]
 pub mod browser;
+#[cfg(target_os = "linux")]
+pub mod exported;
 pub mod hosted;
 #[cfg(target_os = "linux")]
 pub mod linux;
 #[cfg(target_os = "linux")]
 pub mod mail;
+#[cfg(target_os = "linux")]
+pub mod needs;
+pub mod nights;
+pub mod pages;
 pub mod servers;
 pub mod smtp_server;
 
-use std::io::Read;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_oscost");
 
 /// A case that every system has.
 pub const CASE: &str = "clock/std-instant";
@@ -56,7 +68,7 @@ impl Bench {
     /// The command `oscost` with these arguments, separated by spaces.
     pub fn command(&self, arguments: &str) -> Command {
         let copy = self.path(COPY);
-        let program = if copy.exists() { copy } else { env!("CARGO_BIN_EXE_oscost").into() };
+        let program = if copy.exists() { copy } else { PROGRAM.into() };
         let mut command = Command::new(program);
         command
             .args(arguments.split_whitespace())
@@ -88,11 +100,15 @@ impl Bench {
             let all = std::fs::Permissions::from_mode(0o777);
             std::fs::set_permissions(folder, all).expect("our own folder");
         }
-        std::fs::copy(env!("CARGO_BIN_EXE_oscost"), self.path(COPY)).expect("room for a copy");
+        // While this process had a copy open for writing, a child of another test would inherit it and prevent its start.
+        std::fs::hard_link(PROGRAM, self.path(COPY)).unwrap_or_else(|_| {
+            let copied = Command::new("cp").arg(PROGRAM).arg(self.path(COPY)).status();
+            assert!(copied.expect("cp").success(), "there is no room for a copy");
+        });
     }
 
     /// Writes a file of this bench.
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub fn write(&self, name: &str, text: &(impl AsRef<[u8]> + ?Sized)) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).expect("a file is written");
         path
@@ -122,15 +138,26 @@ impl Said {
         self
     }
 
+    /// Checks that stdout contains all these texts.
+    #[track_caller]
+    pub fn says(self, words: &[&str]) -> Self {
+        contains(&self.out, words);
+        self
+    }
+
+    /// Checks that stderr contains all these texts.
+    #[track_caller]
+    pub fn notes(self, words: &[&str]) -> Self {
+        contains(&self.err, words);
+        self
+    }
+
     /// Checks that stderr is one line that contains all these texts.
     #[track_caller]
     pub fn complains(self, words: &[&str]) -> Self {
         assert_eq!(self.err.lines().count(), 1, "{}", self.err);
         assert!(self.err.starts_with("oscost: "), "{}", self.err);
-        for word in words {
-            assert!(self.err.contains(word), "{word:?} is not in: {}", self.err);
-        }
-        self
+        self.notes(words)
     }
 
     /// Stdout as a JSON document.
@@ -147,21 +174,38 @@ impl Said {
     }
 }
 
+/// Checks that a text contains all these words.
+#[track_caller]
+pub fn contains(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is not in: {text}");
+    }
+}
+
 /// Runs a command to its end; it must neither panic nor exceed its deadline.
 pub fn finish(command: &mut Command) -> Said {
     said_by(started(command))
 }
 
-/// Starts a command. It is tried again because Wine occasionally cannot start a process on a busy machine.
+/// Starts a command. It is tried again where Wine cannot start a process on a busy machine, and where a child of another test has
+/// not yet closed the script or program that this test has just written.
 pub fn started(command: &mut Command) -> Child {
     const ERROR_INTERNAL_ERROR: i32 = 1359;
-    for _ in 0..3 {
+    for _ in 0..100 {
         match command.spawn() {
             Err(e) if cfg!(windows) && e.raw_os_error() == Some(ERROR_INTERNAL_ERROR) => {}
+            Err(e) if e.kind() == ErrorKind::ExecutableFileBusy => std::thread::sleep(PAUSE),
             other => return other.expect("the program starts"),
         }
     }
-    panic!("Wine did not start the program, again and again");
+    panic!("the program did not start, again and again");
+}
+
+/// Runs another program to its end, such as a script, a compiler or a browser.
+pub fn run(command: &mut Command) -> Said {
+    const DEADLINE: Duration = Duration::from_secs(600);
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    said_within(started(piped), DEADLINE)
 }
 
 /// Waits for a started command.
@@ -173,23 +217,73 @@ pub fn said_by(child: Child) -> Said {
 pub fn said_within(mut child: Child, deadline: Duration) -> Said {
     let out = read(child.stdout.take());
     let err = read(child.stderr.take());
-    let began = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("our own child") {
-            break Some(status);
-        }
-        if began.elapsed() > deadline {
-            eprintln!("{}", threads_of_program());
-            child.kill().expect("our own child");
-            child.wait().expect("our own child");
-            break None;
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    let mut status = None;
+    let has_ended = || {
+        status = child.try_wait().expect("our own child");
+        status.is_some()
     };
+    if !holds_within(deadline, has_ended) {
+        eprintln!("{}", threads_of_program());
+        child.kill().expect("our own child");
+        child.wait().expect("our own child");
+    }
     let (out, err) = (out.join().expect("a reader"), err.join().expect("a reader"));
     let status = status.unwrap_or_else(|| panic!("it did not end: {err}\n{out}"));
     assert!(!err.contains("panicked"), "{err}");
     Said { code: status.code(), out, err }
+}
+
+/// Pause between two looks at what is waited for.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Waits until a condition holds, for at most this time; returns whether it does.
+pub fn holds_within(time: Duration, mut so: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while !so() {
+        if began.elapsed() > time {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    true
+}
+
+/// Waits until a condition holds; fails if it does not within two minutes.
+#[track_caller]
+pub fn until(what: &str, so: impl FnMut() -> bool) {
+    until_within(Duration::from_secs(120), what, so);
+}
+
+/// Waits until a condition holds; fails if it does not within this time.
+#[track_caller]
+pub fn until_within(time: Duration, what: &str, so: impl FnMut() -> bool) {
+    assert!(holds_within(time, so), "it was never so: {what}");
+}
+
+/// How often something is killed: `OSCOST_KILLS` times if that is set.
+pub fn kills(usual: usize) -> usize {
+    number("OSCOST_KILLS", usual)
+}
+
+/// A number from the environment, or a default.
+pub fn number<N: FromStr>(name: &str, usual: N) -> N {
+    let value = std::env::var(name).ok();
+    value.map_or(usual, |value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+}
+
+/// A random number below `limit`.
+pub fn random(limit: usize) -> usize {
+    RandomState::new().hash_one(Instant::now()) as usize % limit
+}
+
+/// Lets what is to be killed run for a random time, so that the kill meets it anywhere.
+pub fn run_on(at_most_ms: usize) {
+    std::thread::sleep(Duration::from_millis(random(at_most_ms) as u64));
+}
+
+/// A file or folder of the repository.
+pub fn of_repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
 /// A line for each thread of each running oscost, with its state and where it waits; empty on systems without Linux's /proc.
@@ -226,6 +320,37 @@ pub fn times(document: &Value) -> Vec<&Value> {
     results.iter().filter(|result| result["metric"] == "time").collect()
 }
 
+/// The results of this metric.
+pub fn of_metric<'a>(document: &'a Value, metric: &str) -> Vec<&'a Value> {
+    let results = document["results"].as_array().expect("results");
+    results.iter().filter(|result| result["metric"] == metric).collect()
+}
+
+/// The only result of this metric that has these parameters.
+#[track_caller]
+pub fn result<'a>(document: &'a Value, metric: &str, params: &[(&str, &str)]) -> &'a Value {
+    let mut all = of_metric(document, metric);
+    all.retain(|result| params.iter().all(|(name, value)| result["params"][name] == *value));
+    let [one] = all[..] else { panic!("{} of {metric} {params:?}: {document}", all.len()) };
+    one
+}
+
+/// The figure of [`result`].
+#[track_caller]
+pub fn figure(document: &Value, metric: &str, params: &[(&str, &str)]) -> f64 {
+    let result = result(document, metric, params);
+    result["estimate"]["median"].as_f64().unwrap_or_else(|| panic!("no figure: {result}"))
+}
+
+/// Checks that each command is wrong usage, and complains with all these texts.
+#[track_caller]
+pub fn are_refused(bench: &Bench, commands: &[(&str, &[&str])]) {
+    for (arguments, words) in commands {
+        let said = bench.oscost(arguments).with(2).complains(words);
+        assert!(said.out.is_empty(), "{arguments}: {}", said.out);
+    }
+}
+
 /// Checks that a measured figure lies within its interval, which it has exactly if there were three rounds: a busy machine makes
 /// fewer in a short run.
 pub fn has_interval_if_evidence(result: &Value) {
@@ -254,6 +379,11 @@ pub fn at_once<T: Sync>(all: &[T], check: impl Fn(&T) + Sync) {
         let failed = checks.into_iter().filter_map(|one| one.join().err()).count();
         assert!(failed == 0, "{failed} of {} checks failed, see above", all.len());
     });
+}
+
+/// Text with single spaces, as it was before it was broken into lines.
+pub fn unbroken(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Names of the entries of a folder.

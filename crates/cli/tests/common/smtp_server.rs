@@ -1,6 +1,6 @@
 //! An SMTP server that replies as a test says.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -37,6 +37,7 @@ type Script = dyn Fn(&Seen) -> Option<Act> + Send + Sync;
 pub struct Server {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
+    received: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Server {
@@ -44,22 +45,36 @@ impl Server {
     pub fn start(script: impl Fn(&Seen) -> Option<Act> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let all = Arc::clone(&seen);
+        let (seen, received) = (Arc::default(), Arc::default());
+        let (all, bytes): (Arc<_>, Arc<_>) = (Arc::clone(&seen), Arc::clone(&received));
         let script: Arc<Script> = Arc::new(script);
         std::thread::spawn(move || {
             let open = Arc::new(AtomicUsize::new(0));
             for (connection, socket) in listener.incoming().flatten().enumerate() {
-                let (all, script, open) = (all.clone(), script.clone(), open.clone());
+                let (all, bytes, script, open) =
+                    (Arc::clone(&all), Arc::clone(&bytes), Arc::clone(&script), Arc::clone(&open));
                 let number = open.fetch_add(1, Ordering::SeqCst) + 1;
                 std::thread::spawn(move || {
-                    let client = Client { connection, all, script };
+                    let client = Client { connection, all, bytes, script };
                     let _ = client.serve(socket, number);
                     open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
-        Self { address, seen }
+        Self { address, seen, received }
+    }
+
+    /// Starts a server that replies to each line by its beginning. An empty reply closes the connection.
+    pub fn replying(replies: &'static [(&'static str, &'static str)]) -> Self {
+        Self::start(move |seen| {
+            let (_, reply) = replies.iter().find(|(words, _)| seen.line.starts_with(words))?;
+            Some(if reply.is_empty() { Act::Close } else { Act::Say(reply) })
+        })
+    }
+
+    /// All data received over all connections.
+    pub fn received(&self) -> String {
+        String::from_utf8_lossy(&self.received.lock().expect("no panic")).into_owned()
     }
 
     /// Everything that the clients have said so far.
@@ -76,14 +91,26 @@ impl Server {
 struct Client {
     connection: usize,
     all: Arc<Mutex<Vec<Seen>>>,
+    bytes: Arc<Mutex<Vec<u8>>>,
     script: Arc<Script>,
+}
+
+/// A connection of which all received data is recorded.
+struct Recorded(TcpStream, Arc<Mutex<Vec<u8>>>);
+
+impl Read for Recorded {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.0.read(room)?;
+        self.1.lock().expect("no panic").extend_from_slice(&room[..bytes]);
+        Ok(bytes)
+    }
 }
 
 impl Client {
     fn serve(&self, socket: TcpStream, open: usize) -> std::io::Result<()> {
-        let mut stream = BufReader::new(socket);
+        let mut stream = BufReader::new(Recorded(socket, Arc::clone(&self.bytes)));
         let (mut messages, mut in_message) = (0, false);
-        let mut line = "connect".to_owned();
+        let (mut line, mut bytes) = ("connect".to_owned(), Vec::new());
         loop {
             let verb = match line.trim_end() {
                 "connect" => "connect".to_owned(),
@@ -102,8 +129,8 @@ impl Client {
                 self.all.lock().expect("no panic").push(seen);
                 match act {
                     Act::Say(reply) | Act::SayAndClose(reply) => {
-                        write!(stream.get_mut(), "{reply}\r\n")?;
-                        stream.get_mut().flush()?;
+                        write!(stream.get_mut().0, "{reply}\r\n")?;
+                        stream.get_mut().0.flush()?;
                         in_message = verb == "DATA" && reply.starts_with("354");
                         messages += usize::from(verb == "." && reply.starts_with('2'));
                         if matches!(act, Act::SayAndClose(_)) || verb == "QUIT" {
@@ -113,10 +140,11 @@ impl Client {
                     Act::Close => return Ok(()),
                 }
             }
-            line.clear();
-            if stream.read_line(&mut line)? == 0 {
+            bytes.clear();
+            if stream.read_until(b'\n', &mut bytes)? == 0 {
                 return Ok(());
             }
+            line = String::from_utf8_lossy(&bytes).into_owned();
         }
     }
 }
