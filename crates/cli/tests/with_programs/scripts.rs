@@ -1,11 +1,9 @@
 //! The scripts that compare oscost with other programs report the packages to install if these are missing.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::common::linux::{signal, users_of};
-use crate::common::{Bench, PROGRAM, Said, needs, of_repository, run, said_by, started, until};
+use crate::common::{Bench, PROGRAM, Said, needs, of_repository, run};
 
 /// Scripts, each with the packages of the programs that it needs besides those of [`PRESENT`].
 const JUDGES: [(&str, &[&str]); 3] = [
