@@ -14,7 +14,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use measure::stats::{LEVEL, median, t_quantile};
+use measure::stats::{LEVEL, OF_NORMAL, median, t_quantile};
 use results::{Direction, JOB_TAG, MetricSeries, NODE_TAG, PointKey, RunFigure};
 
 pub use explanation::{Effect, Explanation};
@@ -23,7 +23,6 @@ pub use levels::{Level, Levels};
 use crate::change::Ratio;
 use crate::history::{CONFIRMS, HistoryRun, visits_of};
 use crate::next_run::{Cause, ONE_BOOT, booted};
-use crate::spread::OF_NORMAL;
 use crowd::{Crowd, Known};
 
 /// Tags that name a run, and explain nothing.

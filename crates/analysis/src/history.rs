@@ -1,6 +1,5 @@
 //! Figures over many runs: where they changed, and whether the newest ones did.
 
-mod change_point;
 mod creep;
 mod event;
 mod series;
@@ -9,7 +8,6 @@ mod tests;
 mod trend;
 mod watch;
 
-pub use change_point::change_points;
 pub use event::{Event, events};
 pub(crate) use series::visits_of;
 pub use series::{By, CONFIRMS, FactChange, HistoryRun, RunSeries, fact_changes, series_of};

@@ -19,9 +19,6 @@ const DIFFERENCES_WITH_MODES: usize = 40;
 /// chance.
 const LEAST_SHARE_OF_ERROR: f64 = 0.1;
 
-/// Factor on the median of absolute deviations that makes it the standard deviation of normal values.
-pub(crate) const OF_NORMAL: f64 = 1.4826;
-
 /// Spread of one run's rounds about their median.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {

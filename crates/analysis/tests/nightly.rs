@@ -7,8 +7,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use analysis::History;
-use analysis::history::{Change, HistoryRun, State, Trend, Watch, change_points, series_of};
+use analysis::history::{Change, HistoryRun, State, Trend, Watch, series_of};
 use flate2::read::GzDecoder;
+use measure::change_point::change_points;
 use results::{CaseResult, Document, MetricSeries, PointKey, RunFigure};
 
 /// A recording of a machine whose runs are much alike.

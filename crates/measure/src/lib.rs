@@ -3,7 +3,8 @@
 //! Read in this order: [`time`] (clocks), [`survey`] (which clock is used, and the length of a batch), [`cycles`] (the
 //! core's frequency), [`sentinel`] (disturbances), [`round`] (sampling), [`worker_group`] (sampling with several workers),
 //! [`trial`] (a whole list of jobs as one operation), [`work`] (CPU-bound work of a known length), [`doubt`] (reasons to
-//! doubt a figure), [`record`] (a worker's output), [`estimate`] (from rounds to a figure with its interval), [`stats`].
+//! doubt a figure), [`record`] (a worker's output), [`estimate`] (from rounds to a figure with its interval), [`stats`],
+//! [`change_point`] (of a series of figures).
 //!
 //! # Use in other programs
 //!
@@ -52,6 +53,7 @@
 //! sentinel and with an interval, write it as a library for `oscost run --op` (`docs/op.md`).
 
 mod call;
+pub mod change_point;
 pub mod count;
 pub mod cycles;
 pub mod doubt;

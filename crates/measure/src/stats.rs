@@ -7,6 +7,8 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// The confidence level of every interval.
 pub const LEVEL: f64 = 0.95;
+/// Factor on the median of absolute deviations that makes it the standard deviation of normal values.
+pub const OF_NORMAL: f64 = 1.4826;
 /// Number of bootstrap medians drawn from the samples of a round.
 const DRAWS_WITHIN: usize = 16;
 /// Minimum number of rounds for which a bootstrap alone gives an interval at [`LEVEL`]: the median of a distribution is
@@ -288,7 +290,7 @@ pub fn t_quantile(p: f64, degrees: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -385,7 +387,7 @@ mod tests {
     }
 
     /// A sum of uniform numbers with mean 0 and variance 1, close enough to normal for a simulation.
-    fn noise(rng: &mut StdRng) -> f64 {
+    pub(crate) fn noise(rng: &mut StdRng) -> f64 {
         (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
     }
 

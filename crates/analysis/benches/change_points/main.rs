@@ -1,4 +1,4 @@
-//! Judges `history::change_points` by series whose change points are known: 1,000 simulated ones, and those that Apache Otava
+//! Judges `change_point::change_points` by series whose change points are known: 1,000 simulated ones, and those that Apache Otava
 //! publishes in its tests and examples. Also times it on long series.
 //!
 //! `cargo bench -p oscost-analysis --bench change_points [-- --json FILE]`; FILE gets the series, the true and the found points.
@@ -9,7 +9,7 @@ mod series;
 use std::hint::black_box;
 use std::time::Instant;
 
-use analysis::history::change_points;
+use measure::change_point::change_points;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::Serialize;

@@ -1,10 +1,9 @@
 //! What the nodes that belong have in common, and how far a node is from them.
 
-use measure::stats::{LEVEL, median, t_quantile};
+use measure::stats::{LEVEL, OF_NORMAL, median, t_quantile};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::FLOOR;
-use crate::spread::OF_NORMAL;
 
 /// Nodes farther from the middle than so many robust standard deviations do not count for the spread of the others.
 const CORE: f64 = 3.0;

@@ -55,11 +55,11 @@ fn squares_about_ramp(values: &[f64], (from, to): (usize, usize)) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use measure::change_point::change_points;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
     use simulated::noise;
 
-    use super::super::change_point::change_points;
     use super::*;
 
     /// The share of series with a change that is gradual, of 200; `level` is in standard deviations of the noise, by the length

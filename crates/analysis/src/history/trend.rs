@@ -1,9 +1,9 @@
 //! One metric of a point over the visits of a series: its segments, and the changes between them.
 
+use measure::change_point::{Difference, changes_without_spikes, without_spikes};
 use measure::stats::{Interval, LEVEL, t_quantile};
 use results::{Direction, MetricSeries, PointKey, RunFigure};
 
-use super::change_point::{Difference, changes_without_spikes, without_spikes};
 use super::creep::is_creep;
 use super::series::RunSeries;
 use crate::change::Ratio;

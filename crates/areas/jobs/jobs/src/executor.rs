@@ -199,9 +199,9 @@ impl Executor {
 
     /// Hands out `jobs` as `schedule` decides, to `handler` or, as tasks, to `task`, each with the code of its kind. Calls
     /// `finish` for each result on this thread, and returns the results in the order of `jobs`.
-    fn hand_out<R>(
+    fn hand_out<R, S: Schedule>(
         &self,
-        schedule: impl Schedule,
+        schedule: S,
         jobs: &[Job],
         kinds: usize,
         handler: impl Fn(&Job) -> R + Sync,
@@ -223,13 +223,15 @@ impl Executor {
             }
             Err(e) => failure = Some(CaseError::Failed(format!("job {}: {e}", number + 1))),
         };
-        if kinds == 1 {
-            self.do_scheduled(schedule, &numbered, handler, task, finisher);
-        } else {
+        debug_assert!(S::IN_ORDER || kinds == 1, "only independent jobs have several kinds");
+        // With the constant first, the code of each kind is compiled for lists in their order only.
+        if S::IN_ORDER && kinds > 1 {
             let kind_of = |(number, _): &Numbered| number % kinds;
             let handlers: [KindHandler<Numbered, R>; KINDS_AT_MOST] = each_kind!(&handler);
             let tasks: [KindHandler<Numbered, Handling<R>>; KINDS_AT_MOST] = each_kind!(&task);
             let (handler, task) = (by_kind(&handlers, kind_of), by_kind(&tasks, kind_of));
+            self.do_scheduled(schedule, &numbered, handler, task, finisher);
+        } else {
             self.do_scheduled(schedule, &numbered, handler, task, finisher);
         }
         match failure {

@@ -9,13 +9,12 @@
 //! - Values far from their neighbours on both sides are spikes, and do not count.
 //! - Values that depend on each other count as fewer.
 //!
-//! There is no random number in it: the same values have the same change points. `benches/change_points` measures how many
-//! changes are found, and how many are found that are none.
+//! There is no random number in it: the same values have the same change points. The bench `change_points` of `analysis`
+//! measures how many changes are found, and how many are found that are none.
 
-use measure::stats::{dependence, median};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
-use crate::spread::OF_NORMAL;
+use crate::stats::{OF_NORMAL, dependence, median};
 
 /// Greatest p-value of a change point, multiplied by the number of values. At most 2 % of series of independent values without a
 /// change then have a change point: splits and windows overlap, and there are fewer different ones than values.
@@ -36,7 +35,7 @@ pub fn change_points(values: &[f64]) -> Vec<usize> {
 }
 
 /// [`change_points`] of values of which spikes are removed.
-pub(super) fn changes_without_spikes(values: &[f64]) -> Vec<usize> {
+pub fn changes_without_spikes(values: &[f64]) -> Vec<usize> {
     if values.len() < 2 * LEAST_SIDE || values.iter().any(|value| !value.is_finite()) {
         return Vec::new();
     }
@@ -49,7 +48,7 @@ pub(super) fn changes_without_spikes(values: &[f64]) -> Vec<usize> {
 }
 
 /// The values, with spikes replaced by the median of their neighbourhood.
-pub(super) fn without_spikes(values: &[f64]) -> Vec<f64> {
+pub fn without_spikes(values: &[f64]) -> Vec<f64> {
     if values.len() <= 2 * NEIGHBOURS {
         return values.to_vec();
     }
@@ -339,7 +338,7 @@ fn distances(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
 
 /// The p-value of two means being equal: a t-test, in which a side that varies more than both together has its own variance
 /// (Welch), and values that depend on each other count as fewer.
-pub(super) fn p_value(left: &[f64], right: &[f64]) -> f64 {
+fn p_value(left: &[f64], right: &[f64]) -> f64 {
     let difference = Difference::of(left, right);
     if difference.error == 0.0 {
         return if difference.by == 0.0 { 1.0 } else { 0.0 };
@@ -350,18 +349,18 @@ pub(super) fn p_value(left: &[f64], right: &[f64]) -> f64 {
 
 /// The difference of the means of two parts of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Difference {
+pub struct Difference {
     /// Right minus left.
-    pub(super) by: f64,
+    pub by: f64,
     /// Its standard error.
-    pub(super) error: f64,
+    pub error: f64,
     /// The degrees of freedom of the error.
-    pub(super) degrees: f64,
+    pub degrees: f64,
 }
 
 impl Difference {
     /// The difference of `right` from `left`, each with at least one value, and both with three.
-    pub(super) fn of(left: &[f64], right: &[f64]) -> Self {
+    pub fn of(left: &[f64], right: &[f64]) -> Self {
         let [one, other] = [left, right].map(Side::of);
         let degrees = one.degrees + other.degrees;
         let pooled = (one.squares + other.squares) / degrees;
@@ -439,9 +438,9 @@ mod tests {
     use proptest::prelude::*;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
-    use simulated::noise;
 
     use super::*;
+    use crate::stats::tests::noise;
 
     proptest! {
         #[test]
