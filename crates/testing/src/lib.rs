@@ -3,10 +3,15 @@
 //! instead, so that no test passes by being skipped. A test of something that an operating system does not support is
 //! [`not_applicable`], also in CI.
 
+mod harness;
 #[cfg(unix)]
 pub mod postgres;
+mod wait;
 
 use std::io::Write;
+
+pub use harness::{Completion, Ended, Trial, alone, test, together};
+pub use wait::{PATIENCE, until, until_some};
 
 /// Whether this is CI: the environment variable `CI` is set, and neither empty nor `false`.
 pub fn is_ci() -> bool {
@@ -106,6 +111,35 @@ mod tests {
     #[test]
     fn unsupported_tests_never_fail() {
         not_applicable("only a test of what does not apply");
+    }
+
+    #[test]
+    fn an_event_is_awaited() {
+        let mut looks = 0;
+        until(|| {
+            looks += 1;
+            looks == 3
+        });
+        let mut numbers = [None, None, Some(7)].into_iter();
+        assert_eq!((looks, until_some(|| numbers.next().flatten())), (3, 7));
+    }
+
+    #[test]
+    fn tests_are_named_after_their_functions() {
+        mod deep {
+            pub fn ignored() -> crate::Completion {
+                crate::Completion::ignored()
+            }
+        }
+        fn passes() {}
+        let all = crate::tests![
+            passes,
+            #[cfg(any())]
+            missing,
+            deep::ignored
+        ];
+        let names: Vec<&str> = all.iter().map(Trial::name).collect();
+        assert_eq!(names, ["passes", "deep::ignored"]);
     }
 
     #[test]
