@@ -187,7 +187,9 @@ pub mod linux {
         let mut tester = tester.expect("a forked process");
         let partner = until_some(|| {
             assert_eq!(tester.try_wait(), None, "the round has no partner");
-            children::of(tester.pid() as i32).into_iter().find(|&partner| children::has_answered(partner))
+            children::of(tester.pid() as i32)
+                .into_iter()
+                .find(|&partner| children::has_answered(partner))
         });
         // SAFETY: takes numbers; the process is a child of the tester, which has not ended.
         assert_eq!(unsafe { libc::kill(partner as i32, libc::SIGKILL) }, 0);
