@@ -159,15 +159,21 @@ fn is_short(param: &Param, value: &str) -> bool {
     !matches!(param.takes, Takes::Footprint(_)) || bytes.is_ok_and(|bytes| bytes < LONG_FROM)
 }
 
-/// Checks all default points of the cases: see [`check_points`].
+/// Checks all default points of the cases: see [`check_points`]. Their operations take hardly more page faults than declared:
+/// otherwise the figure includes something else.
 pub fn check(cases: &[&'static Case]) {
     let of_case = |&case: &&'static Case| default_points(case).into_iter().map(move |p| (case, p));
-    check_points(cases.iter().flat_map(of_case));
+    for (name, counts) in check_points(cases.iter().flat_map(of_case)) {
+        if let (Some(expected), Some(counted)) = (counts.expected_faults, counts.page_faults) {
+            let counted = counted as f64 / counts.operations as f64;
+            assert!(counted <= expected * 1.05 + 0.1, "{name}: {counted} instead of {expected}");
+        }
+    }
 }
 
 /// Checks points one after the other. Each gives samples and only declared metrics, or is unsupported; makes exactly the declared
-/// number of system calls, where they can be counted; takes the declared number of page faults and hardly more; and changes
-/// nothing in the number of open descriptors.
+/// number of system calls, where they can be counted; takes at least the declared number of page faults; and leaves the number of
+/// open descriptors as it was.
 ///
 /// Returns the names of the points that were counted, with their counts.
 pub fn check_points(
@@ -247,8 +253,8 @@ pub fn check_calls(name: &str, counts: &OperationCounts) {
     }
 }
 
-/// Checks that an operation takes the declared number of page faults, and hardly more: otherwise the figure includes something
-/// else. An operation that waits for a page fault's handler switches as often as declared.
+/// Checks that an operation takes at least the declared number of page faults. An operation that waits for a page fault's handler
+/// switches as often as declared.
 #[track_caller]
 fn check_faults(name: &str, counts: &OperationCounts) {
     let (Some(expected), Some(counted)) = (counts.expected_faults, counts.page_faults) else {
@@ -258,7 +264,6 @@ fn check_faults(name: &str, counts: &OperationCounts) {
     let counted = each(counted);
     println!("{name}: {counted} page faults");
     assert!(counted >= expected * 0.99, "{name}: {counted} instead of {expected}");
-    assert!(counted <= expected * 1.05 + 0.1, "{name}: {counted} instead of {expected}");
     if let Some(expected) = counts.expected_switches {
         let switches = each(counts.voluntary_switches.unwrap());
         assert!(switches >= expected * 0.9, "{name}: {switches} switches");

@@ -28,6 +28,11 @@ fn every_case_gives_samples_and_counts_as_declared_and_leaves_nothing() {
     assert!(points(&folder).count() >= 10);
     let all_declare = counted.iter().all(|(_, counts)| counts.expected_syscalls.is_some());
     assert!(all_declare || !cfg!(unix), "{counted:?}");
+    for (name, counts) in counted {
+        let faults = counts.expected_faults.map(|expected| expected * counts.operations as f64);
+        let counted = counts.page_faults.map(|faults| faults as f64);
+        assert!(counted.is_none() || counted >= faults, "{name}: {counts:?}");
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::io;
 use measure::round::Mode;
 use measure::{CaseError, Params};
 use platform::process::status::is_alive;
-use primitives::ipc;
 use primitives::switch::{self, TokenEnd, measure_ring};
+use primitives::{ipc, lock, memory, thread};
 use rehearsal::round;
 use testing::{Completion, Trial, until};
 
@@ -55,7 +55,8 @@ pub fn a_killed_partner_is_an_interruption() {
 /// Threads that could not be created were a panic, or other threads waited for them for ever.
 pub fn threads_that_cannot_be_created_are_an_error() {
     let of = |name: &str, given: &[(&str, &str)]| {
-        let case = rehearsal::case(&[&ipc::AREA, &switch::AREA], name);
+        let areas = [&ipc::AREA, &lock::AREA, &memory::AREA, &switch::AREA, &thread::AREA];
+        let case = rehearsal::case(&areas, name);
         let all = case.params.iter().map(|param| (param.name, param.default[0]));
         let all: Vec<_> = all.chain(given.iter().copied()).collect();
         (case, rehearsal::params(&all))
