@@ -86,10 +86,10 @@ mod children {
         list.split_whitespace().filter_map(|child| child.parse().ok()).collect()
     }
 
-    /// Whether a process has waited often: a partner waits for each token, message or signal.
+    /// Whether a process has waited several times: a partner waits for each token, message or signal.
     pub fn has_answered(pid: u32) -> bool {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let waits = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        waits.is_some_and(|waits| waits.trim().parse().is_ok_and(|waits: u64| waits > 100))
+        waits.is_some_and(|waits| waits.trim().parse().is_ok_and(|waits: u64| waits > 10))
     }
 }
