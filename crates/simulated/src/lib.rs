@@ -153,12 +153,22 @@ impl AsPoint for &PointKey {
 
 /// A time at a point, from its rounds.
 pub fn rounds_of(point: impl AsPoint, rounds: &[f64]) -> CaseResult {
-    let median = median(&mut rounds.to_vec());
+    figure_of(point, ("time", "ns/op", Direction::Lower), rounds.to_vec())
+}
+
+/// A figure at a point, with its metric's name, unit and direction, from its rounds.
+pub fn figure_of(
+    point: impl AsPoint,
+    (metric, unit, better): (&str, &str, Direction),
+    rounds: Vec<f64>,
+) -> CaseResult {
+    let PointKey { case, params } = point.point();
+    let median = median(&mut rounds.clone());
     CaseResult {
         estimate: Some(Estimate { median, low: median, high: median, level: 0.95 }),
         rounds: rounds.len() as u32,
-        round_values: rounds.to_vec(),
-        ..blank(point)
+        round_values: rounds,
+        ..CaseResult::blank(&case, params, metric, unit, better)
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use measure::Params;
 
-use measure::record::{Line, MetricValue, OperationCounts, parse_lines};
+use catalog::Param;
+use measure::record::{Line, OperationCounts};
 use measure::round::Mode;
-use measure::survey::survey;
 use measure::{CaseError, Round, RoundOrder};
 
 use super::directory::Fresh;
@@ -30,7 +30,7 @@ impl Folder {
 
     fn params(&self, more: &[(&str, &str)]) -> Params {
         let dir = [("dir", self.0.to_str().unwrap())];
-        dir.iter().chain(more).map(|&(k, v)| (k.to_owned(), v.to_owned())).collect()
+        rehearsal::params(dir.iter().chain(more))
     }
 }
 
@@ -45,36 +45,20 @@ impl Drop for Folder {
 }
 
 fn order(params: &Params, mode: Mode) -> RoundOrder {
-    RoundOrder {
-        case: "file/test".into(),
-        params: params.clone(),
-        core_bound: false,
-        mode,
-        clock: survey().remove(0),
-        cpus: platform::cpu::allowed(),
-        level: None,
-        ns_per_iteration: None,
-        quiet_samples: 1,
-        limit_ms: 1_000,
-        slow_down: 0.0,
-        partner_batches: 1.0,
-        parent: None,
-        is_here: false,
-        user: None,
-    }
+    let order = rehearsal::order("file/test", params, mode);
+    RoundOrder { core_bound: false, quiet_samples: 1, limit_ms: 1_000, ..order }
 }
 
 /// Runs a case in a separate thread, which the case may pin to a CPU.
 fn run(case: &Case, params: &Params, mode: Mode) -> Result<Vec<Line>, CaseError> {
-    let order = order(params, mode);
-    std::thread::scope(|scope| {
-        let ran = scope.spawn(|| {
-            let mut out = Vec::new();
-            (case.run)(params, &mut Round::new(&order, &mut out))?;
-            Ok(parse_lines(std::str::from_utf8(&out).unwrap()))
-        });
-        ran.join().unwrap()
-    })
+    let (lines, result) = rehearsal::run_ordered(case, &order(params, mode));
+    result.map(|()| lines)
+}
+
+/// The tracepoint that counts system calls, if they can be counted here.
+fn tracepoint() -> Option<u64> {
+    // Without a tracepoint a tracer counts the calls, which the tests of the binary cover.
+    rehearsal::tracepoint().ok()
 }
 
 /// Cases whose trials are phases of many files.
@@ -85,24 +69,14 @@ fn cases_of_phases() -> impl Iterator<Item = &'static Case> {
 
 /// Points of a default run and of `--full`, with few files.
 fn points(case: &Case, folder: &Folder) -> Vec<Params> {
-    let mut points = vec![folder.params(&[])];
-    for param in case.params.iter().filter(|param| param.name != "dir") {
-        let values = match param.name {
-            "files" => vec!["70"],
-            _ => [param.default, param.full].concat(),
-        };
-        let with = |params: &Params| {
-            let params = params.clone();
-            values.clone().into_iter().map(move |value| {
-                let mut params = params.clone();
-                params.insert(param.name.to_owned(), value.to_owned());
-                params
-            })
-        };
-        points = points.iter().flat_map(with).collect();
-        points.sort();
-        points.dedup();
-    }
+    let values = |param: &'static Param| match param.name {
+        "dir" => vec![folder.0.to_str().unwrap()],
+        "files" => vec!["70"],
+        _ => [param.default, param.full].concat(),
+    };
+    let mut points = rehearsal::combinations(case, values);
+    points.sort();
+    points.dedup();
     points
 }
 
@@ -120,12 +94,7 @@ fn every_case_reports_all_metrics_or_a_reason_and_leaves_no_file() {
                 }
                 Err(case_error) => panic!("{} {params:?}: {case_error}", case.label()),
             };
-            let metrics: Vec<&MetricValue> = lines
-                .iter()
-                .filter_map(
-                    |line| if let Line::Metric(metric) = line { Some(metric) } else { None },
-                )
-                .collect();
+            let metrics: Vec<_> = rehearsal::metrics(&lines).collect();
             assert!(metrics.iter().all(|m| m.value.is_finite() && m.value > 0.0), "{metrics:?}");
             for name in case.metrics.iter().map(|metric| metric.name) {
                 // Empty files have no bandwidth, unsynced ones no cost of sync, and the system's CPU time may be too coarse.
@@ -136,27 +105,18 @@ fn every_case_reports_all_metrics_or_a_reason_and_leaves_no_file() {
                 assert!(there || may_lack, "{} {params:?}: no {name}", case.label());
             }
             for phase in ["create", "read", "stat", "rename", "delete"] {
-                let of = |part: &str| {
-                    let name = format!("{phase}-{part}");
-                    metrics.iter().find(|metric| metric.name == name).map(|metric| metric.value)
-                };
+                let of = |part: &str| rehearsal::value(&lines, &format!("{phase}-{part}"));
                 let quantiles = ["p50", "p90", "p99", "max"].map(of);
                 assert!(quantiles.is_sorted(), "{phase}: {quantiles:?}");
             }
-            assert!(lines.iter().any(|line| matches!(line, Line::Series(s) if s.batch == 70)));
+            assert!(rehearsal::series(&lines).any(|series| series.batch == 70));
         }
     }
 }
 
 #[test]
 fn system_calls_per_file_are_as_expected() {
-    // Without a tracepoint a tracer counts the calls, which the tests of the binary cover.
-    let Some(tracepoint) = platform::counters::syscall_tracepoint() else {
-        if std::env::consts::OS != "linux" {
-            return testing::not_applicable("system calls are counted on Linux only");
-        }
-        return testing::skip("counting system calls needs root and tracefs");
-    };
+    let Some(tracepoint) = tracepoint() else { return };
     let folder = Folder::new("calls");
     for case in cases_of_phases().filter(|case| case.trials.is_some_and(|trials| trials.counted)) {
         for params in points(case, &folder) {
@@ -164,8 +124,8 @@ fn system_calls_per_file_are_as_expected() {
                 Err(CaseError::Unsupported(_)) => continue,
                 other => other.unwrap_or_else(|e| panic!("{} {params:?}: {e}", case.label())),
             };
-            let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
-            let OperationCounts { operations, expected_syscalls, syscalls, .. } = counts;
+            let OperationCounts { operations, expected_syscalls, syscalls, .. } =
+                rehearsal::counts(&lines);
             assert_eq!(*operations, 70);
             let each = syscalls.unwrap() as f64 / *operations as f64;
             match expected_syscalls {
@@ -262,9 +222,7 @@ fn insufficient_space_is_reported_before_anything_is_written() {
 
 #[test]
 fn the_estimated_duration_grows_with_the_files() {
-    let of = |pairs: &[(&str, &str)]| {
-        takes(&pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
-    };
+    let of = |pairs: &[(&str, &str)]| takes(&rehearsal::params(pairs));
     assert_eq!(of(&[("files", "1000"), ("size", "0")]), Duration::from_millis(40));
     assert!(of(&[("files", "1000"), ("size", "128k")]) > of(&[("files", "1000"), ("size", "64k")]));
     let sync = |sync| of(&[("files", "100"), ("size", "4k"), ("sync", sync)]);

@@ -1,4 +1,4 @@
-//! What runs of the areas print, which points they have, and the included studies.
+//! What runs of the areas print, which points they have, the included studies, and names of cases in other crates and documents.
 
 mod answer;
 mod concurrency;
@@ -6,9 +6,12 @@ mod default_run;
 mod executors;
 mod files;
 mod mail;
+#[cfg(unix)]
+mod names;
 mod net;
 #[path = "../../../report/tests/report/pages.rs"]
 mod pages;
+mod peers;
 mod plans;
 mod senders;
 mod servers;

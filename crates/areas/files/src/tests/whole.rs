@@ -21,21 +21,17 @@ use catalog::Case;
 
 const ENGINES: [&str; 6] = ["pread", "mmap", "threads", "posix-aio", "io_uring", "overlapped"];
 
-/// Points of a case with all combinations of these values of parameters.
-fn points(folder: &Folder, values: &[(&str, &[&str])]) -> Vec<Params> {
-    let mut points = vec![folder.params(&[])];
-    for (name, values) in values {
-        let with = |params: &Params| {
-            let params = params.clone();
-            values.iter().map(move |value| {
-                let mut params = params.clone();
-                params.insert((*name).to_owned(), (*value).to_owned());
-                params
-            })
-        };
-        points = points.iter().flat_map(with).collect();
-    }
-    points
+/// Points of a case with all combinations of these values of parameters, and the first default of the others.
+fn points(folder: &Folder, case: &Case, values: &[(&str, &[&'static str])]) -> Vec<Params> {
+    let dir = folder.params(&[])["dir"].clone();
+    rehearsal::combinations(case, |param| {
+        let given = values.iter().find(|(name, _)| *name == param.name);
+        match (given, param.name) {
+            (Some((_, values)), _) => values.iter().map(|&value| value.to_owned()).collect(),
+            (None, "dir") => vec![dir.clone()],
+            (None, _) => vec![param.default[0].to_owned()],
+        }
+    })
 }
 
 /// Runs a trial. Returns its metrics, or the reason why it is unsupported.
@@ -64,7 +60,7 @@ fn a_file_is_written_read_and_copied_as_a_whole_or_not_with_a_reason() {
         [(&sequential_write::CASE, "mode"), (&sequential_read::CASE, "mode"), (&copy::CASE, "how")]
     {
         let param = case.params.iter().find(|param| param.name == name).unwrap();
-        for params in points(&folder, &[(name, param.full), sizes]) {
+        for params in points(&folder, case, &[(name, param.full), sizes]) {
             match metrics_of(case, &params) {
                 Ok(metrics) => assert_eq!(metrics.len(), 1, "{params:?}"),
                 Err(reason) => {
@@ -91,7 +87,7 @@ fn blocks_are_read_by_every_engine_or_not_with_a_reason() {
         ("size", &["1m"]),
     ];
     let mut measured = std::collections::BTreeSet::new();
-    for params in points(&folder, &values) {
+    for params in points(&folder, &random_read::CASE, &values) {
         match metrics_of(&random_read::CASE, &params) {
             Ok(metrics) => {
                 measured.insert(params["engine"].clone());
@@ -109,12 +105,7 @@ fn blocks_are_read_by_every_engine_or_not_with_a_reason() {
 
 #[test]
 fn each_read_makes_as_many_system_calls_as_it_says() {
-    let Some(tracepoint) = platform::counters::syscall_tracepoint() else {
-        if std::env::consts::OS != "linux" {
-            return testing::not_applicable("system calls are counted on Linux only");
-        }
-        return testing::skip("counting system calls needs root and tracefs");
-    };
+    let Some(tracepoint) = super::tracepoint() else { return };
     let folder = Folder::new("read-calls");
     let values = [
         ("engine", &ENGINES[..]),
@@ -122,7 +113,7 @@ fn each_read_makes_as_many_system_calls_as_it_says() {
         ("mode", &["cached"]),
         ("size", &["1m"]),
     ];
-    for params in points(&folder, &values) {
+    for params in points(&folder, &random_read::CASE, &values) {
         let counts = match super::run(&random_read::CASE, &params, RoundMode::Count(tracepoint)) {
             Err(CaseError::Unsupported(_)) => continue,
             other => other.unwrap(),

@@ -298,26 +298,18 @@ fn settled_by(
 
 #[cfg(test)]
 mod tests {
-    use measure::stats::{LEVEL, median};
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
     use results::Direction;
 
     use super::*;
-    use simulated::{noise, outlier};
+    use simulated::{figure_of, noise, outlier};
 
     fn row(executor: &str, degree: &str, metric: &str, round_values: Vec<f64>) -> CaseResult {
         let params =
             [("executor", executor), ("degree", degree), ("order", "given"), ("jobs", "40")];
-        let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into_iter().collect();
-        let median = median(&mut round_values.clone());
-        CaseResult {
-            estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
-            rounds: round_values.len() as u32,
-            round_values,
-            ..CaseResult::blank(CASE, params, metric, "ns/op", Direction::Lower)
-        }
+        figure_of((CASE, params), (metric, "ns/op", Direction::Lower), round_values)
     }
 
     const NAMES: [(&str, &str); 6] = [
@@ -352,7 +344,7 @@ mod tests {
     /// The share of choices that name the first candidate as best, another one, and a set of candidates without the
     /// first.
     fn shares(times: [f64; 6], rounds: usize, common: f64, own: f64) -> [f64; 3] {
-        const TRIALS: usize = 500;
+        const TRIALS: usize = 300;
         let mut rng = StdRng::seed_from_u64(21);
         let mut counts = [0; 3];
         for _ in 0..TRIALS {
@@ -377,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_wrong_answer_is_rare() {
-        for rounds in [6, 8, 10] {
+        for rounds in [6, 10] {
             for (common, own) in [(0.0, 0.005), (0.0, 0.02), (0.03, 0.005), (0.01, 0.01)] {
                 // All candidates are equal: none may be called best, and the first one must rarely be left out.
                 let [right, wrong, excluded] = shares([1.0; 6], rounds, common, own);
@@ -394,7 +386,7 @@ mod tests {
     /// Checks that all intervals of a choice are simultaneous.
     #[test]
     fn ratios_hold_together() {
-        const TRIALS: usize = 500;
+        const TRIALS: usize = 300;
         let times = [1.0, 1.1, 1.2, 1.5, 2.0, 3.0];
         let mut rng = StdRng::seed_from_u64(22);
         for (rounds, common, own) in

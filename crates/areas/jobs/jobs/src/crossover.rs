@@ -79,32 +79,20 @@ fn shortest_job(
 
 #[cfg(test)]
 mod tests {
-    use measure::stats::LEVEL;
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::{Direction, Estimate, Outcome};
-    use simulated::{LENGTHS, flat, rounds_of_jobs};
+    use results::Outcome;
+    use simulated::{LENGTHS, flat, rounds_of, rounds_of_jobs};
 
     use super::*;
-
-    fn timed(params: &[(&str, &str)], round_values: Vec<f64>) -> CaseResult {
-        let params = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let median = measure::stats::median(&mut round_values.clone());
-        CaseResult {
-            estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
-            rounds: round_values.len() as u32,
-            round_values,
-            ..CaseResult::blank(CASE, params, "time", "ns/op", Direction::Lower)
-        }
-    }
 
     fn worth(executor: &str, degree: &str, times: &[Vec<f64>]) -> Vec<CaseResult> {
         let rows = LENGTHS.iter().zip(times);
         rows.map(|((length, _), times)| {
             let params =
                 [("executor", executor), ("length", length), ("jobs", "64"), ("degree", degree)];
-            timed(&params, times.clone())
+            rounds_of((CASE, params), times)
         })
         .collect()
     }

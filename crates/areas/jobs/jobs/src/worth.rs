@@ -93,34 +93,16 @@ pub fn takes(params: &Params) -> Duration {
 #[cfg(test)]
 mod tests {
     use measure::round::Mode;
-    use measure::survey::survey;
-    use measure::{Round, RoundOrder};
 
     use super::super::job::tests::TIMED;
     use super::super::jobs;
     use super::*;
 
     fn serially(case: &Case, more: &[(&str, &str)]) {
-        let params = [&[("executor", "serial"), ("jobs", "5"), ("degree", "1")], more].concat();
-        let params: Params = params.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-        let order = RoundOrder {
-            case: case.label(),
-            params: params.clone(),
-            core_bound: false,
-            mode: Mode::Sample,
-            clock: survey().remove(0),
-            cpus: platform::cpu::allowed(),
-            level: None,
-            ns_per_iteration: None,
-            quiet_samples: 1,
-            limit_ms: 1_000,
-            slow_down: 0.0,
-            partner_batches: 1.0,
-            parent: None,
-            is_here: false,
-            user: None,
-        };
-        (case.run)(&params, &mut Round::new(&order, &mut Vec::new())).unwrap();
+        let serial = [("executor", "serial"), ("jobs", "5"), ("degree", "1")];
+        let params = rehearsal::params(serial.iter().chain(more));
+        let order = rehearsal::order(&case.label(), &params, Mode::Sample);
+        assert_eq!(rehearsal::round(&order, |round| (case.run)(&params, round)).1, Ok(()));
     }
 
     #[test]

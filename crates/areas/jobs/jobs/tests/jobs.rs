@@ -5,39 +5,24 @@
 //! without the usual test harness.
 
 use std::process::ExitCode;
-use std::sync::LazyLock;
 
 use jobs::executor::NAMES;
-use libtest_mimic::{Arguments, Trial};
-use measure::record::{Line, MetricValue, Series, parse_lines};
+use measure::record::MetricValue;
 use measure::round::Mode;
-use measure::survey::{ClockFacts, survey};
-use measure::{CaseError, Params, Round, RoundOrder};
+use measure::{CaseError, RoundOrder};
 
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
-    let trials = vec![
-        test("no_executor_is_faster_than_the_jobs", no_executor_is_faster_than_the_jobs),
-        test("one_at_a_time_takes_the_sum", one_at_a_time_takes_the_sum),
-        test("the_order_decides_whose_turn_it_is", the_order_decides_whose_turn_it_is),
-        test("work_takes_the_requested_cpu_time", work_takes_the_requested_cpu_time),
-        test("degrees_and_lengths_are_measured", degrees_and_lengths_are_measured),
-        test("every_executor_respects_dependencies", every_executor_respects_dependencies),
-        test("options_are_measured_with_every_executor", options_are_measured_with_every_executor),
-        test("finishers_and_stamps_show", finishers_and_stamps_show),
-    ];
-    libtest_mimic::run(&arguments, trials).exit_code()
+    testing::alone(testing::tests![
+        no_executor_is_faster_than_the_jobs,
+        one_at_a_time_takes_the_sum,
+        the_order_decides_whose_turn_it_is,
+        work_takes_the_requested_cpu_time,
+        degrees_and_lengths_are_measured,
+        every_executor_respects_dependencies,
+        options_are_measured_with_every_executor,
+        finishers_and_stamps_show,
+    ])
 }
-
-fn test(name: &str, check: fn(&ClockFacts)) -> Trial {
-    Trial::test(name, move || {
-        check(&CLOCK);
-        Ok(())
-    })
-}
-
-static CLOCK: LazyLock<ClockFacts> = LazyLock::new(|| survey().remove(0));
 
 /// The outcome of a round.
 struct Timed {
@@ -52,43 +37,22 @@ impl Timed {
     }
 }
 
-fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<Timed, CaseError> {
-    let params: Params = params.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-    let order = RoundOrder {
-        case: case.to_owned(),
-        params: params.clone(),
-        core_bound: false,
-        mode: Mode::Sample,
-        clock: clock.clone(),
-        cpus: platform::cpu::allowed(),
-        level: None,
-        ns_per_iteration: None,
-        quiet_samples: 1,
-        limit_ms: 1_000,
-        slow_down: 0.0,
-        partner_batches: 1.0,
-        parent: None,
-        is_here: false,
-        user: None,
-    };
-    let mut out = Vec::new();
+fn carry_out(case: &str, params: &[(&str, &str)]) -> Result<Timed, CaseError> {
+    let params = rehearsal::params(params);
+    let order = rehearsal::order(case, &params, Mode::Sample);
+    let order = RoundOrder { core_bound: false, quiet_samples: 1, limit_ms: 1_000, ..order };
     let case = rehearsal::case(&[&jobs::AREA], case);
-    (case.run)(&params, &mut Round::new(&order, &mut out))?;
-    let lines = parse_lines(std::str::from_utf8(&out).expect("JSON is UTF-8"));
-    let series = lines.iter().filter_map(|line| match line {
-        Line::Series(series) => Some(series),
-        _ => None,
-    });
-    let series: Vec<&Series> = series.collect();
+    let (lines, result) = rehearsal::round(&order, |round| (case.run)(&params, round));
+    result?;
+    let series: Vec<_> = rehearsal::series(&lines).collect();
     assert!(series.iter().all(|series| series.contended && !series.samples.is_empty()));
-    let metrics = lines.iter().filter_map(|line| match line {
-        Line::Metric(metric) => Some(metric.clone()),
-        _ => None,
-    });
-    Ok(Timed { elapsed_ms: f64::from(series[0].samples[0]) / 1e6, metrics: metrics.collect() })
+    Ok(Timed {
+        elapsed_ms: f64::from(series[0].samples[0]) / 1e6,
+        metrics: rehearsal::metrics(&lines).cloned().collect(),
+    })
 }
 
-fn jobs(clock: &ClockFacts, executor: &str, more: [&str; 4]) -> Result<Timed, CaseError> {
+fn jobs(executor: &str, more: [&str; 4]) -> Result<Timed, CaseError> {
     let [kind, order, cpus, degree] = more;
     let params = [
         ("executor", executor),
@@ -99,13 +63,13 @@ fn jobs(clock: &ClockFacts, executor: &str, more: [&str; 4]) -> Result<Timed, Ca
         ("cpus", cpus),
         ("degree", degree),
     ];
-    carry_out(clock, "concurrency/jobs", &params)
+    carry_out("concurrency/jobs", &params)
 }
 
-fn no_executor_is_faster_than_the_jobs(clock: &ClockFacts) {
+fn no_executor_is_faster_than_the_jobs() {
     for &executor in NAMES {
         for kind in ["wait", "mixed"] {
-            let outcome = jobs(clock, executor, [kind, "longest", "all", "25"]);
+            let outcome = jobs(executor, [kind, "longest", "all", "25"]);
             if executor == "processes" && cfg!(windows) {
                 assert!(matches!(outcome, Err(CaseError::Unsupported(_))));
                 continue;
@@ -128,43 +92,39 @@ fn no_executor_is_faster_than_the_jobs(clock: &ClockFacts) {
     }
 }
 
-fn one_at_a_time_takes_the_sum(clock: &ClockFacts) {
+fn one_at_a_time_takes_the_sum() {
     for executor in ["serial", "threads", "threads-up-front", "pool", "rayon", "tokio"] {
-        let outcome = jobs(clock, executor, ["wait", "longest", "all", "1"]).unwrap();
+        let outcome = jobs(executor, ["wait", "longest", "all", "1"]).unwrap();
         assert!(outcome.elapsed_ms >= 30.0, "{executor}: {} ms", outcome.elapsed_ms);
         // No number of CPUs shortens a wait of 15 ms.
         assert!(outcome.value("overhead") >= 0.999, "{executor}");
     }
 }
 
-fn the_order_decides_whose_turn_it_is(clock: &ClockFacts) {
+fn the_order_decides_whose_turn_it_is() {
     // Longest first, the jobs end after 15, 25 and 30 ms: 1, 2.5 and 6 times their lengths.
-    let outcome = jobs(clock, "serial", ["wait", "longest", "one", "25"]).unwrap();
+    let outcome = jobs("serial", ["wait", "longest", "one", "25"]).unwrap();
     assert!(outcome.value("turnaround") >= 9.5 / 3.0 - 1e-3);
     assert!(outcome.value("turnaround-worst") >= 6.0 - 1e-3);
     // Shortest first, the jobs end after 5, 15 and 30 ms: 1, 1.5 and 2 times their lengths.
-    let outcome = jobs(clock, "serial", ["wait", "shortest", "one", "25"]).unwrap();
+    let outcome = jobs("serial", ["wait", "shortest", "one", "25"]).unwrap();
     assert!(outcome.value("turnaround") >= 1.5 - 1e-3);
     assert!(outcome.value("turnaround-p25") >= 1.25 - 1e-3);
 }
 
-fn work_takes_the_requested_cpu_time(clock: &ClockFacts) {
-    let outcome = jobs(clock, "serial", ["cpu", "longest", "one", "25"]).unwrap();
+fn work_takes_the_requested_cpu_time() {
+    let outcome = jobs("serial", ["cpu", "longest", "one", "25"]).unwrap();
     if cfg!(unix) {
         // A neighbour on the core lengthens the work; only a wrong calibration could halve it.
         assert!(outcome.value("work-error") > -0.5, "{}", outcome.value("work-error"));
         assert!(outcome.value("voluntary-switches") >= 0.0);
     }
     assert!(outcome.value("cpu-use") <= 1.5, "{}", outcome.value("cpu-use"));
-    let waiting = jobs(clock, "serial", ["wait", "longest", "one", "25"]).unwrap();
+    let waiting = jobs("serial", ["wait", "longest", "one", "25"]).unwrap();
     assert!(!waiting.metrics.iter().any(|metric| metric.name == "work-error"));
 }
 
-fn with_options(
-    clock: &ClockFacts,
-    executor: &str,
-    options: &[(&str, &str)],
-) -> Result<Timed, CaseError> {
+fn with_options(executor: &str, options: &[(&str, &str)]) -> Result<Timed, CaseError> {
     let list = [
         ("executor", executor),
         ("jobs", "4"),
@@ -174,10 +134,10 @@ fn with_options(
         ("cpus", "all"),
         ("degree", "3"),
     ];
-    carry_out(clock, "concurrency/jobs", &[&list, options].concat())
+    carry_out("concurrency/jobs", &[&list, options].concat())
 }
 
-fn options_are_measured_with_every_executor(clock: &ClockFacts) {
+fn options_are_measured_with_every_executor() {
     let options = [
         ("finisher", "50us"),
         ("kinds", "3"),
@@ -189,7 +149,7 @@ fn options_are_measured_with_every_executor(clock: &ClockFacts) {
         if executor == "processes" && cfg!(windows) {
             continue;
         }
-        let outcome = with_options(clock, executor, &options);
+        let outcome = with_options(executor, &options);
         let outcome = outcome.unwrap_or_else(|e| panic!("{executor}: {e}"));
         // Half of the longest job waits.
         assert!(outcome.elapsed_ms >= 2.0, "{executor}: {} ms", outcome.elapsed_ms);
@@ -198,28 +158,28 @@ fn options_are_measured_with_every_executor(clock: &ClockFacts) {
             .map(|which| outcome.value(&format!("foreground-delay{which}")));
         assert!(delays[0] >= 1.0 && delays.is_sorted(), "{executor}: {delays:?}");
         // The default values are those of a list without options.
-        let usual = with_options(clock, executor, jobs::options::USUAL);
+        let usual = with_options(executor, jobs::options::USUAL);
         let usual = usual.unwrap_or_else(|e| panic!("{executor}: {e}"));
         assert!(!usual.metrics.iter().any(|metric| metric.name.starts_with("foreground")));
     }
     for (name, value) in [("kinds", "9"), ("finisher", "x")] {
-        assert!(with_options(clock, "serial", &[(name, value)]).is_err(), "{name}={value}");
+        assert!(with_options("serial", &[(name, value)]).is_err(), "{name}={value}");
     }
 }
 
-fn finishers_and_stamps_show(clock: &ClockFacts) {
+fn finishers_and_stamps_show() {
     // The finishers take 20 ms, one at a time. A neighbour on the core lengthens them; only a wrong calibration could halve them.
     let finisher = ("finisher", "5ms");
     for executor in ["serial", "threads", "threads-finished-at-once", "pool", "tokio"] {
-        let outcome = with_options(clock, executor, &[finisher]).unwrap();
+        let outcome = with_options(executor, &[finisher]).unwrap();
         assert!(outcome.elapsed_ms >= 10.0, "{executor}: {} ms", outcome.elapsed_ms);
     }
     // The last of four jobs of 1 to 4 ms is finished after three other finishers: 15 ms, more than its own length.
-    let stamped = with_options(clock, "threads", &[finisher, ("stamp", "finisher")]).unwrap();
+    let stamped = with_options("threads", &[finisher, ("stamp", "finisher")]).unwrap();
     assert!(stamped.value("turnaround-worst") >= 7.5 / 4.0, "{:?}", stamped.metrics);
 }
 
-fn every_executor_respects_dependencies(clock: &ClockFacts) {
+fn every_executor_respects_dependencies() {
     let name = format!("oscost-dependent-jobs-{}.txt", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, "2ms 0 after=b\n1ms 0 name=c\n3ms 0 name=b after=a\n2ms 0 name=a\n")
@@ -230,7 +190,7 @@ fn every_executor_respects_dependencies(clock: &ClockFacts) {
     for &executor in NAMES {
         let params =
             [("executor", executor), ("degree", "4"), ("order", "given"), ("list", file.as_str())];
-        let outcome = carry_out(clock, "concurrency/answer", &params);
+        let outcome = carry_out("concurrency/answer", &params);
         if executor == "processes" && cfg!(windows) {
             assert!(matches!(outcome, Err(CaseError::Unsupported(_))));
             continue;
@@ -245,13 +205,12 @@ fn every_executor_respects_dependencies(clock: &ClockFacts) {
     std::fs::remove_file(&path).expect("it is ours");
 }
 
-fn degrees_and_lengths_are_measured(clock: &ClockFacts) {
+fn degrees_and_lengths_are_measured() {
     let params = [("kind", "wait"), ("degree", "2"), ("executor", "threads"), ("jobs", "8")];
-    let outcome =
-        carry_out(clock, "concurrency/degree", &[&params[..], &[("length", "2ms")]].concat());
+    let outcome = carry_out("concurrency/degree", &[&params[..], &[("length", "2ms")]].concat());
     // Eight jobs wait for 2 ms each, two at a time.
     let rate = outcome.unwrap().value("rate");
     assert!(rate > 0.0 && rate <= 1_000.0, "{rate} jobs/s");
     let params = [("executor", "pool"), ("length", "20us"), ("jobs", "16"), ("degree", "2")];
-    assert!(carry_out(clock, "concurrency/worth", &params).unwrap().elapsed_ms > 0.0);
+    assert!(carry_out("concurrency/worth", &params).unwrap().elapsed_ms > 0.0);
 }

@@ -102,10 +102,10 @@ mod tests {
     use measure::stats::LEVEL;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::{Direction, Estimate};
+    use results::Direction;
 
     use super::*;
-    use simulated::noise;
+    use simulated::{figure_of, noise};
 
     const X: [f64; 7] = [1.0, 10.0, 100.0, 500.0, 1_000.0, 2_000.0, 5_000.0];
 
@@ -164,14 +164,8 @@ mod tests {
     #[test]
     fn each_sender_gets_a_row() {
         let rate = |connections: &str, rate: f64| {
-            let params = [("arch", "loop"), ("connections", connections)];
-            let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-            let estimate = Estimate { median: rate, low: rate, high: rate, level: LEVEL };
-            CaseResult {
-                estimate: Some(estimate),
-                round_values: vec![rate; 5],
-                ..CaseResult::blank(CASE, params, "rate", "recipients/s", Direction::Higher)
-            }
+            let point = (CASE, [("arch", "loop"), ("connections", connections)]);
+            figure_of(point, ("rate", "recipients/s", Direction::Higher), vec![rate; 5])
         };
         let run = [rate("1", 10.0), rate("100", 850.0), rate("1500", 1_000.0)];
         let rows = knees(&run, 1);

@@ -96,21 +96,12 @@ fn names(times: &[&CaseResult]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use measure::stats::{LEVEL, median};
-    use results::{Direction, Estimate};
-    use simulated::document;
+    use simulated::{document, rounds_of};
 
     use super::*;
 
     fn time(command: &str, round_values: Vec<f64>) -> CaseResult {
-        let params = BTreeMap::from([(COMMAND.to_owned(), command.to_owned())]);
-        let median = median(&mut round_values.clone());
-        CaseResult {
-            estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
-            rounds: round_values.len() as u32,
-            round_values,
-            ..CaseResult::blank(CASE_NAME, params, "time", "ns/op", Direction::Lower)
-        }
+        rounds_of((CASE_NAME, [(COMMAND, command)]), &round_values)
     }
 
     fn around(median: f64) -> Vec<f64> {

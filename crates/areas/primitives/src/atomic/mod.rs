@@ -33,15 +33,8 @@ fn includes(params: &Params, extent: Extent) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
-    fn every_case_can_be_measured_or_says_why_not() {
-        rehearsal::every_case_gives_samples_or_a_reason(CASES);
-    }
-
-    #[test]
-    fn none_makes_system_calls() {
-        rehearsal::system_calls_are_as_expected(CASES);
+    fn every_case_gives_samples_and_counts_as_declared() {
+        rehearsal::check(super::CASES);
     }
 }

@@ -63,38 +63,22 @@ const CASES: &[&Case] = &[
 #[cfg(test)]
 mod tests {
     use measure::Params;
-    use measure::record::Line;
     use measure::round::Mode;
 
     use super::*;
 
     #[test]
-    fn every_clock_gives_samples_or_a_reason() {
-        rehearsal::every_case_gives_samples_or_a_reason(CASES);
-    }
-
-    #[test]
-    fn system_calls_are_as_expected() {
-        rehearsal::system_calls_are_as_expected(CASES);
-    }
-
-    #[test]
-    fn no_descriptor_stays_open() {
-        rehearsal::no_descriptor_stays_open(CASES);
+    fn every_case_gives_samples_and_counts_as_declared() {
+        rehearsal::check(CASES);
     }
 
     #[test]
     fn all_properties_of_a_fine_clock_are_reported() {
         let (lines, result) = rehearsal::run(&std_instant::CASE, &Params::new(), Mode::Sample);
         assert_eq!(result, Ok(()));
-        let value = |name: &str| {
-            lines.iter().find_map(|line| match line {
-                Line::Metric(metric) if metric.name == name => Some(metric.value),
-                _ => None,
-            })
-        };
-        let (step, granularity) = (value("step").unwrap(), value("granularity").unwrap());
+        let [step, granularity, back] =
+            ["step", "granularity", "back"].map(|name| rehearsal::value(&lines, name).unwrap());
         assert!(step > 0.0 && step <= granularity, "{step} {granularity}");
-        assert_eq!(value("back"), Some(0.0));
+        assert_eq!(back, 0.0);
     }
 }

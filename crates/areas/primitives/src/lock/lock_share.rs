@@ -173,26 +173,20 @@ fn work_for(
 
 #[cfg(test)]
 mod tests {
-    use measure::stats::LEVEL;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
+    use results::Direction;
 
     use super::*;
-    use simulated::noise;
+    use simulated::{figure_of, noise};
 
     const LENGTHS: [(&str, f64); 4] =
         [("none", 0.0), ("100ns", 100.0), ("1us", 1_000.0), ("10us", 10_000.0)];
 
     fn result(workers: &str, work: &str, metric: &Metric, round_values: Vec<f64>) -> CaseResult {
         let params = [("workers", workers), ("as", "threads"), ("work", work), ("outside", "none")];
-        let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-        let center = median(&mut round_values.clone());
-        CaseResult {
-            estimate: Some(Estimate { median: center, low: center, high: center, level: LEVEL }),
-            rounds: round_values.len() as u32,
-            round_values,
-            ..CaseResult::of("lock/x", params, metric)
-        }
+        let metric = (metric.name, metric.unit, Direction::Lower);
+        figure_of(("lock/x", params), metric, round_values)
     }
 
     /// A lock that costs 60 ns, and 300 ns more to hand over between two workers, whose work takes 3 % longer than requested.

@@ -63,7 +63,6 @@ fn time(round: &mut Round, touch: impl Fn(*mut u8)) -> Result<(), CaseError> {
 #[cfg(test)]
 mod tests {
     use measure::Params;
-    use measure::record::{Line, parse_lines};
     use measure::round::Mode;
 
     use super::*;
@@ -71,7 +70,6 @@ mod tests {
     #[test]
     fn a_page_that_was_touched_before_is_no_fault() {
         let order = rehearsal::order("test/x", &Params::new(), Mode::CountRest);
-        let mut out = Vec::new();
         let first = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut::<u8>());
         let touch = |page: *mut u8| {
             use std::sync::atomic::Ordering::Relaxed;
@@ -79,9 +77,9 @@ mod tests {
             // SAFETY: `first` is the first page of the region, which lives as long as the round.
             unsafe { first.load(Relaxed).write_volatile(1) };
         };
-        time(&mut Round::new(&order, &mut out), touch).unwrap();
-        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
-        let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
+        let (lines, result) = rehearsal::round(&order, |round| time(round, touch));
+        assert_eq!(result, Ok(()));
+        let counts = rehearsal::counts(&lines);
         if let Some(expected) = counts.expected_faults {
             let counted = counts.page_faults.unwrap() as f64 / counts.operations as f64;
             assert!(counted < expected * 0.5, "{counted} instead of {expected}");

@@ -98,11 +98,9 @@ mod tests {
     use measure::round::Mode;
 
     use super::*;
-    use rehearsal::run as rehearse;
 
     fn outcome(params: &[(&str, &str)]) -> Result<(), CaseError> {
-        let params = params.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-        rehearse(&CASE, &params, Mode::CountRest).1
+        rehearsal::run(&CASE, &rehearsal::params(params), Mode::CountRest).1
     }
 
     #[test]

@@ -123,29 +123,10 @@ fn includes(params: &Params, extent: Extent) -> bool {
 mod tests {
     use super::*;
 
-    /// Cases that tests may run beside each other. brk moves the end of the heap, which belongs to the allocator of all tests:
-    /// `tests/heap.rs` measures it alone.
-    fn all_but_brk() -> Vec<&'static Case> {
-        CASES.iter().copied().filter(|case| case.name != brk::CASE.name).collect()
-    }
-
+    /// brk moves the end of the heap, which belongs to the allocator of all tests: `tests/alone/heap.rs` measures it alone.
     #[test]
-    fn every_case_can_be_measured_or_says_why_not() {
-        rehearsal::every_case_gives_samples_or_a_reason(&all_but_brk());
-    }
-
-    #[test]
-    fn each_makes_as_many_system_calls_as_it_says() {
-        rehearsal::system_calls_are_as_expected(&all_but_brk());
-    }
-
-    #[test]
-    fn each_takes_as_many_page_faults_as_it_says() {
-        rehearsal::page_faults_are_as_expected(&all_but_brk());
-    }
-
-    #[test]
-    fn no_descriptor_stays_open() {
-        rehearsal::no_descriptor_stays_open(&all_but_brk());
+    fn every_case_but_brk_gives_samples_and_counts_as_declared() {
+        let cases = CASES.iter().copied().filter(|case| case.name != brk::CASE.name);
+        rehearsal::check(&cases.collect::<Vec<_>>());
     }
 }

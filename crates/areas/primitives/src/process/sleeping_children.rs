@@ -98,9 +98,7 @@ mod tests {
         let children = SleepingChildren::start(3).unwrap();
         // SAFETY: the child was not waited for, so that the pid is its own.
         unsafe { libc::kill(children.pids[1], libc::SIGTERM) };
-        while is_alive(children.pids[1] as u32) {
-            std::thread::yield_now();
-        }
+        testing::until(|| !is_alive(children.pids[1] as u32));
         assert_eq!(children.end(), 2);
     }
 
@@ -123,8 +121,6 @@ mod tests {
         std::fs::remove_file(&pid_file).unwrap();
         let pids: Vec<u32> = pids.lines().map(|line| line.parse().unwrap()).collect();
         assert_eq!(pids.len(), 2);
-        while pids.iter().any(|&pid| is_alive(pid)) {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        testing::until(|| !pids.iter().any(|&pid| is_alive(pid)));
     }
 }

@@ -42,22 +42,16 @@ pub fn spawn_crossings(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
 
 #[cfg(test)]
 mod tests {
-    use measure::Params;
-    use measure::stats::LEVEL;
     use proptest::prelude::*;
-    use results::{Estimate, Outcome};
+    use results::{Direction, Outcome};
+    use simulated::figure_of;
 
     use super::*;
 
     fn rows(memory: &str, pages: &str, fork_ns: f64, spawn_ns: f64) -> [CaseResult; 2] {
-        let params: Params = [("memory", memory), ("pages", pages)]
-            .map(|(k, v)| (k.to_owned(), v.to_owned()))
-            .into();
-        [(&TIME, fork_ns), (&SPAWN, spawn_ns)].map(|(metric, ns)| CaseResult {
-            estimate: Some(Estimate { median: ns, low: ns, high: ns, level: LEVEL }),
-            rounds: 6,
-            round_values: vec![ns; 6],
-            ..CaseResult::of(CASE, params.clone(), metric)
+        [(&TIME, fork_ns), (&SPAWN, spawn_ns)].map(|(metric, ns)| {
+            let point = (CASE, [("memory", memory), ("pages", pages)]);
+            figure_of(point, (metric.name, metric.unit, Direction::Lower), vec![ns; 6])
         })
     }
 

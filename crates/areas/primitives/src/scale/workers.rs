@@ -69,25 +69,17 @@ fn scaling(several: &CaseResult, one: &CaseResult, seed: u64) -> Option<CaseResu
 
 #[cfg(test)]
 mod tests {
-    use measure::stats::{LEVEL, median};
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::{Direction, Estimate, Outcome};
+    use results::{Direction, Outcome};
 
     use super::*;
-    use simulated::noise;
+    use simulated::{figure_of, noise};
 
     fn rate(workers: &str, share: &str, round_values: Vec<f64>) -> CaseResult {
         let params = [("workers", workers), ("as", "threads"), ("share", share)];
-        let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-        let median = median(&mut round_values.clone());
-        CaseResult {
-            estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
-            rounds: round_values.len() as u32,
-            round_values,
-            ..CaseResult::blank("scale/x", params, "rate", "op/s", Direction::Higher)
-        }
+        figure_of(("scale/x", params), ("rate", "op/s", Direction::Higher), round_values)
     }
 
     #[test]

@@ -77,20 +77,15 @@ mod tests {
         succeeds: impl Fn(u64) -> bool,
     ) -> Result<(), CaseError> {
         let order = order("test/x", &Params::new(), Mode::Sample);
-        let mut out = Vec::new();
         let (handled, mut calls) = (Cell::new(0), 0);
-        time_handled(
-            &mut Round::new(&order, &mut out),
-            "it",
-            1,
-            || handled.get(),
-            || {
-                platform::cpu::null_call();
-                calls += 1;
-                handled.set(handled.get() + u64::from(handles(calls)));
-                succeeds(calls)
-            },
-        )
+        let operation = || {
+            platform::cpu::null_call();
+            calls += 1;
+            handled.set(handled.get() + u64::from(handles(calls)));
+            succeeds(calls)
+        };
+        rehearsal::round(&order, |round| time_handled(round, "it", 1, || handled.get(), operation))
+            .1
     }
 
     #[test]

@@ -195,50 +195,35 @@ const CASES: &[&Case] = &[
 mod tests {
     use std::fs::File;
 
+    use measure::CaseError;
     use measure::round::Mode;
-    use measure::{CaseError, Round};
 
     use super::*;
 
     #[test]
-    fn every_case_gives_samples_or_a_reason() {
-        rehearsal::every_case_gives_samples_or_a_reason(CASES);
+    fn every_case_gives_samples_and_counts_as_declared() {
+        rehearsal::check(CASES);
     }
 
     #[test]
-    fn system_calls_are_as_expected() {
-        rehearsal::system_calls_are_as_expected(CASES);
-    }
-
-    #[test]
-    fn no_descriptor_stays_open() {
-        rehearsal::no_descriptor_stays_open(CASES);
-    }
-
-    #[test]
-    fn an_immediate_failure_is_reported_with_its_error() {
+    fn a_failure_is_an_error() {
         let order = rehearsal::order("test/x", &measure::Params::new(), Mode::Sample);
-        let mut out = Vec::new();
         let missing = std::env::temp_dir().join("oscost-has-no-such-file");
-        let result =
-            Round::new(&order, &mut out).time_call("open", || File::open(&missing).is_ok());
+        let (lines, result) = rehearsal::round(&order, |round| {
+            round.time_call("open", || File::open(&missing).is_ok())
+        });
         assert!(
             matches!(&result, Err(CaseError::Failed(text)) if text.starts_with("open: ")),
             "{result:?}"
         );
-        assert!(out.is_empty());
-    }
-
-    #[test]
-    fn a_later_failure_is_an_error() {
-        let order = rehearsal::order("test/x", &measure::Params::new(), Mode::Sample);
-        let mut out = Vec::new();
+        assert_eq!(lines, []);
         let mut calls = 0;
-        let result = Round::new(&order, &mut out).time_call("read", || {
+        let of_tenth = || {
             platform::cpu::null_call();
             calls += 1;
             calls != 10
-        });
+        };
+        let (_, result) = rehearsal::round(&order, |round| round.time_call("read", of_tenth));
         let expected = "read worked at first, then failed 1 times";
         assert_eq!(result, Err(CaseError::Failed(expected.into())));
     }

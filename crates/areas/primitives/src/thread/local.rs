@@ -183,13 +183,11 @@ mod tests {
     use measure::round::Mode;
 
     use super::*;
-    use rehearsal::order;
 
     #[test]
     fn a_wrong_value_is_noticed() {
-        let order = order("thread/local", &Params::new(), Mode::Sample);
-        let mut out = Vec::new();
-        let result = measure(&mut Round::new(&order, &mut out), |()| VALUE - 1, ());
+        let order = rehearsal::order("thread/local", &Params::new(), Mode::Sample);
+        let (_, result) = rehearsal::round(&order, |round| measure(round, |()| VALUE - 1, ()));
         assert!(matches!(result, Err(CaseError::Failed(_))), "{result:?}");
     }
 

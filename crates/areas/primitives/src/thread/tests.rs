@@ -1,29 +1,14 @@
 use std::collections::BTreeSet;
 
-use measure::record::Line;
 use measure::round::Mode;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
+use rehearsal::params;
 
 use super::*;
 
-fn params(all: &[(&str, &str)]) -> Params {
-    all.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
-}
-
 #[test]
-fn every_case_can_be_measured_or_says_why_not() {
-    rehearsal::every_case_gives_samples_or_a_reason(CASES);
-}
-
-#[test]
-fn each_makes_as_many_system_calls_as_it_says() {
-    let sampled: Vec<&Case> = CASES.iter().copied().filter(|case| case.trials.is_none()).collect();
-    rehearsal::system_calls_are_as_expected(&sampled);
-}
-
-#[test]
-fn no_descriptor_stays_open() {
-    rehearsal::no_descriptor_stays_open(CASES);
+fn every_case_gives_samples_and_counts_as_declared() {
+    rehearsal::check(CASES);
 }
 
 #[test]
@@ -38,13 +23,13 @@ fn the_other_threads_live_until_they_are_ended() {
 #[test]
 fn a_thread_that_does_not_run_is_noticed() {
     let order = rehearsal::order("thread/x", &Params::new(), Mode::Sample);
-    let mut out = Vec::new();
     let ran = std::sync::atomic::AtomicU32::new(0);
-    let result = Round::new(&order, &mut out).time_call("a thread", || {
+    let thread = || {
         // Each tenth "thread" is never started.
         let number = ran.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         number % 10 != 9 && std::thread::spawn(move || number).join().is_ok_and(|n| n == number)
-    });
+    };
+    let (_, result) = rehearsal::round(&order, |round| round.time_call("a thread", thread));
     assert!(matches!(result, Err(CaseError::Failed(_))), "{result:?}");
 }
 
@@ -60,18 +45,12 @@ fn a_wake_up_reports_what_it_declares() {
             }
             other => assert_eq!(other, Ok(()), "{}", case.name),
         }
-        let metrics = lines.iter().filter_map(|line| match line {
-            Line::Metric(metric) => Some((metric.name.as_str(), metric.value)),
-            _ => None,
-        });
-        let metrics: Vec<(&str, f64)> = metrics.collect();
+        let metrics: Vec<(&str, f64)> =
+            rehearsal::metrics(&lines).map(|metric| (metric.name.as_str(), metric.value)).collect();
         let declared: BTreeSet<&str> = case.metrics.iter().map(|metric| metric.name).collect();
         assert_eq!(metrics.iter().map(|&(name, _)| name).collect::<BTreeSet<_>>(), declared);
         let [(_, p90), (_, p99)] = metrics[..] else { panic!("{metrics:?}") };
-        let median = lines.iter().find_map(|line| match line {
-            Line::Series(series) => series.samples.first().copied(),
-            _ => None,
-        });
+        let median = rehearsal::series(&lines).find_map(|series| series.samples.first().copied());
         let median = f64::from(median.expect("a time"));
         assert!(median > 0.0 && median <= p90 * 1.001 && p90 <= p99, "{median} {metrics:?}");
     }

@@ -258,11 +258,9 @@ pub fn in_ms(length: Duration, call: &str) -> Result<u32, CaseError> {
 
 #[cfg(test)]
 mod tests {
-    use measure::record::Line;
     use measure::round::Mode;
 
     use super::*;
-    use rehearsal::order;
 
     const SHORT: Duration = Duration::from_micros(50);
 
@@ -307,24 +305,16 @@ mod tests {
 
     #[test]
     fn a_round_reports_what_the_definition_says() {
-        let params = |load: &str| {
-            [("length", "100us"), ("load", load)].map(|(k, v)| (k.to_owned(), v.to_owned())).into()
-        };
         for load in ["none", "busy"] {
-            let params = params(load);
-            let order = order("timer/x", &params, Mode::Sample);
-            let mut out = Vec::new();
-            measure(&params, &mut Round::new(&order, &mut out), sleeper(true), by_thread).unwrap();
-            let lines = measure::record::parse_lines(std::str::from_utf8(&out).unwrap());
-            let value = |name: &str| {
-                lines.iter().find_map(|line| match line {
-                    Line::Metric(metric) if metric.name == name => Some(metric.value),
-                    _ => None,
-                })
-            };
+            let params = rehearsal::params(&[("length", "100us"), ("load", load)]);
+            let order = rehearsal::order("timer/x", &params, Mode::Sample);
+            let (lines, result) =
+                rehearsal::round(&order, |round| measure(&params, round, sleeper(true), by_thread));
+            assert_eq!(result, Ok(()));
             let [p50, p90, p99, max, early] =
-                ["overshoot-p50", "overshoot-p90", "overshoot-p99", "overshoot-max", "early"]
-                    .map(|name| value(name).unwrap_or_else(|| panic!("no {name}")));
+                ["overshoot-p50", "overshoot-p90", "overshoot-p99", "overshoot-max", "early"].map(
+                    |name| rehearsal::value(&lines, name).unwrap_or_else(|| panic!("no {name}")),
+                );
             assert!(p50 <= p90 && p90 <= p99 && p99 <= max, "{p50} {p90} {p99} {max}");
             assert!((0.0..=1.0).contains(&early));
         }

@@ -136,19 +136,17 @@ mod tests {
     use measure::stats::LEVEL;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::{Direction, Estimate};
+    use results::Direction;
 
     use super::*;
-    use simulated::noise;
+    use simulated::{figure_of, noise};
 
-    fn result(case: &str, params: &[(&str, &str)], metric: &str, values: Vec<f64>) -> CaseResult {
-        let params = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let median = values[0];
-        CaseResult {
-            estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
-            round_values: values,
-            ..CaseResult::blank(case, params, metric, "x", Direction::Higher)
-        }
+    fn result<const N: usize>(
+        point: (&str, [(&str, &str); N]),
+        metric: &str,
+        values: Vec<f64>,
+    ) -> CaseResult {
+        figure_of(point, (metric, "x", Direction::Higher), values)
     }
 
     fn rates(arch: &str, growth: f64, spread: f64, rng: &mut StdRng) -> Vec<CaseResult> {
@@ -156,7 +154,8 @@ mod tests {
             let rate = 1e4 * growth.powi(exponent);
             let values = (0..6).map(|_| rate * (1.0 + spread * noise(rng))).collect();
             let connections = 10u32.pow(exponent as u32).to_string();
-            result("net/answer", &[("arch", arch), ("connections", &connections)], "rate", values)
+            let params = [("arch", arch), ("connections", &connections[..])];
+            result(("net/answer", params), "rate", values)
         };
         (0..4).map(level).collect()
     }
@@ -194,7 +193,7 @@ mod tests {
 
     fn kept(values: &[(&str, f64)]) -> Vec<CaseResult> {
         let of = |(load, kept): &(&str, f64)| {
-            result(OVERLOAD, &[("arch", "fork"), ("load", load)], "kept", vec![*kept; 6])
+            result((OVERLOAD, [("arch", "fork"), ("load", load)]), "kept", vec![*kept; 6])
         };
         values.iter().map(of).collect()
     }

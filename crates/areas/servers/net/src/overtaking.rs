@@ -305,27 +305,20 @@ fn stretches(these: &[u32], levels: &[u32]) -> Vec<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use measure::stats::LEVEL;
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::{Direction, Estimate};
+    use results::Direction;
 
     use super::*;
-    use simulated::noise;
+    use simulated::{figure_of, noise};
 
     const LEVELS: [u32; 5] = [1, 10, 100, 1000, 5000];
 
     fn result(arch: &str, connections: u32, metric: &str, round_values: Vec<f64>) -> CaseResult {
         let connections = connections.to_string();
         let params = [("arch", arch), ("connections", &connections), ("place", "apart")];
-        let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-        let median = round_values[0];
-        CaseResult {
-            estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
-            round_values,
-            ..CaseResult::blank("net/answer", params, metric, "x", Direction::Lower)
-        }
+        figure_of(("net/answer", params), (metric, "x", Direction::Lower), round_values)
     }
 
     /// A sweep of `arch` with these replies per second, each with 5 us of CPU time or its elapsed time.

@@ -144,19 +144,15 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
 
 #[cfg(test)]
 mod tests {
-    use results::{CaseResult, Direction, Estimate};
+    use results::{CaseResult, Direction};
 
     use super::*;
 
     fn point(shares: [f64; 2], open: f64) -> Vec<CaseResult> {
         let metrics = [("sender-busy", shares[0]), ("sink-busy", shares[1]), ("open", open)];
         let result = |(metric, value): (&str, f64)| {
-            let params = [("arch", "loop"), ("connections", "100")];
-            let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-            CaseResult {
-                estimate: Some(Estimate { median: value, low: value, high: value, level: 0.95 }),
-                ..CaseResult::blank("mail/send", params, metric, "x", Direction::Neither)
-            }
+            let point = ("mail/send", [("arch", "loop"), ("connections", "100")]);
+            simulated::figure_of(point, (metric, "x", Direction::Neither), vec![value])
         };
         metrics.map(result).to_vec()
     }

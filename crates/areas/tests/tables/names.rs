@@ -1,8 +1,5 @@
 //! The names of areas, cases, parameters and metrics occur only in the folder of their area, not in other crates.
 
-// The sources are the same on every system, so that one system suffices.
-#![cfg(unix)]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,113 +1,53 @@
 //! Runs every lock in real rounds: the lock excludes other workers, a broken lock is detected, and the number of system calls is
 //! as declared.
-//!
-//! A round of processes forks, which a process with other threads must not do. So these tests run one after the other on the main
-//! thread, without the usual test harness.
 
-use std::process::ExitCode;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use catalog::{Case, Only};
-use libtest_mimic::{Arguments, Completion, Trial};
-use measure::record::{Line, OperationCounts, Series, parse_lines};
+use measure::record::{Line, OperationCounts, Series};
 use measure::round::Mode;
-use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
 use primitives::lock::{self, Lock};
+use rehearsal::Outcome;
+use testing::{Completion, Trial};
 
-fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
-    let mut trials = vec![
-        test("fcntl_locks_do_not_exclude_threads", fcntl_refuses_threads),
-        test("a_lock_without_effect_is_detected", a_lock_without_effect_is_detected),
-        test("an_unshared_lock_is_detected", an_unshared_lock_is_detected),
-    ];
-    for case in lock::AREA.cases.iter().filter(|case| case.missing_here().is_none()) {
-        for workers_are in kinds_of_workers(case) {
-            trials.push(test(format!("ten_{workers_are}_of_{}", case.name), move |bench| {
-                every_worker_is_measured(bench, case, workers_are);
-            }));
-            let name = format!("calls_of_{workers_are}_of_{}", case.name);
-            trials.push(Trial::ignorable_test(name, move || {
-                Ok(system_calls_are_as_expected(&BENCH, case, workers_are))
-            }));
-        }
-    }
-    libtest_mimic::run(&arguments, trials).exit_code()
-}
-
-fn test(name: impl Into<String>, check: impl FnOnce(&Bench) + Send + 'static) -> Trial {
-    Trial::test(name, move || {
-        check(&BENCH);
-        Ok(())
+/// Two tests for each lock and each kind of workers.
+pub fn of_cases() -> impl Iterator<Item = Trial> {
+    let of_case = |case: &'static Case| kinds_of_workers(case).map(move |kind| (case, kind));
+    crate::of_this_system(lock::AREA.cases).flat_map(of_case).flat_map(|(case, kind)| {
+        [
+            testing::test(format!("locks::ten_{kind}_of_{}", case.name), move || {
+                every_worker_is_measured(case, kind);
+            }),
+            testing::test(format!("locks::calls_of_{kind}_of_{}", case.name), move || {
+                system_calls_are_as_expected(case, kind)
+            }),
+        ]
     })
 }
 
-static BENCH: LazyLock<Bench> =
-    LazyLock::new(|| Bench { clock: survey().remove(0), cpus: platform::cpu::allowed() });
-
-/// Facts about this machine that a round needs.
-struct Bench {
-    clock: ClockFacts,
-    cpus: Vec<usize>,
-}
-
-impl Bench {
-    fn round(
-        &self,
-        params: &Params,
-        mode: Mode,
-        run: impl Fn(&Params, &mut Round) -> Result<(), CaseError>,
-    ) -> (Vec<Line>, Result<(), CaseError>) {
-        // If other programs use the CPUs, ten workers in line for a fair spin lock may all wait for one that is not running. The
-        // round then gives up, which is correct.
-        let again = |tried: &(Vec<Line>, Result<(), CaseError>)| {
-            matches!(tried.1, Err(CaseError::TimedOut(_)))
-        };
-        let mut tried = self.try_round(params, mode, &run);
-        for _ in 0..2 {
-            if again(&tried) {
-                tried = self.try_round(params, mode, &run);
-            }
+fn round(
+    params: &Params,
+    mode: Mode,
+    run: impl Fn(&Params, &mut Round) -> Result<(), CaseError>,
+) -> Outcome {
+    let order = rehearsal::order("lock/under-test", params, mode);
+    let order = RoundOrder { quiet_samples: 10, limit_ms: 5, ..order };
+    let try_round = || rehearsal::round(&order, |round| run(params, round));
+    // If other programs use the CPUs, ten workers in line for a fair spin lock may all wait for one that is not running. The
+    // round then gives up, which is correct.
+    let mut tried = try_round();
+    for _ in 0..2 {
+        if matches!(tried.1, Err(CaseError::TimedOut(_))) {
+            tried = try_round();
         }
-        tried
     }
-
-    fn try_round(
-        &self,
-        params: &Params,
-        mode: Mode,
-        run: &impl Fn(&Params, &mut Round) -> Result<(), CaseError>,
-    ) -> (Vec<Line>, Result<(), CaseError>) {
-        let order = RoundOrder {
-            case: "lock/under-test".into(),
-            params: params.clone(),
-            core_bound: true,
-            mode,
-            clock: self.clock.clone(),
-            cpus: self.cpus.clone(),
-            level: None,
-            ns_per_iteration: None,
-            quiet_samples: 10,
-            limit_ms: 5,
-            slow_down: 0.0,
-            partner_batches: 1.0,
-            parent: None,
-            is_here: false,
-            user: None,
-        };
-        let mut out = Vec::new();
-        let result = run(params, &mut Round::new(&order, &mut out));
-        (parse_lines(std::str::from_utf8(&out).expect("JSON is UTF-8")), result)
-    }
+    tried
 }
 
 fn params(workers: &str, workers_are: &str) -> Params {
     let usual = [("work", "none"), ("outside", "none"), ("place", "spread")];
-    let all = [("workers", workers), ("as", workers_are)].into_iter().chain(usual);
-    all.map(|(name, value)| (name.into(), value.into())).collect()
+    rehearsal::params(usual.iter().chain(&[("workers", workers), ("as", workers_are)]))
 }
 
 /// Kinds of workers that `--full` measures and this system supports: threads, processes or both.
@@ -120,11 +60,10 @@ fn kinds_of_workers(case: &Case) -> impl Iterator<Item = &'static str> {
     })
 }
 
-fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
-    let (lines, result) = bench.round(&params("10", workers_are), Mode::Sample, case.run);
+fn every_worker_is_measured(case: &Case, workers_are: &str) {
+    let (lines, result) = round(&params("10", workers_are), Mode::Sample, case.run);
     assert_eq!(result, Ok(()));
-    let series: Vec<&Series> =
-        lines.iter().filter_map(|l| if let Line::Series(s) = l { Some(s) } else { None }).collect();
+    let series: Vec<&Series> = rehearsal::series(&lines).collect();
     // Each worker reports one series of full batches, and one of its other operations.
     assert!((10..=20).contains(&series.len()), "{} series", series.len());
     for series in series {
@@ -134,10 +73,8 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
         // A single short batch may take less time than a step of a coarse clock.
         assert!(series.samples.iter().all(|&ns| ns >= 0.0), "{:?}", series.samples);
     }
-    let metrics: Vec<&str> = lines
-        .iter()
-        .filter_map(|l| if let Line::Metric(m) = l { Some(m.name.as_str()) } else { None })
-        .collect();
+    let metrics: Vec<&str> =
+        rehearsal::metrics(&lines).map(|metric| metric.name.as_str()).collect();
     // Other metrics are derived from several points. If other programs use the CPUs, workers that spin may not hand over in time.
     assert!(metrics.starts_with(&["rate", "least-share", "greatest-share"]), "{metrics:?}");
     let hands_over = metrics[3..] == ["handover-to-waiter"];
@@ -151,24 +88,16 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
 const TWO_CALLS: &[&str] =
     &["sysv-sem", "sysv-sem-no-undo", "fcntl", "flock", "pipe-token", "eventfd-token"];
 
-fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) -> Completion {
-    let Some(tracepoint) = platform::counters::syscall_tracepoint() else {
-        if std::env::consts::OS != "linux" {
-            let why = "system calls are counted on Linux only";
-            testing::not_applicable(why);
-            return Completion::ignored_with(why);
-        }
-        let why = "counting system calls needs root and tracefs";
-        testing::skip(why);
-        return Completion::ignored_with(why);
+fn system_calls_are_as_expected(case: &Case, workers_are: &str) -> Completion {
+    let tracepoint = match rehearsal::tracepoint() {
+        Ok(tracepoint) => tracepoint,
+        Err(not_counted) => return not_counted,
     };
     let calls = |workers| -> OperationCounts {
         let mode = Mode::Count(tracepoint);
-        let (lines, result) = bench.round(&params(workers, workers_are), mode, case.run);
+        let (lines, result) = round(&params(workers, workers_are), mode, case.run);
         assert_eq!(result, Ok(()));
-        let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
-        assert!(counts.operations > 0);
-        counts.clone()
+        rehearsal::counts(&lines).clone()
     };
     let two_calls = TWO_CALLS.contains(&case.name);
     let expected = if two_calls { 2 } else { 0 };
@@ -203,18 +132,18 @@ fn names_of_calls(case: &str) -> &'static [&'static str] {
     }
 }
 
-fn fcntl_refuses_threads(bench: &Bench) {
+pub fn fcntl_locks_do_not_exclude_threads() {
     let case = rehearsal::case(&[&lock::AREA], "lock/fcntl");
     if case.missing_here().is_some() {
         assert!(matches!(case.only, Only::Unix(_)));
         return;
     }
-    let run = |workers| bench.round(&params(workers, "threads"), Mode::Sample, case.run).1;
+    let run = |workers| round(&params(workers, "threads"), Mode::Sample, case.run).1;
     assert_eq!(run("1"), Ok(()));
     assert!(matches!(run("2"), Err(CaseError::Unsupported(why)) if why.contains("the process")));
 }
 
-fn a_lock_without_effect_is_detected(bench: &Bench) {
+pub fn a_lock_without_effect_is_detected() {
     struct Nothing;
 
     impl Lock for Nothing {
@@ -234,7 +163,7 @@ fn a_lock_without_effect_is_detected(bench: &Bench) {
             continue;
         }
         let (lines, result) =
-            bench.round(&params("10", workers_are), Mode::CountRest, |params, round| {
+            round(&params("10", workers_are), Mode::CountRest, |params, round| {
                 lock::measure(params, round, &Nothing)
             });
         assert!(is_broken(&result), "{workers_are}: {result:?}");
@@ -243,7 +172,7 @@ fn a_lock_without_effect_is_detected(bench: &Bench) {
 }
 
 /// A lock in private memory, of which each forked worker has a copy.
-fn an_unshared_lock_is_detected(bench: &Bench) {
+pub fn an_unshared_lock_is_detected() {
     struct Private(AtomicBool);
 
     impl Lock for Private {
@@ -255,7 +184,7 @@ fn an_unshared_lock_is_detected(bench: &Bench) {
 
         fn acquire(&self, (): &mut ()) {
             while self.0.swap(true, Ordering::Acquire) {
-                std::thread::sleep(std::time::Duration::from_micros(10));
+                std::thread::yield_now();
             }
         }
 
@@ -267,7 +196,7 @@ fn an_unshared_lock_is_detected(bench: &Bench) {
     let run = |workers_are| {
         let lock = Private(AtomicBool::new(false));
         let params = params("10", workers_are);
-        bench.round(&params, Mode::Sample, |params, round| lock::measure(params, round, &lock)).1
+        round(&params, Mode::Sample, |params, round| lock::measure(params, round, &lock)).1
     };
     assert_eq!(run("threads"), Ok(()));
     if cfg!(unix) {

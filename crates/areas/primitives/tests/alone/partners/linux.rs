@@ -1,15 +1,17 @@
 //! Partners that are killed, and threads that cannot be created.
 
 use std::io;
-use std::time::{Duration, Instant};
 
 use measure::round::Mode;
 use measure::{CaseError, Params};
 use platform::pid::is_alive;
-use primitives::ipc;
 use primitives::switch::{self, TokenEnd, measure_ring};
+use primitives::{ipc, lock, memory, thread};
+use rehearsal::round;
+use testing::{Completion, Trial, until};
 
-use super::{order, params, round_of, tasks};
+use super::{order, params, tasks};
+use crate::children;
 
 /// An end that the partner closes a while before it is killed, as the system does with a killed process's descriptors.
 struct Dying {
@@ -25,9 +27,7 @@ impl TokenEnd for Dying {
         if self.is_partner {
             // Waits until the measuring process no longer watches its children: a watch would kill the process of this test
             // too.
-            while handles_ends_of_children(std::os::unix::process::parent_id()) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            until(|| !handles_ends_of_children(std::os::unix::process::parent_id()));
             // SAFETY: takes a number; this process is a partner.
             unsafe { libc::raise(libc::SIGKILL) };
         }
@@ -42,10 +42,10 @@ fn handles_ends_of_children(pid: u32) -> bool {
     caught.is_some_and(|mask| mask >> (libc::SIGCHLD - 1) & 1 == 1)
 }
 
-pub fn a_killed_partner() {
+pub fn a_killed_partner_is_an_interruption() {
     let order = order("switch/broken", &Params::new(), Mode::Sample);
     let ends = vec![Dying { is_partner: false }, Dying { is_partner: true }];
-    let (_, result) = round_of(&order, |round| measure_ring(&tasks(&order, true), round, ends, 0));
+    let (_, result) = round(&order, |round| measure_ring(&tasks(&order, true), round, ends, 0));
     assert!(
         matches!(&result, Err(CaseError::Interrupted(why)) if why.contains("signal 9")),
         "{result:?}"
@@ -53,12 +53,13 @@ pub fn a_killed_partner() {
 }
 
 /// Threads that could not be created were a panic, or other threads waited for them for ever.
-pub fn no_threads() {
+pub fn threads_that_cannot_be_created_are_an_error() {
     let of = |name: &str, given: &[(&str, &str)]| {
-        let case = rehearsal::case(&[&ipc::AREA, &switch::AREA], name);
+        let areas = [&ipc::AREA, &lock::AREA, &memory::AREA, &switch::AREA, &thread::AREA];
+        let case = rehearsal::case(&areas, name);
         let all = case.params.iter().map(|param| (param.name, param.default[0]));
-        let all = all.chain(given.iter().copied());
-        (case, all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<Params>())
+        let all: Vec<_> = all.chain(given.iter().copied()).collect();
+        (case, rehearsal::params(&all))
     };
     let lock = [("workers", "2"), ("as", "threads"), ("place", "unpinned")];
     let threads = [("as", "threads"), ("place", "unpinned")];
@@ -75,7 +76,7 @@ pub fn no_threads() {
         deny_threads();
         let all = cases.iter().zip(&orders);
         let wrong = all.filter(|((case, params), order)| {
-            let (_, result) = round_of(order, |round| (case.run)(params, round));
+            let (_, result) = round(order, |round| (case.run)(params, round));
             let is_said = matches!(&result, Err(CaseError::Unsupported(why))
                 if why.contains("cannot be created: Operation not permitted"));
             if !is_said {
@@ -107,34 +108,42 @@ fn deny_threads() {
     }
 }
 
-/// Cases whose partners would wait forever, or that have objects with names.
-pub const KILLED: [&str; 6] =
-    ["switch/pipe", "switch/futex", "ipc/fifo", "ipc/udp", "ipc/posix-queue", "ipc/sysv-queue"];
+/// A test for each case whose partners would wait forever, or that has objects with names.
+pub fn of_killed() -> impl Iterator<Item = Trial> {
+    ["switch/pipe", "switch/futex", "ipc/fifo", "ipc/udp", "ipc/posix-queue", "ipc/sysv-queue"]
+        .into_iter()
+        .map(|name| {
+            let test = format!("partners::linux::nothing_is_left_of_{name}");
+            testing::test(test, move || nothing_is_left(name))
+        })
+}
 
 /// Kills a process that measures, and checks that no partner and no object remains.
-pub fn nothing_is_left(name: &str) {
+fn nothing_is_left(name: &str) -> Completion {
+    if let Some(left_out) = children::are_not_listed() {
+        return left_out;
+    }
     let case = rehearsal::case(&[&ipc::AREA, &switch::AREA], name);
     let mut params = params("message", "1");
     params.insert("as".into(), "processes".into());
     let measuring = platform::process::fork(|| {
         let mut order = order(name, &params, Mode::Sample);
         (order.quiet_samples, order.limit_ms) = (usize::MAX, 60_000);
-        let (_, result) = round_of(&order, |round| (case.run)(&params, round));
+        let (_, result) = round(&order, |round| (case.run)(&params, round));
         i32::from(result.is_err())
     });
     let mut measuring = measuring.unwrap();
     let pid = measuring.pid();
-    let partners = until(|| {
-        let partners = children_of(pid as i32);
-        (!partners.is_empty()).then_some(partners)
-    });
     // The process measures for a while, or ends because the case is unsupported.
-    std::thread::sleep(Duration::from_millis(50));
-    let ended = measuring.try_wait().is_some();
-    assert!(partners.is_some() || ended, "{name} has no partner");
+    let mut partners = Vec::new();
+    until(|| {
+        partners = children::of(pid as i32);
+        partners.iter().any(|&partner| children::has_answered(partner))
+            || measuring.try_wait().is_some()
+    });
     drop(measuring); // kills it by SIGKILL
-    for partner in partners.unwrap_or_default() {
-        until(|| (!is_alive(partner)).then_some(())).expect("the partner ends");
+    for partner in partners {
+        until(|| !is_alive(partner));
     }
     platform::cleanup::sweep(pid as u32);
     let list = std::fs::read_to_string("/proc/sysvipc/msg").unwrap_or_default();
@@ -142,23 +151,5 @@ pub fn nothing_is_left(name: &str) {
     assert!(!list.split_whitespace().any(|word| word == key), "{name} left a queue:\n{list}");
     let file = std::env::temp_dir().join(format!("oscost-worker-{pid}"));
     assert!(!file.exists(), "{name} left {}", file.display());
-}
-
-fn until<T>(found: impl Fn() -> Option<T>) -> Option<T> {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = found() {
-            return Some(found);
-        }
-        if began.elapsed() > Duration::from_secs(60) {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-fn children_of(pid: i32) -> Vec<u32> {
-    let path = format!("/proc/{pid}/task/{pid}/children");
-    let list = std::fs::read_to_string(path).unwrap_or_default();
-    list.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+    Completion::Completed
 }

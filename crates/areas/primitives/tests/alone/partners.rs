@@ -1,101 +1,43 @@
 //! Runs every case of `switch` and `ipc` in real rounds: the partner answers, broken mechanisms are detected, system calls and
 //! switches are as declared, and nothing is left over, also when the measuring task is killed.
-//!
-//! Rounds of processes fork, which a process with other threads must not do. So these tests run one after the other on the main
-//! thread, without the usual test harness.
+
+#[cfg(target_os = "linux")]
+pub mod linux;
 
 use std::collections::VecDeque;
 use std::io;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use catalog::{Case, Only};
-use libtest_mimic::{Arguments, Completion, Trial};
-use measure::record::{Line, OperationCounts, parse_lines};
+use measure::record::{Line, OperationCounts};
 use measure::round::Mode;
-use measure::survey::{ClockFacts, survey};
-use measure::{CaseError, Params, Round, RoundOrder};
+use measure::{CaseError, Params, RoundOrder};
 use platform::process::tree::ProcessTree;
 use primitives::ipc::{self, Mechanism, MessageEnd, measure_round_trip, measure_transfer};
 use primitives::partner::{TaskPlace, Tasks};
 use primitives::switch::{self, TokenEnd, measure_ring};
+use rehearsal::{Outcome, round};
+use testing::{Completion, Trial};
 
-fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
-    let mut trials = vec![
-        test("a_token_that_nobody_passed_on_is_caught", a_token_that_nobody_passed_on_is_caught),
-        test("a_token_that_skips_a_task_is_caught", a_token_that_skips_a_task_is_caught),
-        test("a_damaged_message_is_caught", a_damaged_message_is_caught),
-        test("a_damaged_or_lost_block_is_caught", a_damaged_or_lost_block_is_caught),
-        test("a_partner_that_fails_is_reported", a_partner_that_fails_is_reported),
-        test("a_second_cpu_is_needed", a_second_cpu_is_needed),
-        test("a_ring_visits_all_tasks", a_ring_visits_all_tasks),
-        test("too_long_messages_are_unsupported", too_long_messages_are_unsupported),
-    ];
-    let areas = [&switch::AREA, &ipc::AREA];
-    for case in areas.iter().flat_map(|area| area.cases.iter().copied()) {
-        if case.missing_here().is_some() {
-            continue;
-        }
+/// Two tests for each case.
+pub fn of_cases() -> impl Iterator<Item = Trial> {
+    let areas = [switch::AREA.cases, ipc::AREA.cases].into_iter();
+    areas.flat_map(crate::of_this_system).flat_map(|case| {
         let name = case.label().replace('/', "_");
-        trials.push(test(format!("samples_of_{name}"), move || every_point_is_measured(case)));
-        trials.push(Trial::ignorable_test(format!("counts_of_{name}"), move || {
-            Ok(counts_are_as_expected(case))
-        }));
-    }
-    #[cfg(target_os = "linux")]
-    trials.push(test("a_killed_partner_is_an_interruption", linux::a_killed_partner));
-    #[cfg(target_os = "linux")]
-    trials.push(test("threads_that_cannot_be_created_are_an_error", linux::no_threads));
-    #[cfg(target_os = "linux")]
-    for name in linux::KILLED {
-        trials.push(test(format!("nothing_is_left_of_{name}"), || linux::nothing_is_left(name)));
-    }
-    libtest_mimic::run(&arguments, trials).exit_code()
-}
-
-fn test(name: impl Into<String>, check: impl FnOnce() + Send + 'static) -> Trial {
-    Trial::test(name, move || {
-        check();
-        Ok(())
+        [
+            testing::test(format!("partners::samples_of_{name}"), || every_point_is_measured(case)),
+            testing::test(format!("partners::counts_of_{name}"), || counts_are_as_expected(case)),
+        ]
     })
 }
 
 fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
-    static CLOCK: LazyLock<ClockFacts> = LazyLock::new(|| survey().remove(0));
-    static CPUS: LazyLock<Vec<usize>> = LazyLock::new(platform::cpu::allowed);
-    RoundOrder {
-        case: case.to_owned(),
-        params: params.clone(),
-        core_bound: false,
-        mode,
-        clock: CLOCK.clone(),
-        cpus: CPUS.clone(),
-        level: None,
-        ns_per_iteration: None,
-        quiet_samples: 3,
-        limit_ms: 5,
-        slow_down: 0.0,
-        partner_batches: 1.0,
-        parent: None,
-        is_here: false,
-        user: None,
-    }
-}
-
-type Outcome = (Vec<Line>, Result<(), CaseError>);
-
-fn round_of(order: &RoundOrder, run: impl FnOnce(&mut Round) -> Result<(), CaseError>) -> Outcome {
-    let mut out = Vec::new();
-    let result = run(&mut Round::new(order, &mut out));
-    measure::round::use_all_cpus(order);
-    (parse_lines(std::str::from_utf8(&out).expect("JSON is UTF-8")), result)
+    RoundOrder { quiet_samples: 3, limit_ms: 5, ..rehearsal::order(case, params, mode) }
 }
 
 fn run(case: &Case, params: &Params, mode: Mode) -> Outcome {
-    round_of(&order(&case.label(), params, mode), |round| (case.run)(params, round))
+    round(&order(&case.label(), params, mode), |round| (case.run)(params, round))
 }
 
 /// Points with all values of `as` and `place` and the first default of each other parameter; and points with one other value of
@@ -139,12 +81,11 @@ fn may_be_unsupported(case: &Case, params: &Params) -> bool {
 
 fn every_point_is_measured(case: &Case) {
     for params in points(case) {
-        let name = format!("{}{params:?}", case.label());
+        let name = rehearsal::name(case, &params);
         let open = descriptors();
         let (lines, result) = run(case, &params, Mode::Sample);
         assert_eq!(descriptors(), open, "{name} left descriptors open");
-        #[cfg(unix)]
-        unix::no_child_is_left(&name);
+        crate::assert_no_children(&name);
         assert!(!platform::cleanup::temp_path().exists(), "{name} left a file");
         match result {
             Ok(()) => {}
@@ -171,50 +112,39 @@ fn every_point_is_measured(case: &Case) {
             }
         }
         assert!(samples > 0, "{name} gave no samples");
-        let has = |metric: &str| {
-            lines.iter().any(|line| matches!(line, Line::Metric(own) if own.name == metric))
-        };
         for metric in case.metrics {
             let due = match metric.name {
                 "same-cpu" => params["place"] == "unpinned" && platform::cpu::current().is_some(),
                 "touch" | "net" => params["working-set"] != "0",
                 _ => true,
             };
-            assert_eq!(has(metric.name), due, "{name}: {}", metric.name);
+            let is_there = rehearsal::value(&lines, metric.name).is_some();
+            assert_eq!(is_there, due, "{name}: {}", metric.name);
         }
     }
 }
 
 fn counts_are_as_expected(case: &Case) -> Completion {
-    let tracepoint = platform::counters::syscall_tracepoint();
+    let tracepoint = rehearsal::tracepoint();
+    let mode = tracepoint.as_ref().map_or(Mode::CountRest, |tracepoint| Mode::Count(*tracepoint));
     // The calls of a transfer do not depend on the places of its tasks.
     let points = points(case)
         .into_iter()
         .filter(|params| !params.contains_key("block") || params["place"] == "other");
     for params in points {
-        let name = format!("{}{params:?}", case.label());
-        let (lines, result) = run(case, &params, tracepoint.map_or(Mode::CountRest, Mode::Count));
+        let name = rehearsal::name(case, &params);
+        let (lines, result) = run(case, &params, mode);
         match result {
             Ok(()) => {}
             Err(CaseError::Unsupported(_)) if may_be_unsupported(case, &params) => continue,
             Err(reason) => panic!("{name}: {reason:?}"),
         }
-        let [Line::Counts(counts)] = &lines[..] else { panic!("{name}: {lines:?}") };
-        check_counts(&name, counts);
+        check_counts(&name, rehearsal::counts(&lines));
     }
-    if tracepoint.is_none() {
-        let why = "counting system calls needs Linux, root and tracefs";
-        match std::env::consts::OS {
-            "linux" => testing::skip(why),
-            _ => testing::not_applicable(why),
-        }
-        return Completion::ignored_with(why);
-    }
-    Completion::Completed
+    tracepoint.err().unwrap_or(Completion::Completed)
 }
 
 fn check_counts(name: &str, counts: &OperationCounts) {
-    assert!(counts.operations > 0, "{name}");
     let per_operation = |count: u64| count as f64 / counts.operations as f64;
     println!(
         "{name}: {:?} system calls, {:?} voluntary and {:?} other switches, expected {:?} and {:?}",
@@ -224,10 +154,7 @@ fn check_counts(name: &str, counts: &OperationCounts) {
         counts.expected_syscalls,
         counts.expected_switches,
     );
-    if let (Some(expected), Some(seen)) = (counts.expected_syscalls, counts.syscalls) {
-        let seen = per_operation(seen);
-        assert!((seen - expected).abs() < 1e-9, "{name}: {seen} system calls, not {expected}");
-    }
+    rehearsal::check_calls(name, counts);
     if let (Some(expected), Some(seen)) = (counts.expected_switches, counts.switches()) {
         let seen = per_operation(seen);
         assert!(seen >= expected * 0.95, "{name}: {seen} switches, not {expected}");
@@ -264,12 +191,12 @@ impl TokenEnd for Lonely {
     }
 }
 
-fn a_token_that_nobody_passed_on_is_caught() {
+pub fn a_token_that_nobody_passed_on_is_caught() {
     for &processes in kinds() {
         let order = order("switch/broken", &Params::new(), Mode::Sample);
         let ends = vec![Lonely(None), Lonely(None)];
         let (lines, result) =
-            round_of(&order, |round| measure_ring(&tasks(&order, processes), round, ends, 0));
+            round(&order, |round| measure_ring(&tasks(&order, processes), round, ends, 0));
         assert!(
             matches!(&result, Err(CaseError::Failed(why)) if why.contains("the token is 0, not 1")),
             "{result:?}"
@@ -316,10 +243,10 @@ fn skipping(next_of_first: usize) -> Outcome {
     let all = Arc::new([const { AtomicU32::new(NO_TOKEN) }; 3]);
     let end = |own, next| Skipping { all: all.clone(), own, next };
     let ends = vec![end(0, next_of_first), end(1, 2), end(2, 0)];
-    round_of(&order, |round| measure_ring(&tasks(&order, false), round, ends, 64))
+    round(&order, |round| measure_ring(&tasks(&order, false), round, ends, 64))
 }
 
-fn a_token_that_skips_a_task_is_caught() {
+pub fn a_token_that_skips_a_task_is_caught() {
     let (_, result) = skipping(2);
     assert!(
         matches!(&result, Err(CaseError::Failed(why)) if why.contains("the token is 1, not 2")),
@@ -327,14 +254,10 @@ fn a_token_that_skips_a_task_is_caught() {
     );
 }
 
-fn a_ring_visits_all_tasks() {
+pub fn a_ring_visits_all_tasks() {
     let (lines, result) = skipping(1);
     assert_eq!(result, Ok(()));
-    let series = lines.iter().filter_map(|line| match line {
-        Line::Series(series) => Some(series),
-        _ => None,
-    });
-    assert!(series.into_iter().all(|series| series.batch % 3 == 0));
+    assert!(rehearsal::series(&lines).all(|series| series.batch % 3 == 0));
 }
 
 /// Messages in memory that two threads share; `spoil` changes the received ones.
@@ -377,16 +300,14 @@ fn in_memory(spoil: fn(&mut Vec<u8>)) -> [InMemory; 2] {
 const IN_MEMORY: Mechanism = Mechanism::new("memory", ipc::Calls::Any);
 
 fn params(name: &str, value: &str) -> Params {
-    [(name, value), ("as", "threads"), ("place", "unpinned")]
-        .map(|(name, value)| (name.into(), value.into()))
-        .into()
+    rehearsal::params(&[(name, value), ("as", "threads"), ("place", "unpinned")])
 }
 
-fn a_damaged_message_is_caught() {
+pub fn a_damaged_message_is_caught() {
     let of = |mode, spoil: fn(&mut Vec<u8>)| {
         let params = params("message", "100");
         let order = order("ipc/broken", &params, mode);
-        round_of(&order, |round| measure_round_trip(&params, round, IN_MEMORY, in_memory(spoil)))
+        round(&order, |round| measure_round_trip(&params, round, IN_MEMORY, in_memory(spoil)))
     };
     let spoil = |message: &mut Vec<u8>| {
         // The message that ends the partner is left intact.
@@ -402,11 +323,11 @@ fn a_damaged_message_is_caught() {
     assert_eq!(lines, []);
 }
 
-fn a_damaged_or_lost_block_is_caught() {
+pub fn a_damaged_or_lost_block_is_caught() {
     let of = |mode, spoil: fn(&mut Vec<u8>)| {
         let params = params("block", "1k");
         let order = order("ipc/broken", &params, mode);
-        round_of(&order, |round| measure_transfer(&params, round, IN_MEMORY, in_memory(spoil))).1
+        round(&order, |round| measure_transfer(&params, round, IN_MEMORY, in_memory(spoil))).1
     };
     for mode in [Mode::Sample, Mode::CountRest] {
         assert_eq!(of(mode, |_| {}), Ok(()));
@@ -440,27 +361,27 @@ impl TokenEnd for Failing {
     }
 }
 
-fn a_partner_that_fails_is_reported() {
+pub fn a_partner_that_fails_is_reported() {
     for &processes in kinds() {
         let order = order("switch/broken", &Params::new(), Mode::Sample);
         let end = |is_partner| Failing(switch::WorkingSet::new(64), is_partner);
         let ends = vec![end(false), end(true)];
         let (_, result) =
-            round_of(&order, |round| measure_ring(&tasks(&order, processes), round, ends, 0));
+            round(&order, |round| measure_ring(&tasks(&order, processes), round, ends, 0));
         let Err(CaseError::Failed(why)) = result else { panic!("{result:?}") };
         assert!(why.contains("waiting for the token: "), "{why}");
         assert!(why.contains("its partner: waiting for the token: out of order"), "{why}");
     }
 }
 
-fn a_second_cpu_is_needed() {
+pub fn a_second_cpu_is_needed() {
     let mut order = order("switch/pipe", &Params::new(), Mode::Sample);
     order.cpus.truncate(1);
     let refused = Tasks::new(&order, false, TaskPlace::Other);
     assert!(matches!(refused, Err(CaseError::Unsupported(why)) if why.contains("two CPUs")));
 }
 
-fn too_long_messages_are_unsupported() {
+pub fn too_long_messages_are_unsupported() {
     let udp = rehearsal::case(&[&ipc::AREA], "ipc/udp-bandwidth");
     assert_eq!(udp.only, Only::Everywhere);
     for &processes in kinds() {
@@ -470,16 +391,3 @@ fn too_long_messages_are_unsupported() {
         assert!(matches!(result, Err(CaseError::Unsupported(_))), "{result:?}");
     }
 }
-
-#[cfg(unix)]
-mod unix {
-    pub fn no_child_is_left(name: &str) {
-        // SAFETY: no status is requested.
-        let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
-        assert_eq!(child, -1, "{name} left a child");
-    }
-}
-
-#[cfg(target_os = "linux")]
-#[path = "partners/linux.rs"]
-mod linux;

@@ -1,83 +1,27 @@
 //! Runs every case of processes in real rounds: children start, end with the expected code and are reaped, and deviations are
 //! detected.
 //!
-//! These cases wait for any child, and a process has one temporary file. So these tests run one after the other, without the
-//! usual test harness.
-
-use std::process::ExitCode;
+//! These cases wait for any child, and a process has one temporary file.
 
 use catalog::{Case, Extent};
-use libtest_mimic::{Arguments, Trial};
 use measure::record::Line;
 use measure::round::Mode;
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Params};
 use primitives::process;
+use rehearsal::params;
 
-#[allow(dead_code, reason = "not all checks apply to processes")]
+use crate::assert_no_children;
 
-fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
-    let trial = |&(name, test): &Test| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-    };
-    libtest_mimic::run(&arguments, TESTS.iter().map(trial).collect()).exit_code()
-}
-
-type Test = (&'static str, fn());
-
-const TESTS: &[Test] = &[
-    ("every_case_can_be_measured_or_says_why_not", || {
-        rehearsal::every_case_gives_samples_or_a_reason(process::AREA.cases);
-        assert_no_children();
-    }),
-    ("each_makes_as_many_system_calls_as_it_says", || {
-        let cases = process::AREA.cases.iter().copied();
-        let sampled: Vec<&Case> = cases.filter(|case| case.trials.is_none()).collect();
-        rehearsal::system_calls_are_as_expected(&sampled);
-        assert_no_children();
-    }),
-    ("no_descriptor_stays_open", || {
-        rehearsal::no_descriptor_stays_open(process::AREA.cases);
-    }),
-    ("no_file_is_left", no_file_is_left),
-    ("further_programs_can_be_measured", further_programs_can_be_measured),
-    ("memory_reports_forks_and_spawns", memory_reports_forks_and_spawns),
-    (
-        "memory_forks_for_longer_while_the_host_is_counted",
-        memory_forks_for_longer_while_the_host_is_counted,
-    ),
-    ("children_that_end_otherwise_are_noticed", children_that_end_otherwise_are_noticed),
-    ("children_that_are_not_started_are_noticed", children_that_are_not_started_are_noticed),
-    ("a_quick_run_has_a_point_of_each_case", a_quick_run_has_a_point_of_each_case),
-    #[cfg(unix)]
-    ("as_many_children_are_reaped_as_operations_were_made", unix::children_are_reaped),
-    #[cfg(target_os = "linux")]
-    ("too_many_children_are_unsupported", unix::too_many_children_are_unsupported),
-];
-
-/// Asserts that there is no child, not even one that has ended.
-fn assert_no_children() {
-    #[cfg(unix)]
-    {
-        // SAFETY: a null pointer for the status is allowed.
-        let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
-        assert_eq!(child, -1, "a child is left");
-    }
-}
-
-fn params(all: &[(&str, &str)]) -> Params {
-    all.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+pub fn every_case_gives_samples_and_counts_as_declared() {
+    rehearsal::check(process::AREA.cases);
+    assert_no_children("a round");
 }
 
 fn case(name: &str) -> &'static Case {
     rehearsal::case(&[&process::AREA], &format!("process/{name}"))
 }
 
-fn no_file_is_left() {
+pub fn no_file_is_left() {
     let path = platform::cleanup::temp_path();
     for name in ["posix-spawn", "fork-exec", "vfork-exec"] {
         let _ = rehearsal::run(case(name), &params(&[("program", "static")]), Mode::CountRest);
@@ -85,7 +29,7 @@ fn no_file_is_left() {
     }
 }
 
-fn further_programs_can_be_measured() {
+pub fn further_programs_can_be_measured() {
     for name in ["posix-spawn", "fork-exec", "vfork-exec"] {
         let (_, result) =
             rehearsal::run(case(name), &params(&[("program", "true")]), Mode::CountRest);
@@ -94,7 +38,7 @@ fn further_programs_can_be_measured() {
     }
 }
 
-fn memory_reports_forks_and_spawns() {
+pub fn memory_reports_forks_and_spawns() {
     for pages in ["base", "huge"] {
         let params = params(&[("memory", "32m"), ("pages", pages)]);
         let (lines, result) = rehearsal::run(case("memory"), &params, Mode::Sample);
@@ -102,14 +46,15 @@ fn memory_reports_forks_and_spawns() {
             Err(CaseError::Unsupported(reason)) => println!("{pages}: {reason}"),
             other => {
                 assert_eq!(other, Ok(()), "{pages}");
-                let is_spawn = |line: &&Line| matches!(line, Line::Metric(metric) if metric.name == "spawn" && metric.value > 0.0);
-                assert_eq!(lines.iter().filter(is_spawn).count(), 1, "{lines:?}");
+                let spawns = rehearsal::metrics(&lines).filter(|metric| metric.name == "spawn");
+                let spawns: Vec<f64> = spawns.map(|metric| metric.value).collect();
+                assert!(matches!(spawns[..], [spawn] if spawn > 0.0), "{lines:?}");
             }
         }
     }
 }
 
-fn memory_forks_for_longer_while_the_host_is_counted() {
+pub fn memory_forks_for_longer_while_the_host_is_counted() {
     let params = params(&[("memory", "1m"), ("pages", "base")]);
     let forks = [1, 2].map(|times| {
         let (lines, result) = rehearsal::run(case("memory"), &params, Mode::Lengthened(times));
@@ -128,33 +73,33 @@ fn memory_forks_for_longer_while_the_host_is_counted() {
     assert!(once.is_some() || cfg!(windows));
 }
 
-fn round_of(ends: impl FnMut() -> std::io::Result<i32>) -> Result<(), CaseError> {
+fn round_of(ends: impl FnMut() -> std::io::Result<i32>) -> rehearsal::Outcome {
     let order = rehearsal::order("process/x", &Params::new(), Mode::Sample);
-    let mut out = Vec::new();
-    process::time(&mut Round::new(&order, &mut out), "a child", 7, ends)
+    rehearsal::round(&order, |round| process::time(round, "a child", 7, ends))
 }
 
-fn children_that_end_otherwise_are_noticed() {
-    let first = round_of(|| Ok(127));
+pub fn children_that_end_otherwise_are_noticed() {
+    let first = round_of(|| Ok(127)).1;
     assert_eq!(first, Err(CaseError::Failed("a child: exit code 127 instead of 7".into())));
     let mut number = 0;
     let later = round_of(|| {
         platform::cpu::null_call();
         number += 1;
         Ok(if number == 20 { 1 } else { 7 })
-    });
+    })
+    .1;
     let noticed = "a child worked at first, then failed 1 times";
     assert_eq!(later, Err(CaseError::Failed(noticed.into())));
 }
 
-fn children_that_are_not_started_are_noticed() {
+pub fn children_that_are_not_started_are_noticed() {
     let short = std::io::Error::from(std::io::ErrorKind::WouldBlock);
-    assert!(matches!(round_of(|| Err(short.kind().into())), Err(CaseError::Unsupported(_))));
-    let nothing = round_of(|| Ok(7));
+    assert!(matches!(round_of(|| Err(short.kind().into())).1, Err(CaseError::Unsupported(_))));
+    let nothing = round_of(|| Ok(7)).1;
     assert!(matches!(nothing, Err(CaseError::Implausible(_))), "{nothing:?}");
 }
 
-fn a_quick_run_has_a_point_of_each_case() {
+pub fn a_quick_run_has_a_point_of_each_case() {
     for case in process::AREA.cases {
         let points = rehearsal::default_points(case);
         let quick = points.iter().filter(|point| catalog::includes(case, point, Extent::Quick));
@@ -163,18 +108,16 @@ fn a_quick_run_has_a_point_of_each_case() {
 }
 
 #[cfg(unix)]
-mod unix {
+pub mod unix {
     use std::cell::Cell;
 
     use platform::process::program::reap;
 
     use super::*;
 
-    pub fn children_are_reaped() {
+    pub fn as_many_children_are_reaped_as_operations_were_made() {
         let (started, reaped) = (Cell::new(0), Cell::new(0));
-        let order = rehearsal::order("process/x", &Params::new(), Mode::Sample);
-        let mut out = Vec::new();
-        process::time(&mut Round::new(&order, &mut out), "a child", 7, || {
+        let (lines, result) = round_of(|| {
             // SAFETY: the child ends at once.
             let ended = match unsafe { libc::fork() } {
                 -1 => Err(std::io::Error::last_os_error()),
@@ -187,17 +130,15 @@ mod unix {
             };
             reaped.set(reaped.get() + u32::from(ended.is_ok()));
             ended
-        })
-        .unwrap();
-        assert_eq!(started, reaped);
-        let lines = measure::record::parse_lines(std::str::from_utf8(&out).unwrap());
+        });
+        assert_eq!((result, &started), (Ok(()), &reaped));
         let timed = lines.iter().map(|line| match line {
             Line::Series(series) => series.batch * series.samples.len() as u64,
             other => panic!("{other:?}"),
         });
         let timed: u64 = timed.sum();
         assert!(timed >= 1 && u64::from(reaped.get()) > timed, "{reaped:?} reaped, {timed} timed");
-        assert_no_children();
+        assert_no_children("a round");
     }
 
     /// Runs in a separate process that has the limit; root is not subject to it.
@@ -217,7 +158,7 @@ mod unix {
             }
             let (_, result) =
                 rehearsal::run(case("wait"), &params(&[("children", "10")]), Mode::CountRest);
-            assert_no_children();
+            assert_no_children("a round");
             match result {
                 Err(CaseError::Unsupported(reason)) if reason.contains("10 child processes") => 0,
                 other => {
