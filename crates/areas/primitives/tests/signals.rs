@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     LazyLock::force(&BENCH);
     let mut trials = Vec::new();
-    for case in [signal::AREA, timer::AREA].iter().flat_map(|area| area.cases) {
+    for case in [&signal::AREA, &timer::AREA].iter().flat_map(|area| area.cases) {
         if case.missing_here().is_some() {
             trials.push(Trial::test(format!("{}_is_missing", case.label()), || {
                 missing(case);

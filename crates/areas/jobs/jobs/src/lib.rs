@@ -39,7 +39,7 @@ pub use job_list::JobList;
 use catalog::{Area, Case, Finding, Select};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     beyond_quick: &["concurrency/degree"],
     findings: &[
         Finding::Value {

@@ -31,7 +31,7 @@ use measure::worker_group::HANDOVER_TO_WAITER;
 use crate::{Area, Case, Counterpart, Finding, Need, Select, SummaryRow};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     needs: &[
         Need {
             cases: &["sysv-sem", "sysv-sem-no-undo"],

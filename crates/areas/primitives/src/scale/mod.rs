@@ -34,7 +34,7 @@ pub use common::{SCALING, scale};
 use crate::{Area, Case, Counterpart};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     includes,
     extended: &[
         "scale/brk",

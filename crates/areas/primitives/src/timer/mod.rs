@@ -26,7 +26,7 @@ use crate::{Area, Case, Counterpart, Need};
 const AN_HOUR_S: i64 = 3_600;
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     needs: &[Need {
         cases: &["io-uring"],
         what: "io_uring (kernel.io_uring_disabled=0, a seccomp filter that permits it)",
