@@ -5,7 +5,8 @@ use primitives::{
     atomic, clock, ipc, lock, memory, process, scale, signal, switch, syscall, thread, timer,
 };
 
-/// All areas, in the order they are listed and shown.
+/// All areas, in the order they are listed and shown. Each is a static of its crate: the code of the cases of a constant would be
+/// compiled here, as this crate is.
 pub const AREAS: &[&Area] = &[
     &clock::AREA,
     &syscall::AREA,

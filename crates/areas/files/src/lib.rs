@@ -43,7 +43,7 @@ use measure::Params;
 use catalog::{Area, Case, Extent, Finding, Need, Select, SummaryRow, TEMP};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     needs: &[
         Need {
             cases: &[],

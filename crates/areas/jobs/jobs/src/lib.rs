@@ -40,7 +40,7 @@ use report::Layout;
 use catalog::{Area, Case, Finding, Select};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     beyond_quick: &["concurrency/degree"],
     findings: &[
         Finding::Value {

@@ -23,7 +23,7 @@ pub use tables::LAYOUT;
 use catalog::{Area, Case, Finding, Need, Select, SummaryRow};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     experiments: &["message"],
     command: Some(command::COMMAND),
     tasks: &[&worker::SINK],

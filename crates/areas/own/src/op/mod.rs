@@ -10,7 +10,7 @@ pub use functions::functions;
 use catalog::{Area, Case};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     only_by: Some("oscost run --op FILE"),
     tasks: &[&functions::NAME_LIBRARY],
     ..Area::new("op", CASES)

@@ -21,7 +21,7 @@ use report::Layout;
 use catalog::{Area, Case};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     only_by: Some("oscost time"),
     command: Some(subcommand::COMMAND),
     tasks: &[&worker::COMMANDS],

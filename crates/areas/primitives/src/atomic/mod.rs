@@ -13,7 +13,7 @@ use measure::Params;
 use crate::{Area, Case, Extent};
 
 /// The area.
-pub const AREA: Area = Area { includes, ..Area::new("atomic", CASES) };
+pub static AREA: Area = Area { includes, ..Area::new("atomic", CASES) };
 
 /// Cases of the area.
 const CASES: &[&Case] = &[

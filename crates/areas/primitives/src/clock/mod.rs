@@ -22,7 +22,7 @@ pub(crate) use common::*;
 use crate::{Area, Case, Counterpart, Select, SummaryRow};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     summary: &[SummaryRow::time("clock read (Instant::now)", Select::case("clock/std-instant"))],
     applications: designs::APPLICATIONS,
     counterparts: &[

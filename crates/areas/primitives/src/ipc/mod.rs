@@ -30,7 +30,7 @@ use measure::{Params, TIME};
 use crate::{Area, Case, Counterpart, Extent, Finding, Need, Select};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     needs: &[
         Need {
             cases: &["tcp-connections"],

@@ -32,7 +32,7 @@ use self::designs::{ALONE, TWO};
 use crate::{Area, Case, Counterpart, Finding, Need, Select, SummaryRow};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     needs: &[
         Need {
             cases: &["sysv-sem", "sysv-sem-no-undo"],

@@ -33,7 +33,7 @@ use measure::{Params, TIME};
 use crate::{Area, Case, Counterpart, Extent, Finding, Need, Select, SummaryRow};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     needs: &[
         Need {
             cases: &["mlock"],

@@ -30,7 +30,7 @@ use metrics::{SPAWN, SPAWN_FROM};
 use crate::{Area, Case, Counterpart, Finding, Need, Select, SummaryRow};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     needs: &[
         Need {
             cases: &["memory"],

@@ -33,7 +33,7 @@ pub use crate::scaled::{SCALING, scale};
 use crate::{Area, Case, Counterpart};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     includes,
     extended: &[
         "scale/brk",

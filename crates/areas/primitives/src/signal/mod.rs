@@ -22,7 +22,7 @@ use measure::Params;
 use crate::{Area, Case, Counterpart, Extent};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     includes,
     counterparts: &[
         Counterpart::cases("signal/install", "signal/add-exception-handler"),

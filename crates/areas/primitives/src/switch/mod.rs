@@ -21,7 +21,7 @@ use measure::TIME;
 use crate::{Area, Case, Counterpart, Finding, Select, SummaryRow};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     includes,
     summary: &[SummaryRow::time(
         "context switch (pipe, one CPU)",

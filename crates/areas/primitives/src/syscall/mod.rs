@@ -69,7 +69,7 @@ use measure::Params;
 use crate::{Area, Case, Counterpart, Extent, Need, Select, SummaryRow};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     needs: &[
         Need {
             cases: &["poll", "select", "epoll-wait", "poll-active", "select-active"],

@@ -18,7 +18,7 @@ pub(crate) use common::*;
 use crate::{Area, Case, Counterpart, Need, Select, SummaryRow};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     needs: &[
         Need {
             cases: &["pthread-create", "create-thread"],

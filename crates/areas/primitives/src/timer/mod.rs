@@ -23,7 +23,7 @@ pub(crate) use sleeping::*;
 use crate::{Area, Case, Counterpart, Need};
 
 /// The area.
-pub const AREA: Area = Area {
+pub static AREA: Area = Area {
     needs: &[Need {
         cases: &["io-uring"],
         what: "io_uring (kernel.io_uring_disabled=0, a seccomp filter that permits it)",
