@@ -13,7 +13,7 @@ use testing::{Completion, Trial};
 
 /// Two tests for each point of this system, and one for each case of other systems.
 pub fn of_cases() -> impl Iterator<Item = Trial> {
-    [&signal::AREA, &timer::AREA].iter().flat_map(|area| area.cases.iter().copied()).flat_map(
+    [&signal::AREA, &timer::AREA].into_iter().flat_map(|area| area.cases.iter().copied()).flat_map(
         |case| {
             if case.missing_here().is_some() {
                 let name = format!("signals::{}_is_missing", case.label());
