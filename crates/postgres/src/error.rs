@@ -40,10 +40,11 @@ pub(crate) fn of(name: &str, error: &tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// Whether the same may succeed later: classes of lost connections, rolled back transactions, missing resources such as disk, and
-/// an operator who ended the server.
+/// Whether the same may succeed later: classes of lost connections, rolled back transactions, missing resources such as disk, an
+/// operator who ended the server, and internal errors, such as "could not write init file" of a new connection on a full disk
+/// (PostgreSQL 15).
 fn is_temporary(code: &str) -> bool {
-    ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
+    ["08", "40", "53", "57", "58", "XX"].iter().any(|class| code.starts_with(class))
 }
 
 fn of_set_up(what: &str) -> &'static str {
@@ -69,4 +70,17 @@ fn chain(error: &tokio_postgres::Error) -> String {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_temporary_and_a_wrong_password_is_not() {
+        let full = [SqlState::DISK_FULL, SqlState::INTERNAL_ERROR];
+        assert!(full.iter().all(|state| is_temporary(state.code())));
+        let wrong = [SqlState::INVALID_PASSWORD, SqlState::UNDEFINED_DATABASE];
+        assert!(!wrong.iter().any(|state| is_temporary(state.code())));
+    }
 }

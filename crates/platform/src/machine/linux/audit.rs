@@ -38,7 +38,8 @@ fn ask() -> Option<u32> {
     }
     // SAFETY: the socket has just been opened, and nothing else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    let patience = libc::timeval { tv_sec: 0, tv_usec: 100_000 };
+    // A thread of the kernel answers, which on a busy machine may wait for a CPU.
+    let patience = libc::timeval { tv_sec: 3, tv_usec: 0 };
     // SAFETY: `patience` has the stated length.
     let set = unsafe {
         libc::setsockopt(
