@@ -51,9 +51,9 @@ fn claims_are_measured_and_judged_again_from_the_run() {
         bench.oscost("check claims.toml --quick --junit claims.xml --markdown claims.md").with(1);
     assert!(said.out.contains("3 claims: 1 holds, 1 fails, 1 not measurable"), "{}", said.out);
     assert!(said.out.contains("the system \"elsewhere\" was not measured"), "{}", said.out);
-    let junit = std::fs::read_to_string(bench.path("claims.xml")).expect("JUnit XML");
+    let junit = bench.text("claims.xml");
     assert!(junit.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{junit}");
-    let markdown = std::fs::read_to_string(bench.path("claims.md")).expect("Markdown");
+    let markdown = bench.text("claims.md");
     assert!(markdown.contains("# Clocks") && markdown.contains("✗ free: fails"), "{markdown}");
 
     // The run is judged again, from the store and as a document.
@@ -65,7 +65,7 @@ fn claims_are_measured_and_judged_again_from_the_run() {
     let imported = bench.oscost("check claims.toml run.json --json").with(1);
     assert_eq!(imported.out, again.out);
     // The document of a run under another system's name.
-    let document = std::fs::read_to_string(bench.path("run.json")).expect("the document");
+    let document = bench.text("run.json");
     let mut other: Value = serde_json::from_str(&document).expect("JSON");
     other["run"]["id"] = "20260101-000000-0000".into();
     other["machine"]["system"] = "elsewhere".into();

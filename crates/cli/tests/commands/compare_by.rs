@@ -114,8 +114,7 @@ fn a_gate_is_open_for_what_lacks_a_pair_and_not_for_what_no_system_has() {
     for by in ["", " --by run"] {
         let gate =
             |runs: &str| bench.oscost(&format!("compare {runs}{by} --fail-above 5% --margin 5%"));
-        let neither = gate("b.json c.json").with(0).out;
-        assert!(neither.contains("all 4 rows judged"), "{neither}");
+        gate("b.json c.json").with(0).says(&["all 4 rows judged"]);
         for runs in ["a.json b.json", "b.json a.json", "a.json d.json"] {
             let said = gate(runs).with(3).out;
             assert!(said.ends_with("1 of 5 not judged: syscall (no pair)\n"), "{runs}: {said}");
@@ -165,7 +164,7 @@ fn emulated_systems_are_announced_first_and_get_no_verdict_words() {
     let sentence = "mine: emulated, not judged against base: lock x1.00 and syscall x1.13";
     assert!(said.contains(sentence), "{said}");
     bench.oscost("report base.json mine.json -o page.html").with(0);
-    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    let page = bench.text("page.html");
     assert!(page.contains(ratios) && !page.contains("slower"), "no announcement");
 }
 
@@ -184,8 +183,7 @@ fn parameters_and_cases_of_one_run_are_compared() {
     let by_case = bench.oscost(&format!("{locks} --json")).with(0).json();
     assert_eq!(by_case["columns"], json!(["lock/futex", "lock/sysv-sem"]), "the fastest first");
     assert_eq!(verdict(&by_case, 0), "slower");
-    let text = bench.oscost(locks).with(0).out;
-    assert!(text.contains("sysv-sem: slower than futex in lock (20 times)"), "{text}");
+    bench.oscost(locks).with(0).says(&["sysv-sem: slower than futex in lock (20 times)"]);
     let from_sysv = bench.oscost(&format!("{locks} --base sysv-sem")).with(0).out;
     assert!(from_sysv.contains("futex: faster than sysv-sem in lock (20 times)"), "{from_sysv}");
     let mut all = bench.command("compare first --by case --at case=lock");

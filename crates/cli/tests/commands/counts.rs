@@ -1,7 +1,7 @@
 //! System calls and switches of each operation, by each way of counting.
 
 use crate::common::linux::{as_nobody, denied};
-use crate::common::{Bench, Said, finish, needs, times};
+use crate::common::{Bench, Said, finish, needs, skip_unless, times};
 
 const RUN: &str = "run lock/sysv-sem lock/futex lock/pthread-mutex lock/std-mutex syscall/getppid \
                    --param workers=1 --quick --precision 50% --budget 60s --json";
@@ -56,9 +56,7 @@ fn what_the_tracer_causes_or_cannot_see_is_not_counted() {
 
 #[test]
 fn by_a_user_without_rights() {
-    if !needs::root("to become a user without rights") {
-        return;
-    }
+    skip_unless!(needs::root("to become a user without rights"));
     let bench = Bench::new();
     bench.open_to_all();
     counts_are_right(finish(as_nobody(&mut bench.command(RUN))));

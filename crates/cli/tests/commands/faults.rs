@@ -11,7 +11,7 @@ use std::process::Stdio;
 use crate::common::linux::{
     as_nobody, closed, on_one_cpu, signal, with_descriptors, with_file_system,
 };
-use crate::common::{Bench, CASE, finish, needs, said_by, started, times, until};
+use crate::common::{Bench, CASE, finish, needs, said_by, skip_unless, started, times, until};
 
 const RUN: &str = "run clock/std-instant --quick --budget 1s";
 
@@ -63,9 +63,7 @@ fn stdout_and_stderr_are_full() {
 
 #[test]
 fn the_store_is_not_ours() {
-    if !needs::root("to become a user without rights") {
-        return;
-    }
+    skip_unless!(needs::root("to become a user without rights"));
     let bench = Bench::new();
     bench.open_to_all();
     bench.oscost(RUN).with(0);
@@ -87,9 +85,7 @@ fn the_store_is_not_ours() {
 
 #[test]
 fn the_disk_is_full() {
-    if !needs::mounts() {
-        return;
-    }
+    skip_unless!(needs::mounts());
     let bench = Bench::new();
     let folder = bench.path("small");
     std::fs::create_dir(&folder).expect("a folder");
@@ -106,9 +102,7 @@ fn the_disk_is_full() {
 
 #[test]
 fn there_is_no_proc() {
-    if !needs::mounts() {
-        return;
-    }
+    skip_unless!(needs::mounts());
     let bench = Bench::new();
     let hidden = |arguments: &str| {
         let mut command = bench.command(arguments);
@@ -132,9 +126,7 @@ fn there_is_no_proc() {
 /// A root directory without `/dev`, as after a plain chroot, was reported as if a program were missing.
 #[test]
 fn there_is_no_null_device() {
-    if !needs::mounts() {
-        return;
-    }
+    skip_unless!(needs::mounts());
     let bench = Bench::new();
     let concurrency = "concurrency --jobs 2 --length 1ms --bound wait --budget 1s";
     for arguments in [RUN, concurrency, "time -r 1 -- true"] {

@@ -9,7 +9,7 @@ use crate::common::linux::{
     with_file_system, with_signal, without_network,
 };
 use crate::common::{
-    Bench, PROGRAM, Said, at_once, finish, needs, run, said_by, started, times, until,
+    Bench, PROGRAM, Said, at_once, finish, needs, run, said_by, skip_unless, started, times, until,
 };
 
 /// Commands that run for long, here for less than a second.
@@ -265,9 +265,7 @@ fn a_signal_that_was_ignored_at_the_start_ends_nothing() {
 
 #[test]
 fn a_store_on_a_full_disk_can_be_read() {
-    if !needs::mounts() {
-        return;
-    }
+    skip_unless!(needs::mounts());
     let bench = Bench::new();
     let folder = bench.path("small");
     std::fs::create_dir(&folder).expect("a folder");

@@ -10,7 +10,7 @@ use crate::common::linux::{
     self, denied, kill_any_descendant, left_in_system, nobody_is_left, signal, signal_group,
     started_apart,
 };
-use crate::common::{Bench, Said, finish, kills, run_on, said_by, started, times, until};
+use crate::common::{Bench, Said, Says, finish, kills, run_on, said_by, started, times, until};
 use results::{RoundRow, Store};
 use serde_json::Value;
 
@@ -256,7 +256,6 @@ fn a_run_under_way_is_left_alone() {
     let pid = run.id().to_string();
     bench.oscost("run --resume").with(2).complains(&["being measured by process", &pid]);
     let other = bench.oscost("run clock/std-instant --quick --precision 50% --budget 60s").with(0);
-    assert!(other.err.contains(&format!("process {pid}")), "{}", other.err);
-    assert!(other.err.contains("disturb"), "{}", other.err);
+    other.err.says(&[&format!("process {pid}"), "disturb"]);
     said_by(run).ended();
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::servers::{MESSAGE, Order, Sink, send};
 use crate::common::smtp_server::Server;
-use crate::common::{Bench, Said, are_refused};
+use crate::common::{Bench, Said};
 
 const LIST: &str = "email\nyou@x.test\n";
 /// An address without a listener, for tests that must fail before they connect.
@@ -150,8 +150,7 @@ fn numbers_that_are_none() {
         }
         for value in wrong {
             let arguments = format!("{relay} --{name}={value}");
-            let said = send(&bench, LIST, MESSAGE, &arguments).with(2).complains(&[name]);
-            assert!(said.err.contains("--help"), "{arguments}: {}", said.err);
+            send(&bench, LIST, MESSAGE, &arguments).with(2).complains(&[name]).notes(&["--help"]);
         }
         for value in HUGE {
             let soon = SOON.replace(&format!("--{name} 100ms"), "");
@@ -212,7 +211,7 @@ fn sinks_that_cannot_be() {
         ("--window 99999999999", &["--window"]),
     ] {
         let listen = if arguments.contains("--listen") { "" } else { "--listen 127.0.0.1:0" };
-        are_refused(&bench, &[(&format!("mail sink {listen} {arguments}"), words)]);
+        bench.refuses(&[(&format!("mail sink {listen} {arguments}"), words)]);
     }
 }
 
@@ -470,13 +469,11 @@ fn journals_that_do_not_fit() {
 mod linux {
     use super::*;
     use crate::common::linux::as_nobody;
-    use crate::common::{finish, needs};
+    use crate::common::{finish, needs, skip_unless};
 
     #[test]
     fn folders_where_nothing_can_be_written_end_it_before_it_begins() {
-        if !needs::root("to be a user without rights") {
-            return;
-        }
+        skip_unless!(needs::root("to be a user without rights"));
         let bench = Bench::new();
         let sink = Sink::start(&bench, "");
         bench.open_to_all();

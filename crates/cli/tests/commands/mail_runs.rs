@@ -8,7 +8,8 @@ use crate::common::linux::{
     kill_any_descendant, nobody_is_left, nothing_is_left, with_descriptors,
 };
 use crate::common::{
-    Bench, entries, figure, finish, kills, needs, result, run_on, said_by, started, times,
+    Bench, entries, figure, finish, kills, needs, result, run_on, said_by, skip_unless, started,
+    times,
 };
 
 /// Parameters of a list that is quickly written and read.
@@ -61,8 +62,7 @@ fn a_message_is_delivered_and_a_list_is_swept() {
         assert_eq!(step["recipients_per_s"].as_array().map(Vec::len), Some(2), "{step}");
         assert_eq!(step["not_accepted"], 0);
     }
-    let text = bench.oscost(&sweep).with(0).out;
-    assert!(text.contains("the rate is"), "{text}");
+    bench.oscost(&sweep).with(0).says(&["the rate is"]);
     let elsewhere = format!("mail send {files} --from a@b.example --sweep 1..9");
     bench.oscost(&elsewhere).with(2).complains(&["--sweep", "--relay"]);
     let counted = sink.stop().json();
@@ -71,9 +71,7 @@ fn a_message_is_delivered_and_a_list_is_swept() {
 
 #[test]
 fn the_untimed_pass_counts_what_the_sender_calls() {
-    if !needs::root("to count by tracepoints") {
-        return;
-    }
+    skip_unless!(needs::root("to count by tracepoints"));
     let bench = Bench::new();
     let run = format!(
         "run mail --quick --precision 50% --budget 60s --param arch=loop,processes --param connections=1 --param delay=10ms {SMALL} \
@@ -82,9 +80,7 @@ fn the_untimed_pass_counts_what_the_sender_calls() {
     let document = bench.oscost(&run).with(0).json();
     for time in times(&document) {
         let calls = time["per_op"]["syscalls"].as_f64();
-        if !needs::counts(calls.is_none().then_some("system calls are not counted here")) {
-            return;
-        }
+        skip_unless!(needs::counts(calls.is_none().then_some("system calls are not counted here")));
         let calls = calls.expect("a count");
         // A connection with a transaction takes some twenty to sixty calls, for two recipients or many.
         assert!((0.1..100.0).contains(&calls), "{time}");
@@ -125,8 +121,7 @@ fn impossible_parameters_are_rejected_with_the_reason() {
     let bench = Bench::new();
     let run = "run mail --quick --param arch=loop --param connections=10,400 --param delay=0 --param \
                recipients=3000 --param domains=300 --precision 50% --budget 60s --json";
-    let said = finish(with_descriptors(&mut bench.command(run), 256)).with(0);
-    assert!(said.err.contains("ulimit"), "{}", said.err);
+    let said = finish(with_descriptors(&mut bench.command(run), 256)).with(0).notes(&["ulimit"]);
     let document = said.json();
     let [few, many] = ["10", "400"].map(|it| result(&document, "time", &[("connections", it)]));
     assert_eq!((&few["outcome"], &many["outcome"]), (&"measured".into(), &"unsupported".into()));

@@ -5,7 +5,9 @@
 use crate::common::linux::{
     denied, kill_any_descendant, nobody_is_left, nothing_is_left, with_descriptors, without_network,
 };
-use crate::common::{Bench, figure, finish, kills, needs, result, run_on, said_by, started, times};
+use crate::common::{
+    Bench, figure, finish, kills, needs, result, run_on, said_by, skip_unless, started, times,
+};
 use serde_json::Value;
 
 /// The figure of a metric at the only point that has it.
@@ -42,17 +44,13 @@ fn each_case_reports_its_metrics() {
 
 #[test]
 fn the_untimed_pass_counts_what_the_server_calls() {
-    if !needs::root("to count by tracepoints") {
-        return;
-    }
+    skip_unless!(needs::root("to count by tracepoints"));
     let bench = Bench::new();
     let run = "run net/answer --param arch=fork,epoll --param connections=1 --quick --precision 50% --budget 60s --json";
     let document = bench.oscost(run).with(0).json();
     for time in times(&document) {
         let calls = time["per_op"]["syscalls"].as_f64();
-        if !needs::counts(calls.is_none().then_some("system calls are not counted here")) {
-            return;
-        }
+        skip_unless!(needs::counts(calls.is_none().then_some("system calls are not counted here")));
         let calls = calls.expect("a count");
         // The calls are at least accept, send and close, and with a process for each connection also fork, exit and waiting for
         // it.
@@ -141,9 +139,7 @@ fn what_the_system_denies_is_unsupported_with_the_remedy() {
 
 #[test]
 fn without_loopback_nothing_is_waited_for() {
-    if !needs::network_namespaces() {
-        return;
-    }
+    skip_unless!(needs::network_namespaces());
     let bench = Bench::new();
     let run =
         "run net/answer net/hold net/slow mail/send ipc/tcp ipc/tcp-connect ipc/udp --quick --json";

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::{Bench, CASE, Said, are_refused, codes_of_doubts, finish, times};
+use crate::common::{Bench, CASE, Said, codes_of_doubts, finish, times};
 use serde_json::Value;
 
 /// A run on these systems.
@@ -141,21 +141,18 @@ fn a_dry_run_prints_what_would_be_measured_and_stores_nothing() {
 #[test]
 fn options_of_systems_need_systems() {
     let bench = Bench::new();
-    are_refused(
-        &bench,
-        &[
-            ("run --fresh", &["--on"]),
-            ("run --boots 3", &["--on"]),
-            ("run --systems x.toml", &["--on"]),
-            ("run --on native --boots 1", &["2 to 20"]),
-            ("run --on native --boots 2 --fresh", &["--fresh"]),
-            ("run --on native --slow-down 1%", &["--slow-down"]),
-            ("run --on native --on native", &["native"]),
-            ("run --on nativ", &["native"]),
-            ("run --on native --on again=native --csv x.csv", &["oscost export"]),
-            ("run --on native --systems none.toml", &["none.toml"]),
-        ],
-    );
+    bench.refuses(&[
+        ("run --fresh", &["--on"]),
+        ("run --boots 3", &["--on"]),
+        ("run --systems x.toml", &["--on"]),
+        ("run --on native --boots 1", &["2 to 20"]),
+        ("run --on native --boots 2 --fresh", &["--fresh"]),
+        ("run --on native --slow-down 1%", &["--slow-down"]),
+        ("run --on native --on native", &["native"]),
+        ("run --on nativ", &["native"]),
+        ("run --on native --on again=native --csv x.csv", &["oscost export"]),
+        ("run --on native --systems none.toml", &["none.toml"]),
+    ]);
 }
 
 /// However it is linked, the program measures where there are no files but those that it brings.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::common::linux::nobody_is_left;
 use crate::common::{
-    Bench, Said, are_refused, finish, needs, of_repository, result, run as finished, times,
+    Bench, Said, finish, needs, of_repository, result, run as finished, skip_unless, times,
 };
 use serde_json::Value;
 
@@ -57,9 +57,7 @@ fn named<'a>(document: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn the_examples_are_measured() {
-    if !needs::compilers(&["cc", "c++", "rustc"]) {
-        return;
-    }
+    skip_unless!(needs::compilers(&["cc", "c++", "rustc"]));
     let bench = Bench::new();
     let examples = ["getppid.c", "lookup.cpp", "format.rs"];
     let libraries: Vec<PathBuf> = examples
@@ -87,9 +85,7 @@ fn the_examples_are_measured() {
 
 #[test]
 fn two_builds_of_a_function_are_compared() {
-    if !needs::compilers(&["cc"]) {
-        return;
-    }
+    skip_unless!(needs::compilers(&["cc"]));
     let bench = Bench::new();
     let library = |turns: u32| {
         let spin = format!(
@@ -121,9 +117,7 @@ fn two_builds_of_a_function_are_compared() {
 
 #[test]
 fn a_fault_costs_only_its_own_rounds_and_is_named() {
-    if !needs::compilers(&["cc", "c++"]) {
-        return;
-    }
+    skip_unless!(needs::compilers(&["cc", "c++"]));
     let bench = Bench::new();
     let c = |name: &str, before: &str, operation: &str| in_c(&bench, name, name, before, operation);
     let cpp = |name: &str, source: &str| {
@@ -210,9 +204,7 @@ fn a_fault_costs_only_its_own_rounds_and_is_named() {
 
 #[test]
 fn an_endless_operation_is_ended_with_all_it_started() {
-    if !needs::compilers(&["cc"]) {
-        return;
-    }
+    skip_unless!(needs::compilers(&["cc"]));
     let bench = Bench::new();
     let before = "#include <unistd.h>\n";
     let endless =
@@ -232,15 +224,12 @@ fn an_endless_operation_is_ended_with_all_it_started() {
 #[test]
 fn what_is_asked_wrongly() {
     let bench = Bench::new();
-    are_refused(
-        &bench,
-        &[
-            ("run --op nosuch.so", &["--op nosuch.so", "No such file"]),
-            ("run --op tmp", &["--op tmp", "directory"]),
-            ("run op/function", &["op/function is measured by `oscost run --op FILE`"]),
-            ("run --op x.so --op-memory 5", &["'5'", "at least 1m"]),
-            ("run --resume --op x.so", &["--resume", "--op"]),
-        ],
-    );
+    bench.refuses(&[
+        ("run --op nosuch.so", &["--op nosuch.so", "No such file"]),
+        ("run --op tmp", &["--op tmp", "directory"]),
+        ("run op/function", &["op/function is measured by `oscost run --op FILE`"]),
+        ("run --op x.so --op-memory 5", &["'5'", "at least 1m"]),
+        ("run --resume --op x.so", &["--resume", "--op"]),
+    ]);
     bench.oscost("list op").with(0).says(&["oscost_operation"]);
 }

@@ -50,11 +50,11 @@ fn a_run_is_compared_with_a_document() {
     let gate =
         "--baseline base.json --fail-above 20% --undecided pass --markdown s.md --junit s.xml";
     bench.oscost(&format!("{MEASURED} {gate}")).ended().says(&["new: 2 rows compared with base"]);
-    let junit = std::fs::read_to_string(bench.path("s.xml")).unwrap();
+    let junit = bench.text("s.xml");
     assert!(junit.contains(r#"tests="2" failures="0""#), "{junit}");
     make_faster(&bench, "base.json", 50.0);
     bench.oscost(&format!("{MEASURED} {gate}")).with(1).says(&["2 of 2 worse by more than 20 %"]);
-    let markdown = std::fs::read_to_string(bench.path("s.md")).unwrap();
+    let markdown = bench.text("s.md");
     let first = markdown.lines().next().unwrap();
     assert!(first.contains("2 of 2 worse by more than 20 %"), "{first}");
     assert!(markdown.contains("| `syscall/getppid` |"), "{markdown}");
@@ -204,7 +204,7 @@ fn the_template_of_gitlab_passes_without_a_change_and_fails_with_one() {
     pipeline("--quick --precision 50% --budget 60s", "change").with(0);
     make_faster(&bench, "oscost-baseline.json", 50.0);
     pipeline("--quick --precision 50% --budget 60s", "change").with(1);
-    let junit = std::fs::read_to_string(bench.path("oscost-run/rows.xml")).unwrap();
+    let junit = bench.text("oscost-run/rows.xml");
     assert!(junit.contains(r#"tests="1" failures="1""#), "{junit}");
 }
 

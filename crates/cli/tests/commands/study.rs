@@ -1,6 +1,6 @@
 //! `oscost study`: the list, a user's own study, verdicts and exit codes.
 
-use crate::common::{Bench, contains};
+use crate::common::{Bench, Says};
 use serde_json::{Value, json};
 
 const CLOCK: &str = "clock/std-instant";
@@ -79,11 +79,8 @@ fn a_template_is_a_study_that_runs() {
     bench.oscost("study --new mine.toml").with(2).notes(&["mine.toml"]);
     let said = bench.oscost("study ./mine.toml");
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{}", said.err);
-    contains(
-        &said.out,
-        &["question", "published", "here/publ.", "1 claim: ", "Differences in method"],
-    );
-    assert!(said.err.contains("2 points, up to"), "{}", said.err);
+    said.out.says(&["question", "published", "here/publ.", "1 claim: ", "Differences in method"]);
+    said.err.says(&["2 points, up to"]);
     let stored = bench.oscost("study ./mine.toml --run last");
     if cfg!(unix) {
         // The verdict is the same from the store, without measuring.
@@ -184,8 +181,7 @@ fn wrong_studies_are_refused_with_line_and_column() {
         ("study timers --on native --run last", "cannot be used with"),
         ("study --new ./none/x.toml", "cannot write ./none/x.toml"),
     ] {
-        let said = bench.oscost(arguments).with(2);
-        assert!(said.err.contains(part), "{arguments}: {}", said.err);
+        let said = bench.oscost(arguments).with(2).notes(&[part]);
         assert!(said.err.lines().count() == 1 && said.out.is_empty(), "{}", said.err);
     }
 }

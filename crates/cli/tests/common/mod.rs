@@ -39,6 +39,18 @@ const DEADLINE: Duration = Duration::from_secs(if cfg!(windows) { 400 } else { 1
 /// Name of the copy of the program in a bench that other users use too.
 const COPY: &str = "oscost-copy";
 
+/// Ends a test that lacks something it needs. The function of [`needs`] that looks for it has reported the test as skipped.
+#[cfg(target_os = "linux")]
+macro_rules! skip_unless {
+    ($is_there:expr) => {
+        if !$is_there {
+            return;
+        }
+    };
+}
+#[cfg(target_os = "linux")]
+pub(crate) use skip_unless;
+
 /// A working directory: a store, and a folder for temporary files.
 pub struct Bench {
     folder: tempfile::TempDir,
@@ -91,6 +103,21 @@ impl Bench {
         finish(&mut self.command(arguments))
     }
 
+    /// Checks that each command is wrong usage, and complains with all these texts.
+    #[track_caller]
+    pub fn refuses(&self, commands: &[(&str, &[&str])]) {
+        for (arguments, words) in commands {
+            let said = self.oscost(arguments).with(2).complains(words);
+            assert!(said.out.is_empty(), "{arguments}: {}", said.out);
+        }
+    }
+
+    /// The text of a file of this bench.
+    #[track_caller]
+    pub fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
     /// Permits every user to work here, with a copy of the program: only its owner may be able to enter the folder in which it
     /// was built.
     #[cfg(unix)]
@@ -141,14 +168,21 @@ impl Said {
     /// Checks that stdout contains all these texts.
     #[track_caller]
     pub fn says(self, words: &[&str]) -> Self {
-        contains(&self.out, words);
+        self.out.says(words);
+        self
+    }
+
+    /// Checks that stdout contains none of these texts.
+    #[track_caller]
+    pub fn lacks(self, words: &[&str]) -> Self {
+        self.out.lacks(words);
         self
     }
 
     /// Checks that stderr contains all these texts.
     #[track_caller]
     pub fn notes(self, words: &[&str]) -> Self {
-        contains(&self.err, words);
+        self.err.says(words);
         self
     }
 
@@ -174,11 +208,28 @@ impl Said {
     }
 }
 
-/// Checks that a text contains all these words.
-#[track_caller]
-pub fn contains(text: &str, words: &[&str]) {
-    for word in words {
-        assert!(text.contains(word), "{word:?} is not in: {text}");
+/// What a text says.
+pub trait Says {
+    /// Checks that a text contains all these words.
+    #[track_caller]
+    fn says(&self, words: &[&str]);
+
+    /// Checks that a text contains none of these words.
+    #[track_caller]
+    fn lacks(&self, words: &[&str]);
+}
+
+impl Says for str {
+    fn says(&self, words: &[&str]) {
+        for word in words {
+            assert!(self.contains(word), "{word:?} is not in: {self}");
+        }
+    }
+
+    fn lacks(&self, words: &[&str]) {
+        for word in words {
+            assert!(!self.contains(word), "{word:?} is in: {self}");
+        }
     }
 }
 
@@ -340,15 +391,6 @@ pub fn result<'a>(document: &'a Value, metric: &str, params: &[(&str, &str)]) ->
 pub fn figure(document: &Value, metric: &str, params: &[(&str, &str)]) -> f64 {
     let result = result(document, metric, params);
     result["estimate"]["median"].as_f64().unwrap_or_else(|| panic!("no figure: {result}"))
-}
-
-/// Checks that each command is wrong usage, and complains with all these texts.
-#[track_caller]
-pub fn are_refused(bench: &Bench, commands: &[(&str, &[&str])]) {
-    for (arguments, words) in commands {
-        let said = bench.oscost(arguments).with(2).complains(words);
-        assert!(said.out.is_empty(), "{arguments}: {}", said.out);
-    }
 }
 
 /// Checks that a measured figure lies within its interval, which it has exactly if there were three rounds: a busy machine makes

@@ -4,13 +4,11 @@ use serde_json::{Value, json};
 
 use crate::common::nights::{GOOD, Nights, SLOW};
 use crate::common::pages::{as_shown, document, hostile, hostile_run, report, results, systems};
-use crate::common::{Bench, browser, needs};
+use crate::common::{Bench, browser, needs, skip_unless};
 
 #[test]
 fn reports_open_in_a_browser() {
-    if !needs::browser() {
-        return;
-    }
+    skip_unless!(needs::browser());
     let bench = Bench::new();
     let write = |name: &str, document: Value| bench.write(name, &document.to_string());
     let printed = |name: &str, command: &str| bench.write(name, &bench.oscost(command).out);
@@ -61,9 +59,7 @@ fn reports_open_in_a_browser() {
 
 #[test]
 fn a_page_of_histories_opens_in_a_browser() {
-    if !needs::browser() {
-        return;
-    }
+    skip_unless!(needs::browser());
     let bench = Bench::new();
     let mut nights = Nights::new(&bench);
     nights.run_many(30, GOOD);
