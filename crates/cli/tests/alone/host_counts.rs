@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use crate::common::linux::denied;
-use crate::common::{Bench, finish, needs, skip_unless, times};
+use crate::common::{Bench, SHORT, finish, needs, skip_unless, times};
 use serde_json::Value;
 
 /// Lock for runs that count, since those that run at the same time leave each other too few operations.
@@ -139,8 +139,7 @@ fn files_and_their_blocks_are_counted_on_the_host() {
 fn what_cannot_be_counted_is_absent_with_the_reason() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
-    let mut command =
-        run(&bench, "syscall/getppid --quick --precision 50% --budget 60s", &["native"]);
+    let mut command = run(&bench, &format!("syscall/getppid {SHORT}"), &["native"]);
     let said = finish(denied(&mut command, &[libc::SYS_perf_event_open]))
         .with(0)
         .notes(&["the host's system calls of native are not counted: "]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::{
-    Bench, CASE, Said, Says, codes_of_doubts, entries, finish, has_interval_if_evidence,
+    Bench, CASE, SHORT, Said, Says, codes_of_doubts, entries, finish, has_interval_if_evidence,
     said_within, started, times,
 };
 use serde_json::Value;
@@ -14,9 +14,6 @@ const MISSING: (&str, &str) = if cfg!(windows) {
 } else {
     ("lock/critical-section", "only on Windows")
 };
-
-/// The shortest possible run.
-const SHORT: &str = "--quick --precision 50% --budget 60s";
 
 fn short_run(bench: &Bench, more: &str) -> Said {
     bench.oscost(&format!("run {CASE} {SHORT} {more}")).with(0)
@@ -330,9 +327,8 @@ fn extra_work_on_the_clock_is_found_as_slower() {
 #[test]
 fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
     let bench = Bench::new();
-    let runs =
-        "noise lock/std-mutex --param workers=1 --quick --precision 50% --budget 60s --runs 3";
-    let started = started(&mut bench.command(&format!("{runs} --json")));
+    let runs = format!("noise lock/std-mutex --param workers=1 {SHORT} --runs 3 --json");
+    let started = started(&mut bench.command(&runs));
     let found = said_within(started, Duration::from_secs(240)).with(0).json();
     let ids: Vec<&str> =
         found["runs"].as_array().expect("ids").iter().filter_map(Value::as_str).collect();

@@ -1,7 +1,7 @@
 //! Lists of jobs, from the command line to tables, workbook and answer. Jobs take a millisecond or less, and no test checks their
 //! times.
 
-use crate::common::{Bench, Says, of_metric, times, unbroken};
+use crate::common::{Bench, Says, are_measured, of_metric, short, times, unbroken};
 use serde_json::Value;
 
 /// Command for a small part of the experiment, with enough time for all rounds even if a process takes half a second to start.
@@ -68,7 +68,7 @@ fn every_executor_is_measured() {
     let processes = bench.oscost(&format!("{run} executor=processes"));
     if cfg!(unix) {
         let document = processes.with(0).json();
-        assert!(times(&document).iter().all(|r| r["outcome"] == "measured"), "{document}");
+        are_measured(&document);
     } else {
         processes.with(3).says(&["no fork on Windows"]);
     }
@@ -77,9 +77,8 @@ fn every_executor_is_measured() {
 #[test]
 fn laws_and_crossings_are_part_of_the_run() {
     let bench = Bench::new();
-    let degrees = "run concurrency/degree --quick --precision 50% --budget 60s --param kind=mixed --param degree=1..4 \
-                   --param jobs=12 --param length=1ms --json";
-    let document = bench.oscost(degrees).ended().json();
+    let degrees = "concurrency/degree --param kind=mixed --param degree=1..4 --param jobs=12 --param length=1ms";
+    let document = bench.oscost(&short(degrees)).ended().json();
     for metric in ["amdahl-serial", "usl-contention", "usl-coherence", "usl-knee"] {
         let [law] = of_metric(&document, metric)[..] else { panic!("{metric}: {document}") };
         assert!(law["params"].get("degree").is_none(), "{law}");
@@ -104,16 +103,13 @@ fn the_answer_names_the_candidates() {
     assert!(csv.contains("concurrency/answer"), "{csv}");
     assert!(std::fs::read(bench.path("answer.xlsx")).is_ok_and(|file| file.starts_with(b"PK")));
     assert!(said.err.contains("candidates for these jobs, 3 trials each"), "{}", said.err);
-    for words in [
+    unbroken(&said.out).says(&[
         "mean turnaround",
         "these 4 jobs",
         "serial, in the given order",
         "serial, shortest first",
         "pool of 2 threads",
-    ] {
-        let text = unbroken(&said.out);
-        assert!(text.contains(words), "{words}: {}", said.out);
-    }
+    ]);
     bench.oscost("show").with(0).says(&["mean turnaround of these 4 jobs"]);
     let document = bench.oscost("show --json").with(0).json();
     let answer = &document["answer"];
@@ -325,5 +321,5 @@ fn an_answer_that_was_killed_is_taken_up_again() {
     assert!(text.contains("these 4 jobs"), "{}", said.out);
     assert!(rounds() > before, "{before} rounds were kept, and more made");
     let document = bench.oscost("show --json").with(0).json();
-    assert!(times(&document).iter().all(|r| r["outcome"] == "measured"), "{document}");
+    are_measured(&document);
 }

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use crate::common::linux::{
     as_nobody, closed, on_one_cpu, signal, with_descriptors, with_file_system,
 };
-use crate::common::{Bench, CASE, finish, needs, said_by, skip_unless, started, times, until};
+use crate::common::{Bench, finish, needs, said_by, short, skip_unless, started, times, until};
 
 const RUN: &str = "run clock/std-instant --quick --budget 1s";
 
@@ -112,8 +112,7 @@ fn there_is_no_proc() {
         hidden(arguments).with(0);
     }
     // Some operations use this program's own file, which is found by /proc.
-    let run = "run syscall/fstat syscall/getppid --quick --precision 50% --budget 60s --json";
-    let document = hidden(run).with(3).json();
+    let document = hidden(&short("syscall/fstat syscall/getppid")).with(3).json();
     let [fstat, getppid] = times(&document)[..] else { panic!("{document}") };
     let (fstat, getppid) = match fstat["case"] == "syscall/fstat" {
         true => (fstat, getppid),
@@ -185,8 +184,9 @@ fn is_opening_a_fifo(pid: u32) -> bool {
 #[test]
 fn there_is_one_cpu() {
     let bench = Bench::new();
-    let run = "run lock/futex lock/sysv-sem syscall/getppid --param work=none --param workers=1,2 --quick --precision 50% --budget 60s --json";
-    let document = finish(on_one_cpu(&mut bench.command(run))).with(0).json();
+    let run =
+        short("lock/futex lock/sysv-sem syscall/getppid --param work=none --param workers=1,2");
+    let document = finish(on_one_cpu(&mut bench.command(&run))).with(0).json();
     for result in times(&document) {
         assert_eq!(result["outcome"], "measured", "{result}");
         let spread = result["params"]["place"] == "spread";
@@ -200,8 +200,8 @@ fn there_is_one_cpu() {
 #[test]
 fn there_are_few_descriptors() {
     let bench = Bench::new();
-    let run = "run syscall/poll syscall/getppid --quick --precision 50% --budget 60s --json";
-    let document = finish(with_descriptors(&mut bench.command(run), 64)).with(0).json();
+    let run = short("syscall/poll syscall/getppid");
+    let document = finish(with_descriptors(&mut bench.command(&run), 64)).with(0).json();
     for result in times(&document) {
         match result["params"]["fds"].as_str() {
             Some("100" | "500") => {
@@ -222,19 +222,12 @@ fn there_are_few_descriptors() {
 #[test]
 fn there_is_no_room_for_temporary_files() {
     let bench = Bench::new();
-    let run = format!(
-        "run {CASE} lock/flock syscall/pread-4k --quick --precision 50% --budget 60s --json"
-    );
+    let run = short("clock/std-instant lock/flock syscall/pread-4k");
     let said = finish(bench.command(&run).env("TMPDIR", bench.path("nowhere")));
     let document = said.with(3).json();
     for result in times(&document) {
-        match result["outcome"].as_str() {
-            Some("measured") => {}
-            _ => assert!(
-                result["reason"].as_str().is_some_and(|r| r.contains("nowhere")),
-                "{result}"
-            ),
-        }
+        let is_named = result["reason"].as_str().is_some_and(|why| why.contains("nowhere"));
+        assert!(result["outcome"] == "measured" || is_named, "{result}");
     }
 }
 

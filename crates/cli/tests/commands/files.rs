@@ -65,7 +65,7 @@ fn requested_directories_are_measured_and_described() {
 fn directories_that_cannot_be_used() {
     let bench = Bench::new();
     write(bench.path("a-file"), "x").expect("a file");
-    let wrong: [(&str, &[&str]); 8] = [
+    bench.refuses(&[
         ("run file --dir nosuch", &["nosuch", "No such file"]),
         ("run file --dir a-file", &["a-file", "not a directory"]),
         ("run clock --dir tmp", &["\"dir\"", "they have"]),
@@ -74,8 +74,7 @@ fn directories_that_cannot_be_used() {
         ("run file --param size=x", &["size", "it is not a size"]),
         ("run file --param files=0", &["files", "at least 1"]),
         ("run --resume --dir tmp", &["--resume", "--dir"]),
-    ];
-    bench.refuses(&wrong);
+    ]);
     is_empty(&bench.temp());
 }
 

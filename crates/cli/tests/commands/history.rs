@@ -1,8 +1,8 @@
 //! `oscost history`, `oscost watch` and `oscost runs --thin`, on nights that are simulated, and predicted as after a real run.
 
-use crate::common::nights::{GOOD, Matter, Nights, SLOW};
+use crate::common::nights::{GOOD, Matter, Nights, SLOW, scale};
 use crate::common::{Bench, Says};
-use results::{NextRun, Source, Store};
+use results::{Estimate, NextRun, Source, Store};
 use serde_json::{Value, json};
 
 /// The states of all watched figures.
@@ -127,13 +127,8 @@ fn nights_of_real(bench: &Bench, factor: f64, newest: f64) {
         run.run.finished = Some(format!("2026-10-{night:02}T02:01:00Z"));
         let factor = if night == NIGHTS { newest } else { factor };
         for result in &mut run.results {
-            let Some(figure) = &mut result.estimate else { continue };
-            let cycles = result.cycles.iter_mut();
-            let cycles = cycles.flat_map(|one| [&mut one.median, &mut one.low, &mut one.high]);
-            let figures = [&mut figure.median, &mut figure.low, &mut figure.high];
-            figures.into_iter().chain(cycles).for_each(|number| *number *= factor);
-            let median = figure.median;
-            result.next_run = Some(NextRun {
+            scale(result, factor);
+            result.next_run = result.estimate.map(|Estimate { median, .. }| NextRun {
                 low: 0.98 * median,
                 high: 1.02 * median,
                 level: 0.95,

@@ -135,17 +135,17 @@ fn contradictory_options_are_rejected() {
 #[test]
 #[cfg(target_os = "linux")]
 fn too_few_descriptors_are_said_before_it_starts() {
+    use crate::common::finish;
+    use crate::common::linux::with_descriptors;
     let bench = Bench::new();
     let load = format!("net load --to {} --protocol 450 --concurrency 1,2000", too_busy());
     let mut command = bench.command(&format!("{load} --duration 100ms"));
-    let said =
-        crate::common::finish(crate::common::linux::with_descriptors(&mut command, 100)).with(3);
+    let said = finish(with_descriptors(&mut command, 100)).with(3);
     let said = said.complains(&["100 descriptors", "beyond 68 connections", "ulimit -Hn 2032"]);
     assert!(said.out.lines().any(|line| line.starts_with("    68 ")), "{}", said.out);
     // No connection is left: none is opened.
     let mut command = bench.command(&format!("{load} --duration 100ms"));
-    let said =
-        crate::common::finish(crate::common::linux::with_descriptors(&mut command, 20)).with(3);
+    let said = finish(with_descriptors(&mut command, 20)).with(3);
     assert!(said.out.is_empty(), "{}", said.out);
     said.complains(&["20 descriptors", "needs 32 for other purposes", "ulimit -Hn 2032"]);
 }

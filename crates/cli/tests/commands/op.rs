@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::common::linux::nobody_is_left;
 use crate::common::{
-    Bench, Said, finish, needs, of_repository, result, run as finished, skip_unless, times,
+    Bench, Said, finish, needs, of_repository, result, run as finished, short, skip_unless, times,
 };
 use serde_json::Value;
 
@@ -41,9 +41,9 @@ fn in_c(bench: &Bench, file: &str, name: &str, before: &str, operation: &str) ->
     built(bench, &bench.write(&format!("{file}.c"), &source))
 }
 
-/// Runs `oscost run` with these libraries.
+/// The shortest possible run of these libraries, and what is more.
 fn run(bench: &Bench, libraries: &[PathBuf], more: &str) -> Said {
-    let mut command = bench.command(&format!("run {more}"));
+    let mut command = bench.command(&short(more));
     for library in libraries {
         command.arg("--op").arg(library);
     }
@@ -64,7 +64,7 @@ fn the_examples_are_measured() {
         .iter()
         .map(|name| built(&bench, &of_repository("examples/op").join(name)))
         .collect();
-    let said = run(&bench, &libraries, "--quick --precision 50% --budget 60s --json").with(0);
+    let said = run(&bench, &libraries, "").with(0);
     let document = said.json();
     assert_eq!(times(&document).len(), 3, "nothing else is measured: {document}");
     for (name, calls) in
@@ -93,14 +93,8 @@ fn two_builds_of_a_function_are_compared() {
         );
         in_c(&bench, "spin", "spin", "", &spin)
     };
-    let first =
-        run(&bench, &[library(100)], "--quick --precision 50% --budget 60s").with(0).saved();
-    let beside = run(
-        &bench,
-        &[library(300)],
-        "clock/std-instant --quick --precision 50% --budget 60s --json",
-    )
-    .with(0);
+    let first = run(&bench, &[library(100)], "").with(0).saved();
+    let beside = run(&bench, &[library(300)], "clock/std-instant").with(0);
     assert_eq!(times(&beside.json()).len(), 2, "filters and --op go together");
     let compared = bench.oscost(&format!("compare {first} last --json")).with(0).json();
     let rows = compared["comparisons"][0]["rows"].as_array().expect("rows");
@@ -111,7 +105,7 @@ fn two_builds_of_a_function_are_compared() {
     let same = [library(100)];
     let other = bench.path("other.so");
     std::fs::copy(&same[0], &other).expect("a copy");
-    let both = run(&bench, &[same[0].clone(), other], "--quick").with(2);
+    let both = run(&bench, &[same[0].clone(), other], "").with(2);
     both.complains(&["both named \"spin\"", "two runs"]);
 }
 
@@ -169,9 +163,7 @@ fn a_fault_costs_only_its_own_rounds_and_is_named() {
         built(&bench, &bench.write("foreign.c", "int foreign;\n")),
         bench.write("text.so", "no library\n"),
     ];
-    let said =
-        run(&bench, &libraries, "--quick --precision 50% --budget 60s --op-memory 256m --json")
-            .with(3);
+    let said = run(&bench, &libraries, "--op-memory 256m").with(3);
     let document = said.json();
     for (name, outcome, words) in [
         ("good", "measured", &[][..]),
@@ -211,8 +203,7 @@ fn an_endless_operation_is_ended_with_all_it_started() {
         in_c(&bench, "endless", "endless", before, "if (fork() == 0) pause(); for (;;) pause();");
     let good =
         in_c(&bench, "good", "good", "", "for (volatile uint64_t i = 0; i < n; i++); return 0;");
-    let document =
-        run(&bench, &[endless, good], "--quick --precision 50% --budget 60s --json").with(3).json();
+    let document = run(&bench, &[endless, good], "").with(3).json();
     let endless = named(&document, "endless");
     assert_eq!(endless["outcome"], "timed-out", "{endless}");
     let reason = endless["reason"].as_str().unwrap_or_default();

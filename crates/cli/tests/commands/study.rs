@@ -1,6 +1,6 @@
 //! `oscost study`: the list, a user's own study, verdicts and exit codes.
 
-use crate::common::{Bench, Says};
+use crate::common::{Bench, Says, pages};
 use serde_json::{Value, json};
 
 const CLOCK: &str = "clock/std-instant";
@@ -43,17 +43,11 @@ today = "Something changed."
 fn run_of(ns: f64, rounds: u32) -> String {
     let values: Vec<f64> =
         (0..rounds).map(|i| ns * (1.0 + 1e-4 * (f64::from(i % 3) - 1.0))).collect();
-    let result = json!({
-        "case": "clock/std-instant", "metric": "time", "unit": "ns/op", "better": "lower",
-        "outcome": "measured", "rounds": rounds, "round_values": values,
-        "estimate": { "median": ns, "low": ns * 0.999, "high": ns * 1.001, "level": 0.95 }
-    });
-    let run = json!({
-        "id": "20260101-000000-0001", "started": "2026-01-01T00:00:00Z",
-        "finished": "2026-01-01T00:01:00Z", "seed": 1, "oscost": "0.1.0", "area_seconds": {}
-    });
-    json!({ "schema": 1, "run": run, "machine": { "os": "Linux" }, "results": [result] })
-        .to_string()
+    let mut result = pages::result(CLOCK, json!({}), "time", "ns/op", ns);
+    (result["rounds"], result["round_values"]) = (rounds.into(), values.into());
+    result["estimate"] =
+        json!({"median": ns, "low": ns * 0.999, "high": ns * 1.001, "level": 0.95});
+    pages::document("20260101-000000-0001", json!({}), vec![result]).to_string()
 }
 
 #[test]

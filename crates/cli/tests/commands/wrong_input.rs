@@ -1,6 +1,6 @@
 //! Wrong usage: one line with the problem, its location and the remedy; exit code 2.
 
-use crate::common::{Bench, CASE, finish};
+use crate::common::{Bench, CASE, SHORT, finish, short};
 
 #[test]
 fn wrong_arguments() {
@@ -56,8 +56,7 @@ fn names_are_shown_without_invisible_characters() {
     let bench = Bench::new();
     let with = |arguments: &str, more: &[&str]| finish(bench.command(arguments).args(more));
     let tag = "t=\u{202e}b\u{200b}";
-    let run =
-        with(&format!("run {CASE} --quick --precision 50% --budget 60s --tag"), &[tag]).with(0);
+    let run = with(&format!("run {CASE} {SHORT} --tag"), &[tag]).with(0);
     let timed =
         with("time -r 2 --no-count -n a\u{2066}b --", &[env!("CARGO_BIN_EXE_oscost"), "--version"])
             .with(0);
@@ -122,8 +121,7 @@ fn a_store_that_is_none() {
 #[test]
 fn runs_that_are_not_there() {
     let bench = Bench::new();
-    let id =
-        bench.oscost(&format!("run {CASE} --quick --precision 50% --budget 60s")).with(0).saved();
+    let id = bench.oscost(&short(CASE)).with(0).saved();
     bench.refuses(&[
         ("show nosuch", &["\"nosuch\" is neither a run nor an area or case;", "oscost runs"]),
         ("show sycall", &["\"sycall\" is neither", "(did you mean syscall?)", "oscost list"]),
@@ -144,8 +142,7 @@ fn runs_that_are_not_there() {
 #[test]
 fn damaged_documents_are_refused_with_the_line() {
     let bench = Bench::new();
-    let run = format!("run {CASE} --quick --precision 50% --budget 60s --json");
-    let whole = bench.oscost(&run).with(0).out;
+    let whole = bench.oscost(&short(CASE)).with(0).out;
     let cut = &whole[..whole.len() / 2];
     for (name, text, words) in [
         ("empty", "", &["empty", "line 1"][..]),

@@ -33,6 +33,14 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_oscost");
 /// A case that every system has.
 pub const CASE: &str = "clock/std-instant";
 
+/// Options of the shortest possible run.
+pub const SHORT: &str = "--quick --precision 50% --budget 60s";
+
+/// The arguments for the shortest possible run of these points, which prints its document.
+pub fn short(points: &str) -> String {
+    format!("run {points} {SHORT} --json")
+}
+
 /// Maximum duration of a command in these tests, even on a loaded machine. Under Wine each round's process takes longer to start.
 const DEADLINE: Duration = Duration::from_secs(if cfg!(windows) { 400 } else { 120 });
 
@@ -101,6 +109,12 @@ impl Bench {
     /// Runs `oscost` with these arguments to its end.
     pub fn oscost(&self, arguments: &str) -> Said {
         finish(&mut self.command(arguments))
+    }
+
+    /// The document of the shortest possible run of these points.
+    #[track_caller]
+    pub fn measured(&self, points: &str) -> Value {
+        self.oscost(&short(points)).with(0).json()
     }
 
     /// Checks that each command is wrong usage, and complains with all these texts.
@@ -369,6 +383,14 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Str
 pub fn times(document: &Value) -> Vec<&Value> {
     let results = document["results"].as_array().expect("results");
     results.iter().filter(|result| result["metric"] == "time").collect()
+}
+
+/// Checks that all points were measured.
+#[track_caller]
+pub fn are_measured(document: &Value) {
+    for result in times(document) {
+        assert_eq!(result["outcome"], "measured", "{result}");
+    }
 }
 
 /// The results of this metric.
