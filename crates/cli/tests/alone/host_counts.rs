@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use crate::common::linux::denied;
-use crate::common::{Bench, finish, needs, times};
+use crate::common::{Bench, SHORT, finish, needs, skip_unless, times};
 use serde_json::Value;
 
 /// Lock for runs that count, since those that run at the same time leave each other too few operations.
@@ -73,9 +73,7 @@ fn each_operation_is_counted_on_the_host_without_the_start_of_its_worker() {
     assert_eq!(documents.len(), 2);
     for document in &documents {
         let reason = reason(document);
-        if !needs::counts(reason) {
-            return;
-        }
+        skip_unless!(needs::counts(reason));
         let of = |case: &str, of: &str| count(document, case, of).expect("a count");
         let calls = of("syscall/getppid", "host_syscalls");
         assert!((0.95..1.2).contains(&calls), "{calls}");
@@ -89,10 +87,8 @@ fn each_operation_is_counted_on_the_host_without_the_start_of_its_worker() {
         assert!(of("process/fork", "host_syscalls") > own + 0.5);
         assert!(document["machine"]["launcher"].is_string());
     }
-    let compared = bench.oscost("compare last --by system --all").with(0);
-    assert!(compared.out.contains("host calls"), "{}", compared.out);
-    let ladder = bench.oscost("compare last --by system --ladder").with(0);
-    assert!(ladder.out.contains("host calls"), "{}", ladder.out);
+    bench.oscost("compare last --by system --all").with(0).says(&["host calls"]);
+    bench.oscost("compare last --by system --ladder").with(0).says(&["host calls"]);
 }
 
 /// Checks trials that take longer, where the difference comes from the additional requests.
@@ -105,9 +101,7 @@ fn a_request_to_a_server_is_counted_on_the_host() {
     let documents = documents_with(&bench, arguments, &["native"], &[wanted]);
     let document = &documents[0];
     let reason = reason(document);
-    if !needs::counts(reason) {
-        return;
-    }
+    skip_unless!(needs::counts(reason));
     let host = count(document, "net/requests", "host_syscalls").expect("a count");
     // The calls are those to read and to write, for server and client each, and those to wait.
     assert!(host > 3.5 && host < 20.0, "{host}");
@@ -129,9 +123,7 @@ fn files_and_their_blocks_are_counted_on_the_host() {
         let documents = documents_with(&bench, &arguments, &["native"], &wanted);
         let document = &documents[0];
         let reason = reason(document);
-        if !needs::counts(reason) {
-            return;
-        }
+        skip_unless!(needs::counts(reason));
         let all = times(document);
         let measured = all.iter().filter(|result| result["outcome"] == "measured");
         for result in measured.clone() {
@@ -147,14 +139,10 @@ fn files_and_their_blocks_are_counted_on_the_host() {
 fn what_cannot_be_counted_is_absent_with_the_reason() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
-    let mut command =
-        run(&bench, "syscall/getppid --quick --precision 50% --budget 60s", &["native"]);
-    let said = finish(denied(&mut command, &[libc::SYS_perf_event_open])).with(0);
-    assert!(
-        said.err.contains("the host's system calls of native are not counted: "),
-        "{}",
-        said.err
-    );
+    let mut command = run(&bench, &format!("syscall/getppid {SHORT}"), &["native"]);
+    let said = finish(denied(&mut command, &[libc::SYS_perf_event_open]))
+        .with(0)
+        .notes(&["the host's system calls of native are not counted: "]);
     let json = said.json();
     let document = &json[0];
     assert!(reason(document).is_some_and(|text| text.starts_with("not counted: ")), "{document}");

@@ -1,6 +1,6 @@
 //! `oscost check`, from a claim file to verdicts.
 
-use crate::common::{Bench, times};
+use crate::common::{Bench, Says, times};
 use serde_json::Value;
 
 const CLAIMS: &str = r#"
@@ -51,9 +51,9 @@ fn claims_are_measured_and_judged_again_from_the_run() {
         bench.oscost("check claims.toml --quick --junit claims.xml --markdown claims.md").with(1);
     assert!(said.out.contains("3 claims: 1 holds, 1 fails, 1 not measurable"), "{}", said.out);
     assert!(said.out.contains("the system \"elsewhere\" was not measured"), "{}", said.out);
-    let junit = std::fs::read_to_string(bench.path("claims.xml")).expect("JUnit XML");
+    let junit = bench.text("claims.xml");
     assert!(junit.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{junit}");
-    let markdown = std::fs::read_to_string(bench.path("claims.md")).expect("Markdown");
+    let markdown = bench.text("claims.md");
     assert!(markdown.contains("# Clocks") && markdown.contains("✗ free: fails"), "{markdown}");
 
     // The run is judged again, from the store and as a document.
@@ -65,7 +65,7 @@ fn claims_are_measured_and_judged_again_from_the_run() {
     let imported = bench.oscost("check claims.toml run.json --json").with(1);
     assert_eq!(imported.out, again.out);
     // The document of a run under another system's name.
-    let document = std::fs::read_to_string(bench.path("run.json")).expect("the document");
+    let document = bench.text("run.json");
     let mut other: Value = serde_json::from_str(&document).expect("JSON");
     other["run"]["id"] = "20260101-000000-0000".into();
     other["machine"]["system"] = "elsewhere".into();
@@ -73,8 +73,7 @@ fn claims_are_measured_and_judged_again_from_the_run() {
     let both = bench.oscost("check claims.toml run.json other.json --json").with(1);
     // The figures are equal: one system is not slower than the other, nor certainly not slower.
     assert_eq!(verdicts(&both.out), ["holds", "fails", "undecided"]);
-    let undecided = bench.write("undecided.toml", &only(&["elsewhere"]));
-    assert!(undecided.exists());
+    bench.write("undecided.toml", &only(&["elsewhere"]));
     let open = bench.oscost("check undecided.toml run.json other.json").with(3);
     assert!(open.out.ends_with("\n1 of 1 not judged: elsewhere (undecided)\n"), "{}", open.out);
     bench.oscost("check undecided.toml run.json other.json --undecided pass").with(0);
@@ -174,9 +173,7 @@ fn points_that_a_run_lacks_are_named_with_the_command_that_measures_them() {
         .saved();
     let said = bench.oscost(&format!("check claims.toml {run} --json")).with(3);
     assert_eq!(verdicts(&said.out)[0], "not-measurable");
-    for part in ["3 points that were not measured: ", "lock/parking-lot-mutex{", "workers=2"] {
-        assert!(said.err.contains(part), "{part}: {}", said.err);
-    }
+    said.err.says(&["3 points that were not measured: ", "lock/parking-lot-mutex{", "workers=2"]);
     let command = said.err.split("`oscost ").nth(1).and_then(|rest| rest.split('`').next());
     let command = command.expect("a command").to_owned();
     assert!(command.starts_with("run lock/std-mutex lock/parking-lot-mutex --param "), "{command}");
@@ -212,17 +209,23 @@ fn what_a_run_lacks_is_measured_on_request_if_it_is_of_this_machine() {
 fn mistakes_name_file_line_and_column() {
     let bench = Bench::new();
     bench.write("typo.toml", &CLAIMS.replace("std-instant", "std-instent"));
-    let said = bench.oscost("check typo.toml").with(2);
-    assert!(said.err.contains("typo.toml: line 7, column 10: no case is named"), "{}", said.err);
-    assert!(said.err.contains("did you mean clock/std-instant?"), "{}", said.err);
     bench.write("broken.toml", "[[claim]\n");
-    assert!(bench.oscost("check broken.toml").with(2).err.contains("broken.toml: line 1, column "));
     bench.write("empty.toml", "");
-    assert!(bench.oscost("check empty.toml").with(2).err.contains("the file has no claim"));
-    bench.oscost("check none.toml").with(2);
     bench.write("good.toml", CLAIMS);
-    bench.oscost("check good.toml last").with(2);
-    bench.oscost("check good.toml last --quick").with(2);
+    for (arguments, words) in [
+        (
+            "typo.toml",
+            &["typo.toml: line 7, column 10: no case is named", "did you mean clock/std-instant?"]
+                [..],
+        ),
+        ("broken.toml", &["broken.toml: line 1, column "]),
+        ("empty.toml", &["the file has no claim"]),
+        ("none.toml", &[]),
+        ("good.toml last", &[]),
+        ("good.toml last --quick", &[]),
+    ] {
+        bench.oscost(&format!("check {arguments}")).with(2).notes(words);
+    }
 }
 
 #[test]
@@ -233,7 +236,7 @@ fn the_example_gets_a_verdict_or_a_reason_for_each_claim() {
     bench.write("expectations.toml", &text);
     let said = bench.oscost("check expectations.toml --quick --json");
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{:?} {}", said.code, said.err);
-    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    let document = said.json();
     let claims = document["claims"].as_array().expect("claims");
     assert_eq!(claims.len(), text.matches("[[claim]]").count());
     for claim in claims {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::common::{
-    Bench, CASE, Said, codes_of_doubts, entries, finish, has_interval_if_evidence, said_within,
-    started, times,
+    Bench, CASE, SHORT, Said, Says, codes_of_doubts, entries, finish, has_interval_if_evidence,
+    said_within, started, times,
 };
 use serde_json::Value;
 
@@ -15,9 +15,6 @@ const MISSING: (&str, &str) = if cfg!(windows) {
     ("lock/critical-section", "only on Windows")
 };
 
-/// The shortest possible run.
-const SHORT: &str = "--quick --precision 50% --budget 60s";
-
 fn short_run(bench: &Bench, more: &str) -> Said {
     bench.oscost(&format!("run {CASE} {SHORT} {more}")).with(0)
 }
@@ -26,17 +23,14 @@ fn short_run(bench: &Bench, more: &str) -> Said {
 fn a_run_prints_a_table_and_is_saved_and_exported() {
     let bench = Bench::new();
     let run = short_run(&bench, "");
-    assert!(run.out.contains("std-instant") && run.out.contains("ns"), "{}", run.out);
-    assert!(run.out.contains("1 point: 1 measured"), "{}", run.out);
+    run.out.says(&["std-instant", "ns", "1 point: 1 measured"]);
     let id = run.saved();
     assert!(!run.out.contains(&id), "notes are on stderr");
-    let shown = bench.oscost("show").with(0);
-    assert!(shown.out.contains(&id) && shown.out.contains("std-instant"), "{}", shown.out);
+    let shown = bench.oscost("show").with(0).says(&[&id, "std-instant"]);
     assert!(shown.err.is_empty(), "{}", shown.err);
     assert!(shown.out.contains('±') && !shown.out.contains("this run"), "{}", shown.out);
     assert!(shown.out.contains("the next run here lies"), "{}", shown.out);
-    let with_column = bench.oscost("show --columns this-run").with(0).out;
-    assert!(with_column.contains("this run"), "{with_column}");
+    bench.oscost("show --columns this-run").with(0).says(&["this run"]);
     bench.oscost("show --columns that-run").with(2).complains(&["this-run"]);
     bench.oscost("noise --validate").with(3).complains(&["no stored run"]);
     let csv = bench.oscost("export --format csv").with(0).out;
@@ -150,10 +144,8 @@ fn a_budget_is_kept_and_the_points_that_it_leaves_out_are_named() {
 #[test]
 fn unsupported_cases_are_listed_with_their_reason() {
     let bench = Bench::new();
-    let run = bench.oscost(&format!("run {}", MISSING.0)).with(3);
-    assert!(run.out.contains("unsupported") && run.out.contains(MISSING.1), "{}", run.out);
-    let list = bench.oscost(&format!("list {}", MISSING.0)).with(0);
-    assert!(list.out.contains(MISSING.1), "{}", list.out);
+    bench.oscost(&format!("run {}", MISSING.0)).with(3).says(&["unsupported", MISSING.1]);
+    bench.oscost(&format!("list {}", MISSING.0)).with(0).says(&[MISSING.1]);
     let both = bench.oscost(&format!("run {CASE} {} {SHORT}", MISSING.0)).with(0);
     assert!(both.out.contains("std-instant") && both.out.contains(MISSING.1), "{}", both.out);
 }
@@ -163,8 +155,7 @@ fn runs_are_listed_named_and_removed() {
     let bench = Bench::new();
     let first = short_run(&bench, "--tag which=first").saved();
     let second = short_run(&bench, "").saved();
-    let runs = bench.oscost("runs").with(0).out;
-    assert!(runs.contains(&first) && runs.contains("which=first"), "{runs}");
+    let runs = bench.oscost("runs").with(0).says(&[&first, "which=first"]).out;
     assert!(runs.lines().next().is_some_and(|heading| heading.contains(" figures")), "{runs}");
     let document = bench.oscost("show last --json").with(0).json();
     let figures = document["results"].as_array().expect("results").len();
@@ -216,8 +207,7 @@ fn parameters_are_taken_and_show_takes_areas_and_cases_as_filters() {
         found.sort();
         assert_eq!(found, shown, "{arguments}");
     }
-    let table = bench.oscost("show clock").with(0).out;
-    assert!(table.contains(&last) && table.contains("std-instant"), "{table}");
+    bench.oscost("show clock").with(0).says(&[&last, "std-instant"]);
     let csv = bench.oscost("show kernel=6.12 lock --csv - --xlsx lock.xlsx").with(0).out;
     assert!(csv.contains("lock/std-mutex") && !csv.contains(CASE), "{csv}");
     assert!(bench.path("lock.xlsx").metadata().is_ok_and(|file| file.len() > 1_000));
@@ -258,10 +248,8 @@ fn the_machine_and_the_cases_are_described() {
     for case in [CASE, "syscall/", "lock/", "concurrency/", "file/", "net/", "mail/"] {
         assert!(list.contains(case), "{case}: {list}");
     }
-    let semaphores = bench.oscost("list sem").with(0).out;
-    assert!(semaphores.contains("posix-sem") && !semaphores.contains("futex"), "{semaphores}");
-    let locks = bench.oscost("list lock").with(0).out;
-    assert!(locks.contains("lock/") && !locks.contains("clock/std"), "{locks}");
+    bench.oscost("list sem").with(0).says(&["posix-sem"]).lacks(&["futex"]);
+    bench.oscost("list lock").with(0).says(&["lock/"]).lacks(&["clock/std"]);
     let cards = bench.oscost("list --json lock").with(0).json();
     for card in cards.as_array().expect("a list") {
         assert!(card["case"].as_str().is_some_and(|name| name.starts_with("lock/")), "{card}");
@@ -274,8 +262,7 @@ fn the_machine_and_the_cases_are_described() {
 #[cfg(windows)]
 fn windows_and_wine_are_named() {
     let bench = Bench::new();
-    let env = bench.oscost("env").with(0).out;
-    assert!(env.contains("Windows"), "{env}");
+    let env = bench.oscost("env").with(0).says(&["Windows"]).out;
     assert_eq!(bench.oscost("env --json").with(0).json()["os"], "Windows");
     let line = bench.oscost("env --line").with(0).out;
     assert!(line.starts_with("Windows_"), "{line}");
@@ -300,8 +287,7 @@ fn a_run_equals_itself() {
     assert!(rows.iter().all(|row| row["verdict"] == "same"), "{rows:?}");
     let text = bench.oscost("compare last last").with(0).out;
     assert!(text.contains("no certain difference") && !text.contains("std-instant"), "{text}");
-    let text = bench.oscost("compare last last --all").with(0).out;
-    assert!(text.contains("std-instant") && text.contains("ratio"), "{text}");
+    bench.oscost("compare last last --all").with(0).says(&["std-instant", "ratio"]);
     bench.write("run.json", &bench.oscost("export").with(0).out);
     Bench::new().oscost("compare run.json last").with(2).complains(&["cannot read run.json"]);
     bench.oscost("compare run.json last --fail-above 1%").with(0);
@@ -324,8 +310,7 @@ fn extra_work_on_the_clock_is_found_as_slower() {
         let rows = document["comparisons"][0]["rows"].as_array().expect("rows");
         let time = rows.iter().find(|row| row["metric"] == "time").expect("a row for the time");
         if time["verdict"] == "slower" {
-            assert!(compared.out.contains("slower"), "{}", compared.out);
-            assert!(compared.out.contains("slow-down"), "{}", compared.out);
+            compared.out.says(&["slower", "slow-down"]);
             compared.with(1);
             bench.oscost("compare last~1 last").with(0);
             return;
@@ -342,9 +327,8 @@ fn extra_work_on_the_clock_is_found_as_slower() {
 #[test]
 fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
     let bench = Bench::new();
-    let runs =
-        "noise lock/std-mutex --param workers=1 --quick --precision 50% --budget 60s --runs 3";
-    let started = started(&mut bench.command(&format!("{runs} --json")));
+    let runs = format!("noise lock/std-mutex --param workers=1 {SHORT} --runs 3 --json");
+    let started = started(&mut bench.command(&runs));
     let found = said_within(started, Duration::from_secs(240)).with(0).json();
     let ids: Vec<&str> =
         found["runs"].as_array().expect("ids").iter().filter_map(Value::as_str).collect();
@@ -377,8 +361,7 @@ fn noise_measures_equal_runs_and_says_what_a_comparison_would_find() {
     let scores = bench.oscost("noise --validate --json");
     assert!(matches!(scores.code, Some(0 | 1)), "{scores:?}");
     assert!(scores.json()["all"]["figures"].as_u64() > Some(0), "{scores:?}");
-    let text = bench.oscost("noise --validate").out;
-    assert!(text.contains("inside") && text.contains("all"), "{text}");
+    bench.oscost("noise --validate").says(&["inside", "all"]);
     // A figure and its interval do not change after they were printed.
     assert_eq!(document(ids[0]), first);
 }
@@ -413,8 +396,7 @@ fn shells_manuals_and_help() {
         assert!(help.out.contains(&format!("\n  oscost {command}")), "{}", help.out);
         assert!(help.err.is_empty(), "{}", help.err);
     }
-    let help = bench.oscost("--help").with(0).out;
-    assert!(help.contains("Examples:") && help.contains("\n  compare "), "{help}");
+    bench.oscost("--help").with(0).says(&["Examples:", "\n  compare "]);
     for command in ["", "run", "list", "env", "show", "compare", "noise", "concurrency"] {
         fits_in_80_columns(&bench, &format!("{command} --help"));
     }

@@ -1,6 +1,6 @@
 //! `oscost compare --by`: systems, and the dimensions within a run.
 
-use crate::common::{Bench, finish};
+use crate::common::{Bench, finish, pages};
 use serde_json::{Value, json};
 
 /// A result whose rounds are spread evenly within 1 %.
@@ -9,13 +9,12 @@ fn result(case: &str, params: &Value, ns: f64, salt: u64) -> Value {
     let rounds: Vec<f64> = (0..8).map(round).collect();
     let mut sorted = rounds.clone();
     sorted.sort_unstable_by(f64::total_cmp);
-    json!({
-        "case": case, "params": params, "metric": "time", "unit": "ns/op", "better": "lower",
-        "outcome": "measured", "rounds": 8, "round_values": rounds,
-        "estimate": {
-            "median": (sorted[3] + sorted[4]) / 2.0, "low": sorted[0], "high": sorted[7], "level": 0.95
-        },
-    })
+    let mut result = pages::result(case, params.clone(), "time", "ns/op", ns);
+    (result["rounds"], result["round_values"]) = (8.into(), rounds.into());
+    let median = (sorted[3] + sorted[4]) / 2.0;
+    result["estimate"] =
+        json!({"median": median, "low": sorted[0], "high": sorted[7], "level": 0.95});
+    result
 }
 
 /// A run of a group of two, on the system `system`, where a system call takes `factor` times as long.
@@ -28,20 +27,17 @@ fn document(id: &str, system: &str, factor: f64) -> String {
         result("lock/futex", &as_of("threads", "1"), 20.0, 4),
         result("lock/futex", &as_of("threads", "2"), 90.0, 5),
     ];
-    let run = json!({
-        "id": id, "started": "2026-11-22T10:00:00Z", "finished": "2026-11-22T10:01:00Z",
-        "seed": 1, "oscost": "0.1.0", "tags": {"kind": system}, "asked": {"group": "first"},
-        "area_seconds": {},
-    });
-    json!({"schema": 1, "run": run, "machine": {"system": system}, "results": results}).to_string()
+    let mut run = pages::document(id, json!({"kind": system}), results.into());
+    run["run"]["asked"] = json!({"group": "first"});
+    run["machine"] = json!({"system": system});
+    run.to_string()
 }
 
 /// A bench with the runs `first`, on `native`, and `second`, on `gvisor`, measured together.
 fn bench() -> Bench {
     let bench = Bench::new();
     for (id, system, factor) in [("first", "native", 1.0), ("second", "gvisor", 8.0)] {
-        let file = bench.path(&format!("{id}.json"));
-        std::fs::write(&file, document(id, system, factor)).unwrap();
+        bench.write(&format!("{id}.json"), &document(id, system, factor));
         bench.oscost(&format!("import {id}.json")).with(0);
     }
     bench
@@ -114,8 +110,7 @@ fn a_gate_is_open_for_what_lacks_a_pair_and_not_for_what_no_system_has() {
     for by in ["", " --by run"] {
         let gate =
             |runs: &str| bench.oscost(&format!("compare {runs}{by} --fail-above 5% --margin 5%"));
-        let neither = gate("b.json c.json").with(0).out;
-        assert!(neither.contains("all 4 rows judged"), "{neither}");
+        gate("b.json c.json").with(0).says(&["all 4 rows judged"]);
         for runs in ["a.json b.json", "b.json a.json", "a.json d.json"] {
             let said = gate(runs).with(3).out;
             assert!(said.ends_with("1 of 5 not judged: syscall (no pair)\n"), "{runs}: {said}");
@@ -165,7 +160,7 @@ fn emulated_systems_are_announced_first_and_get_no_verdict_words() {
     let sentence = "mine: emulated, not judged against base: lock x1.00 and syscall x1.13";
     assert!(said.contains(sentence), "{said}");
     bench.oscost("report base.json mine.json -o page.html").with(0);
-    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    let page = bench.text("page.html");
     assert!(page.contains(ratios) && !page.contains("slower"), "no announcement");
 }
 
@@ -184,8 +179,7 @@ fn parameters_and_cases_of_one_run_are_compared() {
     let by_case = bench.oscost(&format!("{locks} --json")).with(0).json();
     assert_eq!(by_case["columns"], json!(["lock/futex", "lock/sysv-sem"]), "the fastest first");
     assert_eq!(verdict(&by_case, 0), "slower");
-    let text = bench.oscost(locks).with(0).out;
-    assert!(text.contains("sysv-sem: slower than futex in lock (20 times)"), "{text}");
+    bench.oscost(locks).with(0).says(&["sysv-sem: slower than futex in lock (20 times)"]);
     let from_sysv = bench.oscost(&format!("{locks} --base sysv-sem")).with(0).out;
     assert!(from_sysv.contains("futex: faster than sysv-sem in lock (20 times)"), "{from_sysv}");
     let mut all = bench.command("compare first --by case --at case=lock");

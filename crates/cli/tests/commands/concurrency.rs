@@ -1,7 +1,7 @@
 //! Lists of jobs, from the command line to tables, workbook and answer. Jobs take a millisecond or less, and no test checks their
 //! times.
 
-use crate::common::{Bench, are_refused, contains, of_metric, times, unbroken};
+use crate::common::{Bench, Says, are_measured, of_metric, short, times, unbroken};
 use serde_json::Value;
 
 /// Command for a small part of the experiment, with enough time for all rounds even if a process takes half a second to start.
@@ -35,7 +35,7 @@ fn the_experiment_is_measured_shown_and_compared() {
 
 /// Checks the files that the latest run was written into.
 fn go_into_files(bench: &Bench, id: &str) {
-    let csv = std::fs::read_to_string(bench.path("jobs.csv")).unwrap();
+    let csv = bench.text("jobs.csv");
     assert!(csv.starts_with("run,case,params,metric"), "{csv}");
     assert!(csv.contains("concurrency/jobs") && csv.contains("turnaround-worst"));
     let workbook = std::fs::read(bench.path("jobs.xlsx")).unwrap();
@@ -44,14 +44,11 @@ fn go_into_files(bench: &Bench, id: &str) {
     bench.oscost("export --format xlsx --output third.xlsx").with(0);
     assert_eq!(bench.oscost("show last --csv -").with(0).out, csv, "and nothing else");
     assert_eq!(std::fs::read(bench.path("again.xlsx")).unwrap().len(), workbook.len());
-    are_refused(
-        bench,
-        &[
-            ("export --format xlsx", &["--output"]),
-            ("show --xlsx nowhere/x.xlsx", &["nowhere", "no such folder"]),
-            ("run clock --csv tmp", &["tmp", "it is a folder"]),
-        ],
-    );
+    bench.refuses(&[
+        ("export --format xlsx", &["--output"]),
+        ("show --xlsx nowhere/x.xlsx", &["nowhere", "no such folder"]),
+        ("run clock --csv tmp", &["tmp", "it is a folder"]),
+    ]);
     #[cfg(target_os = "linux")]
     bench.oscost("show --csv /dev/full").with(2);
 }
@@ -71,7 +68,7 @@ fn every_executor_is_measured() {
     let processes = bench.oscost(&format!("{run} executor=processes"));
     if cfg!(unix) {
         let document = processes.with(0).json();
-        assert!(times(&document).iter().all(|r| r["outcome"] == "measured"), "{document}");
+        are_measured(&document);
     } else {
         processes.with(3).says(&["no fork on Windows"]);
     }
@@ -80,9 +77,8 @@ fn every_executor_is_measured() {
 #[test]
 fn laws_and_crossings_are_part_of_the_run() {
     let bench = Bench::new();
-    let degrees = "run concurrency/degree --quick --precision 50% --budget 60s --param kind=mixed --param degree=1..4 \
-                   --param jobs=12 --param length=1ms --json";
-    let document = bench.oscost(degrees).ended().json();
+    let degrees = "concurrency/degree --param kind=mixed --param degree=1..4 --param jobs=12 --param length=1ms";
+    let document = bench.oscost(&short(degrees)).ended().json();
     for metric in ["amdahl-serial", "usl-contention", "usl-coherence", "usl-knee"] {
         let [law] = of_metric(&document, metric)[..] else { panic!("{metric}: {document}") };
         assert!(law["params"].get("degree").is_none(), "{law}");
@@ -103,20 +99,17 @@ fn the_answer_names_the_candidates() {
     let ask = "concurrency --jobs 4 --length 200us..800us --bound mixed:50 --rounds 3 --budget 60s";
     let files = "--csv answer.csv --xlsx answer.xlsx";
     let said = bench.oscost(&format!("{ask} --goal turnaround {files}")).with(0);
-    let csv = std::fs::read_to_string(bench.path("answer.csv")).expect("a table");
+    let csv = bench.text("answer.csv");
     assert!(csv.contains("concurrency/answer"), "{csv}");
     assert!(std::fs::read(bench.path("answer.xlsx")).is_ok_and(|file| file.starts_with(b"PK")));
     assert!(said.err.contains("candidates for these jobs, 3 trials each"), "{}", said.err);
-    for words in [
+    unbroken(&said.out).says(&[
         "mean turnaround",
         "these 4 jobs",
         "serial, in the given order",
         "serial, shortest first",
         "pool of 2 threads",
-    ] {
-        let text = unbroken(&said.out);
-        assert!(text.contains(words), "{words}: {}", said.out);
-    }
+    ]);
     bench.oscost("show").with(0).says(&["mean turnaround of these 4 jobs"]);
     let document = bench.oscost("show --json").with(0).json();
     let answer = &document["answer"];
@@ -135,14 +128,11 @@ fn a_foreground_task_is_the_goal() {
     let ask = "concurrency --jobs 3 --length 2ms..6ms --bound cpu --instructions independent --rounds 3 --budget 60s";
     let said = bench.oscost(&format!("{ask} --goal foreground --within 1h")).with(0);
     let text = unbroken(&said.out);
-    contains(
-        &text,
-        &[
-            "the wake-up delay of a foreground task beside these 3 jobs",
-            "delay: how much later",
-            "within 3600s",
-        ],
-    );
+    text.says(&[
+        "the wake-up delay of a foreground task beside these 3 jobs",
+        "delay: how much later",
+        "within 3600s",
+    ]);
     let document = bench.oscost("show --json").with(0).json();
     let answer = &document["answer"];
     assert_eq!(answer["goal"], "foreground-delay-p90");
@@ -167,25 +157,13 @@ fn options_of_a_list_are_measured_and_named() {
                    --param foreground=yes";
     let said = bench.oscost(&format!("{PART} {options}")).with(0);
     let text = unbroken(&said.out);
-    contains(
-        &text,
-        &[
-            "finishers of 20 us, 2 kinds of jobs, completion timed in the finisher, independent instructions, beside a \
-         foreground task",
-            "wake-up delay of the foreground task, 90 % of its wake-ups (median): serial",
-        ],
-    );
-    are_refused(
-        &bench,
-        &[
-            ("run concurrency/jobs --param kinds=9", &["kinds", "at most 8"]),
-            ("run concurrency/jobs --param finisher=5", &["finisher"]),
-            (
-                "run concurrency/jobs --param stamp=never",
-                &["stamp", "choose among handler, finisher"],
-            ),
-        ],
-    );
+    text.says(&["finishers of 20 us, 2 kinds of jobs, completion timed in the finisher, independent instructions, beside a \
+         foreground task", "wake-up delay of the foreground task, 90 % of its wake-ups (median): serial"]);
+    bench.refuses(&[
+        ("run concurrency/jobs --param kinds=9", &["kinds", "at most 8"]),
+        ("run concurrency/jobs --param finisher=5", &["finisher"]),
+        ("run concurrency/jobs --param stamp=never", &["stamp", "choose among handler, finisher"]),
+    ]);
 }
 
 #[test]
@@ -218,8 +196,7 @@ fn jobs_may_depend_on_each_other_and_share_a_lock() {
         .with(0);
     let text = unbroken(&said.out);
     assert!(text.contains("The critical path, the longest chain of dependent jobs"), "{text}");
-    assert!(text.contains("The lock is held for"), "{text}");
-    assert!(text.contains("The fastest candidate takes"), "{text}");
+    text.says(&["The lock is held for", "The fastest candidate takes"]);
     assert!(std::fs::read(bench.path("jobs.xlsx")).is_ok_and(|file| file.starts_with(b"PK")));
     bench.oscost("report -o jobs.html").with(0);
     let document = bench.oscost("show --json").with(0).json();
@@ -295,21 +272,18 @@ fn wrong_jobs_are_refused_with_their_line() {
         ("--from crlf.txt", &["crlf.txt: line 2", "\"101\""]),
         ("--from binary.txt", &["binary.txt: line 2", "not UTF-8"]),
     ] {
-        are_refused(&bench, &[(&format!("concurrency {arguments}"), words)]);
+        bench.refuses(&[(&format!("concurrency {arguments}"), words)]);
     }
-    are_refused(
-        &bench,
-        &[
-            ("run concurrency --param degree=0", &["degree", "at least 1"]),
-            ("run concurrency --param degree=5000", &["degree", "at most 1024"]),
-            ("run concurrency --param jobs=1000000000", &["jobs", "at most 10000"]),
-            ("run concurrency --param base=0ms", &["base", "at least 100ns"]),
-            ("run concurrency --param kind=disk", &["kind", "choose among cpu, wait, mixed"]),
-            ("run concurrency --scale 0", &["--scale", "above 0"]),
-            ("run concurrency --scale x", &["--scale", "as in 0.01"]),
-            ("run concurrency/answer", &["oscost concurrency"]),
-        ],
-    );
+    bench.refuses(&[
+        ("run concurrency --param degree=0", &["degree", "at least 1"]),
+        ("run concurrency --param degree=5000", &["degree", "at most 1024"]),
+        ("run concurrency --param jobs=1000000000", &["jobs", "at most 10000"]),
+        ("run concurrency --param base=0ms", &["base", "at least 100ns"]),
+        ("run concurrency --param kind=disk", &["kind", "choose among cpu, wait, mixed"]),
+        ("run concurrency --scale 0", &["--scale", "above 0"]),
+        ("run concurrency --scale x", &["--scale", "as in 0.01"]),
+        ("run concurrency/answer", &["oscost concurrency"]),
+    ]);
 }
 
 #[test]
@@ -347,5 +321,5 @@ fn an_answer_that_was_killed_is_taken_up_again() {
     assert!(text.contains("these 4 jobs"), "{}", said.out);
     assert!(rounds() > before, "{before} rounds were kept, and more made");
     let document = bench.oscost("show --json").with(0).json();
-    assert!(times(&document).iter().all(|r| r["outcome"] == "measured"), "{document}");
+    are_measured(&document);
 }

@@ -1,10 +1,10 @@
 //! System calls and switches of each operation, by each way of counting.
 
 use crate::common::linux::{as_nobody, denied};
-use crate::common::{Bench, Said, finish, needs, times};
+use crate::common::{Bench, Said, finish, needs, short, skip_unless, times};
 
-const RUN: &str = "run lock/sysv-sem lock/futex lock/pthread-mutex lock/std-mutex syscall/getppid \
-                   --param workers=1 --quick --precision 50% --budget 60s --json";
+const RUN: &str =
+    "lock/sysv-sem lock/futex lock/pthread-mutex lock/std-mutex syscall/getppid --param workers=1";
 
 /// System calls of one operation without contention.
 const EXPECTED: [(&str, f64); 5] = [
@@ -31,8 +31,8 @@ fn counts_are_right(said: Said) {
 #[test]
 fn by_whatever_this_user_may_use_and_by_a_tracer_where_the_kernels_counter_is_denied() {
     let bench = Bench::new();
-    counts_are_right(bench.oscost(RUN));
-    counts_are_right(finish(denied(&mut bench.command(RUN), &[libc::SYS_perf_event_open])));
+    counts_are_right(bench.oscost(&short(RUN)));
+    counts_are_right(finish(denied(&mut bench.command(&short(RUN)), &[libc::SYS_perf_event_open])));
 }
 
 /// Regression test: a thread stops twice for its tracer at each call, so that getppid had two switches per call; and a server
@@ -41,8 +41,7 @@ fn by_whatever_this_user_may_use_and_by_a_tracer_where_the_kernels_counter_is_de
 fn what_the_tracer_causes_or_cannot_see_is_not_counted() {
     let bench = Bench::new();
     let per_op = |run: &str, what: &str| {
-        let mut command =
-            bench.command(&format!("run {run} --quick --precision 50% --budget 60s --json"));
+        let mut command = bench.command(&short(run));
         let document = finish(denied(&mut command, &[libc::SYS_perf_event_open])).with(0).json();
         times(&document)[0]["per_op"][what].clone()
     };
@@ -56,20 +55,17 @@ fn what_the_tracer_causes_or_cannot_see_is_not_counted() {
 
 #[test]
 fn by_a_user_without_rights() {
-    if !needs::root("to become a user without rights") {
-        return;
-    }
+    skip_unless!(needs::root("to become a user without rights"));
     let bench = Bench::new();
     bench.open_to_all();
-    counts_are_right(finish(as_nobody(&mut bench.command(RUN))));
+    counts_are_right(finish(as_nobody(&mut bench.command(&short(RUN)))));
 }
 
 #[test]
 fn counts_are_absent_if_the_tracer_is_denied_too() {
     let bench = Bench::new();
-    let run = "run syscall/getppid --quick --precision 50% --budget 60s --json";
     let calls = [libc::SYS_perf_event_open, libc::SYS_ptrace];
-    let said = finish(denied(&mut bench.command(run), &calls)).with(0);
+    let said = finish(denied(&mut bench.command(&short("syscall/getppid")), &calls)).with(0);
     assert!(said.err.contains("system calls are not counted: "), "{}", said.err);
     let document = said.json();
     let per_op = &times(&document)[0]["per_op"];

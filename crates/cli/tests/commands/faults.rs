@@ -11,7 +11,7 @@ use std::process::Stdio;
 use crate::common::linux::{
     as_nobody, closed, on_one_cpu, signal, with_descriptors, with_file_system,
 };
-use crate::common::{Bench, CASE, finish, needs, said_by, started, times, until};
+use crate::common::{Bench, finish, needs, said_by, short, skip_unless, started, times, until};
 
 const RUN: &str = "run clock/std-instant --quick --budget 1s";
 
@@ -63,9 +63,7 @@ fn stdout_and_stderr_are_full() {
 
 #[test]
 fn the_store_is_not_ours() {
-    if !needs::root("to become a user without rights") {
-        return;
-    }
+    skip_unless!(needs::root("to become a user without rights"));
     let bench = Bench::new();
     bench.open_to_all();
     bench.oscost(RUN).with(0);
@@ -87,9 +85,7 @@ fn the_store_is_not_ours() {
 
 #[test]
 fn the_disk_is_full() {
-    if !needs::mounts() {
-        return;
-    }
+    skip_unless!(needs::mounts());
     let bench = Bench::new();
     let folder = bench.path("small");
     std::fs::create_dir(&folder).expect("a folder");
@@ -106,9 +102,7 @@ fn the_disk_is_full() {
 
 #[test]
 fn there_is_no_proc() {
-    if !needs::mounts() {
-        return;
-    }
+    skip_unless!(needs::mounts());
     let bench = Bench::new();
     let hidden = |arguments: &str| {
         let mut command = bench.command(arguments);
@@ -118,8 +112,7 @@ fn there_is_no_proc() {
         hidden(arguments).with(0);
     }
     // Some operations use this program's own file, which is found by /proc.
-    let run = "run syscall/fstat syscall/getppid --quick --precision 50% --budget 60s --json";
-    let document = hidden(run).with(3).json();
+    let document = hidden(&short("syscall/fstat syscall/getppid")).with(3).json();
     let [fstat, getppid] = times(&document)[..] else { panic!("{document}") };
     let (fstat, getppid) = match fstat["case"] == "syscall/fstat" {
         true => (fstat, getppid),
@@ -132,9 +125,7 @@ fn there_is_no_proc() {
 /// A root directory without `/dev`, as after a plain chroot, was reported as if a program were missing.
 #[test]
 fn there_is_no_null_device() {
-    if !needs::mounts() {
-        return;
-    }
+    skip_unless!(needs::mounts());
     let bench = Bench::new();
     let concurrency = "concurrency --jobs 2 --length 1ms --bound wait --budget 1s";
     for arguments in [RUN, concurrency, "time -r 1 -- true"] {
@@ -193,8 +184,9 @@ fn is_opening_a_fifo(pid: u32) -> bool {
 #[test]
 fn there_is_one_cpu() {
     let bench = Bench::new();
-    let run = "run lock/futex lock/sysv-sem syscall/getppid --param work=none --param workers=1,2 --quick --precision 50% --budget 60s --json";
-    let document = finish(on_one_cpu(&mut bench.command(run))).with(0).json();
+    let run =
+        short("lock/futex lock/sysv-sem syscall/getppid --param work=none --param workers=1,2");
+    let document = finish(on_one_cpu(&mut bench.command(&run))).with(0).json();
     for result in times(&document) {
         assert_eq!(result["outcome"], "measured", "{result}");
         let spread = result["params"]["place"] == "spread";
@@ -208,8 +200,8 @@ fn there_is_one_cpu() {
 #[test]
 fn there_are_few_descriptors() {
     let bench = Bench::new();
-    let run = "run syscall/poll syscall/getppid --quick --precision 50% --budget 60s --json";
-    let document = finish(with_descriptors(&mut bench.command(run), 64)).with(0).json();
+    let run = short("syscall/poll syscall/getppid");
+    let document = finish(with_descriptors(&mut bench.command(&run), 64)).with(0).json();
     for result in times(&document) {
         match result["params"]["fds"].as_str() {
             Some("100" | "500") => {
@@ -230,19 +222,12 @@ fn there_are_few_descriptors() {
 #[test]
 fn there_is_no_room_for_temporary_files() {
     let bench = Bench::new();
-    let run = format!(
-        "run {CASE} lock/flock syscall/pread-4k --quick --precision 50% --budget 60s --json"
-    );
+    let run = short("clock/std-instant lock/flock syscall/pread-4k");
     let said = finish(bench.command(&run).env("TMPDIR", bench.path("nowhere")));
     let document = said.with(3).json();
     for result in times(&document) {
-        match result["outcome"].as_str() {
-            Some("measured") => {}
-            _ => assert!(
-                result["reason"].as_str().is_some_and(|r| r.contains("nowhere")),
-                "{result}"
-            ),
-        }
+        let is_named = result["reason"].as_str().is_some_and(|why| why.contains("nowhere"));
+        assert!(result["outcome"] == "measured" || is_named, "{result}");
     }
 }
 

@@ -12,7 +12,7 @@ use crate::common::linux::{
     users_of, with_file_size, with_file_system,
 };
 use crate::common::{
-    Bench, are_refused, codes_of_doubts, entries, finish, kills, needs, run_on, said_by, started,
+    Bench, codes_of_doubts, entries, finish, kills, needs, run_on, said_by, skip_unless, started,
     times, until,
 };
 use serde_json::Value;
@@ -53,8 +53,7 @@ fn requested_directories_are_measured_and_described() {
         is_empty(folder);
     }
     is_empty(&bench.temp());
-    let shown = bench.oscost("show").with(0).out;
-    assert!(shown.contains("two with spaces: ") && shown.contains("free"), "{shown}");
+    bench.oscost("show").with(0).says(&["two with spaces: ", "free"]);
     // An exported run can be imported, including its file systems.
     bench.write("run.json", &serde_json::to_string(&document).expect("JSON"));
     bench.oscost("import run.json --store other.sqlite").with(0);
@@ -66,7 +65,7 @@ fn requested_directories_are_measured_and_described() {
 fn directories_that_cannot_be_used() {
     let bench = Bench::new();
     write(bench.path("a-file"), "x").expect("a file");
-    let wrong: [(&str, &[&str]); 8] = [
+    bench.refuses(&[
         ("run file --dir nosuch", &["nosuch", "No such file"]),
         ("run file --dir a-file", &["a-file", "not a directory"]),
         ("run clock --dir tmp", &["\"dir\"", "they have"]),
@@ -75,16 +74,13 @@ fn directories_that_cannot_be_used() {
         ("run file --param size=x", &["size", "it is not a size"]),
         ("run file --param files=0", &["files", "at least 1"]),
         ("run --resume --dir tmp", &["--resume", "--dir"]),
-    ];
-    are_refused(&bench, &wrong);
+    ]);
     is_empty(&bench.temp());
 }
 
 #[test]
 fn unwritable_directories_are_reported_before_measuring() {
-    if !(needs::root("to become a user without rights") && needs::mounts()) {
-        return;
-    }
+    skip_unless!(needs::root("to become a user without rights") && needs::mounts());
     let bench = Bench::new();
     bench.open_to_all();
     let folder = bench.path("small");
@@ -104,9 +100,7 @@ fn unwritable_directories_are_reported_before_measuring() {
 
 #[test]
 fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
-    if !needs::mounts() {
-        return;
-    }
+    skip_unless!(needs::mounts());
     let bench = Bench::new();
     let folder = bench.path("small");
     create_dir(&folder).expect("a folder");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::common::exported::{result, with_run, written_by};
-use crate::common::{Bench, CASE, are_refused, finish};
+use crate::common::{Bench, CASE, finish};
 
 /// The formats whose readers no registry has: what their documentation requires.
 #[test]
@@ -69,11 +69,10 @@ fn results_of_other_tools_are_marked_and_compared_by_pairs() {
         for command in
             ["show", "export --format csv", "export --format markdown", "show --doubtful"]
         {
-            let said = bench.oscost(command).with(0).out;
-            assert!(said.contains(&format!("measured by {tool}")), "{command}: {said}");
+            bench.oscost(command).with(0).says(&[&format!("measured by {tool}")]);
         }
         bench.oscost("report -o page.html").with(0);
-        let page = std::fs::read_to_string(bench.path("page.html")).expect("a page");
+        let page = bench.text("page.html");
         assert!(page.contains("MEASURED BY ANOTHER TOOL"), "{tool}");
         let prom = bench.oscost("export --format openmetrics").with(0).out;
         assert!(prom.contains(&format!("other_tool=\"{tool}")), "{prom}");
@@ -108,38 +107,23 @@ fn wrong_files_and_options_are_named() {
     bench.write("bad.json", "{\"results\": [\n{\"command\": \"a\",\n\"mean\": -1}]}");
     bench.write("text.txt", "PASS\n");
     std::fs::create_dir(bench.path("folder")).expect("a folder");
-    are_refused(
-        &bench,
-        &[
-            (
-                "import --from hyperfine bad.json",
-                &["bad.json: line 3: results[0].mean: -1 is below 0"],
-            ),
-            ("import --from go text.txt", &["text.txt: line 1: no line of it is a benchmark's"]),
-            ("import --from go none.txt", &["cannot read none.txt"]),
-            ("import --from go folder", &["folder is a folder, not a file of go"]),
-            (
-                "import --from criterion text.txt",
-                &["text.txt is not a folder, which criterion writes"],
-            ),
-            (
-                "import --from criterion folder",
-                &["folder: line 1: no results of criterion are in it"],
-            ),
-            ("import --from nosuch text.txt", &["nosuch", "hyperfine, pyperf, criterion"]),
-            ("import text.txt", &["not an oscost document", "--from TOOL"]),
-        ],
-    );
+    bench.refuses(&[
+        ("import --from hyperfine bad.json", &["bad.json: line 3: results[0].mean: -1 is below 0"]),
+        ("import --from go text.txt", &["text.txt: line 1: no line of it is a benchmark's"]),
+        ("import --from go none.txt", &["cannot read none.txt"]),
+        ("import --from go folder", &["folder is a folder, not a file of go"]),
+        ("import --from criterion text.txt", &["text.txt is not a folder, which criterion writes"]),
+        ("import --from criterion folder", &["folder: line 1: no results of criterion are in it"]),
+        ("import --from nosuch text.txt", &["nosuch", "hyperfine, pyperf, criterion"]),
+        ("import text.txt", &["not an oscost document", "--from TOOL"]),
+    ]);
     bench.oscost(&format!("import --from go {}", written_by("go.txt"))).with(0);
-    are_refused(
-        &bench,
-        &[
-            ("export --format otava", &["--output DIR"]),
-            ("export --only nosuch", &["has no results for nosuch"]),
-            ("export --only go --all", &["--only", "--all"]),
-            ("export -o folder", &["cannot write folder"]),
-            ("compare last last --by run --map a/b{c=d}=e/f", &["with --by, --map matches cases"]),
-            ("compare last last --map nonsense", &["is not OLD=NEW"]),
-        ],
-    );
+    bench.refuses(&[
+        ("export --format otava", &["--output DIR"]),
+        ("export --only nosuch", &["has no results for nosuch"]),
+        ("export --only go --all", &["--only", "--all"]),
+        ("export -o folder", &["cannot write folder"]),
+        ("compare last last --by run --map a/b{c=d}=e/f", &["with --by, --map matches cases"]),
+        ("compare last last --map nonsense", &["is not OLD=NEW"]),
+    ]);
 }

@@ -9,7 +9,8 @@ use crate::common::linux::{
     with_file_system, with_signal, without_network,
 };
 use crate::common::{
-    Bench, PROGRAM, Said, at_once, finish, needs, run, said_by, started, times, until,
+    Bench, PROGRAM, Said, at_once, finish, needs, run, said_by, short, skip_unless, started, times,
+    until,
 };
 
 /// Commands that run for long, here for less than a second.
@@ -230,15 +231,16 @@ fn the_call_that_is_denied_to_a_task_of_a_round_is_named() {
         };
         results.iter().map(|result| reason(result).expect("a reason")).collect()
     };
-    let locks = "run lock/sysv-sem lock/flock scale/lseek --param workers=2 --quick --precision 50% --budget 60s --json";
-    let switches = "run switch/pipe switch/futex --param place=other --quick --precision 50% --budget 60s --json";
+    let locks = "lock/sysv-sem lock/flock scale/lseek --param workers=2";
+    let switches = "switch/pipe switch/futex --param place=other";
     for run in [locks, switches] {
-        for reason in reasons(denied(&mut bench.command(run), &[libc::SYS_sched_setaffinity])) {
+        let mut command = bench.command(&short(run));
+        for reason in reasons(denied(&mut command, &[libc::SYS_sched_setaffinity])) {
             assert!(reason.starts_with("sched_setaffinity: Operation not permitted"), "{reason}");
         }
     }
-    let signals = "run signal/sigqueue signal/sigqueue-process timer/create-timer --quick --precision 50% --budget 60s --json";
-    let mut command = bench.command(signals);
+    let mut command =
+        bench.command(&short("signal/sigqueue signal/sigqueue-process timer/create-timer"));
     limited(&mut command, libc::RLIMIT_SIGPENDING, 0);
     for reason in reasons(&mut command) {
         assert!(reason.contains("pending signals, `ulimit -i`"), "{reason}");
@@ -265,9 +267,7 @@ fn a_signal_that_was_ignored_at_the_start_ends_nothing() {
 
 #[test]
 fn a_store_on_a_full_disk_can_be_read() {
-    if !needs::mounts() {
-        return;
-    }
+    skip_unless!(needs::mounts());
     let bench = Bench::new();
     let folder = bench.path("small");
     std::fs::create_dir(&folder).expect("a folder");

@@ -26,7 +26,7 @@ fn bench() -> Bench {
 
 /// Recipients of the accepted messages, by the log of a sink: one entry for each.
 fn received(bench: &Bench, log: &str) -> Vec<String> {
-    let text = std::fs::read_to_string(bench.path(log)).expect("a log");
+    let text = bench.text(log);
     let entry = |line: &str| serde_json::from_str::<Value>(line).expect("a line of JSON");
     text.lines().map(|line| entry(line)["to"][0].as_str().expect("an address").to_owned()).collect()
 }

@@ -8,7 +8,8 @@ use crate::common::linux::{
     kill_any_descendant, nobody_is_left, nothing_is_left, with_descriptors,
 };
 use crate::common::{
-    Bench, entries, figure, finish, kills, needs, result, run_on, said_by, started, times,
+    Bench, entries, figure, finish, kills, needs, result, run_on, said_by, short, skip_unless,
+    started, times,
 };
 
 /// Parameters of a list that is quickly written and read.
@@ -17,11 +18,9 @@ const SMALL: &str = "--param recipients=3000 --param domains=300";
 #[test]
 fn every_architecture_delivers_to_the_same_list() {
     let bench = Bench::new();
-    let run = format!(
-        "run mail --quick --precision 50% --budget 60s --param connections=30 --param delay=10ms {SMALL} --json"
-    );
     // The case has checked that the sink accepted each recipient and no message.
-    let document = bench.oscost(&run).with(0).json();
+    let document =
+        bench.measured(&format!("mail --param connections=30 --param delay=10ms {SMALL}"));
     for arch in ["loop", "poll", "threads", "processes"] {
         let of = |metric| figure(&document, metric, &[("arch", arch)]);
         assert!(of("rate") >= of("transactions") && of("transactions") > 1.0, "{arch}");
@@ -39,12 +38,9 @@ fn every_architecture_delivers_to_the_same_list() {
 #[test]
 fn a_message_is_delivered_and_a_list_is_swept() {
     let bench = Bench::new();
-    let run = format!(
-        "run mail --quick --precision 50% --budget 60s --param arch=loop --param connections=30 --param delay=0 --param message=4k \
-         {SMALL} --json"
-    );
     // The case has checked that the sink accepted each recipient, and messages.
-    assert!(figure(&bench.oscost(&run).with(0).json(), "rate", &[]) > 1.0);
+    let run = "mail --param arch=loop --param connections=30 --param delay=0 --param message=4k";
+    assert!(figure(&bench.measured(&format!("{run} {SMALL}")), "rate", &[]) > 1.0);
     let list: String = (0..300).map(|nth| format!("r{nth}@d{}.example\n", nth % 30)).collect();
     let list = bench.write("list.csv", &format!("email\n{list}"));
     let message = bench.write("message.eml", "From: a@b.example\n\nHello\n");
@@ -61,8 +57,7 @@ fn a_message_is_delivered_and_a_list_is_swept() {
         assert_eq!(step["recipients_per_s"].as_array().map(Vec::len), Some(2), "{step}");
         assert_eq!(step["not_accepted"], 0);
     }
-    let text = bench.oscost(&sweep).with(0).out;
-    assert!(text.contains("the rate is"), "{text}");
+    bench.oscost(&sweep).with(0).says(&["the rate is"]);
     let elsewhere = format!("mail send {files} --from a@b.example --sweep 1..9");
     bench.oscost(&elsewhere).with(2).complains(&["--sweep", "--relay"]);
     let counted = sink.stop().json();
@@ -71,20 +66,14 @@ fn a_message_is_delivered_and_a_list_is_swept() {
 
 #[test]
 fn the_untimed_pass_counts_what_the_sender_calls() {
-    if !needs::root("to count by tracepoints") {
-        return;
-    }
+    skip_unless!(needs::root("to count by tracepoints"));
     let bench = Bench::new();
-    let run = format!(
-        "run mail --quick --precision 50% --budget 60s --param arch=loop,processes --param connections=1 --param delay=10ms {SMALL} \
-         --json"
-    );
-    let document = bench.oscost(&run).with(0).json();
+    let document = bench.measured(&format!(
+        "mail --param arch=loop,processes --param connections=1 --param delay=10ms {SMALL}"
+    ));
     for time in times(&document) {
         let calls = time["per_op"]["syscalls"].as_f64();
-        if !needs::counts(calls.is_none().then_some("system calls are not counted here")) {
-            return;
-        }
+        skip_unless!(needs::counts(calls.is_none().then_some("system calls are not counted here")));
         let calls = calls.expect("a count");
         // A connection with a transaction takes some twenty to sixty calls, for two recipients or many.
         assert!((0.1..100.0).contains(&calls), "{time}");
@@ -94,11 +83,9 @@ fn the_untimed_pass_counts_what_the_sender_calls() {
 #[test]
 fn a_transaction_longer_than_the_counted_time_is_measured() {
     let bench = Bench::new();
-    let run = format!(
-        "run mail --quick --precision 50% --budget 60s --param arch=loop --param connections=1 --param delay=200ms \
-         {SMALL} --json"
-    );
-    let document = bench.oscost(&run).with(0).json();
+    let document = bench.measured(&format!(
+        "mail --param arch=loop --param connections=1 --param delay=200ms {SMALL}"
+    ));
     // A transaction has several replies, of 200 ms each, and at most 100 recipients; there is one connection.
     let rates: Vec<_> =
         times(&document).iter().filter_map(|time| time["estimate"]["median"].as_f64()).collect();
@@ -123,10 +110,9 @@ fn its_tables_say_what_was_the_limit() {
 #[test]
 fn impossible_parameters_are_rejected_with_the_reason() {
     let bench = Bench::new();
-    let run = "run mail --quick --param arch=loop --param connections=10,400 --param delay=0 --param \
-               recipients=3000 --param domains=300 --precision 50% --budget 60s --json";
-    let said = finish(with_descriptors(&mut bench.command(run), 256)).with(0);
-    assert!(said.err.contains("ulimit"), "{}", said.err);
+    let run = "mail --param arch=loop --param connections=10,400 --param delay=0 --param recipients=3000 --param domains=300";
+    let mut command = bench.command(&short(run));
+    let said = finish(with_descriptors(&mut command, 256)).with(0).notes(&["ulimit"]);
     let document = said.json();
     let [few, many] = ["10", "400"].map(|it| result(&document, "time", &[("connections", it)]));
     assert_eq!((&few["outcome"], &many["outcome"]), (&"measured".into(), &"unsupported".into()));

@@ -107,12 +107,11 @@ fn password_is_said_over_tls_and_written_nowhere() {
 fn password_is_sent_only_to_an_authenticated_relay() {
     let bench = bench();
     let sink = Sink::start(&bench, &format!("--tls --user me:{PASSWORD}"));
-    let arguments = format!("--relay {} --auth-file auth {SOON}", sink.address);
-    let said = send(&bench, LIST, MESSAGE, &arguments).with(1);
-    assert!(said.err.contains("certificate"), "{said:?}");
+    sink.send(&bench, LIST, MESSAGE, &format!("--auth-file auth {SOON}"))
+        .with(1)
+        .notes(&["certificate"]);
     assert_eq!(sink.messages().len(), 0);
-    let arguments = format!("--relay {} --auth-file auth --tls offered", sink.address);
-    send(&bench, LIST, MESSAGE, &arguments).with(0);
+    sink.send(&bench, LIST, MESSAGE, "--auth-file auth --tls offered").with(0);
     assert_eq!(sink.messages().len(), 1);
     bench.write("routes", &format!("* {}\n", sink.address));
     let order = Order::new(&bench, LIST, MESSAGE);
@@ -123,9 +122,10 @@ fn password_is_sent_only_to_an_authenticated_relay() {
 fn password_that_is_refused_is_written_nowhere() {
     let bench = bench();
     let sink = Sink::start(&bench, "--tls --user me:another --write-ca ca.pem");
-    let arguments = format!("--relay {} --tls required --ca ca.pem --auth-file auth", sink.address);
-    let said = send(&bench, LIST, MESSAGE, &arguments).with(3);
-    assert!(said.err.contains("name or password wrong"), "{}", said.err);
+    let said = sink
+        .send(&bench, LIST, MESSAGE, "--tls required --ca ca.pem --auth-file auth")
+        .with(3)
+        .notes(&["name or password wrong"]);
     is_kept_secret(&bench, &said);
     let order = Order::new(&bench, LIST, MESSAGE);
     bench
@@ -187,8 +187,7 @@ fn values_of_a_list_add_no_fields_to_a_header() {
         list += &format!("n{number}@x.test,\"{evil}\"\n");
     }
     let unsubscribe = "--list-unsubscribe <https://x.test/{name}>";
-    let arguments = format!("--relay {} {unsubscribe} --connections 3", sink.address);
-    send(&bench, &list, MESSAGE, &arguments).with(0);
+    sink.send(&bench, &list, MESSAGE, &format!("{unsubscribe} --connections 3")).with(0);
     let messages = sink.messages();
     assert_eq!(messages.len(), EVIL.len());
     let expected = BTreeSet::from(
@@ -269,7 +268,7 @@ fn nothing_in_a_message_ends_it_early() {
         ];
         for (number, end) in ends.iter().enumerate() {
             let message = format!("{BEGIN}{number}{end}{SECOND}last line");
-            send(&bench, LIST, message, &format!("--relay {}", sink.address)).with(0);
+            sink.send(&bench, LIST, message, "").with(0);
         }
         let messages = sink.messages();
         assert_eq!(messages.len(), ends.len(), "{line}");

@@ -38,7 +38,7 @@ fn discarded_mail_is_counted_logged_and_captured() {
     assert_eq!(counts["messages"], 1);
     assert_eq!(counts["bytes"], "Message-ID: <1@x>\r\n\r\nhello\r\n".len());
     assert_eq!(counts["faults"]["rset:4xx"], 1);
-    let log = std::fs::read_to_string(bench.path("log.jsonl")).expect("a log");
+    let log = bench.text("log.jsonl");
     let line: Value = serde_json::from_str(log.trim_end()).expect("one line of JSON");
     assert_eq!((&line["from"], &line["message_id"]), (&"a@x".into(), &"<1@x>".into()));
     assert_eq!(std::fs::read_dir(bench.path("mail")).expect("a folder").count(), 2);
@@ -52,12 +52,8 @@ fn the_sink_prints_a_table_and_offers_the_selected_extensions() {
     let address = sink.address;
     assert_eq!(codes(address, MESSAGE, 7), "220 250 250 250 354 250 221");
     assert_eq!(codes(address, "EHLO x\r\nBDAT 1\r\nSTARTTLS\r\n", 4), "220 250 502 220");
-    let said = sink.stop().out;
-    for line in ["messages accepted", "TLS"] {
-        assert!(said.contains(line), "{said}");
-    }
-    let certificate = std::fs::read_to_string(bench.path("ca.pem")).expect("a certificate");
-    assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
+    sink.stop().says(&["messages accepted", "TLS"]);
+    assert!(bench.text("ca.pem").starts_with("-----BEGIN CERTIFICATE-----"));
 }
 
 #[test]

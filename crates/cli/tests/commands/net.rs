@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 
-use crate::common::{Bench, are_refused};
+use crate::common::{Bench, Says};
 
 /// Serves connections with one thread per connection.
 fn serving(serve: fn(&mut TcpStream)) -> SocketAddr {
@@ -46,11 +46,7 @@ fn a_ramp_has_a_row_for_each_step() {
     for first in ["     1 ", "    10 ", "    20 "] {
         assert!(said.out.lines().any(|line| line.starts_with(first)), "{first:?}: {}", said.out);
     }
-    assert!(
-        said.out.contains("server's CPU time unknown: specify its process with --server-pid"),
-        "{}",
-        said.out
-    );
+    said.out.says(&["server's CPU time unknown: specify its process with --server-pid"]);
 }
 
 #[test]
@@ -107,58 +103,49 @@ fn refused_connections_and_wrong_replies_are_failures() {
 fn contradictory_options_are_rejected() {
     let bench = Bench::new();
     let to = "--to 127.0.0.1:9 --protocol 450";
-    are_refused(
-        &bench,
-        &[
-            ("net load", &["--to <ADDRESS>"]),
-            ("net load --to localhost --protocol 450", &["'localhost'", "--to"]),
-            ("net load --to 127.0.0.1:9 --protocol smtp", &["'smtp'", "450, echo"]),
-            (
-                "net load --to 192.0.2.1:25 --protocol 450",
-                &["192.0.2.1:25", "--beyond-this-machine"],
-            ),
-            (&format!("net load {to} --concurrency 0"), &["'0'", "1 to 1000000"]),
-            (&format!("net load {to} --concurrency 9..1"), &["'9..1'", "below its start"]),
-            (&format!("net load {to} --concurrency 1..9"), &["1..9 is a range", "--ramp"]),
-            (&format!("net load {to} --concurrency 1,2 --ramp"), &["--ramp", "not a list"]),
-            (&format!("net load {to} --concurrency -5"), &["'-5'", "not a count"]),
-            (&format!("net load {to} --duration 5"), &["'5'", "not a duration"]),
-            (&format!("net load {to} --rate 0"), &["'0'", "per second"]),
-            (&format!("net load {to} --rate 5 --ramp"), &["--rate", "--ramp"]),
-            (&format!("net load {to} --status 503"), &["--status is for http"]),
-            (
-                &format!("net load {to} --idle"),
-                &["--idle", "closes each connection after its reply"],
-            ),
-            (&format!("net load {to} --source ::1"), &["::1", "IPv6"]),
-            // An address that no machine has (RFC 5737).
-            (
-                &format!("net load {to} --source 192.0.2.9"),
-                &["--source 192.0.2.9: cannot connect from this address"],
-            ),
-            (&format!("net load {to} --bind-cpu 4095"), &["--bind-cpu 4095"]),
-            (
-                &format!("net load {to} --server-pid 4294967290"),
-                &["--server-pid", "process 4294967290"],
-            ),
-        ],
-    );
+    bench.refuses(&[
+        ("net load", &["--to <ADDRESS>"]),
+        ("net load --to localhost --protocol 450", &["'localhost'", "--to"]),
+        ("net load --to 127.0.0.1:9 --protocol smtp", &["'smtp'", "450, echo"]),
+        ("net load --to 192.0.2.1:25 --protocol 450", &["192.0.2.1:25", "--beyond-this-machine"]),
+        (&format!("net load {to} --concurrency 0"), &["'0'", "1 to 1000000"]),
+        (&format!("net load {to} --concurrency 9..1"), &["'9..1'", "below its start"]),
+        (&format!("net load {to} --concurrency 1..9"), &["1..9 is a range", "--ramp"]),
+        (&format!("net load {to} --concurrency 1,2 --ramp"), &["--ramp", "not a list"]),
+        (&format!("net load {to} --concurrency -5"), &["'-5'", "not a count"]),
+        (&format!("net load {to} --duration 5"), &["'5'", "not a duration"]),
+        (&format!("net load {to} --rate 0"), &["'0'", "per second"]),
+        (&format!("net load {to} --rate 5 --ramp"), &["--rate", "--ramp"]),
+        (&format!("net load {to} --status 503"), &["--status is for http"]),
+        (&format!("net load {to} --idle"), &["--idle", "closes each connection after its reply"]),
+        (&format!("net load {to} --source ::1"), &["::1", "IPv6"]),
+        // An address that no machine has (RFC 5737).
+        (
+            &format!("net load {to} --source 192.0.2.9"),
+            &["--source 192.0.2.9: cannot connect from this address"],
+        ),
+        (&format!("net load {to} --bind-cpu 4095"), &["--bind-cpu 4095"]),
+        (
+            &format!("net load {to} --server-pid 4294967290"),
+            &["--server-pid", "process 4294967290"],
+        ),
+    ]);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn too_few_descriptors_are_said_before_it_starts() {
+    use crate::common::finish;
+    use crate::common::linux::with_descriptors;
     let bench = Bench::new();
     let load = format!("net load --to {} --protocol 450 --concurrency 1,2000", too_busy());
     let mut command = bench.command(&format!("{load} --duration 100ms"));
-    let said =
-        crate::common::finish(crate::common::linux::with_descriptors(&mut command, 100)).with(3);
+    let said = finish(with_descriptors(&mut command, 100)).with(3);
     let said = said.complains(&["100 descriptors", "beyond 68 connections", "ulimit -Hn 2032"]);
     assert!(said.out.lines().any(|line| line.starts_with("    68 ")), "{}", said.out);
     // No connection is left: none is opened.
     let mut command = bench.command(&format!("{load} --duration 100ms"));
-    let said =
-        crate::common::finish(crate::common::linux::with_descriptors(&mut command, 20)).with(3);
+    let said = finish(with_descriptors(&mut command, 20)).with(3);
     assert!(said.out.is_empty(), "{}", said.out);
     said.complains(&["20 descriptors", "needs 32 for other purposes", "ulimit -Hn 2032"]);
 }

@@ -5,7 +5,10 @@
 use crate::common::linux::{
     denied, kill_any_descendant, nobody_is_left, nothing_is_left, with_descriptors, without_network,
 };
-use crate::common::{Bench, figure, finish, kills, needs, result, run_on, said_by, started, times};
+use crate::common::{
+    Bench, figure, finish, kills, needs, result, run_on, said_by, short, skip_unless, started,
+    times,
+};
 use serde_json::Value;
 
 /// The figure of a metric at the only point that has it.
@@ -17,22 +20,16 @@ fn value(document: &Value, metric: &str) -> f64 {
 #[test]
 fn each_case_reports_its_metrics() {
     let bench = Bench::new();
-    let run = |what: &str| {
-        bench
-            .oscost(&format!("run {what} --quick --precision 50% --budget 60s --json"))
-            .with(0)
-            .json()
-    };
-    let answer = run("net/answer --param arch=epoll --param connections=20");
+    let answer = bench.measured("net/answer --param arch=epoll --param connections=20");
     assert!(value(&answer, "rate") > 100.0 && value(&answer, "server-cpu") > 0.0, "{answer}");
     assert_eq!(value(&answer, "errors"), 0.0);
     assert!(value(&answer, "reply-p50") <= value(&answer, "reply-p99"));
     assert!(value(&answer, "connect-p50") <= value(&answer, "reply-p50"));
 
-    let requests = run("net/requests --param arch=threads --param connections=20");
+    let requests = bench.measured("net/requests --param arch=threads --param connections=20");
     assert_eq!(value(&requests, "errors"), 0.0);
 
-    let hold = run("net/hold --param arch=fork,threads --param connections=30");
+    let hold = bench.measured("net/hold --param arch=fork,threads --param connections=30");
     let of = |arch: &str, metric: &str| figure(&hold, metric, &[("arch", arch)]);
     assert_eq!((of("fork", "processes"), of("fork", "threads")), (1.0, 1.0));
     assert_eq!((of("threads", "processes"), of("threads", "threads")), (0.0, 1.0));
@@ -42,17 +39,12 @@ fn each_case_reports_its_metrics() {
 
 #[test]
 fn the_untimed_pass_counts_what_the_server_calls() {
-    if !needs::root("to count by tracepoints") {
-        return;
-    }
+    skip_unless!(needs::root("to count by tracepoints"));
     let bench = Bench::new();
-    let run = "run net/answer --param arch=fork,epoll --param connections=1 --quick --precision 50% --budget 60s --json";
-    let document = bench.oscost(run).with(0).json();
+    let document = bench.measured("net/answer --param arch=fork,epoll --param connections=1");
     for time in times(&document) {
         let calls = time["per_op"]["syscalls"].as_f64();
-        if !needs::counts(calls.is_none().then_some("system calls are not counted here")) {
-            return;
-        }
+        skip_unless!(needs::counts(calls.is_none().then_some("system calls are not counted here")));
         let calls = calls.expect("a count");
         // The calls are at least accept, send and close, and with a process for each connection also fork, exit and waiting for
         // it.
@@ -64,9 +56,7 @@ fn the_untimed_pass_counts_what_the_server_calls() {
 #[test]
 fn every_kind_of_work_is_measured_and_leaves_nothing() {
     let bench = Bench::new();
-    let run = "run net/answer --param arch=threads,fork --param connections=5 --quick --precision 50% --budget 60s --json \
-               --param work=none,cpu:500us,file:4k,fsync,dns";
-    let document = bench.oscost(run).with(0).json();
+    let document = bench.measured("net/answer --param arch=threads,fork --param connections=5 --param work=none,cpu:500us,file:4k,fsync,dns");
     let of =
         |work: &str, metric: &str| figure(&document, metric, &[("arch", "fork"), ("work", work)]);
     for work in ["none", "cpu:500us", "file:4k", "fsync", "dns"] {
@@ -141,9 +131,7 @@ fn what_the_system_denies_is_unsupported_with_the_remedy() {
 
 #[test]
 fn without_loopback_nothing_is_waited_for() {
-    if !needs::network_namespaces() {
-        return;
-    }
+    skip_unless!(needs::network_namespaces());
     let bench = Bench::new();
     let run =
         "run net/answer net/hold net/slow mail/send ipc/tcp ipc/tcp-connect ipc/udp --quick --json";
@@ -152,8 +140,8 @@ fn without_loopback_nothing_is_waited_for() {
         assert!(reason.starts_with("loopback is down (ip link set lo up)"), "{reason}");
     }
     // Points that need no network are measured.
-    let run = "run net/answer ipc/pipe --quick --precision 50% --budget 60s --json";
-    let document = finish(without_network(&mut bench.command(run))).with(0).json();
+    let document =
+        finish(without_network(&mut bench.command(&short("net/answer ipc/pipe")))).with(0).json();
     let of_pipe = times(&document).into_iter().find(|time| time["case"] == "ipc/pipe");
     assert_eq!(of_pipe.expect("the case")["outcome"], "measured", "{document}");
 }
@@ -161,8 +149,8 @@ fn without_loopback_nothing_is_waited_for() {
 #[test]
 fn a_network_namespace_is_used_or_rejected_with_the_reason() {
     let bench = Bench::new();
-    let run = "run net/answer --netns --param arch=epoll --param connections=5 --quick --precision 50% --budget 60s --json";
-    let document = bench.oscost(run).ended().json();
+    let run = "net/answer --netns --param arch=epoll --param connections=5";
+    let document = bench.oscost(&short(run)).ended().json();
     let [time] = times(&document)[..] else { panic!("{document}") };
     assert_eq!(time["params"]["network"], "veth");
     match time["outcome"].as_str() {
@@ -180,8 +168,8 @@ fn a_network_namespace_is_used_or_rejected_with_the_reason() {
 #[test]
 fn limits_that_shorten_a_sweep_are_reported_with_the_remedy() {
     let bench = Bench::new();
-    let run = "run net/answer --param arch=epoll --param connections=10,500 --quick --precision 50% --budget 60s --json";
-    let said = finish(with_descriptors(&mut bench.command(run), 256)).with(0);
+    let run = "net/answer --param arch=epoll --param connections=10,500";
+    let said = finish(with_descriptors(&mut bench.command(&short(run)), 256)).with(0);
     let note = said.err.lines().find(|line| line.contains("ulimit")).expect("a note");
     assert!(note.contains("256") && note.contains("500 connections"), "{note}");
     let document = said.json();

@@ -9,7 +9,7 @@ use servers::ARCHITECTURES;
 
 use crate::common::hosted::{Listening, next_address};
 use crate::common::linux::{denied, descendants, without_network};
-use crate::common::{Bench, are_refused, at_once, finish, needs, started, until};
+use crate::common::{Bench, at_once, finish, needs, skip_unless, started, until};
 
 fn reply_of(address: SocketAddr) -> String {
     let mut reply = String::new();
@@ -22,9 +22,7 @@ fn reply_of(address: SocketAddr) -> String {
 /// Checks servers that no connection can reach, and so none can wake: they end at SIGTERM, or when their input ends.
 #[test]
 fn servers_without_a_network_end() {
-    if !needs::network_namespaces() {
-        return;
-    }
+    skip_unless!(needs::network_namespaces());
     let bench = Bench::new();
     let here: Vec<_> = ARCHITECTURES.iter().filter(|one| one.check().is_ok()).collect();
     at_once(&here, |architecture| {
@@ -111,16 +109,13 @@ fn a_server_reports_to_a_load_generator() {
 
 #[test]
 fn wrong_usage_is_reported() {
-    are_refused(
-        &Bench::new(),
-        &[
-            ("net serve --arch epol", &["epol", "epoll", "--arch"]),
-            ("net serve --protocol smtp", &["smtp", "450", "http-close"]),
-            ("net serve --listen nowhere", &["nowhere", "--listen"]),
-            ("net serve --workers 0", &["--workers"]),
-            ("net serve --work sleep", &["sleep", "cpu:TIME"]),
-            ("net serve --work dns", &["--nameserver"]),
-            ("net serve --memory 65g", &["65g", "64g"]),
-        ],
-    );
+    Bench::new().refuses(&[
+        ("net serve --arch epol", &["epol", "epoll", "--arch"]),
+        ("net serve --protocol smtp", &["smtp", "450", "http-close"]),
+        ("net serve --listen nowhere", &["nowhere", "--listen"]),
+        ("net serve --workers 0", &["--workers"]),
+        ("net serve --work sleep", &["sleep", "cpu:TIME"]),
+        ("net serve --work dns", &["--nameserver"]),
+        ("net serve --memory 65g", &["65g", "64g"]),
+    ]);
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::{Bench, CASE, Said, are_refused, codes_of_doubts, finish, times};
+use crate::common::{Bench, CASE, SHORT, Said, are_measured, codes_of_doubts, finish, times};
 use serde_json::Value;
 
 /// A run on these systems.
@@ -28,9 +28,7 @@ fn documents(said: &Said) -> Vec<Value> {
 fn each_system_has_a_run_and_each_point_a_value_or_a_reason() {
     let bench = Bench::new();
     let systems = ["native", "again=native"];
-    let arguments = format!(
-        "{CASE} lock/parking-lot-mutex --param workers=1 --quick --precision 50% --budget 60s --json"
-    );
+    let arguments = format!("{CASE} lock/parking-lot-mutex --param workers=1 {SHORT} --json");
     let said = run(&bench, &arguments, &systems).ended();
     let documents = documents(&said);
     assert!(
@@ -44,9 +42,7 @@ fn each_system_has_a_run_and_each_point_a_value_or_a_reason() {
         assert_eq!(points.len(), 2, "{document}");
     }
     for document in &documents {
-        for result in times(document) {
-            assert_eq!(result["outcome"], "measured", "{result}");
-        }
+        are_measured(document);
         assert!(document["machine"]["clock"].is_string());
         assert_eq!(document["machine"]["agent_lacks"].as_str().map(str::is_empty), Some(false));
     }
@@ -62,6 +58,8 @@ fn nothing_is_measured_or_stored_unless_all_systems_start() {
     let last = bench.oscost(&format!("run {CASE} --quick --budget 1s")).ended().saved();
     // Windows has no program of this name.
     let ended = if cfg!(windows) { "needs the program false" } else { "nothing was measured" };
+    let claim =
+        format!("[[claim]]\nname = 'a'\nsentence = 'a'\na.case = '{CASE}'\nrelation = '< 1 s'\n");
     for (system, words) in [
         ("none=./no-such-program {oscost} agent", &["cannot start none: "][..]),
         ("none=false {oscost} agent", &["cannot start none: ", ended]),
@@ -70,15 +68,9 @@ fn nothing_is_measured_or_stored_unless_all_systems_start() {
     ] {
         let said = run(&bench, &format!("{CASE} --quick"), &["native", system]).with(2);
         said.complains(words);
-        bench.write(
-            "claims.toml",
-            &format!(
-                "[[claim]]\nname = 'a'\nsentence = 'a'\na.case = '{CASE}'\nrelation = '< 1 s'\n"
-            ),
-        );
-        let check =
-            bench.command("check claims.toml --quick --on native --on").arg(system).output();
-        assert_eq!(check.expect("it starts").status.code(), Some(2), "{system}");
+        bench.write("claims.toml", &claim);
+        let mut check = bench.command("check claims.toml --quick --on native --on");
+        finish(check.arg(system)).with(2);
         assert_eq!(bench.oscost("runs --json").with(0).json().as_array().map(Vec::len), Some(1));
     }
     // A run whose points are all unsupported, or fail, is printed and not stored.
@@ -141,21 +133,18 @@ fn a_dry_run_prints_what_would_be_measured_and_stores_nothing() {
 #[test]
 fn options_of_systems_need_systems() {
     let bench = Bench::new();
-    are_refused(
-        &bench,
-        &[
-            ("run --fresh", &["--on"]),
-            ("run --boots 3", &["--on"]),
-            ("run --systems x.toml", &["--on"]),
-            ("run --on native --boots 1", &["2 to 20"]),
-            ("run --on native --boots 2 --fresh", &["--fresh"]),
-            ("run --on native --slow-down 1%", &["--slow-down"]),
-            ("run --on native --on native", &["native"]),
-            ("run --on nativ", &["native"]),
-            ("run --on native --on again=native --csv x.csv", &["oscost export"]),
-            ("run --on native --systems none.toml", &["none.toml"]),
-        ],
-    );
+    bench.refuses(&[
+        ("run --fresh", &["--on"]),
+        ("run --boots 3", &["--on"]),
+        ("run --systems x.toml", &["--on"]),
+        ("run --on native --boots 1", &["2 to 20"]),
+        ("run --on native --boots 2 --fresh", &["--fresh"]),
+        ("run --on native --slow-down 1%", &["--slow-down"]),
+        ("run --on native --on native", &["native"]),
+        ("run --on nativ", &["native"]),
+        ("run --on native --on again=native --csv x.csv", &["oscost export"]),
+        ("run --on native --systems none.toml", &["none.toml"]),
+    ]);
 }
 
 /// However it is linked, the program measures where there are no files but those that it brings.
@@ -172,8 +161,8 @@ fn a_program_brings_its_libraries() {
     let root = bench.path("root");
     std::fs::create_dir_all(root.join("proc")).expect("a folder");
     let systems = ["native", "bwrap", &format!("chroot:{}", root.display())];
-    let arguments = "syscall/getppid --quick --precision 50% --budget 60s --json";
-    let documents = documents(&run(&bench, arguments, &systems).ended());
+    let arguments = format!("syscall/getppid {SHORT} --json");
+    let documents = documents(&run(&bench, &arguments, &systems).ended());
     for document in &documents {
         let [result] = times(document)[..] else { panic!("{document}") };
         assert_eq!(result["outcome"], "measured", "{result}");
@@ -240,9 +229,7 @@ mod killed {
         }
         let said = said_by(run).ended();
         for document in documents(&said) {
-            for result in times(&document) {
-                assert_eq!(result["outcome"], "measured", "{result}");
-            }
+            are_measured(&document);
         }
         nothing_is_left(&bench);
     }

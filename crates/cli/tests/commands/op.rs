@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::common::linux::nobody_is_left;
 use crate::common::{
-    Bench, Said, are_refused, finish, needs, of_repository, result, run as finished, times,
+    Bench, Said, finish, needs, of_repository, result, run as finished, short, skip_unless, times,
 };
 use serde_json::Value;
 
@@ -41,9 +41,9 @@ fn in_c(bench: &Bench, file: &str, name: &str, before: &str, operation: &str) ->
     built(bench, &bench.write(&format!("{file}.c"), &source))
 }
 
-/// Runs `oscost run` with these libraries.
+/// The shortest possible run of these libraries, and what is more.
 fn run(bench: &Bench, libraries: &[PathBuf], more: &str) -> Said {
-    let mut command = bench.command(&format!("run {more}"));
+    let mut command = bench.command(&short(more));
     for library in libraries {
         command.arg("--op").arg(library);
     }
@@ -57,16 +57,14 @@ fn named<'a>(document: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn the_examples_are_measured() {
-    if !needs::compilers(&["cc", "c++", "rustc"]) {
-        return;
-    }
+    skip_unless!(needs::compilers(&["cc", "c++", "rustc"]));
     let bench = Bench::new();
     let examples = ["getppid.c", "lookup.cpp", "format.rs"];
     let libraries: Vec<PathBuf> = examples
         .iter()
         .map(|name| built(&bench, &of_repository("examples/op").join(name)))
         .collect();
-    let said = run(&bench, &libraries, "--quick --precision 50% --budget 60s --json").with(0);
+    let said = run(&bench, &libraries, "").with(0);
     let document = said.json();
     assert_eq!(times(&document).len(), 3, "nothing else is measured: {document}");
     for (name, calls) in
@@ -87,9 +85,7 @@ fn the_examples_are_measured() {
 
 #[test]
 fn two_builds_of_a_function_are_compared() {
-    if !needs::compilers(&["cc"]) {
-        return;
-    }
+    skip_unless!(needs::compilers(&["cc"]));
     let bench = Bench::new();
     let library = |turns: u32| {
         let spin = format!(
@@ -97,14 +93,8 @@ fn two_builds_of_a_function_are_compared() {
         );
         in_c(&bench, "spin", "spin", "", &spin)
     };
-    let first =
-        run(&bench, &[library(100)], "--quick --precision 50% --budget 60s").with(0).saved();
-    let beside = run(
-        &bench,
-        &[library(300)],
-        "clock/std-instant --quick --precision 50% --budget 60s --json",
-    )
-    .with(0);
+    let first = run(&bench, &[library(100)], "").with(0).saved();
+    let beside = run(&bench, &[library(300)], "clock/std-instant").with(0);
     assert_eq!(times(&beside.json()).len(), 2, "filters and --op go together");
     let compared = bench.oscost(&format!("compare {first} last --json")).with(0).json();
     let rows = compared["comparisons"][0]["rows"].as_array().expect("rows");
@@ -115,15 +105,13 @@ fn two_builds_of_a_function_are_compared() {
     let same = [library(100)];
     let other = bench.path("other.so");
     std::fs::copy(&same[0], &other).expect("a copy");
-    let both = run(&bench, &[same[0].clone(), other], "--quick").with(2);
+    let both = run(&bench, &[same[0].clone(), other], "").with(2);
     both.complains(&["both named \"spin\"", "two runs"]);
 }
 
 #[test]
 fn a_fault_costs_only_its_own_rounds_and_is_named() {
-    if !needs::compilers(&["cc", "c++"]) {
-        return;
-    }
+    skip_unless!(needs::compilers(&["cc", "c++"]));
     let bench = Bench::new();
     let c = |name: &str, before: &str, operation: &str| in_c(&bench, name, name, before, operation);
     let cpp = |name: &str, source: &str| {
@@ -175,9 +163,7 @@ fn a_fault_costs_only_its_own_rounds_and_is_named() {
         built(&bench, &bench.write("foreign.c", "int foreign;\n")),
         bench.write("text.so", "no library\n"),
     ];
-    let said =
-        run(&bench, &libraries, "--quick --precision 50% --budget 60s --op-memory 256m --json")
-            .with(3);
+    let said = run(&bench, &libraries, "--op-memory 256m").with(3);
     let document = said.json();
     for (name, outcome, words) in [
         ("good", "measured", &[][..]),
@@ -210,17 +196,14 @@ fn a_fault_costs_only_its_own_rounds_and_is_named() {
 
 #[test]
 fn an_endless_operation_is_ended_with_all_it_started() {
-    if !needs::compilers(&["cc"]) {
-        return;
-    }
+    skip_unless!(needs::compilers(&["cc"]));
     let bench = Bench::new();
     let before = "#include <unistd.h>\n";
     let endless =
         in_c(&bench, "endless", "endless", before, "if (fork() == 0) pause(); for (;;) pause();");
     let good =
         in_c(&bench, "good", "good", "", "for (volatile uint64_t i = 0; i < n; i++); return 0;");
-    let document =
-        run(&bench, &[endless, good], "--quick --precision 50% --budget 60s --json").with(3).json();
+    let document = run(&bench, &[endless, good], "").with(3).json();
     let endless = named(&document, "endless");
     assert_eq!(endless["outcome"], "timed-out", "{endless}");
     let reason = endless["reason"].as_str().unwrap_or_default();
@@ -232,15 +215,12 @@ fn an_endless_operation_is_ended_with_all_it_started() {
 #[test]
 fn what_is_asked_wrongly() {
     let bench = Bench::new();
-    are_refused(
-        &bench,
-        &[
-            ("run --op nosuch.so", &["--op nosuch.so", "No such file"]),
-            ("run --op tmp", &["--op tmp", "directory"]),
-            ("run op/function", &["op/function is measured by `oscost run --op FILE`"]),
-            ("run --op x.so --op-memory 5", &["'5'", "at least 1m"]),
-            ("run --resume --op x.so", &["--resume", "--op"]),
-        ],
-    );
+    bench.refuses(&[
+        ("run --op nosuch.so", &["--op nosuch.so", "No such file"]),
+        ("run --op tmp", &["--op tmp", "directory"]),
+        ("run op/function", &["op/function is measured by `oscost run --op FILE`"]),
+        ("run --op x.so --op-memory 5", &["'5'", "at least 1m"]),
+        ("run --resume --op x.so", &["--resume", "--op"]),
+    ]);
     bench.oscost("list op").with(0).says(&["oscost_operation"]);
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Bench, PROGRAM, of_repository, run};
+use crate::common::{Bench, PROGRAM, SHORT, of_repository, run};
 use serde_json::Value;
 use yaml_rust2::{Yaml, YamlLoader};
 
@@ -50,11 +50,11 @@ fn a_run_is_compared_with_a_document() {
     let gate =
         "--baseline base.json --fail-above 20% --undecided pass --markdown s.md --junit s.xml";
     bench.oscost(&format!("{MEASURED} {gate}")).ended().says(&["new: 2 rows compared with base"]);
-    let junit = std::fs::read_to_string(bench.path("s.xml")).unwrap();
+    let junit = bench.text("s.xml");
     assert!(junit.contains(r#"tests="2" failures="0""#), "{junit}");
     make_faster(&bench, "base.json", 50.0);
     bench.oscost(&format!("{MEASURED} {gate}")).with(1).says(&["2 of 2 worse by more than 20 %"]);
-    let markdown = std::fs::read_to_string(bench.path("s.md")).unwrap();
+    let markdown = bench.text("s.md");
     let first = markdown.lines().next().unwrap();
     assert!(first.contains("2 of 2 worse by more than 20 %"), "{first}");
     assert!(markdown.contains("| `syscall/getppid` |"), "{markdown}");
@@ -82,7 +82,8 @@ fn claims_compare_with_a_document() {
         relation = "ratio <= 50"
     "#;
     bench.write("claims.toml", claim);
-    bench.oscost("check claims.toml --quick --precision 50% --budget 60s --baseline base.json --junit c.xml").with(0).says(&["HOLDS: no-slower"]);
+    let check = format!("check claims.toml {SHORT} --baseline base.json --junit c.xml");
+    bench.oscost(&check).with(0).says(&["HOLDS: no-slower"]);
     let opposite = claim.replace("<=", ">");
     bench.write("claims.toml", &opposite);
     bench.oscost("check claims.toml last --baseline base.json").with(1);
@@ -160,19 +161,19 @@ impl<'b> Action<'b> {
 #[test]
 fn the_action_passes_without_a_change_and_fails_with_one() {
     let bench = Bench::new();
-    let mut first = Action::new(&bench, "--quick --precision 50% --budget 60s");
+    let mut first = Action::new(&bench, SHORT);
     assert_eq!((first.step("install"), first.step("measure")), (0, 0));
     assert!(first.summary().contains("no baseline yet"), "{}", first.summary());
     assert_eq!(first.step("keep"), 0);
     assert!(Path::new(&first.outputs["measure.report"]).exists());
 
-    let mut same = Action::new(&bench, "--quick --precision 50% --budget 60s");
+    let mut same = Action::new(&bench, SHORT);
     assert_eq!((same.step("install"), same.step("measure")), (0, 0));
     assert!(same.summary().contains("2 rows compared with base"), "{}", same.summary());
     assert!(same.summary().contains("smallest detectable difference"), "{}", same.summary());
 
     make_faster(&bench, "oscost-baseline.json", 50.0);
-    let mut slowed = Action::new(&bench, "--quick --precision 50% --budget 60s");
+    let mut slowed = Action::new(&bench, SHORT);
     assert_eq!((slowed.step("install"), slowed.step("measure")), (0, 1));
     assert!(slowed.summary().contains("| `syscall/getppid` |"), "{}", slowed.summary());
 
@@ -200,11 +201,11 @@ fn the_template_of_gitlab_passes_without_a_change_and_fails_with_one() {
         command.current_dir(bench.path("."));
         run(&mut command)
     };
-    pipeline("--quick --precision 50% --budget 60s", "main").with(0);
-    pipeline("--quick --precision 50% --budget 60s", "change").with(0);
+    pipeline(SHORT, "main").with(0);
+    pipeline(SHORT, "change").with(0);
     make_faster(&bench, "oscost-baseline.json", 50.0);
-    pipeline("--quick --precision 50% --budget 60s", "change").with(1);
-    let junit = std::fs::read_to_string(bench.path("oscost-run/rows.xml")).unwrap();
+    pipeline(SHORT, "change").with(1);
+    let junit = bench.text("oscost-run/rows.xml");
     assert!(junit.contains(r#"tests="1" failures="1""#), "{junit}");
 }
 

@@ -1,6 +1,6 @@
 //! `oscost study`: the list, a user's own study, verdicts and exit codes.
 
-use crate::common::{Bench, contains};
+use crate::common::{Bench, Says, pages};
 use serde_json::{Value, json};
 
 const CLOCK: &str = "clock/std-instant";
@@ -43,17 +43,11 @@ today = "Something changed."
 fn run_of(ns: f64, rounds: u32) -> String {
     let values: Vec<f64> =
         (0..rounds).map(|i| ns * (1.0 + 1e-4 * (f64::from(i % 3) - 1.0))).collect();
-    let result = json!({
-        "case": "clock/std-instant", "metric": "time", "unit": "ns/op", "better": "lower",
-        "outcome": "measured", "rounds": rounds, "round_values": values,
-        "estimate": { "median": ns, "low": ns * 0.999, "high": ns * 1.001, "level": 0.95 }
-    });
-    let run = json!({
-        "id": "20260101-000000-0001", "started": "2026-01-01T00:00:00Z",
-        "finished": "2026-01-01T00:01:00Z", "seed": 1, "oscost": "0.1.0", "area_seconds": {}
-    });
-    json!({ "schema": 1, "run": run, "machine": { "os": "Linux" }, "results": [result] })
-        .to_string()
+    let mut result = pages::result(CLOCK, json!({}), "time", "ns/op", ns);
+    (result["rounds"], result["round_values"]) = (rounds.into(), values.into());
+    result["estimate"] =
+        json!({"median": ns, "low": ns * 0.999, "high": ns * 1.001, "level": 0.95});
+    pages::document("20260101-000000-0001", json!({}), vec![result]).to_string()
 }
 
 #[test]
@@ -79,11 +73,8 @@ fn a_template_is_a_study_that_runs() {
     bench.oscost("study --new mine.toml").with(2).notes(&["mine.toml"]);
     let said = bench.oscost("study ./mine.toml");
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{}", said.err);
-    contains(
-        &said.out,
-        &["question", "published", "here/publ.", "1 claim: ", "Differences in method"],
-    );
-    assert!(said.err.contains("2 points, up to"), "{}", said.err);
+    said.out.says(&["question", "published", "here/publ.", "1 claim: ", "Differences in method"]);
+    said.err.says(&["2 points, up to"]);
     let stored = bench.oscost("study ./mine.toml --run last");
     if cfg!(unix) {
         // The verdict is the same from the store, without measuring.
@@ -184,8 +175,7 @@ fn wrong_studies_are_refused_with_line_and_column() {
         ("study timers --on native --run last", "cannot be used with"),
         ("study --new ./none/x.toml", "cannot write ./none/x.toml"),
     ] {
-        let said = bench.oscost(arguments).with(2);
-        assert!(said.err.contains(part), "{arguments}: {}", said.err);
+        let said = bench.oscost(arguments).with(2).notes(&[part]);
         assert!(said.err.lines().count() == 1 && said.out.is_empty(), "{}", said.err);
     }
 }

@@ -163,7 +163,7 @@ fn what_is_run_around_the_runs_is_run_as_often_as_it_should() {
     let mut arguments: Vec<&str> = around.as_flattened().iter().map(String::as_str).collect();
     arguments.push("echo run >> log");
     time(&bench, "--runs 2 --warmup 1 --no-counts", &arguments).with(0);
-    let log = std::fs::read_to_string(bench.path("log")).expect("a log");
+    let log = bench.text("log");
     let all: Vec<&str> = log.lines().collect();
     let once = ["prepare", "run", "conclude"];
     assert_eq!(all, [&["setup"][..], &once, &once, &once, &["cleanup"]].concat());
@@ -182,7 +182,7 @@ fn parameters_and_exports_are_those_of_hyperfine() {
     let said = time(&bench, &options, &["sleep {n}"]).with(0);
     let table: Vec<&str> = said.out.lines().filter(|line| line.starts_with("| `sleep")).collect();
     assert!(table.len() == 2 && table[0].contains("1.00 |"), "{}", said.out);
-    let text = std::fs::read_to_string(bench.path("out.json")).expect("the export");
+    let text = bench.text("out.json");
     let json: Value = serde_json::from_str(&text).expect("JSON");
     let [first, second] = &json["results"].as_array().expect("results")[..] else {
         panic!("{json}")
@@ -207,12 +207,12 @@ fn output_goes_where_it_is_wanted() {
         // A redirection would replace the output before it is tested.
         let line = line.replace(" >> seen", "").replace("echo ", "printf >> seen ");
         time(&bench, &format!("--runs 1 --output {output}"), &[&line]).with(0);
-        let text = std::fs::read_to_string(bench.path("seen")).expect("what was seen");
+        let text = bench.text("seen");
         assert!(text.ends_with(seen), "{output}: {text}");
     }
     std::fs::write(bench.path("in"), "read\n").expect("the input");
     time(&bench, "--runs 3 --input in --output out", &["cat"]).with(0);
-    assert_eq!(std::fs::read_to_string(bench.path("out")).expect("output"), "read\n");
+    assert_eq!(bench.text("out"), "read\n");
     time(&bench, "--runs 1 --input missing", &["cat"]).with(3);
 }
 
@@ -257,10 +257,8 @@ fn time_that_was_not_measured_is_not_shown_as_zero() {
         .iter()
         .filter_map(|result| result["metric"].as_str())
         .collect();
-    assert!(
-        names.contains(&"cpu") && !names.contains(&"user") && !names.contains(&"system"),
-        "{names:?}"
-    );
+    assert!(names.contains(&"cpu"), "{names:?}");
+    assert!(!names.contains(&"user") && !names.contains(&"system"), "{names:?}");
 }
 
 #[test]

@@ -1,59 +1,53 @@
 //! Wrong usage: one line with the problem, its location and the remedy; exit code 2.
 
-use crate::common::{Bench, CASE, are_refused, finish};
+use crate::common::{Bench, CASE, SHORT, finish, short};
 
 #[test]
 fn wrong_arguments() {
     let bench = Bench::new();
-    are_refused(
-        &bench,
-        &[
-            ("foo", &["'foo'", "--help"]),
-            ("run nosuch", &["no case matches \"nosuch\"", "oscost list"]),
-            ("run lock/futx", &["lock/futx", "did you mean lock/futex?"]),
-            ("list sycall", &["sycall", "did you mean syscall?"]),
-            ("run --quikc", &["--quikc", "--quick"]),
-            ("run --budget 5", &["'5'", "--budget", "it is not a duration"]),
-            ("run --budget -5s", &["'-5s'", "it is not a duration"]),
-            ("run --budget 1ms", &["too short", "100ms"]),
-            ("run --budget 9000000000h", &["too long"]),
-            ("run --seed -1", &["'-1'", "it is not a count"]),
-            ("run --seed 18446744073709551616k", &["too large", "64 bits"]),
-            ("run --precision 0", &["'0'", "between 0 and 100"]),
-            ("run --precision 100%", &["between 0 and 100"]),
-            ("run --precision 1e-9", &["between 0 and 100"]),
-            ("run --precision nan", &["between 0 and 100"]),
-            ("run --slow-down x", &["between 0 and 100"]),
-            ("run --cpu 9999", &["CPU 9999"]),
-            ("run --cpu -1", &["'-1'", "it is not a count"]),
-            ("run --quick --full", &["--quick", "--full"]),
-            ("run --tag kernel", &["KEY=VALUE"]),
-            ("run --param workers", &["NAME=VALUES"]),
-            ("run --param workers=9..1", &["9..1"]),
-            ("run lock/futex --param colour=1", &["\"colour\"", "they have workers"]),
-            ("run lock/futex --param workers=0", &["workers", "\"0\"", "at least 1"]),
-            ("run lock/futex --param workers=-3", &["workers", "\"-3\"", "it is not a count"]),
-            ("run lock/futex --param workers=2000", &["workers", "at most"]),
-            ("run lock/futex --param place=moon", &["place", "\"moon\"", "choose among"]),
-            ("run --resume --quick", &["--resume", "--quick"]),
-            ("compare last", &["<NEWS>"]),
-            ("compare last last --margin 0", &["between 0 and 100"]),
-            ("compare last last --fail-above 0.05", &["'0.05'", "5% or 0.05%?"]),
-            ("run --precision 0.5", &["'0.5'", "50% or 0.5%?"]),
-            ("net load --protocol http --to localhost", &["it has no port"]),
-            ("net load --protocol http --to https://localhost/", &["https is not spoken"]),
-            (
-                "net serve --listen no-such-host.invalid:1",
-                &["no-such-host.invalid", "is not found"],
-            ),
-            ("noise --runs 1", &["2 to 1000"]),
-            ("export --format xml", &["'xml'", "benchstat"]),
-            ("completions dos", &["'dos'", "bash"]),
-            ("man nosuch", &["nosuch", "not a folder"]),
-            ("import nosuch.json", &["nosuch.json"]),
-            ("worker {}", &["not a worker's order"]),
-        ],
-    );
+    bench.refuses(&[
+        ("foo", &["'foo'", "--help"]),
+        ("run nosuch", &["no case matches \"nosuch\"", "oscost list"]),
+        ("run lock/futx", &["lock/futx", "did you mean lock/futex?"]),
+        ("list sycall", &["sycall", "did you mean syscall?"]),
+        ("run --quikc", &["--quikc", "--quick"]),
+        ("run --budget 5", &["'5'", "--budget", "it is not a duration"]),
+        ("run --budget -5s", &["'-5s'", "it is not a duration"]),
+        ("run --budget 1ms", &["too short", "100ms"]),
+        ("run --budget 9000000000h", &["too long"]),
+        ("run --seed -1", &["'-1'", "it is not a count"]),
+        ("run --seed 18446744073709551616k", &["too large", "64 bits"]),
+        ("run --precision 0", &["'0'", "between 0 and 100"]),
+        ("run --precision 100%", &["between 0 and 100"]),
+        ("run --precision 1e-9", &["between 0 and 100"]),
+        ("run --precision nan", &["between 0 and 100"]),
+        ("run --slow-down x", &["between 0 and 100"]),
+        ("run --cpu 9999", &["CPU 9999"]),
+        ("run --cpu -1", &["'-1'", "it is not a count"]),
+        ("run --quick --full", &["--quick", "--full"]),
+        ("run --tag kernel", &["KEY=VALUE"]),
+        ("run --param workers", &["NAME=VALUES"]),
+        ("run --param workers=9..1", &["9..1"]),
+        ("run lock/futex --param colour=1", &["\"colour\"", "they have workers"]),
+        ("run lock/futex --param workers=0", &["workers", "\"0\"", "at least 1"]),
+        ("run lock/futex --param workers=-3", &["workers", "\"-3\"", "it is not a count"]),
+        ("run lock/futex --param workers=2000", &["workers", "at most"]),
+        ("run lock/futex --param place=moon", &["place", "\"moon\"", "choose among"]),
+        ("run --resume --quick", &["--resume", "--quick"]),
+        ("compare last", &["<NEWS>"]),
+        ("compare last last --margin 0", &["between 0 and 100"]),
+        ("compare last last --fail-above 0.05", &["'0.05'", "5% or 0.05%?"]),
+        ("run --precision 0.5", &["'0.5'", "50% or 0.5%?"]),
+        ("net load --protocol http --to localhost", &["it has no port"]),
+        ("net load --protocol http --to https://localhost/", &["https is not spoken"]),
+        ("net serve --listen no-such-host.invalid:1", &["no-such-host.invalid", "is not found"]),
+        ("noise --runs 1", &["2 to 1000"]),
+        ("export --format xml", &["'xml'", "benchstat"]),
+        ("completions dos", &["'dos'", "bash"]),
+        ("man nosuch", &["nosuch", "not a folder"]),
+        ("import nosuch.json", &["nosuch.json"]),
+        ("worker {}", &["not a worker's order"]),
+    ]);
 }
 
 /// A name that was given could reorder the text around it, or hide: `runs` and `compare` printed it as it was.
@@ -62,8 +56,7 @@ fn names_are_shown_without_invisible_characters() {
     let bench = Bench::new();
     let with = |arguments: &str, more: &[&str]| finish(bench.command(arguments).args(more));
     let tag = "t=\u{202e}b\u{200b}";
-    let run =
-        with(&format!("run {CASE} --quick --precision 50% --budget 60s --tag"), &[tag]).with(0);
+    let run = with(&format!("run {CASE} {SHORT} --tag"), &[tag]).with(0);
     let timed =
         with("time -r 2 --no-count -n a\u{2066}b --", &[env!("CARGO_BIN_EXE_oscost"), "--version"])
             .with(0);
@@ -120,7 +113,7 @@ fn a_store_that_is_none() {
         }
         bench.oscost(&format!("run {CASE} --store {store}")).with(2).complains(words);
     }
-    assert_eq!(std::fs::read_to_string(bench.path("garbage")).expect("left"), "not a store\n");
+    assert_eq!(bench.text("garbage"), "not a store\n");
     bench.oscost("show").with(2).complains(&["no store exists here", "oscost run"]);
     bench.oscost("run --resume").with(2).complains(&["no run is unfinished"]);
 }
@@ -128,33 +121,28 @@ fn a_store_that_is_none() {
 #[test]
 fn runs_that_are_not_there() {
     let bench = Bench::new();
-    let id =
-        bench.oscost(&format!("run {CASE} --quick --precision 50% --budget 60s")).with(0).saved();
-    are_refused(
-        &bench,
-        &[
-            ("show nosuch", &["\"nosuch\" is neither a run nor an area or case;", "oscost runs"]),
-            ("show sycall", &["\"sycall\" is neither", "(did you mean syscall?)", "oscost list"]),
-            ("show last nosuch", &["no case matches \"nosuch\""]),
-            ("show lock", &["has no results for lock"]),
-            ("show kernel=6.12 clock", &["no run has the tag kernel=6.12"]),
-            ("show last~7", &["last~7"]),
-            ("show last lock", &["has no results for lock"]),
-            ("compare last a=b", &["a=b"]),
-            ("runs --delete nosuch", &["nosuch"]),
-            ("run --resume nosuch", &["nosuch"]),
-            (&format!("run --resume {id}"), &["finished", "nothing to resume"]),
-            ("run --resume", &["no run is unfinished"]),
-            ("export -o tmp", &["cannot write tmp"]),
-        ],
-    );
+    let id = bench.oscost(&short(CASE)).with(0).saved();
+    bench.refuses(&[
+        ("show nosuch", &["\"nosuch\" is neither a run nor an area or case;", "oscost runs"]),
+        ("show sycall", &["\"sycall\" is neither", "(did you mean syscall?)", "oscost list"]),
+        ("show last nosuch", &["no case matches \"nosuch\""]),
+        ("show lock", &["has no results for lock"]),
+        ("show kernel=6.12 clock", &["no run has the tag kernel=6.12"]),
+        ("show last~7", &["last~7"]),
+        ("show last lock", &["has no results for lock"]),
+        ("compare last a=b", &["a=b"]),
+        ("runs --delete nosuch", &["nosuch"]),
+        ("run --resume nosuch", &["nosuch"]),
+        (&format!("run --resume {id}"), &["finished", "nothing to resume"]),
+        ("run --resume", &["no run is unfinished"]),
+        ("export -o tmp", &["cannot write tmp"]),
+    ]);
 }
 
 #[test]
 fn damaged_documents_are_refused_with_the_line() {
     let bench = Bench::new();
-    let run = format!("run {CASE} --quick --precision 50% --budget 60s --json");
-    let whole = bench.oscost(&run).with(0).out;
+    let whole = bench.oscost(&short(CASE)).with(0).out;
     let cut = &whole[..whole.len() / 2];
     for (name, text, words) in [
         ("empty", "", &["empty", "line 1"][..]),

@@ -33,11 +33,31 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_oscost");
 /// A case that every system has.
 pub const CASE: &str = "clock/std-instant";
 
+/// Options of the shortest possible run.
+pub const SHORT: &str = "--quick --precision 50% --budget 60s";
+
+/// The arguments for the shortest possible run of these points, which prints its document.
+pub fn short(points: &str) -> String {
+    format!("run {points} {SHORT} --json")
+}
+
 /// Maximum duration of a command in these tests, even on a loaded machine. Under Wine each round's process takes longer to start.
 const DEADLINE: Duration = Duration::from_secs(if cfg!(windows) { 400 } else { 120 });
 
 /// Name of the copy of the program in a bench that other users use too.
 const COPY: &str = "oscost-copy";
+
+/// Ends a test that lacks something it needs. The function of [`needs`] that looks for it has reported the test as skipped.
+#[cfg(target_os = "linux")]
+macro_rules! skip_unless {
+    ($is_there:expr) => {
+        if !$is_there {
+            return;
+        }
+    };
+}
+#[cfg(target_os = "linux")]
+pub(crate) use skip_unless;
 
 /// A working directory: a store, and a folder for temporary files.
 pub struct Bench {
@@ -91,6 +111,27 @@ impl Bench {
         finish(&mut self.command(arguments))
     }
 
+    /// The document of the shortest possible run of these points.
+    #[track_caller]
+    pub fn measured(&self, points: &str) -> Value {
+        self.oscost(&short(points)).with(0).json()
+    }
+
+    /// Checks that each command is wrong usage, and complains with all these texts.
+    #[track_caller]
+    pub fn refuses(&self, commands: &[(&str, &[&str])]) {
+        for (arguments, words) in commands {
+            let said = self.oscost(arguments).with(2).complains(words);
+            assert!(said.out.is_empty(), "{arguments}: {}", said.out);
+        }
+    }
+
+    /// The text of a file of this bench.
+    #[track_caller]
+    pub fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
     /// Permits every user to work here, with a copy of the program: only its owner may be able to enter the folder in which it
     /// was built.
     #[cfg(unix)]
@@ -141,14 +182,21 @@ impl Said {
     /// Checks that stdout contains all these texts.
     #[track_caller]
     pub fn says(self, words: &[&str]) -> Self {
-        contains(&self.out, words);
+        self.out.says(words);
+        self
+    }
+
+    /// Checks that stdout contains none of these texts.
+    #[track_caller]
+    pub fn lacks(self, words: &[&str]) -> Self {
+        self.out.lacks(words);
         self
     }
 
     /// Checks that stderr contains all these texts.
     #[track_caller]
     pub fn notes(self, words: &[&str]) -> Self {
-        contains(&self.err, words);
+        self.err.says(words);
         self
     }
 
@@ -174,11 +222,28 @@ impl Said {
     }
 }
 
-/// Checks that a text contains all these words.
-#[track_caller]
-pub fn contains(text: &str, words: &[&str]) {
-    for word in words {
-        assert!(text.contains(word), "{word:?} is not in: {text}");
+/// What a text says.
+pub trait Says {
+    /// Checks that a text contains all these words.
+    #[track_caller]
+    fn says(&self, words: &[&str]);
+
+    /// Checks that a text contains none of these words.
+    #[track_caller]
+    fn lacks(&self, words: &[&str]);
+}
+
+impl Says for str {
+    fn says(&self, words: &[&str]) {
+        for word in words {
+            assert!(self.contains(word), "{word:?} is not in: {self}");
+        }
+    }
+
+    fn lacks(&self, words: &[&str]) {
+        for word in words {
+            assert!(!self.contains(word), "{word:?} is in: {self}");
+        }
     }
 }
 
@@ -320,6 +385,14 @@ pub fn times(document: &Value) -> Vec<&Value> {
     results.iter().filter(|result| result["metric"] == "time").collect()
 }
 
+/// Checks that all points were measured.
+#[track_caller]
+pub fn are_measured(document: &Value) {
+    for result in times(document) {
+        assert_eq!(result["outcome"], "measured", "{result}");
+    }
+}
+
 /// The results of this metric.
 pub fn of_metric<'a>(document: &'a Value, metric: &str) -> Vec<&'a Value> {
     let results = document["results"].as_array().expect("results");
@@ -340,15 +413,6 @@ pub fn result<'a>(document: &'a Value, metric: &str, params: &[(&str, &str)]) ->
 pub fn figure(document: &Value, metric: &str, params: &[(&str, &str)]) -> f64 {
     let result = result(document, metric, params);
     result["estimate"]["median"].as_f64().unwrap_or_else(|| panic!("no figure: {result}"))
-}
-
-/// Checks that each command is wrong usage, and complains with all these texts.
-#[track_caller]
-pub fn are_refused(bench: &Bench, commands: &[(&str, &[&str])]) {
-    for (arguments, words) in commands {
-        let said = bench.oscost(arguments).with(2).complains(words);
-        assert!(said.out.is_empty(), "{arguments}: {}", said.out);
-    }
 }
 
 /// Checks that a measured figure lies within its interval, which it has exactly if there were three rounds: a busy machine makes

@@ -115,6 +115,16 @@ impl Nights {
     }
 }
 
+/// Makes the figures of a result this many times as high.
+pub fn scale(result: &mut CaseResult, factor: f64) {
+    let estimate = result.estimate.iter_mut();
+    let estimate = estimate.flat_map(|one| [&mut one.median, &mut one.low, &mut one.high]);
+    let cycles = result.cycles.iter_mut();
+    let cycles = cycles.flat_map(|one| [&mut one.median, &mut one.low, &mut one.high]);
+    let rounds = result.round_values.iter_mut().chain(&mut result.all_round_values);
+    estimate.chain(cycles).chain(rounds).for_each(|figure| *figure *= factor);
+}
+
 /// A night as most are.
 pub const GOOD: Matter = Matter { cycles: 0.0, memory: 1.0, kernel: "6.12.3" };
 /// A night with a kernel that takes longer.

@@ -54,6 +54,11 @@ impl Sink {
         Self { address: sink.address, _sink: sink, captured: bench.path(&captured) }
     }
 
+    /// Delivers a message to a list by this sink, with further arguments, separated by spaces.
+    pub fn send(&self, bench: &Bench, list: &str, message: impl AsRef<[u8]>, more: &str) -> Said {
+        send(bench, list, message, &format!("--relay {} {more}", self.address))
+    }
+
     /// The messages accepted so far, in order.
     pub fn messages(&self) -> Vec<Captured> {
         let mut names = super::entries(&self.captured);

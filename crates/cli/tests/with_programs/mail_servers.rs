@@ -15,7 +15,7 @@ use mail_parser::MessageParser;
 
 use crate::common::needs::{self, SMTP_SINK};
 use crate::common::servers::{MESSAGE, Order};
-use crate::common::{Bench, number, of_repository, until, until_within};
+use crate::common::{Bench, number, of_repository, skip_unless, until, until_within};
 
 const MESSAGES: usize = 1_000;
 /// Maximum time in which a server delivers accepted messages: Exim starts several processes per message.
@@ -338,9 +338,7 @@ fn tag(field: &str, name: &str) -> String {
 
 #[test]
 fn smtp_sink_counts_as_many_messages_as_were_sent() {
-    if !needs::smtp_sink() {
-        return;
-    }
+    skip_unless!(needs::smtp_sink());
     let messages: usize = number("OSCOST_MAIL_RECIPIENTS", 10_000);
     let bench = Bench::new();
     let mut list = "email\n".to_owned();

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Bench, PROGRAM, needs, of_repository, run};
+use crate::common::{Bench, PROGRAM, needs, of_repository, run, skip_unless};
 
 /// Time of the files in images, in s since 1970.
 const TIME: &str = "1700000000";
@@ -28,9 +28,7 @@ fn image(bench: &Bench, name: &str, files: &[(&str, &str, u32)]) -> PathBuf {
 
 #[test]
 fn an_image_depends_on_nothing_but_its_files() {
-    if !needs::python() {
-        return;
-    }
+    skip_unless!(needs::python());
     let bench = Bench::new();
     let files = [("usr/bin/it", "#!/bin/sh\n", 0o755), ("etc/other", "text", 0o644)];
     let first = image(&bench, "first", &files);
@@ -43,9 +41,7 @@ fn an_image_depends_on_nothing_but_its_files() {
 
 #[test]
 fn podman_reads_an_image_without_a_network() {
-    if !(needs::python() && needs::podman()) {
-        return;
-    }
+    skip_unless!(needs::python() && needs::podman());
     let bench = Bench::new();
     let image =
         image(&bench, "root", &[("usr/bin/it", "#!/bin/sh\n", 0o755), ("etc/a", "text", 0o640)]);
@@ -86,9 +82,7 @@ fn podman_reads_an_image_without_a_network() {
 
 #[test]
 fn systemd_accepts_the_nightly_units() {
-    if !needs::systemd_analyze() {
-        return;
-    }
+    skip_unless!(needs::systemd_analyze());
     let bench = Bench::new();
     let units = ["oscost-nightly.service", "oscost-nightly.timer"].map(|name| {
         let text =
@@ -109,9 +103,7 @@ fn systemd_accepts_the_nightly_units() {
 
 #[test]
 fn nothing_in_the_nightly_service_filters_system_calls() {
-    if !needs::systemd_analyze() {
-        return;
-    }
+    skip_unless!(needs::systemd_analyze());
     let unit = of_repository("packaging/systemd/oscost-nightly.service");
     let mut analyze = Command::new("systemd-analyze");
     let assessed =

@@ -4,13 +4,11 @@ use serde_json::{Value, json};
 
 use crate::common::nights::{GOOD, Nights, SLOW};
 use crate::common::pages::{as_shown, document, hostile, hostile_run, report, results, systems};
-use crate::common::{Bench, browser, needs};
+use crate::common::{Bench, browser, needs, skip_unless};
 
 #[test]
 fn reports_open_in_a_browser() {
-    if !needs::browser() {
-        return;
-    }
+    skip_unless!(needs::browser());
     let bench = Bench::new();
     let write = |name: &str, document: Value| bench.write(name, &document.to_string());
     let printed = |name: &str, command: &str| bench.write(name, &bench.oscost(command).out);
@@ -28,9 +26,7 @@ fn reports_open_in_a_browser() {
     let nothing = write("nothing.json", document("20261122-214018-0007", json!({}), nothing));
     let [native, gvisor] = systems();
     let systems = [write("native.json", native), write("gvisor.json", gvisor)];
-    bench
-        .oscost("run syscall/getppid clock/std-instant --quick --precision 50% --budget 60s")
-        .with(0);
+    bench.measured("syscall/getppid clock/std-instant");
     let stored = printed("stored.json", "export");
     let texts: Vec<String> = hostile().iter().map(|text| as_shown(text)).collect();
     let reports = json!([
@@ -61,9 +57,7 @@ fn reports_open_in_a_browser() {
 
 #[test]
 fn a_page_of_histories_opens_in_a_browser() {
-    if !needs::browser() {
-        return;
-    }
+    skip_unless!(needs::browser());
     let bench = Bench::new();
     let mut nights = Nights::new(&bench);
     nights.run_many(30, GOOD);

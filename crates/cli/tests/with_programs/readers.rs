@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::exported::{document, result, with_run, written_by};
 use crate::common::needs::{self, folder_of_readers};
-use crate::common::{Bench, CASE, Said, entries, run};
+use crate::common::{Bench, CASE, Said, entries, run, skip_unless};
 
 /// Runs a program of the readers in the folder of the bench.
 fn reader(bench: &Bench, program: &str, arguments: &[&str]) -> Said {
@@ -31,9 +31,7 @@ fn numbers(values: &Value) -> Vec<f64> {
 
 #[test]
 fn pyperf_reads_each_round_as_a_process() {
-    if !needs::readers() {
-        return;
-    }
+    skip_unless!(needs::readers());
     let (bench, document) = with_run();
     bench.oscost("export --format pyperf -o ours.json").with(0);
     let read = python(
@@ -48,21 +46,16 @@ print(json.dumps({b.get_name(): [b.get_unit(), b.get_nrun(), list(b.get_values()
     for (value, round) in values.as_array().expect("values").iter().zip(&rounds) {
         close(value, round / 1e9);
     }
-    let shown = reader(&bench, "python", &["-m", "pyperf", "stats", "ours.json"]).with(0).out;
-    assert!(
-        shown.contains(CASE)
-            && shown.contains(&format!("Number of run with values: {}", rounds.len())),
-        "{shown}"
-    );
+    reader(&bench, "python", &["-m", "pyperf", "stats", "ours.json"])
+        .with(0)
+        .says(&[CASE, &format!("Number of run with values: {}", rounds.len())]);
     let table = ["-m", "pyperf", "compare_to", "ours.json", "ours.json", "--table", "-v"];
     reader(&bench, "python", &table).with(0);
 }
 
 #[test]
 fn hyperfine_s_scripts_read_each_round_as_a_run() {
-    if !needs::readers() {
-        return;
-    }
+    skip_unless!(needs::readers());
     let (bench, document) = with_run();
     bench.oscost(&format!("export --format hyperfine --only {CASE},getppid -o all.json")).with(0);
     let script =
@@ -79,8 +72,7 @@ fn hyperfine_s_scripts_read_each_round_as_a_run() {
     let times = two["results"].as_array_mut().expect("results");
     times.retain(|time| time["command"] != format!("{CASE} step"));
     bench.write("two.json", &two.to_string());
-    let said = reader(&bench, "python", &[&script("welch_ttest.py"), "two.json"]).with(0).out;
-    assert!(said.contains("p = "), "{said}");
+    reader(&bench, "python", &[&script("welch_ttest.py"), "two.json"]).with(0).says(&["p = "]);
 
     // The program that runs commands writes the same format.
     bench.oscost("time --runs 3 --export-json commands.json -N true").with(0);
@@ -101,15 +93,13 @@ fn hyperfine_s_scripts_read_each_round_as_a_run() {
 
 #[test]
 fn prometheus_s_parsers_read_the_first_page_or_all() {
-    if !needs::readers() {
-        return;
-    }
+    skip_unless!(needs::readers());
     let (bench, document) = with_run();
     // A reader that has the old file open keeps it as it was, because the new one is renamed to its name.
     bench.write("oscost.prom", "# the old file\n");
     std::fs::hard_link(bench.path("oscost.prom"), bench.path("old")).expect("a link");
     bench.oscost("export --format openmetrics -o oscost.prom").with(0);
-    assert_eq!(std::fs::read_to_string(bench.path("old")).expect("a file"), "# the old file\n");
+    assert_eq!(bench.text("old"), "# the old file\n");
     let names = entries(&bench.path("."));
     assert!(names.iter().all(|name| !name.ends_with(".part")), "{names:?}");
     bench.oscost("export --format openmetrics --all -o all.prom").with(0);
@@ -181,9 +171,7 @@ fn series(bench: &Bench, document: &Value) {
 
 #[test]
 fn otava_finds_the_run_in_which_a_figure_changed() {
-    if !needs::readers() {
-        return;
-    }
+    skip_unless!(needs::readers());
     let bench = Bench::new();
     series(&bench, &document());
     // A run of another tool is no run of this series.
@@ -219,6 +207,6 @@ fn otava_finds_the_run_in_which_a_figure_changed() {
     assert_eq!(rows("oscost-1.csv"), (30, false, true));
     assert_eq!(rows("oscost-2.csv"), (29, true, false));
     // The tag is an attribute, by which Otava selects runs.
-    let header = std::fs::read_to_string(bench.path("perf/oscost-1.csv")).expect("a CSV");
+    let header = bench.text("perf/oscost-1.csv");
     assert!(header.starts_with("time,run,oscost,kernel,commit,"), "{header}");
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Bench, PROGRAM, Said, needs, of_repository, run};
+use crate::common::{Bench, PROGRAM, Said, needs, of_repository, run, skip_unless};
 
 /// Scripts, each with the packages of the programs that it needs besides those of [`PRESENT`].
 const JUDGES: [(&str, &[&str]); 3] = [
@@ -59,16 +59,12 @@ fn tells(said: Said, script: &str, words: &[&str]) {
     let said = said.with(2);
     assert_eq!((said.err.lines().count(), said.out.as_str()), (1, ""), "{}", said.err);
     assert!(said.err.starts_with(&format!("{script}: ")), "{}", said.err);
-    for word in words {
-        assert!(said.err.contains(word), "{word:?} is not in: {}", said.err);
-    }
+    said.notes(words);
 }
 
 #[test]
 fn judges_say_what_to_install() {
-    if !needs::python() {
-        return;
-    }
+    skip_unless!(needs::python());
     let bench = Bench::new();
     let program = Path::new(PROGRAM);
     for (script, packages) in JUDGES.iter().filter(|(_, packages)| !packages.is_empty()) {
@@ -79,9 +75,7 @@ fn judges_say_what_to_install() {
 
 #[test]
 fn judges_say_that_oscost_is_not_built() {
-    if !needs::python() {
-        return;
-    }
+    skip_unless!(needs::python());
     let bench = Bench::new();
     for (script, _) in JUDGES {
         let nowhere = bench.path("nowhere");
@@ -101,9 +95,7 @@ fn nothing_is_said_where_all_is_there() {
 
 #[test]
 fn the_faults_of_public_reports_do_not_come_back() {
-    if !needs::python() {
-        return;
-    }
+    skip_unless!(needs::python());
     let mut command = Command::new(of_repository("scripts/reproductions"));
     run(command.arg(PROGRAM).env("PYTHONDONTWRITEBYTECODE", "1"))
         .with(0)
@@ -113,9 +105,7 @@ fn the_faults_of_public_reports_do_not_come_back() {
 /// Checks that the page has the answers that the recorded runs give today.
 #[test]
 fn the_answers_of_the_studies_page_are_those_of_the_recorded_runs() {
-    if !needs::python() {
-        return;
-    }
+    skip_unless!(needs::python());
     let mut command = Command::new(of_repository("scripts/study-reports"));
     run(command.args(["--answers", "check", PROGRAM])).with(0);
 }

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Bench, Said, entries, finish, needs, said_by, started, until};
+use crate::common::{
+    Bench, Said, Says, entries, finish, needs, said_by, skip_unless, started, until,
+};
 use testing::postgres::{OWNER, PASSWORD, Server};
 
 /// What is looked for: the beginning of all passwords here.
@@ -197,8 +199,7 @@ fn a_run_whose_server_is_killed_is_sent_later() {
     let id = begun(&shared);
     shared.server.kill();
     let said = without_secret(said_by(run)).with(3);
-    assert!(said.err.contains("is saved on this machine only"), "{}", said.err);
-    assert!(said.err.contains("oscost sync") && said.err.contains(&id), "{}", said.err);
+    said.err.says(&["is saved on this machine only", "oscost sync", &id]);
     assert_eq!(shared.journals(), [format!("{id}.sqlite")]);
     shared.oscost("sync").with(3).complains(&["cannot be reached"]);
     shared.server.run();
@@ -253,9 +254,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_run_whose_server_has_no_space_is_sent_later() {
-    if !needs::mounts() {
-        return;
-    }
+    skip_unless!(needs::mounts());
     let Some(shared) = Shared::new() else { return };
     let disk = SmallDisk::mount(&shared.server);
     let init =

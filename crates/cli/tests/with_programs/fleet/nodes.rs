@@ -4,12 +4,12 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{PROGRAM, holds_within, needs, run, until};
+use crate::common::{PROGRAM, Said, holds_within, needs, run, said_within, until};
 
 /// The coordinator's host.
 pub const FRONT: &str = "front";
@@ -251,6 +251,11 @@ pub fn runs_in(store: &Path) -> Vec<(String, String, String)> {
     runs.iter().map(|run| (run.id.clone(), tag(run, "fleet"), tag(run, "node"))).collect()
 }
 
+/// Waits for a job that was started.
+pub fn ended(child: Child) -> Said {
+    said_within(child, Duration::from_secs(600))
+}
+
 /// The row of a node.
 #[track_caller]
 pub fn row<'a>(rows: &'a [Value], node: &str) -> &'a Value {
@@ -261,10 +266,8 @@ pub fn row<'a>(rows: &'a [Value], node: &str) -> &'a Value {
 
 /// The rows that a command printed as JSON.
 #[track_caller]
-pub fn rows_of(output: &Output) -> Vec<Value> {
-    let document: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-    document["nodes"].as_array().expect("rows").clone()
+pub fn rows_of(said: &Said) -> Vec<Value> {
+    said.json()["nodes"].as_array().expect("rows").clone()
 }
 
 /// Checks that a row has failed with a reason that contains this text, and with a remedy.

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use super::nodes::{FRONT, Nodes, address, failed_with, row, rows_of, runs_in, until_while};
-use crate::common::until;
+use super::nodes::{FRONT, Nodes, address, ended, failed_with, row, rows_of, runs_in, until_while};
+use crate::common::{Said, run, started, until};
 
 /// Options of a run that takes little time.
 const SHORT: &str = "--budget 1s";
@@ -111,7 +111,11 @@ impl Cluster {
         states.lines().filter(|line| line.ends_with(" idle")).count()
     }
 
-    fn fleet(&self, arguments: &str) -> Command {
+    fn fleet(&self, arguments: &str) -> Said {
+        run(&mut self.command(arguments))
+    }
+
+    fn command(&self, arguments: &str) -> Command {
         let mut command = self.nodes.oscost(&format!("fleet {arguments}"));
         command.env("SLURM_CONF", self.nodes.path("slurm.conf"));
         command
@@ -127,10 +131,6 @@ fn own(owner: &str, path: &str) {
     assert!(owned.expect("chown").success());
 }
 
-fn is_done(output: &Output) {
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
 #[test]
 fn a_lost_node_and_a_lost_result_have_rows_and_resume_completes_them() {
     let Some(mut cluster) = Cluster::new() else { return };
@@ -142,7 +142,7 @@ fn a_lost_node_and_a_lost_result_have_rows_and_resume_completes_them() {
         "run clock/std-instant --slurm partition=fleet --hostfile {} --json",
         hosts.display()
     );
-    let mut running = cluster.fleet(&arguments).spawn().expect("it starts");
+    let mut running = started(&mut cluster.command(&arguments));
     until_while(&mut running, "the third node measures", || {
         let rows = cluster.rows();
         rows.iter().any(|row| row["node"] == "n3" && row["state"] == "measuring")
@@ -159,9 +159,7 @@ fn a_lost_node_and_a_lost_result_have_rows_and_resume_completes_them() {
     };
     until_while(&mut running, "the third node has begun its run", run_is_begun);
     cluster.nodes.crash("n3");
-    let output = running.wait_with_output().expect("it was started");
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = rows_of(&output);
+    let rows = rows_of(&ended(running).with(3));
     failed_with(&rows, "n3", "the node was lost: Slurm's state of job ");
     for name in ["n1", "n2"] {
         assert_eq!(row(&rows, name)["state"], "done", "{rows:?}");
@@ -180,8 +178,8 @@ fn a_lost_node_and_a_lost_result_have_rows_and_resume_completes_them() {
     let arguments = format!(
         "run clock/std-instant {SHORT} --slurm partition=fleet --hosts n3 --retries 0 --json"
     );
-    let output = cluster.fleet(&arguments).output().expect("it starts");
-    failed_with(&rows_of(&output), "n3", "Slurm does not grant the node: ");
+    let refused = rows_of(&cluster.fleet(&arguments));
+    failed_with(&refused, "n3", "Slurm does not grant the node: ");
     // The node comes back, and its run is continued, not begun again.
     cluster.start_node("n3");
     until("the third node is back", || cluster.idle() == 3);
@@ -189,15 +187,11 @@ fn a_lost_node_and_a_lost_result_have_rows_and_resume_completes_them() {
     let path = job.path().join("n3/store.sqlite");
     let [begun] = &runs_in(&path)[..] else { panic!("a run was begun") };
     let name = path.ancestors().nth(2).and_then(|job| job.file_name()).expect("a job");
-    let output =
-        cluster.fleet(&format!("resume {} --json", name.display())).output().expect("it starts");
-    is_done(&output);
-    assert_eq!(row(&rows_of(&output), "n3")["run"], begun.0.as_str());
+    let resumed = cluster.fleet(&format!("resume {} --json", name.display())).with(0);
+    assert_eq!(row(&rows_of(&resumed), "n3")["run"], begun.0.as_str());
     assert_eq!(cluster.nodes.runs().len(), 3);
     // The second node takes twice as long as the others, and is named.
-    let shown = cluster.fleet("show --json").output().expect("it starts");
-    is_done(&shown);
-    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    let shown = cluster.fleet("show --json").with(0).json();
     let strangers = shown["standings"].as_array().expect("a list").iter().flat_map(|standing| {
         standing["do_not_belong"].as_array().expect("a list").iter().map(|one| &one["node"])
     });
@@ -215,18 +209,14 @@ fn a_result_that_srun_loses_without_an_error_is_missed() {
         .expect("a file");
     fs::set_permissions(&losing, fs::Permissions::from_mode(0o755)).expect("our file");
     let path = std::env::var("PATH").unwrap_or_default();
-    let output = cluster
-        .fleet(&format!("run clock/std-instant {SHORT} --slurm nodes=n[1-2] --retries 0 --json"))
-        .env("PATH", format!("{}:{path}", directory.display()))
-        .output()
-        .expect("it starts");
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = rows_of(&output);
+    let once = "--slurm nodes=n[1-2] --retries 0 --json";
+    let mut command = cluster.command(&format!("run clock/std-instant {SHORT} {once}"));
+    command.env("PATH", format!("{}:{path}", directory.display()));
+    let rows = rows_of(&run(&mut command).with(3));
     for name in ["n1", "n2"] {
         failed_with(&rows, name, "srun ended with exit code 0, but no result came from the node");
     }
-    let output = cluster.fleet("resume --json").output().expect("it starts");
-    is_done(&output);
+    cluster.fleet("resume --json").with(0);
     let stored = cluster.nodes.runs();
     assert_eq!(stored.len(), 2, "{stored:?}");
     // What had been measured was collected.
@@ -239,10 +229,10 @@ fn a_result_that_srun_loses_without_an_error_is_missed() {
     until("no job is left", || cluster.ask("squeue", &["-h"]).is_empty());
 
     // A coordinator that is killed leaves its jobs, and `stop` ends them.
-    let mut running = cluster
-        .fleet(&format!("run clock/std-instant {LONG} --budget 10m --slurm nodes=n[1-2]"))
-        .spawn()
-        .expect("it starts");
+    let mut running = started(
+        &mut cluster
+            .command(&format!("run clock/std-instant {LONG} --budget 10m --slurm nodes=n[1-2]")),
+    );
     until_while(&mut running, "both nodes measure", || {
         let rows = cluster.rows();
         rows.len() == 2 && rows.iter().all(|row| row["state"] == "measuring")
@@ -250,7 +240,7 @@ fn a_result_that_srun_loses_without_an_error_is_missed() {
     running.kill().expect("it runs");
     running.wait().expect("it was started");
     assert_eq!(cluster.ask("squeue", &["-h"]).lines().count(), 2);
-    is_done(&cluster.fleet("stop").output().expect("it starts"));
+    cluster.fleet("stop").with(0);
     assert_eq!(cluster.ask("squeue", &["-h"]), "");
     assert!(cluster.rows().iter().all(|row| row["state"] == "stopped"));
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::nodes::{FRONT, Nodes, failed_with, row, rows_of, runs_in, signal, until_while};
-use crate::common::until;
+use super::nodes::{FRONT, Nodes, ended, failed_with, row, rows_of, runs_in, signal, until_while};
+use crate::common::{Said, run, started, until};
 
 /// A run that takes little time.
 const SHORT: &str = "clock/std-instant --budget 1s";
@@ -78,8 +78,13 @@ impl Hosts {
         pid
     }
 
-    /// The command `oscost fleet` with these arguments on the coordinator's host.
-    fn fleet(&self, arguments: &str) -> Command {
+    /// Runs `oscost fleet` with these arguments on the coordinator's host.
+    fn fleet(&self, arguments: &str) -> Said {
+        run(&mut self.command(arguments))
+    }
+
+    /// The command `oscost fleet` with these arguments.
+    fn command(&self, arguments: &str) -> Command {
         let config = PathBuf::from(self.path("ssh_config"));
         fs::write(&config, &self.config).expect("a file");
         let mut command = self.nodes.oscost(&format!("fleet {arguments}"));
@@ -125,10 +130,8 @@ fn each_host_has_a_run_or_a_reason() {
     let rest = hosts.config.split_off(at);
     hosts.config += &rest.replace(&hosts.path("user"), &hosts.path("stranger"));
     let all = "n1,n2,n3,other-key,full,unwritable,old-machine,hanging,refusing,nosuch";
-    let mut command = hosts.fleet(&format!("run {SHORT} --hosts {all} --retries 1 --json"));
-    let output = command.output().expect("it starts");
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = rows_of(&output);
+    let said = hosts.fleet(&format!("run {SHORT} --hosts {all} --retries 1 --json"));
+    let rows = rows_of(&said.with(3));
     let stored = hosts.nodes.runs();
     for name in ["n1", "n2", "n3"] {
         let row = row(&rows, name);
@@ -147,10 +150,9 @@ fn each_host_has_a_run_or_a_reason() {
     failed_with(&rows, "refusing", "no permission to log in");
     failed_with(&rows, "nosuch", "resolve");
     // A directory that is not there is no reason to try again, and the node says which.
-    let mut command = hosts.fleet("run file/small --quick --dir /nosuch --hosts n1 --json");
-    let output = command.output().expect("it starts");
-    failed_with(&rows_of(&output), "n1", "/nosuch");
-    assert_eq!(row(&rows_of(&output), "n1")["attempts"], 1);
+    let without = rows_of(&hosts.fleet("run file/small --quick --dir /nosuch --hosts n1 --json"));
+    failed_with(&without, "n1", "/nosuch");
+    assert_eq!(row(&without, "n1")["attempts"], 1);
     // Only what may be over later is tried again.
     let attempts = |name: &str| row(&rows, name)["attempts"].as_u64();
     assert_eq!(
@@ -160,19 +162,15 @@ fn each_host_has_a_run_or_a_reason() {
     // A host that answers again is measured by `resume`, and the others are not measured again.
     signal(hanging, libc::SIGCONT);
     let job = &stored[0].1;
-    let output =
-        hosts.fleet(&format!("resume {job} --retries 0 --json")).output().expect("it starts");
-    assert_eq!(row(&rows_of(&output), "hanging")["state"], "done");
+    let resumed = rows_of(&hosts.fleet(&format!("resume {job} --retries 0 --json")));
+    assert_eq!(row(&resumed, "hanging")["state"], "done");
     assert_eq!(hosts.nodes.runs().len(), 4);
-    assert_eq!(row(&rows_of(&output), "n1")["attempts"], 1);
+    assert_eq!(row(&resumed, "n1")["attempts"], 1);
     // Each node is this machine, so that none is worse; one that cannot be checked is not worse either.
     for (node, code, says) in [("n1", 0, "n1 "), ("refusing", 3, "no permission to log in")] {
         let check = format!("check {node} --job {job} --budget 5s --worse-than 90%");
-        let output = hosts.fleet(&check).output().expect("it starts");
-        let said = String::from_utf8_lossy(&output.stdout);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{said}\n{errors}");
-        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+        let said = hosts.fleet(&check).with(code).says(&[says]).out;
+        assert_eq!(said.lines().count(), 1, "{said}");
     }
     assert_eq!(hosts.nodes.runs().len(), 4, "a check stores nothing");
 }
@@ -181,10 +179,8 @@ fn each_host_has_a_run_or_a_reason() {
 fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
     let Some(hosts) = Hosts::new() else { return };
     let all = ["n1", "n2", "n3"];
-    let mut first = hosts
-        .fleet(&format!("run {LONG} --budget 8s --hosts n1,n2,n3"))
-        .spawn()
-        .expect("it starts");
+    let mut first =
+        started(&mut hosts.command(&format!("run {LONG} --budget 8s --hosts n1,n2,n3")));
     let is_measuring = |hosts: &Hosts| {
         let rows = hosts.nodes.rows();
         rows.len() == 3 && rows.iter().all(|row| row["state"] == "measuring")
@@ -193,10 +189,8 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
     first.kill().expect("it runs");
     first.wait().expect("it was started");
     let job = hosts.latest_job();
-    let output = hosts.fleet(&format!("status {job} --json")).output().expect("it starts");
-    assert_eq!(output.status.code(), Some(3), "the job is not complete");
-    let output = hosts.fleet(&format!("resume {job} --json")).output().expect("it starts");
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    hosts.fleet(&format!("status {job} --json")).with(3);
+    hosts.fleet(&format!("resume {job} --json")).with(0);
     let stored = hosts.nodes.runs();
     assert_eq!(stored.len(), 3, "{stored:?}");
     for name in all {
@@ -209,26 +203,20 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
     for share in [0, 1, 2, 3] {
         fs::write(directory.join("journal.jsonl"), &journal[..journal.len() * share / 4])
             .expect("a file");
-        let output = hosts.fleet(&format!("resume {job} --json")).output().expect("it starts");
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        hosts.fleet(&format!("resume {job} --json")).with(0);
         assert_eq!(hosts.nodes.runs(), stored);
     }
 
-    let mut second = hosts
-        .fleet(&format!("run {LONG} --budget 10m --hosts n1,n2,n3"))
-        .spawn()
-        .expect("it starts");
+    let mut second =
+        started(&mut hosts.command(&format!("run {LONG} --budget 10m --hosts n1,n2,n3")));
     until_while(&mut second, "all nodes measure", || is_measuring(&hosts));
     // A node that measures refuses others, with the name of the one that has it.
     let job = hosts.latest_job();
-    let mut other = hosts.fleet(&format!("run {SHORT} --hosts n1 --wait 100ms --retries 0 --json"));
-    let output = other.output().expect("it starts");
-    failed_with(&rows_of(&output), "n1", &format!("held by job {job} of "));
-    let output = hosts.fleet(&format!("stop {job}")).output().expect("it starts");
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let other = hosts.fleet(&format!("run {SHORT} --hosts n1 --wait 100ms --retries 0 --json"));
+    failed_with(&rows_of(&other), "n1", &format!("held by job {job} of "));
+    hosts.fleet(&format!("stop {job}")).with(0);
     assert_eq!(second.wait().expect("it was started").code(), Some(3));
-    let output = hosts.fleet(&format!("status {job} --json")).output().expect("it starts");
-    let rows = rows_of(&output);
+    let rows = rows_of(&hosts.fleet(&format!("status {job} --json")));
     for name in all {
         assert_eq!(row(&rows, name)["state"], "stopped");
         // The server ends a moment after the connection.
@@ -239,10 +227,9 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
 #[test]
 fn a_node_measures_on_while_its_connection_is_lost() {
     let Some(hosts) = Hosts::new() else { return };
-    let mut running = hosts
-        .fleet(&format!("run {LONG} --budget 8s --hosts n1 --retries 20 --json"))
-        .spawn()
-        .expect("it starts");
+    let mut running = started(
+        &mut hosts.command(&format!("run {LONG} --budget 8s --hosts n1 --retries 20 --json")),
+    );
     let state = |hosts: &Hosts| hosts.nodes.rows().first().map(|row| row["state"].clone());
     until_while(&mut running, "the node measures", || {
         state(&hosts).is_some_and(|state| state == "measuring")
@@ -252,9 +239,7 @@ fn a_node_measures_on_while_its_connection_is_lost() {
         state(&hosts).is_some_and(|state| state == "failed")
     });
     hosts.nodes.link("n1", "up");
-    let output = running.wait_with_output().expect("it was started");
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = rows_of(&output);
+    let rows = rows_of(&ended(running).with(0));
     let row = row(&rows, "n1");
     assert!(row["attempts"].as_u64().is_some_and(|attempts| attempts > 1), "{row}");
     let stored = hosts.nodes.runs();
