@@ -451,17 +451,38 @@ mod tests {
     }
 
     fn plan() -> Plan {
+        plan_of(false, None)
+    }
+
+    fn plan_of(quick: bool, precision: Option<f64>) -> Plan {
         simulated::areas::install();
-        let options = crate::plan::Options { filters: vec![CASE.into()], ..Default::default() };
+        let filters = vec![CASE.into()];
+        let options = crate::plan::Options { filters, quick, precision, ..Default::default() };
         crate::plan::plan(&options, &[0], 7).unwrap()
     }
 
     fn time_of(evidence: &Evidence, levels: &Levels) -> CaseResult {
-        evidence.results(&plan(), &Core::of(levels, &Latency::Cycles(3))).remove(0)
+        time_by(&plan(), evidence, levels)
+    }
+
+    fn time_by(plan: &Plan, evidence: &Evidence, levels: &Levels) -> CaseResult {
+        evidence.results(plan, &Core::of(levels, &Latency::Cycles(3))).remove(0)
     }
 
     fn at(ms: u64) -> Began {
         Began { at: RunTime(Duration::from_millis(ms)), unix_ms: ms as i64 }
+    }
+
+    /// Adds a round that ended well to the evidence and to the levels.
+    fn add(point: &mut Evidence, levels: &mut Levels, text: &str, ms: u64) -> bool {
+        let is_added = point.add_round(text, &measured(), at(ms));
+        point.latest_series().iter().for_each(|series| levels.observe(series));
+        is_added
+    }
+
+    /// A round with two samples of this time.
+    fn samples_of(time: f64) -> String {
+        SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"))
     }
 
     /// Whether the schedule would give the point another round, if there is time.
@@ -501,8 +522,7 @@ mod tests {
     fn figures_from_before_repeated_crashes_are_kept_with_a_doubt() {
         let plan = plan();
         let (mut point, mut levels) = (evidence(), Levels::default());
-        assert!(point.add_round(SAMPLES, &measured(), at(0)));
-        point.latest_series().iter().for_each(|series| levels.observe(series));
+        assert!(add(&mut point, &mut levels, SAMPLES, 0));
         (0..3).for_each(|_| assert!(!point.add_round("", &died(), at(0))));
         assert!(!needs_rounds(&point, &plan));
         let result = time_of(&point, &levels);
@@ -515,8 +535,7 @@ mod tests {
         let (mut point, mut levels) = (evidence(), Levels::default());
         let doubted = format!("{SAMPLES}\n{{\"doubt\":{{\"code\":\"sync-too-fast\"}}}}");
         for (text, count) in [(SAMPLES, 0), (&doubted, 0), (&doubted, 1)] {
-            assert!(point.add_round(text, &measured(), at(0)));
-            point.latest_series().iter().for_each(|series| levels.observe(series));
+            assert!(add(&mut point, &mut levels, text, 0));
             let doubts = time_of(&point, &levels).doubts;
             let found = doubts.iter().filter(|doubt| **doubt == Doubt::SyncTooFast).count();
             assert_eq!(found, count, "{doubts:?}");
@@ -535,8 +554,7 @@ mod tests {
         let plan = Plan { trials: 6, ..plan() };
         for text in [&stolen, &undisturbed, &stolen].into_iter().chain([&undisturbed; 4]) {
             assert!(needs_rounds(&evidence, &plan));
-            evidence.add_round(text, &measured(), at(0));
-            evidence.latest_series().iter().for_each(|series| levels.observe(series));
+            add(&mut evidence, &mut levels, text, 0);
             evidence.update_precision(&plan, &levels, true);
         }
         assert!(!needs_rounds(&evidence, &plan), "five of seven counted, and agree");
@@ -545,30 +563,20 @@ mod tests {
     /// Half of a quick run's figures were marked for intervals of about 1 %, the best that its time permits.
     #[test]
     fn a_quick_run_marks_wider_intervals_only() {
-        let options = |precision| crate::plan::Options {
-            filters: vec![CASE.into()],
-            quick: true,
-            precision,
-            ..Default::default()
-        };
-        let planned = |precision| crate::plan::plan(&options(precision), &[0], 7).unwrap();
         for (plan, time, is_marked) in [
-            (planned(None), 5.1, false),
-            (planned(None), 5.4, true),
-            (planned(Some(0.005)), 5.1, true),
+            (plan_of(true, None), 5.1, false),
+            (plan_of(true, None), 5.4, true),
+            (plan_of(true, Some(0.005)), 5.1, true),
             (plan(), 5.1, true),
         ] {
             let (mut point, mut levels) = (evidence(), Levels::default());
             for round in 0..20 {
                 let time = if round % 4 < 2 { 5.0 } else { time };
-                let text = SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"));
-                point.add_round(&text, &measured(), at(round * 1_000));
-                point.latest_series().iter().for_each(|series| levels.observe(series));
+                add(&mut point, &mut levels, &samples_of(time), round * 1_000);
                 point.update_precision(&plan, &levels, true);
             }
             assert!(needs_rounds(&point, &plan), "it goes on while there is time");
-            let core = Core::of(&levels, &Latency::Cycles(3));
-            let result = point.results(&plan, &core).remove(0);
+            let result = time_by(&plan, &point, &levels);
             assert_eq!(result.converged, Some(!is_marked), "{time} {:?}", result.estimate);
         }
     }
@@ -581,8 +589,7 @@ mod tests {
             assert!(needs_rounds(&point, &plan), "{pair} pairs");
             for sample in ["[6.0,6.001]", "[5.0,5.001]"] {
                 let text = SAMPLES.replace("[5.0,5.1]", sample);
-                point.add_round(&text, &measured(), at(pair * 1_000));
-                point.latest_series().iter().for_each(|series| levels.observe(series));
+                add(&mut point, &mut levels, &text, pair * 1_000);
                 point.update_precision(&plan, &levels, true);
             }
         }
@@ -602,8 +609,7 @@ mod tests {
         let disturbed =
             SAMPLES.replace("[5.0,5.1]", "[6.0,6.001]").replace("[1000,1,1]", "[1000,1.5,1.2]");
         for text in [&quiet; 4].into_iter().chain([&disturbed; 20]) {
-            point.add_round(text, &measured(), at(0));
-            point.latest_series().iter().for_each(|series| levels.observe(series));
+            add(&mut point, &mut levels, text, 0);
         }
         let result = time_of(&point, &levels);
         assert!(!result.disturbed);
@@ -612,8 +618,7 @@ mod tests {
         let disturbed = result.all_round_values.iter().filter(|value| **value > 5.9);
         assert_eq!(disturbed.count(), 10);
         for _ in 0..8 {
-            point.add_round(&quiet, &measured(), at(0));
-            point.latest_series().iter().for_each(|series| levels.observe(series));
+            add(&mut point, &mut levels, &quiet, 0);
         }
         let result = time_of(&point, &levels);
         assert_eq!((result.round_values.len(), result.all_round_values.len()), (6, 16));
@@ -627,15 +632,13 @@ mod tests {
         let disturbed =
             SAMPLES.replace("[5.0,5.1]", "[5.0,5.001]").replace("[1000,1,1]", "[1000,1.5,1.2]");
         for round in 0..30 {
-            point.add_round(&disturbed, &measured(), at(round * 1_000));
-            point.latest_series().iter().for_each(|series| levels.observe(series));
+            add(&mut point, &mut levels, &disturbed, round * 1_000);
         }
         point.update_precision(&plan, &levels, true);
         assert!(!needs_rounds(&point, &plan));
         let mut other = evidence();
         for _ in 0..9 {
-            other.add_round(SAMPLES, &measured(), at(30_000));
-            other.latest_series().iter().for_each(|series| levels.observe(series));
+            add(&mut other, &mut levels, SAMPLES, 30_000);
         }
         point.update_precision(&plan, &levels, true);
         assert!(needs_rounds(&point, &plan));
@@ -652,21 +655,18 @@ mod tests {
             let plan = plan();
             for round in 0..20_u32 {
                 let time = 5.0 * (1.0 + apart * f64::from(round % 3));
-                let text = SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"));
-                point.add_round(&text, &measured(), at(u64::from(round) * 1_000));
-                point.latest_series().iter().for_each(|series| levels.observe(series));
+                add(&mut point, &mut levels, &samples_of(time), u64::from(round) * 1_000);
                 point.update_precision(&plan, &levels, true);
             }
             assert!(needs_rounds(&point, &plan), "{place}: 3 % are not reached");
-            let result = point.results(&plan, &Core::of(&levels, &Latency::Cycles(3))).remove(0);
+            let result = time_by(&plan, &point, &levels);
             assert_eq!(result.converged, Some(!is_marked), "{place} {:?}", result.estimate);
         }
     }
 
     #[test]
     fn of_long_rounds_fewer_are_planned_except_of_systems_in_turn() {
-        let options = crate::plan::Options { filters: vec![CASE.into()], ..Default::default() };
-        let alone = crate::plan::plan(&options, &[0], 7).unwrap();
+        let alone = plan();
         let planned = |each: Duration, plan: &Plan| {
             let mut point = evidence();
             point.add_round(SAMPLES, &measured(), at(0));
@@ -682,15 +682,11 @@ mod tests {
     #[test]
     fn a_core_bound_point_of_systems_in_turn_goes_on_until_their_difference_is_certain() {
         let pairs_until_done = |quick: bool, in_turn: bool, time_of: fn(u64) -> f64| {
-            let options =
-                crate::plan::Options { filters: vec![CASE.into()], quick, ..Default::default() };
-            let plan = Plan { in_turn, ..crate::plan::plan(&options, &[0], 7).unwrap() };
+            let plan = Plan { in_turn, ..plan_of(quick, None) };
             let (mut point, mut levels) = (evidence(), Levels::default());
             let rounds = (0..300).take_while(|&round: &u64| {
                 let time = time_of(round);
-                let text = SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"));
-                point.add_round(&text, &measured(), at(round * 1_000));
-                point.latest_series().iter().for_each(|series| levels.observe(series));
+                add(&mut point, &mut levels, &samples_of(time), round * 1_000);
                 point.update_precision(&plan, &levels, true);
                 needs_rounds(&point, &plan)
             });
@@ -733,10 +729,9 @@ mod tests {
                 let text = format!(
                     r#"{{"series":{{"cpu":0,"busy":1,"batch":9,"samples":{samples},"readings":[{readings}]}}}}"#
                 );
-                point.add_round(&text, &measured(), at(round as u64 * 1_000));
-                point.latest_series().iter().for_each(|series| levels.observe(series));
+                add(&mut point, &mut levels, &text, round as u64 * 1_000);
             }
-            let result = point.results(&plan, &Core::of(&levels, &Latency::Cycles(3))).remove(0);
+            let result = time_by(&plan, &point, &levels);
             let has_doubt = result.doubts.contains(&Doubt::SeveralModes);
             let seen = (has_doubt, result.converged);
             assert_eq!(seen, (doubted, Some(converged)), "{place} {result:?}");
@@ -753,10 +748,9 @@ mod tests {
                 let text = format!(
                     r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[{time}],"readings":[[1,1,1],[1,1,1]],"contended":true}}}}"#
                 );
-                point.add_round(&text, &measured(), at(0));
-                point.latest_series().iter().for_each(|series| levels.observe(series));
+                add(&mut point, &mut levels, &text, 0);
             }
-            let result = point.results(&plan, &Core::of(&levels, &Latency::Cycles(3))).remove(0);
+            let result = time_by(&plan, &point, &levels);
             (result.doubts.len(), result.converged)
         };
         assert_eq!(marks(&[9e6, 9.1e6, 9.2e6]), (0, Some(true)));
@@ -776,8 +770,7 @@ mod tests {
         };
         for readings in ["[]", "[[-3,1,1],[-3,1,1],[0,1,1]]", "[[0,1,1]]"] {
             let (mut point, mut levels) = (evidence(), Levels::default());
-            point.add_round(&series(readings), &measured(), at(0));
-            point.latest_series().iter().for_each(|series| levels.observe(series));
+            add(&mut point, &mut levels, &series(readings), 0);
             let result = time_of(&point, &levels);
             assert_eq!(result.outcome, Outcome::Measured, "{readings}");
             assert!(result.cycles.is_none() && result.disturbed, "{readings}");
@@ -819,11 +812,8 @@ mod tests {
     fn broken_exclusion_is_final_and_a_wrong_number_of_calls_implausible() {
         let mut broken = evidence();
         assert!(broken.add_round(SAMPLES, &measured(), at(0)));
-        broken.add_round(
-            SAMPLES,
-            &RoundEnd::Reported(Err(CaseError::Failed("two inside".into()))),
-            at(0),
-        );
+        let end = RoundEnd::Reported(Err(CaseError::Failed("two inside".into())));
+        broken.add_round(SAMPLES, &end, at(0));
         assert_eq!(time_of(&broken, &Levels::default()).outcome, Outcome::Failed);
         let mut idle = evidence();
         let counts = r#"{"counts":{"operations":200,"expected_syscalls":1.0,"syscalls":0}}"#;
@@ -918,8 +908,7 @@ mod tests {
             });
             assert_eq!(made.count(), needed);
             assert_eq!(levels.ns_per_iteration(), Some(0.5));
-            let core = Core::of(&levels, &Latency::Cycles(3));
-            let result = evidence.results(&plan, &core).remove(0);
+            let result = time_by(&plan, &evidence, &levels);
             assert_eq!(result.converged, Some(true));
             assert_eq!(result.disturbed, needed == 24);
         }

@@ -390,36 +390,29 @@ mod tests {
     }
 
     #[test]
-    fn the_end_that_a_worker_reports_counts() {
+    fn the_end_that_a_worker_reports_counts_or_else_its_last_error() {
         let status = ExitStatus::default();
         let text = "{\"end\":{\"outcome\":\"unsupported\",\"reason\":\"no\"}}\n";
         let unsupported = Err(CaseError::Unsupported("no".into()));
         assert_eq!(end_of(text, status, ""), RoundEnd::Reported(unsupported));
+        // Without a report it is the last line of its errors.
+        let died = end_of("{\"ser", status, "x\nsemop: oh\n\n");
+        let RoundEnd::Died(reason) = died else { panic!("it has not ended") };
+        assert!(reason.ends_with(": semop: oh"), "{reason}");
     }
 
     #[test]
     fn how_a_round_ended_is_stored_as_it_always_was() {
+        let unsupported = RoundEnd::Reported(Err(CaseError::Unsupported("no".into())));
         for (end, stored) in [
             (RoundEnd::Reported(Ok(())), r#"{"reported":{"outcome":"measured"}}"#),
-            (
-                RoundEnd::Reported(Err(CaseError::Unsupported("no".into()))),
-                r#"{"reported":{"outcome":"unsupported","reason":"no"}}"#,
-            ),
+            (unsupported, r#"{"reported":{"outcome":"unsupported","reason":"no"}}"#),
             (RoundEnd::Died("killed by \"9\"\n".into()), r#"{"died":"killed by \"9\"\n"}"#),
             (RoundEnd::Hung(String::new()), r#"{"hung":""}"#),
         ] {
             assert_eq!(serde_json::to_string(&end).unwrap(), stored);
             assert_eq!(serde_json::from_str::<RoundEnd>(stored).unwrap(), end);
         }
-    }
-
-    #[test]
-    fn a_worker_without_a_report_died_with_the_last_line_of_its_errors() {
-        let RoundEnd::Died(reason) = end_of("{\"ser", ExitStatus::default(), "x\nsemop: oh\n\n")
-        else {
-            panic!("it has not ended");
-        };
-        assert!(reason.ends_with(": semop: oh"), "{reason}");
     }
 
     /// Runs a shell script like a worker; returns its output, and whether it was killed.
@@ -462,13 +455,7 @@ mod tests {
         let long = Duration::from_secs(60);
         for (script, limit, stop, output, hung) in [
             ("echo all is well", long, false, "all is well\n", false),
-            (
-                "head -c 1000000 /dev/zero >&2; echo I complained",
-                long,
-                false,
-                "I complained\n",
-                false,
-            ),
+            ("head -c 1000000 /dev/zero >&2; echo I wrote", long, false, "I wrote\n", false),
             ("sleep 3 & echo my child goes on", long, false, "my child goes on\n", false),
             ("exec >&-; exec sleep 60", Duration::from_millis(100), false, "", true),
             ("echo so far; exec sleep 60", Duration::from_secs(2), false, "so far\n", true),

@@ -367,10 +367,19 @@ mod tests {
         super::plan(options, cpus, seed)
     }
 
+    fn options(filter: &str) -> Options {
+        Options { filters: vec![filter.into()], ..Options::default() }
+    }
+
+    fn with_param(filter: &str, name: &str, values: &[&str]) -> Options {
+        let values = values.iter().map(|value| (*value).to_owned()).collect();
+        Options { params: BTreeMap::from([(name.to_owned(), values)]), ..options(filter) }
+    }
+
     #[test]
     fn systems_in_turn_have_enough_rounds_to_compare_neighbouring_ones() {
         let rounds = |quick| {
-            let options = Options { filters: vec!["syscall".into()], quick, ..Options::default() };
+            let options = Options { quick, ..options("syscall") };
             let mut plan = plan(&options, &[0], 7).unwrap();
             let alone = plan.rounds_at_least;
             plan.measure_in_turn(&options);
@@ -383,8 +392,7 @@ mod tests {
     fn few_core_bound_points_get_more_time_where_systems_are_compared() {
         let seconds = |filter: &str, quick: bool, budget: Option<u64>| {
             let budget = budget.map(Duration::from_secs);
-            let options =
-                Options { filters: vec![filter.into()], quick, budget, ..Options::default() };
+            let options = Options { quick, budget, ..options(filter) };
             let alone = plan(&options, &[0, 1], 7).unwrap();
             let mut in_turn = alone.clone();
             in_turn.measure_in_turn(&options);
@@ -400,8 +408,7 @@ mod tests {
 
     #[test]
     fn parameters_multiply_and_are_made_definite() {
-        let options = Options { filters: vec!["lock/sysv-sem".into()], ..Options::default() };
-        let plan = plan(&options, &[0, 1], 7).unwrap();
+        let plan = plan(&options("lock/sysv-sem"), &[0, 1], 7).unwrap();
         // The points have 1, 2 and 4 threads or processes, without work and with some.
         assert_eq!(plan.points.len(), 3 * 2 * 2);
         assert!(plan.points.iter().any(|point| point.params["workers"] == "4"));
@@ -410,7 +417,7 @@ mod tests {
 
     #[test]
     fn locks_are_oversubscribed_on_machines_of_up_to_512_cpus() {
-        let options = Options { filters: vec!["lock/futex".into()], ..Options::default() };
+        let options = options("lock/futex");
         for cpus in [2, 64, 96, 512] {
             let plan = plan(&options, &(0..cpus).collect::<Vec<_>>(), 7).unwrap();
             let workers = plan.points.iter().map(|point| point.params["workers"].parse().unwrap());
@@ -420,8 +427,7 @@ mod tests {
 
     #[test]
     fn one_cpu_is_no_obstacle() {
-        let options = Options { filters: vec!["lock/sysv-sem".into()], ..Options::default() };
-        let plan = plan(&options, &[3], 7).unwrap();
+        let plan = plan(&options("lock/sysv-sem"), &[3], 7).unwrap();
         let without_work = |point: &&Point| point.params["work"] == "none";
         let points = plan.points.iter().filter(without_work).count();
         assert_eq!(points, 4, "twice the CPUs is two, measured once");
@@ -431,35 +437,20 @@ mod tests {
     #[test]
     fn wrong_values_are_refused() {
         let with = |name: &str, value: &str| {
-            let options = Options {
-                filters: vec!["lock/sysv-sem".into()],
-                params: BTreeMap::from([(name.to_owned(), vec![value.to_owned()])]),
-                ..Options::default()
-            };
+            let options = with_param("lock/sysv-sem", name, &[value]);
             plan(&options, &[0, 1], 7).map(|plan| plan.points.len())
         };
         assert_eq!(with("workers", "7"), Ok(2));
         assert_eq!(with("workers", "1024"), Ok(2));
-        for (name, value) in [
-            ("workers", "0"),
-            ("workers", "-1"),
-            ("workers", "1025"),
-            ("workers", "x"),
-            ("as", "x"),
-            ("colour", "x"),
-        ] {
-            assert!(with(name, value).is_err(), "{name}={value}");
+        for value in ["0", "-1", "1025", "x"] {
+            assert!(with("workers", value).is_err(), "{value}");
         }
+        assert!(with("as", "x").is_err() && with("colour", "x").is_err());
     }
 
     #[test]
     fn values_that_mean_the_same_are_one_point() {
-        let given = ["1k", "1000", "01000"].map(str::to_owned).to_vec();
-        let options = Options {
-            filters: vec!["syscall/poll".into()],
-            params: BTreeMap::from([("fds".to_owned(), given)]),
-            ..Options::default()
-        };
+        let options = with_param("syscall/poll", "fds", &["1k", "1000", "01000"]);
         let plan = plan(&options, &[0], 7).unwrap();
         let values: Vec<&str> = plan.points.iter().map(|p| p.params["fds"].as_str()).collect();
         assert_eq!(values, ["1000"]);
@@ -467,31 +458,24 @@ mod tests {
 
     #[test]
     fn each_point_of_several_selections_is_planned_once() {
-        let selection = |filter: &str, params: &[(&str, &[&str])]| {
-            let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
-            let params = params.iter().map(|(name, values)| ((*name).to_owned(), owned(values)));
-            Selection { filters: vec![filter.to_owned()], params: params.collect() }
-        };
+        let selection = |Options { filters, params, .. }: Options| Selection { filters, params };
         let of = |selections| plan(&Options { selections, ..Options::default() }, &[0, 1], 7);
         let plan = of(vec![
-            selection("syscall/poll", &[("fds", &["1", "64"])]),
-            selection("syscall/poll", &[("fds", &["64", "512"])]),
-            selection("syscall/getppid", &[]),
+            selection(with_param("syscall/poll", "fds", &["1", "64"])),
+            selection(with_param("syscall/poll", "fds", &["64", "512"])),
+            selection(options("syscall/getppid")),
         ])
         .unwrap();
         let fds = plan.points.iter().map(|point| point.params.get("fds").map(String::as_str));
         assert_eq!(fds.collect::<Vec<_>>(), [Some("1"), Some("64"), Some("512"), None]);
-        let error = of(vec![selection("syscall/poll", &[("colour", &["red"])])]).unwrap_err();
+        let error =
+            of(vec![selection(with_param("syscall/poll", "colour", &["red"]))]).unwrap_err();
         assert!(error.to_string().contains("colour"), "{error}");
     }
 
     #[test]
     fn nothing_is_spread_over_one_cpu() {
-        let options = Options {
-            filters: vec!["lock/futex".into()],
-            params: BTreeMap::from([("place".to_owned(), vec!["spread".to_owned()])]),
-            ..Options::default()
-        };
+        let options = with_param("lock/futex", "place", &["spread"]);
         let error = plan(&options, &[0], 7).unwrap_err().to_string();
         assert_eq!(error, "place cannot be \"spread\": this process may use only one CPU");
         assert!(plan(&options, &[0, 1], 7).is_ok());
@@ -508,17 +492,9 @@ mod tests {
     #[test]
     fn lengths_are_scaled_and_kept_in_one_form() {
         let of = |given: &[&str], full, scale| {
-            let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
-            let options = Options {
-                filters: vec!["concurrency/jobs".into()],
-                params: match given.is_empty() {
-                    true => BTreeMap::new(),
-                    false => BTreeMap::from([("base".to_owned(), given)]),
-                },
-                full,
-                scale,
-                ..Options::default()
-            };
+            let mut options = with_param("concurrency/jobs", "base", given);
+            options.params.retain(|_, given| !given.is_empty());
+            let options = Options { full, scale, ..options };
             plan(&options, &[0, 1], 7).map(|plan| {
                 let bases = plan.points.into_iter().map(|point| point.params["base"].clone());
                 bases.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
@@ -538,11 +514,7 @@ mod tests {
     #[cfg(unix)]
     fn a_directory_is_measured_once() {
         let dirs_of = |dirs: &[&str]| -> BTreeSet<String> {
-            let dirs = dirs.iter().map(|dir| (*dir).to_owned()).collect();
-            let params = BTreeMap::from([("dir".to_owned(), dirs)]);
-            let filters = vec!["file/random-read".to_owned()];
-            let plan =
-                plan(&Options { filters, params, ..Options::default() }, &[0, 1], 7).unwrap();
+            let plan = plan(&with_param("file/random-read", "dir", dirs), &[0, 1], 7).unwrap();
             plan.points.iter().map(|point| point.params["dir"].clone()).collect()
         };
         let home = tempfile::tempdir().unwrap();
@@ -567,8 +539,7 @@ mod tests {
     #[test]
     fn time_for_counting_on_the_host_is_added_to_the_budget() {
         let allowed = |filter: &str| {
-            let options = Options { filters: vec![filter.into()], ..Options::default() };
-            let planned = plan(&options, &[0, 1], 7).unwrap();
+            let planned = plan(&options(filter), &[0, 1], 7).unwrap();
             let mut plan = planned.clone();
             plan.allow_for_host_counts();
             assert_eq!(plan.budget_ms, planned.budget_ms + plan.host_counts_ms);
@@ -581,8 +552,7 @@ mod tests {
 
     #[test]
     fn slow_starts_of_workers_extend_the_time_within_limits() {
-        let options = Options { filters: vec!["syscall".into()], ..Options::default() };
-        let planned = plan(&options, &[0], 7).unwrap();
+        let planned = plan(&options("syscall"), &[0], 7).unwrap();
         let with = |ms| {
             let mut plan = planned.clone();
             plan.allow_for_starts(ms);
@@ -595,10 +565,7 @@ mod tests {
 
     #[test]
     fn a_case_with_a_separate_command_is_not_in_a_default_run() {
-        let of = |filter: &str| {
-            let options = Options { filters: vec![filter.into()], ..Options::default() };
-            plan(&options, &[0, 1], 7).map(|plan| plan.points)
-        };
+        let of = |filter: &str| plan(&options(filter), &[0, 1], 7).map(|plan| plan.points);
         let area = of("concurrency").unwrap();
         assert!(!area.is_empty() && area.iter().all(|point| point.case != "concurrency/answer"));
         let error = of("concurrency/answer").unwrap_err().to_string();

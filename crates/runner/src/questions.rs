@@ -160,11 +160,8 @@ mod tests {
     #[test]
     fn groups_are_what_is_compared_unless_that_is_too_much() {
         let of = |compared: &[&[usize]]| {
-            let compared: Vec<Vec<PointKey>> = compared
-                .iter()
-                .map(|points| points.iter().map(|&point| key(point)).collect())
-                .collect();
-            grouped(&compared)
+            let keys = |points: &&[usize]| points.iter().map(|&point| key(point)).collect();
+            grouped(&compared.iter().map(keys).collect::<Vec<Vec<PointKey>>>())
         };
         let groups = of(&[&[1, 2], &[3, 4], &[2, 5]]);
         assert!(groups[&key(1)] == groups[&key(5)] && groups[&key(1)] != groups[&key(3)]);
@@ -234,13 +231,10 @@ mod tests {
             simulated::params(&all)
         };
         let point = |case: &str, work: &str| Point { case: case.to_owned(), params: params(work) };
-        let points = [
-            point("lock/sysv-sem", "none"),
-            point("lock/futex", "none"),
-            point("lock/futex", "1us"),
-        ];
-        let mut asked =
-            Asked::of(questions, vec![simulated::document("here", Vec::new())], &[points.to_vec()]);
+        let points = [("lock/sysv-sem", "none"), ("lock/futex", "none"), ("lock/futex", "1us")]
+            .map(|(case, work)| point(case, work));
+        let here = vec![simulated::document("here", Vec::new())];
+        let mut asked = Asked::of(questions, here, &[points.to_vec()]);
         let is_open = |asked: &Asked| {
             points.each_ref().map(|point| asked.open.contains(&(0, super::key(point))))
         };
@@ -248,17 +242,12 @@ mod tests {
         let [sysv, futex, other] = points.each_ref().map(|point| asked.group_of(point));
         assert!(sysv.is_some() && sysv == futex && other.is_none(), "{sysv:?} {futex:?} {other:?}");
         let measured = |slower: f64| {
-            let of = |point: &Point, factor: f64| CaseResult {
-                round_values: (0..8).map(|n| factor * (100.0 + f64::from(n % 3))).collect(),
-                round_starts_ms: (0..8).map(|n| 100 * n).collect(),
-                estimate: Some(Estimate {
-                    median: factor * 101.0,
-                    low: 0.0,
-                    high: 1e9,
-                    level: 0.95,
-                }),
-                rounds: 8,
-                ..CaseResult::of(&point.case, point.params.clone(), &measure::TIME)
+            let of = |point: &Point, factor: f64| {
+                let rounds: Vec<f64> =
+                    (0..8).map(|n| factor * (100.0 + f64::from(n % 3))).collect();
+                let mut time = simulated::rounds_of(&super::key(point), &rounds);
+                time.round_starts_ms = (0..8).map(|n| 100 * n).collect();
+                time
             };
             vec![of(&points[0], slower), of(&points[1], 1.0)]
         };

@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use results::{
-    CaseResult, Direction, Document, Estimate, GROUP, Interval, Outcome, PointKey, RunInfo, SYSTEM,
+    CaseResult, Direction, Document, Estimate, GROUP, Interval, NextRun, Outcome, PointKey,
+    RunInfo, RunSummary, SYSTEM, Source,
 };
 
 /// A sum of uniform numbers, close enough to normal for a simulation, with mean 0, variance 1.
@@ -170,6 +171,29 @@ pub fn figure_of(
         round_values: rounds,
         ..CaseResult::blank(&case, params, metric, unit, better)
     }
+}
+
+/// The result with an interval from the least of its rounds to the greatest.
+pub fn with_extremes(result: CaseResult) -> CaseResult {
+    let extremes = |estimate: Estimate| {
+        let rounds = || result.round_values.iter().copied();
+        let low = rounds().fold(f64::INFINITY, f64::min);
+        Estimate { low, high: rounds().fold(f64::NEG_INFINITY, f64::max), ..estimate }
+    };
+    CaseResult { estimate: result.estimate.map(extremes), ..result }
+}
+
+/// What is known of the next run from so many visits, whose deviation has these degrees of freedom.
+pub fn next_run([low, high]: [f64; 2], deviation: f64, degrees: f64, visits: u32) -> NextRun {
+    let source = Source::Visits;
+    NextRun { low, high, level: 0.95, deviation, degrees, visits, boots: 1, days: 1, source }
+}
+
+/// The summary of a run with this id, of which nothing else is known.
+pub fn run_summary(id: &str) -> RunSummary {
+    let RunInfo { id, started, finished, oscost, tags, asked, .. } = run_info(id);
+    let (rounds, results, machine) = (0, 0, String::new());
+    RunSummary { id, started, finished, oscost, tags, asked, rounds, results, machine }
 }
 
 /// A time that a system lacks.

@@ -31,6 +31,18 @@ pub fn skip(why: &str) {
     skip_where(is_ci(), why);
 }
 
+/// The rows of a table, one a line, with `N` cells between bars.
+///
+/// # Panics
+/// If a row has another number of cells.
+pub fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
+    let lines = table.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| {
+        let cells: Vec<&str> = line.split(" | ").map(str::trim).collect();
+        cells.try_into().unwrap_or_else(|_| panic!("not {N} cells: {line}"))
+    })
+}
+
 /// [`skip`]s the running test unless `condition` holds; `true` if the test must return:
 ///
 /// ```

@@ -15,11 +15,7 @@ fn state_of(planned: &[usize], seconds: u64) -> State {
     State {
         seed: 7,
         allowed: Allowed { counts: all, host_counts: all, planned: all, more: all },
-        points: planned
-            .iter()
-            .enumerate()
-            .map(|(group, &planned)| point(0, group, planned))
-            .collect(),
+        points: (0..).zip(planned).map(|(group, &planned)| point(0, group, planned)).collect(),
         boots_done: vec![0],
         rounds: 0,
     }

@@ -2,6 +2,7 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use testing::rows;
 
 use super::super::*;
 
@@ -69,10 +70,8 @@ fn a_good_file_is_read() {
     let Content::Statement(first) = &file.claims[0].content else { panic!("it compares") };
     assert_eq!(first.a.params["workers"].value, ["1", "2"]);
     let b = first.b.as_ref().unwrap();
-    assert_eq!(
-        (b.metric.value.as_str(), b.system.as_ref().unwrap().value.as_str()),
-        ("time", "native")
-    );
+    assert_eq!(b.metric.value, "time");
+    assert_eq!(b.system.as_ref().unwrap().value, "native");
     assert!(b.params.is_empty());
     assert_eq!((first.scope, &first.relation.value.quantity), (Scope::ForAll, &Quantity::Ratio));
     assert_eq!(first.relation.at.line, 10);
@@ -98,21 +97,25 @@ fn relations_are_read() {
         let number = |limit: Option<Limit>| limit.map(|limit| (limit.number, limit.included));
         (number(low), number(high))
     };
-    assert_eq!(region("ratio <= 0.9", TWO), (None, Some((0.9, true))));
-    assert_eq!(region(">= 12", TWO), (Some((12.0, true)), None));
-    assert_eq!(region("> 1e3", TWO), (Some((1e3, false)), None));
-    assert_eq!(region("< 2 us", ONE), (None, Some((2.0, false))));
-    assert_eq!(region("value<2us", ONE), (None, Some((2.0, false))));
-    assert_eq!(region("between 1 us and 2 us", ONE), (Some((1.0, true)), Some((2.0, true))));
-    assert_eq!(region("within 25 %", TWO), (Some((0.8, true)), Some((1.25, true))));
-    assert_eq!(region("within 25% of 2", TWO), (Some((1.6, true)), Some((2.5, true))));
     let over = format!("{TWO}over = \"workers\"\n");
+    for (relation, more, low, high) in [
+        ("ratio <= 0.9", TWO, None, Some((0.9, true))),
+        (">= 12", TWO, Some((12.0, true)), None),
+        ("> 1e3", TWO, Some((1e3, false)), None),
+        ("< 2 us", ONE, None, Some((2.0, false))),
+        ("value<2us", ONE, None, Some((2.0, false))),
+        ("between 1 us and 2 us", ONE, Some((1.0, true)), Some((2.0, true))),
+        ("within 25 %", TWO, Some((0.8, true)), Some((1.25, true))),
+        ("within 25% of 2", TWO, Some((1.6, true)), Some((2.5, true))),
+        ("crosses <= 4", &over, None, Some((4.0, true))),
+        ("crosses 1.1 <= 4", &over, None, Some((4.0, true))),
+        ("slope > -0.1", &over, Some((-0.1, false)), None),
+        ("increases with workers", TWO, Some((1.0, false)), None),
+        ("decreases with workers", ONE, Some((1.0, false)), None),
+    ] {
+        assert_eq!(region(relation, more), (low, high), "{relation}");
+    }
     assert_eq!(region("crosses at 10", &over).1, Some((11.0, true)));
-    assert_eq!(region("crosses <= 4", &over), (None, Some((4.0, true))));
-    assert_eq!(region("crosses 1.1 <= 4", &over), (None, Some((4.0, true))));
-    assert_eq!(region("slope > -0.1", &over), (Some((-0.1, false)), None));
-    assert_eq!(region("increases with workers", TWO), (Some((1.0, false)), None));
-    assert_eq!(region("decreases with workers", ONE), (Some((1.0, false)), None));
 }
 
 /// The error message for a file.
@@ -122,182 +125,140 @@ fn mistake(text: &str) -> String {
 
 #[test]
 fn mistakes_in_relations_have_a_column() {
-    let over = "over = \"workers\"\n";
-    for (relation, more, message) in [
-        ("", TWO, "line 4, column 12: the text is empty in `claim.relation`"),
-        ("ratio", TWO, "line 4, column 18: a condition is missing"),
-        ("ratio ~ 3", TWO, "line 4, column 19: \"~\" begins no condition: write one such as"),
-        ("ratio <= ", TWO, "line 4, column 22: a number is missing"),
-        ("ratio <= x", TWO, "line 4, column 22: a number is missing"),
-        ("ratio <= 1.2.3", TWO, "line 4, column 22: \"1.2.3\" is not a number"),
-        ("ratio <= 1e999", TWO, "line 4, column 22: \"1e999\" is not a number"),
-        ("ratio <= 2 us", TWO, "line 4, column 24: a ratio or a slope has no unit"),
-        ("ratio <= 2 ratio", TWO, "a ratio or a slope has no unit"),
-        ("ratio <= 2 3", TWO, "line 4, column 24: nothing may follow here"),
-        ("ratio >= 2", ONE, "line 4, column 13: a ratio needs a side b"),
-        (
-            "crosses -2 at 3",
-            &format!("{TWO}{over}"),
-            "line 4, column 21: the sides cross at a ratio",
-        ),
-        ("crosses at 3", ONE, "line 4, column 13: a crossing needs a side b"),
-        ("crosses at 3", TWO, "line 4, column 13: it needs a parameter: over"),
-        ("value < 2 us", TWO, "line 4, column 13: a value is of one side"),
-        ("slope at 3", &format!("{ONE}{over}"), "line 4, column 19: `at` is for `crosses`"),
-        ("ratio < 2", &format!("{TWO}{over}"), "line 7, column 8: over is for `crosses`"),
-        ("between 1 us", ONE, "line 4, column 25: \"and\" is missing"),
-        ("between 3 us and 2 us", ONE, "line 4, column 21: the lower end comes first"),
-        ("between 1 ms and 2 us", ONE, "line 4, column 12: its lower end is above its upper end"),
-        ("within 5", TWO, "line 4, column 21: \"%\" is missing"),
-        ("within % 5", TWO, "line 4, column 20: a percentage above 0 is missing"),
-        ("within 0 %", TWO, "a percentage above 0 is missing"),
-        ("within 5 %", ONE, "line 4, column 23: the center is missing"),
-        ("within 5 % of 0 us", ONE, "line 4, column 27: it must be above 0"),
-        ("increases workers", ONE, "line 4, column 23: \"with\" is missing"),
-        ("increases with", ONE, "line 4, column 27: the name of a parameter is missing"),
-        ("increases with colour", ONE, "lock/futex has no parameter \"colour\""),
-        ("< 2", ONE, "line 4, column 12: the metric is a time: the limit needs a unit"),
-        ("< 2 MB", ONE, "line 4, column 12: \"MB\" is no unit of time"),
-        (
-            "crosses at 3 x",
-            &format!("{TWO}{over}"),
-            "line 4, column 12: \"x\" is no unit of workers",
-        ),
-    ] {
-        let found = mistake(&with(relation, more));
+    for [relation, sides, message] in rows(
+        r#"
+         | 2 | line 4, column 12: the text is empty in `claim.relation`
+        ratio | 2 | line 4, column 18: a condition is missing
+        ratio ~ 3 | 2 | line 4, column 19: "~" begins no condition: write one such as
+        ratio <= | 2 | line 4, column 21: a number is missing
+        ratio <= x | 2 | line 4, column 22: a number is missing
+        ratio <= 1.2.3 | 2 | line 4, column 22: "1.2.3" is not a number
+        ratio <= 1e999 | 2 | line 4, column 22: "1e999" is not a number
+        ratio <= 2 us | 2 | line 4, column 24: a ratio or a slope has no unit
+        ratio <= 2 ratio | 2 | a ratio or a slope has no unit
+        ratio <= 2 3 | 2 | line 4, column 24: nothing may follow here
+        ratio >= 2 | 1 | line 4, column 13: a ratio needs a side b
+        crosses -2 at 3 | 2 over | line 4, column 21: the sides cross at a ratio
+        crosses at 3 | 1 | line 4, column 13: a crossing needs a side b
+        crosses at 3 | 2 | line 4, column 13: it needs a parameter: over
+        value < 2 us | 2 | line 4, column 13: a value is of one side
+        slope at 3 | 1 over | line 4, column 19: `at` is for `crosses`
+        ratio < 2 | 2 over | line 7, column 8: over is for `crosses`
+        between 1 us | 1 | line 4, column 25: "and" is missing
+        between 3 us and 2 us | 1 | line 4, column 21: the lower end comes first
+        between 1 ms and 2 us | 1 | line 4, column 12: its lower end is above its upper end
+        within 5 | 2 | line 4, column 21: "%" is missing
+        within % 5 | 2 | line 4, column 20: a percentage above 0 is missing
+        within 0 % | 2 | a percentage above 0 is missing
+        within 5 % | 1 | line 4, column 23: the center is missing
+        within 5 % of 0 us | 1 | line 4, column 27: it must be above 0
+        increases workers | 1 | line 4, column 23: "with" is missing
+        increases with | 1 | line 4, column 27: the name of a parameter is missing
+        increases with colour | 1 | lock/futex has no parameter "colour"
+        < 2 | 1 | line 4, column 12: the metric is a time: the limit needs a unit
+        < 2 MB | 1 | line 4, column 12: "MB" is no unit of time
+        crosses at 3 x | 2 over | line 4, column 12: "x" is no unit of workers
+        "#,
+    ) {
+        let over = if sides.ends_with("over") { "over = \"workers\"\n" } else { "" };
+        let sides = if sides.starts_with('1') { ONE } else { TWO };
+        let found = mistake(&with(relation, &format!("{sides}{over}")));
         assert!(found.starts_with("line "), "{relation}: {found}");
         assert!(found.contains(message), "{relation}: {found}, not {message}");
     }
 }
 
+fn assert_mistake(text: &str, message: &str) {
+    let found = mistake(text);
+    assert!(found.starts_with("line ") && found.contains(", column "), "{found}");
+    assert!(found.contains(message), "{text}\n{found}\nnot {message}");
+}
+
 #[test]
 fn other_mistakes_have_a_line_and_a_column() {
     let good = with("< 2 us", ONE);
-    let params =
-        |params: &str| with("< 2 us", &format!("a = {{ case = \"lock/futex\", {params} }}"));
-    for (text, message) in [
-        (String::new(), "line 1, column 1: the file has no claim"),
-        ("x = ".to_owned(), "line 1, column 5: "),
-        ("[[claim]\n".to_owned(), "line 1, column "),
-        ("claim = 3".to_owned(), "line 1, column 9: invalid type: integer `3`, expected an array"),
-        (
-            "claim = [3]".to_owned(),
-            "line 1, column 10: invalid type: integer `3`, expected a table: [[claim]]",
-        ),
-        (
-            "colour = 1\n".to_owned() + &good,
-            "line 1, column 1: unknown key `colour`, expected `title` or `claim`",
-        ),
-        ("[[claim]]\n".to_owned(), "line 1, column 1: missing key `name` in `claim`"),
-        (good.clone() + &good, "line 7, column 8: a second claim named \"x\""),
-        (
-            good.clone() + "colour = 1\n",
-            "line 6, column 1: unknown key `colour`, expected one of `name`, ",
-        ),
-        // The first mistake in the file is reported, not the first key of the alphabet.
-        (
-            "[[claim]]\nzebra = 1\nant = 1\n".to_owned(),
-            "line 2, column 1: unknown key `zebra`, expected one of",
-        ),
-        (
-            good.replace("relation", "relaton"),
-            "line 4, column 1: unknown key `relaton`, expected one of",
-        ),
-        (good.replace("\"x\"", "\"a b\""), "line 2, column 8: a name consists of"),
-        (
-            good.replace("\"x\"", "7"),
-            "line 2, column 8: invalid type: integer `7`, expected a string in `claim.name`",
-        ),
-        (
-            good.replace("A sentence.", " "),
-            "line 3, column 12: the text is empty in `claim.sentence`",
-        ),
-        (good.replace("relation", "relative"), "line 4, column 1: unknown key `relative`"),
-        (
-            good.replace("relation = \"< 2 us\"\n", ""),
-            "line 1, column 1: missing key `relation` in [[claim]]",
-        ),
-        (good.replace("a.case", "c.case"), "line 5, column 1: unknown key `c`"),
-        (good.replace(ONE, ""), "line 1, column 1: missing key `a`, a = { case = \"...\" },"),
-        (
-            good.clone() + "b = 3\n",
-            "line 6, column 5: invalid type: integer `3`, expected a table: { case = ",
-        ),
-        (good.clone() + "missing = \"x\"\n", "a claim with `missing` has only"),
-        (
-            good.clone() + "missing = \"\"\n",
-            "line 6, column 11: the text is empty in `claim.missing`",
-        ),
-        (
-            good.clone() + "scope = \"for each\"\n",
-            "line 6, column 9: unknown variant `for each`, expected one of `at`, `for all`, ",
-        ),
-        (good.clone() + "a.metric = \"x\"\n", "line 6, column 12: lock/futex has no metric \"x\""),
-        (
-            good.clone() + "a.colour = \"x\"\n",
-            "line 6, column 3: unknown key `colour`, expected one of `case`, `params`, ",
-        ),
-        (good.replace("lock/futex", "lock/futx"), "(did you mean lock/futex?)"),
-        (good.replace("lock/futex", "lock/futx"), "line 5, column 10: no case is named"),
-        (
-            params("params = 3"),
-            "line 5, column 37: invalid type: integer `3`, expected a map in `claim.a.params`",
-        ),
-        (
-            params("params = { colour = 1 }"),
-            "line 5, column 39: lock/futex has no parameter \"colour\"",
-        ),
-        (params("params = { workers = [] }"), "line 5, column 39: workers has no value"),
-        (
-            params("params = { workers = [[1]] }"),
-            "line 5, column 49: an array within an array in `claim.a.params.workers`",
-        ),
-        (
-            params("params = { workers = 1.5 }"),
-            "line 5, column 49: invalid type: floating point `1.5`, expected a text in quotation",
-        ),
-        (
-            params("params = { workers = \"\" }"),
-            "line 5, column 49: the value is empty in `claim.a.params.workers`",
-        ),
-        (params("params = { workers = \"x\" }"), "workers cannot be \"x\": it is not a count"),
-        (params("params = { as = \"x\" }"), "as cannot be \"x\": choose among "),
-        (
-            with(
-                "increases with workers",
-                "a = { case = \"lock/futex\", params = { workers = 2 } }",
-            ),
-            "line 5, column 39: the relation is over workers: it needs several values",
-        ),
-        (
-            with("increases with as", ONE)
-                .replace("futex\"", "futex\", params = { as = [\"threads\", \"processes\"] }")
-                .replace("a.case =", "a = { case =")
-                .replace("] }", "] } }"),
-            "\"threads\" is no count and no duration",
-        ),
-        (
-            with(
-                "ratio < 2",
-                "a.case = \"net/answer\"\na.metric = \"rate\"\nb.metric = \"time\"\n",
-            ),
-            "line 7, column 12: a is in replies/s and b in ns/op",
-        ),
-    ] {
-        let found = mistake(&text);
-        assert!(found.starts_with("line ") && found.contains(", column "), "{found}");
-        assert!(found.contains(message), "{text}\n{found}\nnot {message}");
+    for [text, message] in rows(
+        r#"
+         | line 1, column 1: the file has no claim
+        x = | line 1, column 4:
+        [[claim] | line 1, column
+        claim = 3 | line 1, column 9: invalid type: integer `3`, expected an array
+        claim = [3] | line 1, column 10: invalid type: integer `3`, expected a table: [[claim]]
+        [[claim]] | line 1, column 1: missing key `name` in `claim`
+        "#,
+    ) {
+        assert_mistake(text, message);
     }
+    // The first mistake in the file is reported, not the first key of the alphabet.
+    let order = "line 2, column 1: unknown key `zebra`, expected one of";
+    assert_mistake("[[claim]]\nzebra = 1\nant = 1\n", order);
+    let before = "line 1, column 1: unknown key `colour`, expected `title` or `claim`";
+    assert_mistake(&format!("colour = 1\n{good}"), before);
+    assert_mistake(&format!("{good}{good}"), "line 7, column 8: a second claim named \"x\"");
+    for [added, message] in rows(
+        r#"
+        colour = 1 | line 6, column 1: unknown key `colour`, expected one of `name`,
+        b = 3 | line 6, column 5: invalid type: integer `3`, expected a table: { case =
+        missing = "x" | a claim with `missing` has only
+        missing = "" | line 6, column 11: the text is empty in `claim.missing`
+        scope = "for each" | line 6, column 9: unknown variant `for each`, expected one of `at`, `for all`,
+        a.metric = "x" | line 6, column 12: lock/futex has no metric "x"
+        a.colour = "x" | line 6, column 3: unknown key `colour`, expected one of `case`, `params`,
+        "#,
+    ) {
+        assert_mistake(&format!("{good}{added}\n"), message);
+    }
+    for [old, new, message] in rows(
+        r#"
+        relation | relaton | line 4, column 1: unknown key `relaton`, expected one of
+        relation | relative | line 4, column 1: unknown key `relative`
+        "x" | "a b" | line 2, column 8: a name consists of
+        "x" | 7 | line 2, column 8: invalid type: integer `7`, expected a string in `claim.name`
+        A sentence. |  | line 3, column 12: the text is empty in `claim.sentence`
+        relation = "< 2 us" |  | line 1, column 1: missing key `relation` in [[claim]]
+        a.case | c.case | line 5, column 1: unknown key `c`
+        a.case = "lock/futex" |  | line 1, column 1: missing key `a`, a = { case = "..." },
+        lock/futex | lock/futx | (did you mean lock/futex?)
+        lock/futex | lock/futx | line 5, column 10: no case is named
+        "#,
+    ) {
+        assert_mistake(&good.replace(old, new), message);
+    }
+    for [params, message] in rows(
+        r#"
+        3 | line 5, column 37: invalid type: integer `3`, expected a map in `claim.a.params`
+        { colour = 1 } | line 5, column 39: lock/futex has no parameter "colour"
+        { workers = [] } | line 5, column 39: workers has no value
+        { workers = [[1]] } | line 5, column 49: an array within an array in `claim.a.params.workers`
+        { workers = 1.5 } | line 5, column 49: invalid type: floating point `1.5`, expected a text in quotation
+        { workers = "" } | line 5, column 49: the value is empty in `claim.a.params.workers`
+        { workers = "x" } | workers cannot be "x": it is not a count
+        { as = "x" } | as cannot be "x": choose among
+        "#,
+    ) {
+        let side = format!("a = {{ case = \"lock/futex\", params = {params} }}");
+        assert_mistake(&with("< 2 us", &side), message);
+    }
+    for [relation, side, message] in rows(
+        r#"
+        increases with workers | params = { workers = 2 } | line 5, column 39: the relation is over workers: it needs several values
+        increases with as | params = { as = ["threads", "processes"] } | "threads" is no count and no duration
+        "#,
+    ) {
+        let side = format!("a = {{ case = \"lock/futex\", {side} }}");
+        assert_mistake(&with(relation, &side), message);
+    }
+    let units = "a.case = \"net/answer\"\na.metric = \"rate\"\nb.metric = \"time\"\n";
+    let message = "line 7, column 12: a is in replies/s and b in ns/op";
+    assert_mistake(&with("ratio < 2", units), message);
 }
 
 #[test]
 fn a_missing_thing_needs_no_sides() {
     let missing = "[[claim]]\nname = \"x\"\nsentence = \"s\"\nmissing = \"Windows 95\"\n";
     check(missing).unwrap();
-    assert!(
-        mistake(&format!("{missing}relation = \"< 2\"\n"))
-            .contains("line 5, column 12: a claim with `missing`")
-    );
+    let message = "line 5, column 12: a claim with `missing`";
+    assert_mistake(&format!("{missing}relation = \"< 2\"\n"), message);
 }
 
 #[test]
@@ -320,38 +281,16 @@ fn huge_and_deep_files_have_a_message() {
 }
 
 /// Texts from which mistakes are composed.
-const PIECES: [&str; 30] = [
-    "\"",
-    "[",
-    "]",
-    "{",
-    "}",
-    "=",
-    "\n",
-    "#",
-    "'",
-    "\\",
-    "\u{0}",
-    "é",
-    "\"\"\"",
-    "[[claim]]\n",
-    "name",
-    "workers",
-    "<= ",
-    "within 5 %",
-    "0",
-    "-1",
-    "1e400",
-    "99999999999999999999",
-    "nan",
-    "true",
-    "%",
-    "for all",
-    "lock/futex",
-    "2 us",
-    "crosses at",
-    "\u{feff}",
+const PIECES: [&[&str]; 2] = [
+    &[
+        "\"", "[", "]", "{", "}", "=", "\n", "#", "'", "\\", "\u{0}", "é", "0", "-1", "%",
+        "\u{feff}",
+    ],
+    &["\"\"\"", "name", "<= ", "nan", "true", "1e400", "2 us", "workers", "for all"],
 ];
+
+/// Longer ones, one a line.
+const WORDS: &str = "[[claim]]\nwithin 5 %\n99999999999999999999\nlock/futex\ncrosses at";
 
 /// `text` with a few changes.
 fn mutated(text: &str, rng: &mut StdRng) -> String {
@@ -372,7 +311,8 @@ fn mutated(text: &str, rng: &mut StdRng) -> String {
                 chars.splice(to..to, copy);
             }
             _ => {
-                let piece = PIECES[rng.random_range(0..PIECES.len())];
+                let pieces: Vec<&str> = PIECES.concat().into_iter().chain(WORDS.lines()).collect();
+                let piece = pieces[rng.random_range(0..pieces.len())];
                 let replaced = if rng.random() { at..end } else { at..at };
                 chars.splice(replaced, piece.chars());
             }
