@@ -70,7 +70,8 @@ const fn core_bound(area: &'static str, name: &'static str) -> Case {
 }
 
 const fn lock(name: &'static str) -> Case {
-    Case { params: &[AS, PLACE, WORK, WORKERS], ..core_bound("lock", name) }
+    let metrics = &[measure::worker_group::RATE];
+    Case { params: &[AS, PLACE, WORK, WORKERS], metrics, ..core_bound("lock", name) }
 }
 
 /// A case of trials that take 20 ms.
@@ -85,7 +86,10 @@ const ALONE: &[(&str, &str)] = &[("as", "threads"), ("work", "none"), ("workers"
 
 const CLOCK: Area = Area {
     summary: &[SummaryRow::time("monotonic clock", Select::case("clock/std-instant"))],
-    counterparts: &[Counterpart::cases("clock/gettimeofday", "clock/query-performance-counter")],
+    counterparts: &[Counterpart {
+        unix: Select::point("clock/gettimeofday", &[("via", "vdso")]),
+        windows: Select::case("clock/query-performance-counter"),
+    }],
     ..Area::new(
         "clock",
         &[
@@ -184,6 +188,13 @@ const SWITCH: Area = Area::new(
     }],
 );
 
+/// Jobs that compute keep one CPU busy, and threads as many as there are.
+fn keeps_busy(params: &measure::Params, cpus: usize) -> Option<f64> {
+    let is = |name: &str, value: &str| params.get(name).is_some_and(|has| has == value);
+    let one = is("executor", "serial") || is("cpus", "one");
+    is("kind", "cpu").then_some(if one { 1.0 } else { cpus as f64 })
+}
+
 const CONCURRENCY: Area = Area {
     includes: |params, extent| {
         extent != catalog::Extent::Quick || params.get("base").is_none_or(|base| base != "1ms")
@@ -194,6 +205,7 @@ const CONCURRENCY: Area = Area {
             &Case {
                 trials: Some(Trials {
                     on_host: true,
+                    keeps_busy,
                     ..Trials::new(|params| {
                         let base = catalog::length_of(params, "base");
                         base.map_or(Duration::from_millis(20), |base| base * 2)

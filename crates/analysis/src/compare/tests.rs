@@ -102,7 +102,7 @@ fn equivalent_metrics_are_compared_once() {
         let rows = compare(&run, &run, &Settings::default());
         rows.into_iter().map(|row| row.metric).collect::<Vec<_>>()
     };
-    assert_eq!(metrics("net/requests"), ["time", "server-cpu", "reply-p99"]);
+    assert_eq!(metrics("net/answer"), ["time", "server-cpu", "reply-p99"]);
     assert_eq!(metrics("lock/futex"), ["time", "server-cpu", "reply-p99"]);
 }
 

@@ -189,7 +189,7 @@ fn nodes_that_are_three_percent_slow_are_named() {
 
 #[test]
 fn fleets_without_differences_have_no_strangers() {
-    const FLEETS: u64 = 40;
+    const FLEETS: u64 = 60;
     let [one, two, three] = levels_of_noise();
     let states = Simulated { has_states: true, ..STEADY };
     let few = |nodes| Simulated { nodes, known: 0.004, between_visits: 0.004, ..STEADY };

@@ -8,6 +8,7 @@ use std::net::TcpListener;
 use std::process::Child;
 
 use crate::common::hosted::Hosted;
+use crate::common::hosted::own_loopback;
 use crate::common::linux::{
     close_silently, handles, is_pending, kill_any_descendant, signal, with_file_size,
     with_file_system,
@@ -167,7 +168,7 @@ fn a_restarted_server_receives_the_remaining_mail() {
     at_once(&ways, |how| {
         let bench = Bench::new();
         write(&bench, RECIPIENTS, 50, PERSONAL);
-        let mut sink = Sink::start(&bench, "--latency 5ms");
+        let mut sink = Sink::start_at(&bench, &own_loopback(), "--latency 5ms");
         let child = begin(&bench, &format!("--relay {} {how}", sink.address));
         for _ in 0..2 {
             let_it_begin(&bench, &child, 100);
@@ -190,7 +191,7 @@ fn a_server_that_vanished_without_a_reset_is_noticed() {
     at_once(&["", "--arch threads", "--arch processes"], |how| {
         let bench = Bench::new();
         write(&bench, 10, 1, PERSONAL);
-        let server = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let server = TcpListener::bind(own_loopback()).expect("a port is free");
         let address = server.local_addr().expect("it listens");
         let child = begin(&bench, &format!("--relay {address} --connections 1 {how}"));
         let (connection, _) = server.accept().expect("the sender connects");
@@ -250,7 +251,8 @@ fn told_twice_to_stop_it_ends_at_once() {
     at_once(&["", "--arch threads", "--arch processes"], |how| {
         let bench = Bench::new();
         write(&bench, 10, 1, PERSONAL);
-        let mut sink = Hosted::start(&bench, "mail sink --fault end:stall:100%");
+        let mut sink =
+            Hosted::start_at(&bench, "mail sink --fault end:stall:100%", &own_loopback());
         let to = format!("--relay {} --connections 5 {how}", sink.address);
         let child = begin(&bench, &to);
         // Each connection waits for a reply that never comes.

@@ -76,7 +76,12 @@ impl Hosted {
     /// Starts the command at any free port, and returns when it listens.
     #[track_caller]
     pub fn start(bench: &Bench, arguments: &str) -> Self {
-        let mut command = bench.command(&format!("{arguments} --listen 127.0.0.1:0 --report"));
+        Self::start_at(bench, arguments, "127.0.0.1:0")
+    }
+
+    /// Starts the server or sink at this address.
+    pub fn start_at(bench: &Bench, arguments: &str, listen: &str) -> Self {
+        let mut command = bench.command(&format!("{arguments} --listen {listen} --report"));
         let mut child = started(command.stdin(Stdio::piped()));
         let input = child.stdin.take();
         let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -122,4 +127,13 @@ fn line(output: &mut impl BufRead) -> Value {
     let mut line = String::new();
     output.read_line(&mut line).expect("a line");
     serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
+}
+
+/// Any free port of a loopback address that no other test has: a server that ends and starts again gets the same port.
+#[cfg(target_os = "linux")]
+pub fn own_loopback() -> String {
+    static GIVEN: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(1);
+    let nth = GIVEN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let [_, _, high, low] = std::process::id().to_be_bytes();
+    format!("127.{}.{low}.{nth}:0", high | 0x80)
 }

@@ -240,7 +240,7 @@ fn ranks_that_mean_nothing_are_mistakes() {
 /// compares that one with the worst as if it had been named, is wrong far more often.
 #[test]
 fn ranks_of_equal_systems_are_rarely_taken_for_a_difference() {
-    const DATA_SETS: usize = 600;
+    const DATA_SETS: usize = 1_500;
     const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
     let mut rng = StdRng::seed_from_u64(17);
     let mut wrong = [0; 4];

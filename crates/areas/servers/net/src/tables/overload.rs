@@ -225,6 +225,8 @@ mod tests {
 
     #[test]
     fn collapse_is_stated_only_if_the_interval_allows_it() {
+        static AREAS: [&catalog::Area; 1] = [&crate::AREA];
+        catalog::install(&AREAS);
         let run = [
             kept("fork", "2", [0.1, 0.3]),
             kept("threads", "2", [0.7, 0.9]),
