@@ -222,7 +222,7 @@ impl Said {
     }
 }
 
-/// What a text says.
+/// What a text says, wherever its lines are broken.
 pub trait Says {
     /// Checks that a text contains all these words.
     #[track_caller]
@@ -235,14 +235,16 @@ pub trait Says {
 
 impl Says for str {
     fn says(&self, words: &[&str]) {
+        let flat = unbroken(self);
         for word in words {
-            assert!(self.contains(word), "{word:?} is not in: {self}");
+            assert!(self.contains(word) || flat.contains(word), "{word:?} is not in: {self}");
         }
     }
 
     fn lacks(&self, words: &[&str]) {
+        let flat = unbroken(self);
         for word in words {
-            assert!(!self.contains(word), "{word:?} is in: {self}");
+            assert!(!self.contains(word) && !flat.contains(word), "{word:?} is in: {self}");
         }
     }
 }
