@@ -201,6 +201,7 @@ fn run_program(program: &Program, is_alone: bool, logs: &Path) -> io::Result<Don
         command.arg("--test-threads=1");
     }
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+    take_requests(&mut command);
     let began = Instant::now();
     let (status, cpu) = wait(&mut command.spawn()?, LIMIT)?;
     let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
@@ -225,6 +226,26 @@ fn run_program(program: &Program, is_alone: bool, logs: &Path) -> io::Result<Don
     );
     Ok(done)
 }
+
+/// Lets a program be interrupted although this one may have been started in the background of a shell, or by nohup(1), which makes
+/// all that it starts ignore these signals.
+#[cfg(unix)]
+fn take_requests(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    let reset = || {
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+            // SAFETY: signal(2) may be called between fork and exec, and the default action needs no handler.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: `reset` calls nothing but signal(2), and allocates nothing.
+    unsafe { command.pre_exec(reset) };
+}
+
+/// Ctrl-C reaches all programs.
+#[cfg(not(unix))]
+fn take_requests(_command: &mut Command) {}
 
 /// Waits for a child: an empty text if it succeeded, or how it ended; the error if it was killed at the limit. Its processor time
 /// includes that of its own children.
