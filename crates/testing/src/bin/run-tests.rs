@@ -16,22 +16,30 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// How many programs run at a time. Their tests are threads, as many as there are CPUs, or [`WAITING_THREADS`].
-const AT_ONCE: usize = 3;
-/// Programs whose tests wait for most of their time, in the order in which they begin: they take longest.
+const AT_ONCE: usize = 4;
+/// Programs whose tests wait for most of their time, by package and name, in the order in which they begin: they take longest.
 const WAITING: [&str; 8] = [
-    "with_programs",
-    "commands",
-    "conformance",
-    "fleet",
-    "server",
-    "mailsend",
-    "launchers",
-    "sink",
+    "oscost/commands",
+    "oscost-servers/conformance",
+    "oscost/with_programs",
+    "oscost-concurrency/executors",
+    "oscost-systems/launchers",
+    "oscost-loadgen/load",
+    "oscost-postgres/server",
+    "oscost-mailsend/mailsend",
 ];
 /// How many tests of such a program run at a time.
 const WAITING_THREADS: usize = 8;
+/// Programs that compute for long, which begin next.
+const LONG: [&str; 5] = [
+    "oscost-primitives/alone",
+    "oscost-analysis/analysis",
+    "oscost-measure/measure",
+    "oscost-areas/tables",
+    "oscost-runner/runner",
+];
 /// Programs that want the CPUs for themselves: they run after all others, one test at a time.
-const ALONE: [&str; 1] = ["alone"];
+const ALONE: [&str; 1] = ["oscost/alone"];
 /// After this time a program of tests is killed, and has failed.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 /// The folder of the programs' output, and the file that lists those that skipped a test, in the folder of what is built.
@@ -51,13 +59,15 @@ struct Program {
 }
 
 impl Program {
-    fn target(&self) -> &str {
-        self.label.rsplit('/').next().unwrap_or_default()
+    /// Whether its tests wait for most of their time.
+    fn waits(&self) -> bool {
+        WAITING.contains(&self.label.as_str())
     }
 
     /// The place in the order of beginning.
     fn rank(&self) -> usize {
-        WAITING.iter().position(|name| *name == self.target()).unwrap_or(WAITING.len())
+        let mut order = WAITING.iter().chain(&LONG);
+        order.position(|label| *label == self.label).unwrap_or(WAITING.len() + LONG.len())
     }
 }
 
@@ -92,7 +102,7 @@ fn run() -> io::Result<bool> {
     let programs = if own.is_empty() { programs } else { those_that_skipped(programs, &list)? };
     println!("{:4.0} s  the tests are built", began.elapsed().as_secs_f64());
     let (alone, programs): (Vec<_>, Vec<_>) =
-        programs.into_iter().partition(|program| ALONE.contains(&program.target()));
+        programs.into_iter().partition(|program| ALONE.contains(&program.label.as_str()));
     let mut all = run_side_by_side(programs, AT_ONCE, &logs)?;
     all.extend(run_side_by_side(alone, 1, &logs)?);
     let skipping = all.iter().filter(|(_, done)| !done.skipped.is_empty());
@@ -195,7 +205,7 @@ fn run_program(program: &Program, is_alone: bool, logs: &Path) -> io::Result<Don
     if std::env::var_os(SEED.0).is_none() {
         command.env(SEED.0, SEED.1);
     }
-    if program.rank() < WAITING.len() {
+    if program.waits() {
         command.arg(format!("--test-threads={WAITING_THREADS}"));
     } else if is_alone {
         command.arg("--test-threads=1");
