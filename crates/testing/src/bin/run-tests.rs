@@ -53,6 +53,8 @@ const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261121");
 struct Program {
     /// The name of the package and of the target: `oscost-report/report`.
     label: String,
+    /// Whether it has the tests of a library, whose documentation may have some, too.
+    is_library: bool,
     path: PathBuf,
     /// The folder of its package, in which it runs.
     folder: PathBuf,
@@ -101,6 +103,7 @@ fn run() -> io::Result<bool> {
     let list = logs.join(SKIPPED);
     let programs = if own.is_empty() { programs } else { those_that_skipped(programs, &list)? };
     println!("{:4.0} s  the tests are built", began.elapsed().as_secs_f64());
+    let has_library = programs.iter().any(|program| program.is_library);
     let (alone, programs): (Vec<_>, Vec<_>) =
         programs.into_iter().partition(|program| ALONE.contains(&program.label.as_str()));
     let mut all = run_side_by_side(programs, AT_ONCE, &logs)?;
@@ -109,7 +112,7 @@ fn run() -> io::Result<bool> {
     let labels: Vec<&str> = skipping.map(|(label, _)| label.as_str()).collect();
     fs::write(list, labels.join("\n"))?;
     // Tests in documentation are compiled by rustdoc itself.
-    let documented = own.is_empty() && {
+    let documented = own.is_empty() && has_library && {
         let mut command = Command::new(cargo());
         command.args(["test", "--quiet", "--doc"]).args(&of_cargo).stdin(Stdio::null());
         !command.status()?.success()
@@ -163,7 +166,8 @@ fn program(message: &Value) -> Option<Program> {
     // `path+file:///folder#name@version`
     let package = id.rsplit('#').next()?.split('@').next()?;
     let label = format!("{package}/{}", message["target"]["name"].as_str()?);
-    Some(Program { label, path: path.into(), folder: folder.to_owned() })
+    let is_library = message["target"]["kind"][0] == "lib";
+    Some(Program { label, is_library, path: path.into(), folder: folder.to_owned() })
 }
 
 fn those_that_skipped(programs: Vec<Program>, list: &Path) -> io::Result<Vec<Program>> {
