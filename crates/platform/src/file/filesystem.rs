@@ -525,7 +525,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::CaseError;
 
     #[test]
     fn the_temporary_folder_is_on_a_file_system_with_room() {
@@ -588,6 +587,8 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn contents_in_memory_only_cannot_be_dropped() {
+        use crate::CaseError;
+
         let path = Path::new("/dev/shm").join(format!("oscost-test-drop-{}", std::process::id()));
         let written = std::fs::write(&path, [7u8; 9_000]);
         if testing::skip_unless(written.is_ok(), "/dev/shm cannot be written to") {
