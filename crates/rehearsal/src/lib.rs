@@ -61,9 +61,14 @@ pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
 
 /// Carries out a round in the calling thread, which may use all CPUs afterwards.
 pub fn round(order: &RoundOrder, run: impl FnOnce(&mut Round) -> Result<(), CaseError>) -> Outcome {
+    // On Windows a trial restricts the whole process to its CPUs: rounds in other threads of this test program would be refused theirs.
+    #[cfg(windows)]
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    #[cfg(windows)]
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut out = Vec::new();
     let result = run(&mut Round::new(order, &mut out));
-    measure::round::use_all_cpus(order);
+    let _ = platform::cpu::keep_process_to(&order.cpus);
     (parse_lines(std::str::from_utf8(&out).expect("JSON is UTF-8")), result)
 }
 

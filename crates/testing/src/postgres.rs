@@ -1,6 +1,7 @@
 //! A PostgreSQL server for tests: in a temporary folder, on a free port of this machine, ended with the test.
 
 use std::fs;
+use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -197,22 +198,16 @@ impl Server {
     /// The errors of psql.
     pub fn try_sql(&self, database: &str, sql: &str) -> Result<String, String> {
         let mut psql = self.program("psql");
-        psql.args([
-            "-X",
-            "-q",
-            "-A",
-            "-t",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-U",
-            OWNER,
-            "-d",
-            database,
-            "-c",
-            sql,
-        ]);
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", OWNER, "-d", database]);
         psql.arg("-h").arg(self.folder.path()).args(["-p", &self.port.to_string()]);
-        let done = psql.output().expect("psql starts");
+        // Not as an argument: a test looks for passwords in the list of processes.
+        psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut psql = psql.spawn().expect("psql starts");
+        let mut input = psql.stdin.take().expect("a pipe");
+        // A server that refuses the connection ends psql before it reads: its error follows.
+        let _ = input.write_all(sql.as_bytes());
+        drop(input);
+        let done = psql.wait_with_output().expect("psql ends");
         match done.status.success() {
             true => Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned()),
             false => Err(String::from_utf8_lossy(&done.stderr).into_owned()),
