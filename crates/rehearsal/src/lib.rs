@@ -1,7 +1,7 @@
 //! For tests: short rounds of cases in this process, and the checks of what all cases must do. A case gives samples, makes the
 //! expected number of system calls and page faults, and leaves no descriptor open.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use catalog::{Area, Case, Param, Takes};
 use measure::record::{Line, MetricValue, OperationCounts, Series, parse_lines};
@@ -62,10 +62,9 @@ pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
 /// Carries out a round in the calling thread, which may use all CPUs afterwards.
 pub fn round(order: &RoundOrder, run: impl FnOnce(&mut Round) -> Result<(), CaseError>) -> Outcome {
     // On Windows a trial restricts the whole process to its CPUs: rounds in other threads of this test program would be refused theirs.
-    #[cfg(windows)]
-    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    #[cfg(windows)]
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let turn = || ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = cfg!(windows).then(turn);
     let mut out = Vec::new();
     let result = run(&mut Round::new(order, &mut out));
     let _ = platform::cpu::keep_process_to(&order.cpus);
