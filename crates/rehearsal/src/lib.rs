@@ -64,7 +64,7 @@ pub fn round(order: &RoundOrder, run: impl FnOnce(&mut Round) -> Result<(), Case
     // On Windows a trial restricts the whole process to its CPUs: rounds in other threads of this test program would be refused theirs.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let turn = || ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let _turn = cfg!(windows).then(turn);
+    let _turn = platform::IS_WINDOWS.then(turn);
     let mut out = Vec::new();
     let result = run(&mut Round::new(order, &mut out));
     let _ = platform::cpu::keep_process_to(&order.cpus);
