@@ -7,11 +7,14 @@ use crate::address::Address;
 use crate::auth::Credentials;
 use crate::security::Security;
 use crate::transaction::{EnvelopeRecipient, Message};
+use DeliveryStatus::{Deferred, Delivered, Failed, Requeued, Uncertain};
 
 const EVERYTHING: &str =
     "250-mx.test\r\n250-PIPELINING\r\n250-SIZE 1000\r\n250-8BITMIME\r\n250 CHUNKING\r\n";
 const PIPELINING: &str = "250-mx.test\r\n250 PIPELINING\r\n";
 const NOTHING: &str = "250 mx.test\r\n";
+const MESSAGE: &str = "A: b\r\n\r\n";
+const GO_ON: &str = "250 ok\r\n250 ok\r\n354 go on\r\n";
 
 fn options() -> SessionOptions {
     SessionOptions {
@@ -46,13 +49,48 @@ fn events(session: &mut Session) -> Vec<Event> {
     events.filter(|event| !matches!(event, Event::Answered(_))).collect()
 }
 
+/// The events that follow from a server's replies.
+fn after(session: &mut Session, replies: &str) -> Vec<Event> {
+    session.received(replies.as_bytes());
+    events(session)
+}
+
+/// The server replies to one text of the client after the other.
+#[track_caller]
+fn converses(session: &mut Session, texts_and_replies: &[(&str, &str)]) {
+    for (text, reply) in texts_and_replies {
+        assert_eq!(said(session), *text);
+        session.received(reply.as_bytes());
+    }
+}
+
+/// A new session that has received these replies.
+fn told(options: &SessionOptions, replies: &[&str]) -> Session {
+    let mut session = Session::new(Arc::new(options.clone()));
+    replies.iter().for_each(|reply| session.received(reply.as_bytes()));
+    session
+}
+
 /// A session that may begin a transaction, with a server that offers the extensions `offers`.
 fn greeted(options: SessionOptions, offers: &str) -> Session {
-    let mut session = Session::new(Arc::new(options));
-    session.received(b"220 mx.test\r\n");
+    let mut session = told(&options, &["220 mx.test\r\n"]);
     assert_eq!(said(&mut session), "EHLO me.test\r\n");
-    session.received(offers.as_bytes());
-    assert_eq!(events(&mut session), [Event::Ready]);
+    assert_eq!(after(&mut session, offers), [Event::Ready]);
+    session
+}
+
+/// A greeted session that has sent the beginning of a transaction.
+fn begun(offers: &str, to: &[&str]) -> Session {
+    let mut session = greeted(options(), offers);
+    session.begin(transaction(to, MESSAGE));
+    said(&mut session);
+    session
+}
+
+/// A session whose server waits for a message to one recipient, which may be delivered now.
+fn asked_for_a_message() -> Session {
+    let mut session = begun(PIPELINING, &["a@x.test"]);
+    session.received(GO_ON.as_bytes());
     session
 }
 
@@ -78,49 +116,42 @@ fn the_next_recipients_and_the_goodbye_go_along_with_a_message() {
     session.begin(transaction(&["a@x.test", "b@x.test"], "A: b\r\n\r\n.dot\r\n"));
     let first = "MAIL FROM:<me@me.test>\r\nRCPT TO:<a@x.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\n";
     assert_eq!(said(&mut session), first);
-    session.received(b"250 ok\r\n250 ok\r\n550 5.1.1 unknown\r\n354 go on\r\n");
-    assert_eq!(events(&mut session), [Event::Delivering(vec![0])]);
+    let replies = "250 ok\r\n250 ok\r\n550 5.1.1 unknown\r\n354 go on\r\n";
+    assert_eq!(after(&mut session, replies), [Event::Delivering(vec![0])]);
     assert_eq!(said(&mut session), "", "not before it is written down");
     session.deliver();
     assert_eq!(events(&mut session), [Event::Ready]);
-    session.begin(transaction(&["c@x.test"], "A: b\r\n\r\n"));
+    session.begin(transaction(&["c@x.test"], MESSAGE));
     let second = "MAIL FROM:<me@me.test>\r\nRCPT TO:<c@x.test>\r\nDATA\r\n";
     assert_eq!(said(&mut session), format!("A: b\r\n\r\n..dot\r\n.\r\n{second}"));
-    session.received(b"250 2.0.0 queued\r\n250 ok\r\n250 ok\r\n354 go on\r\n");
-    let reported = events(&mut session);
-    assert_eq!(settled(&reported), [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Failed)]);
+    let reported = after(&mut session, &format!("250 2.0.0 queued\r\n{GO_ON}"));
+    assert_eq!(settled(&reported), [(0, Delivered), (1, Failed)]);
     assert_eq!(reported.last(), Some(&Event::Delivering(vec![0])));
     session.deliver();
     session.quit();
     assert_eq!(said(&mut session), "A: b\r\n\r\n.\r\nQUIT\r\n");
-    session.received(b"250 ok\r\n221 bye\r\n");
-    let reported = events(&mut session);
-    assert_eq!(
-        (settled(&reported), reported.last()),
-        (vec![(0, DeliveryStatus::Delivered)], Some(&Event::Finished))
-    );
+    let reported = after(&mut session, "250 ok\r\n221 bye\r\n");
+    assert_eq!(settled(&reported), [(0, Delivered)]);
+    assert_eq!(reported.last(), Some(&Event::Finished));
     assert_eq!(session.groups(), 4);
 }
 
 #[test]
 fn without_pipelining_each_command_is_answered_before_the_next() {
     let mut session = greeted(options(), NOTHING);
-    session.begin(transaction(&["a@x.test", "b@x.test"], "A: b\r\n\r\n"));
-    for (command, reply) in [
+    session.begin(transaction(&["a@x.test", "b@x.test"], MESSAGE));
+    let commands = [
         ("MAIL FROM:<me@me.test>\r\n", "250 ok\r\n"),
         ("RCPT TO:<a@x.test>\r\n", "451 later\r\n"),
         ("RCPT TO:<b@x.test>\r\n", "252 maybe\r\n"),
         ("DATA\r\n", "354 go on\r\n"),
-    ] {
-        assert_eq!(said(&mut session), command);
-        session.received(reply.as_bytes());
-    }
+    ];
+    converses(&mut session, &commands);
     assert_eq!(events(&mut session), [Event::Delivering(vec![1])]);
     session.deliver();
-    assert_eq!(said(&mut session), "A: b\r\n\r\n.\r\n");
-    session.received(b"250 ok\r\n");
+    converses(&mut session, &[("A: b\r\n\r\n.\r\n", "250 ok\r\n")]);
     let reported = events(&mut session);
-    assert_eq!(settled(&reported), [(0, DeliveryStatus::Deferred), (1, DeliveryStatus::Delivered)]);
+    assert_eq!(settled(&reported), [(0, Deferred), (1, Delivered)]);
     assert_eq!(reported.last(), Some(&Event::Ready));
     session.quit();
     assert_eq!(said(&mut session), "QUIT\r\n");
@@ -128,38 +159,27 @@ fn without_pipelining_each_command_is_answered_before_the_next() {
 
 #[test]
 fn a_server_that_wants_nobody_is_told_to_forget_the_transaction() {
-    let mut session = greeted(options(), NOTHING);
-    session.begin(transaction(&["a@x.test", "b@x.test"], "A: b\r\n\r\n"));
-    said(&mut session);
+    let mut session = begun(NOTHING, &["a@x.test", "b@x.test"]);
     session.received(b"550 not you\r\n");
-    assert_eq!(said(&mut session), "RSET\r\n");
-    session.received(b"250 ok\r\n");
+    converses(&mut session, &[("RSET\r\n", "250 ok\r\n")]);
     let reported = events(&mut session);
-    assert_eq!(settled(&reported), [(0, DeliveryStatus::Failed), (1, DeliveryStatus::Failed)]);
+    assert_eq!(settled(&reported), [(0, Failed), (1, Failed)]);
     assert_eq!(reported.last(), Some(&Event::Ready));
 }
 
 #[test]
 fn a_refused_message_leaves_no_transaction_open() {
-    let recipients_and = |rest: &str| {
-        format!(
-            "MAIL FROM:<me@me.test>{}\r\nRCPT TO:<a@x.test>\r\n{rest}",
-            match rest {
-                "DATA\r\n" => "",
-                _ => " SIZE=8",
-            }
-        )
-    };
-    for (offers, last) in [(PIPELINING, "DATA\r\n"), (EVERYTHING, "BDAT 8 LAST\r\nA: b\r\n\r\n")] {
+    for (offers, size, last) in
+        [(PIPELINING, "", "DATA\r\n"), (EVERYTHING, " SIZE=8", "BDAT 8 LAST\r\nA: b\r\n\r\n")]
+    {
         let mut session = greeted(options(), offers);
-        session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+        session.begin(transaction(&["a@x.test"], MESSAGE));
         session.deliver();
-        assert_eq!(said(&mut session), recipients_and(last));
-        session.received(b"250 ok\r\n450 later\r\n503 for whom?\r\n");
-        assert_eq!(said(&mut session), "RSET\r\n");
-        session.received(b"250 ok\r\n");
+        let envelope = format!("MAIL FROM:<me@me.test>{size}\r\nRCPT TO:<a@x.test>\r\n{last}");
+        let refusal = "250 ok\r\n450 later\r\n503 for whom?\r\n";
+        converses(&mut session, &[(&envelope, refusal), ("RSET\r\n", "250 ok\r\n")]);
         let reported = events(&mut session);
-        assert_eq!(settled(&reported), [(0, DeliveryStatus::Deferred)]);
+        assert_eq!(settled(&reported), [(0, Deferred)]);
         assert!(reported.contains(&Event::Ready));
     }
 }
@@ -167,26 +187,19 @@ fn a_refused_message_leaves_no_transaction_open() {
 #[test]
 fn nothing_is_said_within_a_transaction_that_is_not_known() {
     // The server rejects RSET, so the first transaction is still open, and the recipient of the second is requeued.
-    let mut session = greeted(options(), PIPELINING);
-    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
-    said(&mut session);
+    let mut session = begun(PIPELINING, &["a@x.test"]);
     session.received(b"250 ok\r\n450 later\r\n503 for whom?\r\n");
-    session.begin(transaction(&["b@x.test"], "A: b\r\n\r\n"));
+    session.begin(transaction(&["b@x.test"], MESSAGE));
     said(&mut session);
     session.received(b"451 no\r\n503 within another\r\n250 ok\r\n354 go on\r\n");
     assert_eq!(said(&mut session), "QUIT\r\n");
-    assert_eq!(
-        settled(&events(&mut session)),
-        [(0, DeliveryStatus::Deferred), (0, DeliveryStatus::Requeued)]
-    );
+    assert_eq!(settled(&events(&mut session)), [(0, Deferred), (0, Requeued)]);
     // The second server replies to DATA although it rejected MAIL.
-    let mut session = greeted(options(), PIPELINING);
-    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
-    said(&mut session);
+    let mut session = begun(PIPELINING, &["a@x.test"]);
     session.received(b"451 no\r\n250 ok\r\n354 go on\r\n");
     assert_eq!(said(&mut session), "");
     let reported = events(&mut session);
-    assert_eq!(settled(&reported), [(0, DeliveryStatus::Requeued)]);
+    assert_eq!(settled(&reported), [(0, Requeued)]);
     assert!(failure(&reported).is_some() && session.is_over());
 }
 
@@ -196,7 +209,7 @@ fn what_follows_a_long_message_is_said_after_it() {
     let mut session = greeted(options(), PIPELINING);
     session.begin(transaction(&["a@x.test"], &body));
     said(&mut session);
-    session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
+    session.received(GO_ON.as_bytes());
     session.deliver();
     session.begin(transaction(&["b@x.test"], &body));
     let mut all = String::new();
@@ -212,9 +225,9 @@ fn what_follows_a_long_message_is_said_after_it() {
 
 #[test]
 fn a_message_whose_end_was_not_sent_was_not_taken() {
-    for (sent_but, status) in [(1, DeliveryStatus::Requeued), (0, DeliveryStatus::Uncertain)] {
+    for (sent_but, status) in [(1, Requeued), (0, Uncertain)] {
         let mut session = greeted(options(), EVERYTHING);
-        session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+        session.begin(transaction(&["a@x.test"], MESSAGE));
         session.deliver();
         let sent = session.to_send().len() - sent_but;
         session.was_sent(sent);
@@ -222,29 +235,23 @@ fn a_message_whose_end_was_not_sent_was_not_taken() {
         assert_eq!(settled(&events(&mut session)), [(0, status)]);
     }
     // Everything was sent except the QUIT that follows the message.
-    let mut session = greeted(options(), PIPELINING);
-    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
-    said(&mut session);
-    session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
+    let mut session = asked_for_a_message();
     session.deliver();
     session.quit();
     let sent = session.to_send().len() - "QUIT\r\n".len();
     session.was_sent(sent);
     session.broken("reset");
-    assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Uncertain)]);
+    assert_eq!(settled(&events(&mut session)), [(0, Uncertain)]);
 }
 
 #[test]
 fn a_server_that_waits_for_a_message_for_nobody_gets_an_empty_one() {
-    let mut session = greeted(options(), PIPELINING);
-    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
-    said(&mut session);
+    let mut session = begun(PIPELINING, &["a@x.test"]);
     session.received(b"250 ok\r\n550 unknown\r\n354 go on\r\n");
     assert_eq!(said(&mut session), ".\r\n");
     session.quit();
-    session.received(b"554 no valid recipients\r\n");
-    let reported = events(&mut session);
-    assert_eq!(settled(&reported), [(0, DeliveryStatus::Failed)]);
+    let reported = after(&mut session, "554 no valid recipients\r\n");
+    assert_eq!(settled(&reported), [(0, Failed)]);
     assert_eq!(said(&mut session), "QUIT\r\n");
 }
 
@@ -256,29 +263,25 @@ fn a_message_in_chunks_goes_along_with_its_recipients() {
     session.deliver();
     let expected = "MAIL FROM:<me@me.test> SIZE=14\r\nRCPT TO:<a@x.test>\r\nBDAT 14 LAST\r\nA: b\r\n\r\n.dot\r\n";
     assert_eq!(said(&mut session), expected);
-    session.received(b"250 ok\r\n250 ok\r\n");
-    assert_eq!(events(&mut session), []);
-    session.received(b"250 taken\r\n");
-    let reported = events(&mut session);
-    assert_eq!(settled(&reported), [(0, DeliveryStatus::Delivered)]);
+    assert_eq!(after(&mut session, "250 ok\r\n250 ok\r\n"), []);
+    let reported = after(&mut session, "250 taken\r\n");
+    assert_eq!(settled(&reported), [(0, Delivered)]);
     assert_eq!(reported.last(), Some(&Event::Ready));
 }
 
 #[test]
 fn what_a_server_cannot_take_is_not_sent() {
     let mut session = greeted(options(), "250-mx.test\r\n250 SIZE 5\r\n");
-    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    session.begin(transaction(&["a@x.test"], MESSAGE));
     let reported = events(&mut session);
     let Event::Settled(outcomes) = &reported[0] else { panic!("{reported:?}") };
     assert_eq!(&*outcomes[0].why, "the message has 8 bytes, the server takes 5");
-    assert_eq!(
-        (settled(&reported), reported.last()),
-        (vec![(0, DeliveryStatus::Failed)], Some(&Event::Ready))
-    );
+    assert_eq!(settled(&reported), [(0, Failed)]);
+    assert_eq!(reported.last(), Some(&Event::Ready));
     session.begin(transaction(&["a@x.test"], "\r\n\u{e9}\r\n"));
-    assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Failed)], "no 8BITMIME");
+    assert_eq!(settled(&events(&mut session)), [(0, Failed)], "no 8BITMIME");
     session.begin(transaction(&["\u{e9}@x.test"], "\r\n"));
-    assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Failed)], "no SMTPUTF8");
+    assert_eq!(settled(&events(&mut session)), [(0, Failed)], "no SMTPUTF8");
     assert_eq!(said(&mut session), "");
 }
 
@@ -286,7 +289,7 @@ fn what_a_server_cannot_take_is_not_sent() {
 fn in_test_mode_no_message_is_sent() {
     for (offers, last) in [(EVERYTHING, " SIZE=8"), (NOTHING, "")] {
         let mut session = greeted(SessionOptions { dry: true, ..options() }, offers);
-        session.begin(transaction(&["a@x.test", "b@x.test"], "A: b\r\n\r\n"));
+        session.begin(transaction(&["a@x.test", "b@x.test"], MESSAGE));
         let mut all = String::new();
         for reply in ["250 ok\r\n", "250 ok\r\n", "550 no\r\n", "250 reset\r\n"] {
             all += &said(&mut session);
@@ -296,48 +299,40 @@ fn in_test_mode_no_message_is_sent() {
             "MAIL FROM:<me@me.test>{last}\r\nRCPT TO:<a@x.test>\r\nRCPT TO:<b@x.test>\r\nRSET\r\n"
         );
         assert_eq!(all, expected);
-        let reported = events(&mut session);
-        assert_eq!(
-            settled(&reported),
-            [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Failed)]
-        );
+        assert_eq!(settled(&events(&mut session)), [(0, Delivered), (1, Failed)]);
     }
 }
 
 #[test]
 fn a_full_transaction_leaves_the_rest_for_another() {
-    let mut session = greeted(options(), PIPELINING);
-    session.begin(transaction(&["a@x.test", "b@x.test"], "\r\n"));
-    session.received(b"250 ok\r\n250 ok\r\n452 4.5.3 too many\r\n354 go on\r\n");
-    session.deliver();
-    session.received(b"250 ok\r\n");
-    let reported = events(&mut session);
-    assert_eq!(settled(&reported), [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Requeued)]);
+    // RFC 3463, section 3.6: X.5.3 "should normally result in the segmentation of the message".
+    for limit in
+        ["452 4.5.3 too many", "550 5.5.3 Too many recipients", "451 4.5.3 Too many recipients"]
+    {
+        let mut session = begun(PIPELINING, &["a@x.test", "b@x.test"]);
+        session.received(format!("250 ok\r\n250 ok\r\n{limit}\r\n354 go on\r\n").as_bytes());
+        session.deliver();
+        let reported = after(&mut session, "250 ok\r\n");
+        assert_eq!(settled(&reported), [(0, Delivered), (1, Requeued)], "{limit}");
+    }
 }
 
 #[test]
 fn a_connection_lost_after_the_message_leaves_it_uncertain() {
-    let begun = || {
-        let mut session = greeted(options(), PIPELINING);
-        session.begin(transaction(&["a@x.test"], "\r\n"));
-        session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
-        session
-    };
-    let mut session = begun();
+    let mut session = asked_for_a_message();
     session.broken("reset");
-    assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Deferred)], "not sent yet");
-    let mut session = begun();
+    assert_eq!(settled(&events(&mut session)), [(0, Deferred)], "not sent yet");
+    let mut session = asked_for_a_message();
     session.deliver();
     session.begin(transaction(&["b@x.test"], "\r\n"));
     events(&mut session);
     session.broken("reset");
     let reported = events(&mut session);
-    assert_eq!(settled(&reported), [(0, DeliveryStatus::Uncertain), (0, DeliveryStatus::Requeued)]);
+    assert_eq!(settled(&reported), [(0, Uncertain), (0, Requeued)]);
     assert!(failure(&reported).is_some() && session.is_over());
-    let mut session = begun();
+    let mut session = asked_for_a_message();
     session.deliver();
-    session.received(b"421 going down\r\n");
-    assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Deferred)], "it said no");
+    assert_eq!(settled(&after(&mut session, "421 going down\r\n")), [(0, Deferred)], "it said no");
 }
 
 #[test]
@@ -358,22 +353,18 @@ fn a_client_without_a_name_says_its_address() {
 
 #[test]
 fn an_old_server_is_greeted_the_old_way() {
-    let mut session = Session::new(Arc::new(options()));
-    session.received(b"220-mx\r\n220 test\r\n");
+    let mut session = told(&options(), &["220-mx\r\n220 test\r\n"]);
     said(&mut session);
     session.received(b"502 what?\r\n");
     assert_eq!(said(&mut session), "HELO me.test\r\n");
-    session.received(b"250 mx.test\r\n");
-    assert_eq!(events(&mut session), [Event::Ready]);
+    assert_eq!(after(&mut session, "250 mx.test\r\n"), [Event::Ready]);
 }
 
 #[test]
 fn tls_that_is_required_is_had_or_nothing_is_said() {
     let required = SessionOptions { security: Security::Required, ..options() };
     let refused = |replies: &[&str]| {
-        let mut session = Session::new(Arc::new(required.clone()));
-        replies.iter().for_each(|reply| session.received(reply.as_bytes()));
-        let reported = events(&mut session);
+        let reported = events(&mut told(&required, replies));
         failure(&reported).is_some_and(|failure| failure.phase == SmtpPhase::Tls)
     };
     assert!(refused(&["220 mx\r\n", NOTHING]), "not offered");
@@ -386,12 +377,10 @@ fn tls_that_is_required_is_had_or_nothing_is_said() {
 #[test]
 fn after_tls_the_server_is_asked_anew_what_it_offers() {
     let offered = SessionOptions { security: Security::Offered, ..options() };
-    let mut session = Session::new(Arc::new(offered));
-    session.received(b"220 mx\r\n");
-    session.received(b"250-mx\r\n250-PIPELINING\r\n250 STARTTLS\r\n");
+    let replies = ["220 mx\r\n", "250-mx\r\n250-PIPELINING\r\n250 STARTTLS\r\n"];
+    let mut session = told(&offered, &replies);
     assert_eq!(said(&mut session), "EHLO me.test\r\nSTARTTLS\r\n");
-    session.received(b"220 go\r\n");
-    assert_eq!(events(&mut session), [Event::Secure]);
+    assert_eq!(after(&mut session, "220 go\r\n"), [Event::Secure]);
     session.is_secured();
     assert_eq!(said(&mut session), "EHLO me.test\r\n");
     session.received(NOTHING.as_bytes());
@@ -403,19 +392,15 @@ fn after_tls_the_server_is_asked_anew_what_it_offers() {
 fn a_password_is_said_over_tls_only_and_shown_nowhere() {
     let credentials = Some(Credentials::parse(b"jo:open sesame").unwrap());
     let with = SessionOptions { credentials, security: Security::Offered, ..options() };
-    let mut session = Session::new(Arc::new(with.clone()));
-    session.received(b"220 mx\r\n");
+    let mut session = told(&with, &["220 mx\r\n"]);
     said(&mut session);
-    session.received(b"250-mx\r\n250 AUTH PLAIN LOGIN\r\n");
-    let reported = events(&mut session);
+    let reported = after(&mut session, "250-mx\r\n250 AUTH PLAIN LOGIN\r\n");
     assert!(failure(&reported).is_some_and(|failure| failure.is_login));
     assert_eq!(said(&mut session), "QUIT\r\n", "no TLS");
 
     let secured = |offers: &str| {
-        let mut session = Session::new(Arc::new(with.clone()));
-        session.received(b"220 mx\r\n");
-        session.received(b"250-mx\r\n250 STARTTLS\r\n");
-        session.received(b"220 go\r\n");
+        let replies = ["220 mx\r\n", "250-mx\r\n250 STARTTLS\r\n", "220 go\r\n"];
+        let mut session = told(&with, &replies);
         session.is_secured();
         said(&mut session);
         session.received(offers.as_bytes());
@@ -424,15 +409,11 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
     let mut session = secured("250-mx\r\n250 AUTH LOGIN PLAIN\r\n");
     assert!(!format!("{session:?}").contains("AG"), "{session:?}");
     assert_eq!(said(&mut session), "AUTH PLAIN AGpvAG9wZW4gc2VzYW1l\r\n"); // encoded by coreutils' base64, by RFC 4616
-    session.received(b"235 ok\r\n");
-    assert_eq!(events(&mut session).last(), Some(&Event::Ready));
+    assert_eq!(after(&mut session, "235 ok\r\n").last(), Some(&Event::Ready));
     let mut session = secured("250-mx\r\n250 AUTH LOGIN\r\n");
-    for line in ["AUTH LOGIN\r\n", "am8=\r\n", "b3BlbiBzZXNhbWU=\r\n"] {
-        assert_eq!(said(&mut session), line);
-        session.received(b"334 more\r\n");
-    }
-    assert_eq!(said(&mut session), "*\r\n");
-    session.received(b"535 wrong\r\n");
+    let lines = ["AUTH LOGIN\r\n", "am8=\r\n", "b3BlbiBzZXNhbWU=\r\n"];
+    converses(&mut session, &lines.map(|line| (line, "334 more\r\n")));
+    converses(&mut session, &[("*\r\n", "535 wrong\r\n")]);
     let reported = events(&mut session);
     assert!(failure(&reported).is_some_and(|failure| failure.is_login));
     for repeats in
@@ -440,8 +421,7 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
     {
         let mut session = secured("250-mx\r\n250 AUTH PLAIN\r\n");
         said(&mut session);
-        session.received(repeats.as_bytes());
-        let reported = events(&mut session);
+        let reported = after(&mut session, repeats);
         let Some(failure) = failure(&reported) else { panic!("{reported:?}") };
         assert!(failure.why.contains("AUTH PLAIN …"), "{}", failure.why);
         assert!(!failure.why.contains("b3Blbi"), "{}", failure.why);
@@ -533,7 +513,7 @@ proptest! {
         let all: Vec<u32> = (0..recipients.len() as u32).collect();
         prop_assert_eq!(recipients, all);
         if dry {
-            prop_assert!(outcomes.iter().all(|outcome| outcome.status != DeliveryStatus::Uncertain));
+            prop_assert!(outcomes.iter().all(|outcome| outcome.status != Uncertain));
         }
     }
 

@@ -24,12 +24,10 @@ fn a_refused_session_ends_with_quit() {
         let reported = events(&mut session);
         assert_eq!(failure(&reported).map(|f| f.is_permanent), Some(is_permanent), "{replies:?}");
         assert!(!session.is_over(), "the reply to QUIT is awaited");
-        session.received(b"221 bye\r\n");
-        assert_eq!(events(&mut session), [Event::Finished]);
+        assert_eq!(after(&mut session, "221 bye\r\n"), [Event::Finished]);
     }
     // The server closes the connection without a reply to QUIT.
-    let mut session = Session::new(Arc::new(options()));
-    session.received(b"421 busy\r\n");
+    let mut session = told(&options(), &["421 busy\r\n"]);
     session.broken("closed");
     assert_eq!(events(&mut session).last(), Some(&Event::Finished));
 }
@@ -43,51 +41,29 @@ fn a_transient_refusal_of_mail_leaves_the_recipients_to_another_server() {
         (NOTHING, "451 4.3.0 no\r\n"),
         (PIPELINING, "421 4.3.2 closing\r\n"),
     ] {
-        let mut session = greeted(options(), offers);
-        session.begin(transaction(&["a@x.test"], "\r\n"));
-        said(&mut session);
-        session.received(replies.as_bytes());
-        let mut reported = events(&mut session);
+        let mut session = begun(offers, &["a@x.test"]);
+        let mut reported = after(&mut session, replies);
         if said(&mut session) == "RSET\r\n" {
-            session.received(b"250 ok\r\n");
-            reported.extend(events(&mut session));
+            reported.extend(after(&mut session, "250 ok\r\n"));
             assert_eq!(said(&mut session), "QUIT\r\n");
         }
-        assert_eq!(settled(&reported), [(0, DeliveryStatus::Requeued)], "{replies}");
+        assert_eq!(settled(&reported), [(0, Requeued)], "{replies}");
         assert_eq!(failure(&reported).map(|failure| failure.phase), Some(SmtpPhase::Mail));
-        session.received(b"221 bye\r\n");
-        assert_eq!(events(&mut session).last(), Some(&Event::Finished));
+        assert_eq!(after(&mut session, "221 bye\r\n").last(), Some(&Event::Finished));
     }
 }
 
 #[test]
 fn recipients_that_no_server_has_looked_at_are_requeued() {
     // The server closes the connection after a message; the next envelope was sent and not read.
-    let mut session = greeted(options(), PIPELINING);
-    session.begin(transaction(&["a@x.test"], "\r\n"));
-    said(&mut session);
-    session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
+    let mut session = asked_for_a_message();
     session.deliver();
     session.begin(transaction(&["b@x.test"], "\r\n"));
     said(&mut session);
     session.received(b"250 taken\r\n");
     session.broken("the server closed the connection");
     let reported = events(&mut session);
-    assert_eq!(settled(&reported), [(0, DeliveryStatus::Delivered), (0, DeliveryStatus::Requeued)]);
+    assert_eq!(settled(&reported), [(0, Delivered), (0, Requeued)]);
     let why = &failure(&reported).unwrap().why;
     assert_eq!(&**why, "no reply to MAIL: the server closed the connection");
-}
-
-#[test]
-fn a_limit_of_recipients_is_known_by_its_enhanced_code() {
-    // RFC 3463, section 3.6: X.5.3 "should normally result in the segmentation of the message".
-    for limit in ["550 5.5.3 Too many recipients", "451 4.5.3 Too many recipients"] {
-        let mut session = greeted(options(), PIPELINING);
-        session.begin(transaction(&["a@x.test", "b@x.test"], "\r\n"));
-        session.received(format!("250 ok\r\n250 ok\r\n{limit}\r\n354 go on\r\n").as_bytes());
-        session.deliver();
-        session.received(b"250 ok\r\n");
-        let expected = [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Requeued)];
-        assert_eq!(settled(&events(&mut session)), expected, "{limit}");
-    }
 }
