@@ -35,6 +35,12 @@ fn why() -> Arc<str> {
     "421 too many".into()
 }
 
+/// A connection to a server is begun and fails at `now`.
+fn fail(servers: &mut Servers, number: u8, now: u32, how: FailedConnection) -> Consequence {
+    servers.begin(address(number), now);
+    servers.failed(address(number), FailedConnection { begun: now, ..how }, &why(), now)
+}
+
 fn connects(servers: &Servers, all: &[Candidate], now: u32) -> Option<(usize, bool)> {
     match servers.choose(all, true, 0, now) {
         Choice::Connect { number, in_clear } => Some((number, in_clear)),
@@ -176,18 +182,15 @@ fn connections_double_while_the_server_admits_them() {
 #[test]
 fn the_next_server_is_used_at_once_and_the_first_after_its_pause() {
     let (mut servers, all) = (servers(16), candidates(2));
-    servers.begin(address(0), 0);
-    assert_eq!(servers.failed(address(0), refused(0), &why(), 1), Consequence::Paused);
+    assert_eq!(fail(&mut servers, 0, 1, refused(1)), Consequence::Paused);
     assert_eq!(connects(&servers, &all, 1), Some((1, false)), "RFC 5321, section 5.1");
-    servers.begin(address(1), 1);
-    assert_eq!(servers.failed(address(1), refused(1), &why(), 2), Consequence::Paused);
+    assert_eq!(fail(&mut servers, 1, 2, refused(2)), Consequence::Paused);
     let down = Choice::Down { until: 101, is_permanent: false, why: why() };
     assert_eq!(servers.choose(&all, true, 0, 2), down);
     let mut now = 101;
     for pause in [200, 400, 800, 1_600] {
         assert_eq!(connects(&servers, &all, now), Some((0, false)));
-        servers.begin(address(0), now);
-        servers.failed(address(0), refused(now), &why(), now);
+        fail(&mut servers, 0, now, refused(now));
         assert_ne!(connects(&servers, &all, now + pause - 1), Some((0, false)));
         now += pause;
     }
@@ -201,15 +204,11 @@ fn refusals_are_permanent_only_if_all_servers_say_so() {
         Choice::Down { is_permanent, .. } => is_permanent,
         _ => false,
     };
-    servers.begin(address(0), 0);
-    servers.failed(address(0), permanent, &why(), 0);
-    servers.begin(address(1), 0);
-    servers.failed(address(1), refused(0), &why(), 0);
+    fail(&mut servers, 0, 0, permanent);
+    fail(&mut servers, 1, 0, refused(0));
     assert!(!is_permanent(&servers, 0));
-    servers.begin(address(1), 100);
-    servers.failed(address(1), FailedConnection { begun: 100, ..permanent }, &why(), 100);
-    servers.begin(address(0), 100);
-    servers.failed(address(0), FailedConnection { begun: 100, ..permanent }, &why(), 100);
+    fail(&mut servers, 1, 100, permanent);
+    fail(&mut servers, 0, 100, permanent);
     assert!(is_permanent(&servers, 100));
     // A server that has worked must say so twice, since it may mean the number of connections.
     let (mut servers, all) = (self::servers(16), candidates(1));
@@ -228,8 +227,7 @@ fn refusals_are_permanent_only_if_all_servers_say_so() {
 
 /// Makes a TLS handshake fail; the connection is begun and ends at `now`.
 fn fail_tls(servers: &mut Servers, number: u8, now: u32) -> Consequence {
-    servers.begin(address(number), now);
-    servers.failed(address(number), FailedConnection { is_tls: true, ..refused(now) }, &why(), now)
+    fail(servers, number, now, FailedConnection { is_tls: true, ..refused(now) })
 }
 
 #[test]

@@ -174,13 +174,13 @@ mod tests {
     }
 
     impl Asking {
-        fn of(server: &NameServer, change: impl FnOnce(&mut MxOptions)) -> Self {
-            let mut options = MxOptions {
-                nameserver: Some(server.address()),
-                port: 2525,
-                ..MxOptions::default()
-            };
-            change(&mut options);
+        fn of(server: &NameServer) -> Self {
+            Self::with(server, MxOptions::default())
+        }
+
+        fn with(server: &NameServer, options: MxOptions) -> Self {
+            let nameserver = Some(server.address());
+            let options = MxOptions { nameserver, port: 2525, ..options };
             let wakes = Arc::new(WakeCount::default());
             let counter = Arc::clone(&wakes);
             let wake = move || {
@@ -240,12 +240,24 @@ mod tests {
     #[test]
     fn servers_come_by_preference_with_their_addresses() {
         let server = zone();
-        let asking = Asking::of(&server, |_| {});
+        let asking = Asking::of(&server);
         let targets = asking.targets("Pref.Example.");
         let names: Vec<_> = targets.iter().map(|t| (t.preference, t.name.as_str())).collect();
         assert_eq!(names, [(5, "a.host"), (10, "b.host"), (20, "c.host")]);
         assert_eq!(targets[0].addresses, ["127.0.0.2:2525".parse().unwrap()]);
         assert_eq!(targets[1].addresses.len(), 2);
+        for (domain, names) in [
+            // The domain is an alias of another.
+            ("alias.example", &["a.host", "b.host", "c.host"][..]),
+            // A server without an address is skipped.
+            ("half.example", &["a.host"]),
+            // A domain without MX records is its own server.
+            ("plain.example", &["plain.example"]),
+        ] {
+            assert_eq!(asking.names(domain), names, "{domain}");
+        }
+        let addresses = &asking.targets("plain.example")[0].addresses;
+        assert_eq!(addresses, &["127.0.0.5:2525".parse().unwrap()]);
         assert!(!asking.router.is_loopback(), "DNS may say otherwise tomorrow");
     }
 
@@ -257,7 +269,7 @@ mod tests {
             hosts.iter().map(|&(_, host)| (host, Answer::A(&["127.0.0.2"]))).collect();
         zone.extend(domains.iter().map(|domain| (domain.as_str(), Answer::Mx(&hosts))));
         let server = NameServer::start(&zone);
-        let asking = Asking::of(&server, |_| {});
+        let asking = Asking::of(&server);
         let mut firsts = std::collections::BTreeSet::new();
         for domain in &domains {
             let names = asking.names(domain);
@@ -271,7 +283,7 @@ mod tests {
     #[test]
     fn domain_that_takes_no_mail_is_never_delivered_to() {
         let server = zone();
-        let asking = Asking::of(&server, |_| {});
+        let asking = Asking::of(&server);
         for (domain, says) in [
             ("null.example", "null MX"),
             ("nowhere.example", "does not exist"),
@@ -288,28 +300,10 @@ mod tests {
     }
 
     #[test]
-    fn domain_without_mx_is_its_own_server() {
-        let server = zone();
-        let asking = Asking::of(&server, |_| {});
-        let targets = asking.targets("plain.example");
-        assert_eq!(targets[0].name, "plain.example");
-        assert_eq!(targets[0].addresses, ["127.0.0.5:2525".parse().unwrap()]);
-    }
-
-    #[test]
-    fn aliases_are_followed() {
-        let server = zone();
-        assert_eq!(
-            Asking::of(&server, |_| {}).names("alias.example"),
-            ["a.host", "b.host", "c.host"]
-        );
-    }
-
-    #[test]
     fn families_are_as_told() {
         let server = zone();
         let addresses = |families, domain| -> Vec<String> {
-            let asking = Asking::of(&server, |options| options.families = families);
+            let asking = Asking::with(&server, MxOptions { families, ..MxOptions::default() });
             match asking.route(domain) {
                 Route::To(targets) => {
                     targets[0].addresses.iter().map(|a| a.ip().to_string()).collect()
@@ -326,15 +320,10 @@ mod tests {
     }
 
     #[test]
-    fn server_without_address_is_skipped() {
-        let server = zone();
-        assert_eq!(Asking::of(&server, |_| {}).names("half.example"), ["a.host"]);
-    }
-
-    #[test]
     fn failing_name_server_may_do_later() {
         let server = zone();
-        let asking = Asking::of(&server, |options| options.timeout = Duration::from_millis(300));
+        let timeout = Duration::from_millis(300);
+        let asking = Asking::with(&server, MxOptions { timeout, ..MxOptions::default() });
         for domain in ["broken.example", "silent.example", "unsure.example"] {
             match asking.route(domain) {
                 Route::Later(cause) => assert!(cause.contains(domain), "{cause}"),
@@ -346,14 +335,14 @@ mod tests {
     #[test]
     fn long_answer_comes_by_tcp() {
         let server = zone();
-        assert_eq!(Asking::of(&server, |_| {}).names("big.example"), ["a.host"]);
+        assert_eq!(Asking::of(&server).names("big.example"), ["a.host"]);
         assert!(server.asked_by_tcp() > 0);
     }
 
     #[test]
     fn literals_need_no_name_server() {
         let server = zone();
-        let asking = Asking::of(&server, |_| {});
+        let asking = Asking::of(&server);
         let route = asking.router.route("[IPv6:::1]").expect("known at once");
         let Route::To(targets) = &*route else { panic!("goes nowhere: {route:?}") };
         assert_eq!(targets[0].addresses, ["[::1]:2525".parse().unwrap()]);
@@ -363,7 +352,7 @@ mod tests {
     #[test]
     fn what_is_known_is_not_asked_again_until_its_time_is_over() {
         let server = zone();
-        let asking = Asking::of(&server, |_| {});
+        let asking = Asking::of(&server);
         for domain in ["pref.example", "null.example", "nowhere.example", "broken.example"] {
             asking.route(domain);
             let asked = server.asked(domain);
@@ -375,8 +364,8 @@ mod tests {
         }
 
         // The zone's TTLs are zero; with a shortest time of zero, the routes are looked up again.
-        let none = Kept { shortest: Duration::ZERO, ..Kept::default() };
-        let forgetful = Asking::of(&server, |options| options.kept = none);
+        let kept = Kept { shortest: Duration::ZERO, ..Kept::default() };
+        let forgetful = Asking::with(&server, MxOptions { kept, ..MxOptions::default() });
         let before = server.asked("pref.example");
         testing::until(|| {
             forgetful.router.route("pref.example");
@@ -394,7 +383,8 @@ mod tests {
         zone.push(("a.host", Answer::A(&["127.0.0.2"])));
         let server = NameServer::start(&zone);
         server.delay(Duration::from_millis(20));
-        let asking = Asking::of(&server, |options| options.in_flight = IN_FLIGHT);
+        let options = MxOptions { in_flight: IN_FLIGHT, ..MxOptions::default() };
+        let asking = Asking::with(&server, options);
         for domain in domains.iter().chain(&domains) {
             let _ = asking.router.route(domain);
         }
@@ -409,7 +399,8 @@ mod tests {
     #[test]
     fn oldest_domain_makes_room() {
         let server = zone();
-        let asking = Asking::of(&server, |options| options.domains_at_most = 2);
+        let options = MxOptions { domains_at_most: 2, ..MxOptions::default() };
+        let asking = Asking::with(&server, options);
         for domain in ["plain.example", "pref.example", "half.example"] {
             asking.targets(domain);
         }
@@ -421,7 +412,7 @@ mod tests {
     #[test]
     fn thread_ends_when_nobody_asks_any_more() {
         let server = zone();
-        let asking = Asking::of(&server, |_| {});
+        let asking = Asking::of(&server);
         for domain in ["silent.example", "pref.example"] {
             let _ = asking.router.route(domain);
         }
@@ -434,7 +425,8 @@ mod tests {
     #[test]
     fn domains_beyond_the_bound_get_their_turn() {
         let server = zone();
-        let asking = Asking::of(&server, |options| options.domains_at_most = 1);
+        let options = MxOptions { domains_at_most: 1, ..MxOptions::default() };
+        let asking = Asking::with(&server, options);
         let wanted = ["plain.example", "pref.example", "half.example", "null.example"];
         for domain in wanted {
             let _ = asking.router.route(domain);
