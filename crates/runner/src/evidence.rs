@@ -441,15 +441,6 @@ mod tests {
     const JOBS: &str = "concurrency/jobs";
     const SAMPLES: &str = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0,5.1],"readings":[[1000,1,1],[1000,1,1],[1000,1,1]]}}"#;
 
-    fn evidence() -> Evidence {
-        of_case(CASE, &[])
-    }
-
-    fn of_case(case: &str, params: &[(&str, &str)]) -> Evidence {
-        simulated::areas::install();
-        Evidence::new(Point { case: case.to_owned(), params: simulated::params(params) })
-    }
-
     fn plan() -> Plan {
         plan_of(false, None)
     }
@@ -461,36 +452,84 @@ mod tests {
         crate::plan::plan(&options, &[0], 7).unwrap()
     }
 
-    fn time_of(evidence: &Evidence, levels: &Levels) -> CaseResult {
-        time_by(&plan(), evidence, levels)
-    }
-
-    fn time_by(plan: &Plan, evidence: &Evidence, levels: &Levels) -> CaseResult {
-        evidence.results(plan, &Core::of(levels, &Latency::Cycles(3))).remove(0)
-    }
-
     fn at(ms: u64) -> Began {
         Began { at: RunTime(Duration::from_millis(ms)), unix_ms: ms as i64 }
     }
 
-    /// Adds a round that ended well to the evidence and to the levels.
-    fn add(point: &mut Evidence, levels: &mut Levels, text: &str, ms: u64) -> bool {
-        let is_added = point.add_round(text, &measured(), at(ms));
-        point.latest_series().iter().for_each(|series| levels.observe(series));
-        is_added
+    /// The evidence of a point during a run, whose rounds show the machine's levels.
+    struct Measuring {
+        point: Evidence,
+        levels: Levels,
+        plan: Plan,
+    }
+
+    impl Measuring {
+        fn new() -> Self {
+            Self::of(CASE, &[])
+        }
+
+        fn of(case: &str, params: &[(&str, &str)]) -> Self {
+            let plan = plan();
+            let point = Point { case: case.to_owned(), params: simulated::params(params) };
+            Self { point: Evidence::new(point), levels: Levels::default(), plan }
+        }
+
+        fn with(self, plan: Plan) -> Self {
+            Self { plan, ..self }
+        }
+
+        /// Adds a round that ended well, which the levels have seen too.
+        fn add(&mut self, text: &str, ms: u64) -> bool {
+            let is_added = self.point.add_round(text, &measured(), at(ms));
+            self.point.latest_series().iter().for_each(|series| self.levels.observe(series));
+            is_added
+        }
+
+        fn add_and_judge(&mut self, text: &str, ms: u64) {
+            self.add(text, ms);
+            self.judge();
+        }
+
+        fn judge(&mut self) {
+            self.point.update_precision(&self.plan, &self.levels, true);
+        }
+
+        /// Adds a round without output; returns whether it counts.
+        fn add_empty(&mut self, end: &RoundEnd) -> bool {
+            self.point.add_round("", end, at(0))
+        }
+
+        /// Whether the schedule would give the point another round, if there is time.
+        fn needs_rounds(&self) -> bool {
+            let state = self.point.state(&self.plan, 0, 0);
+            let has_planned = state.made >= state.planned;
+            let is_done = state.is_precise || state.made >= state.at_most;
+            !(state.is_over || has_planned && is_done)
+        }
+
+        fn time(&self) -> CaseResult {
+            let core = Core::of(&self.levels, &Latency::Cycles(3));
+            self.point.results(&self.plan, &core).remove(0)
+        }
+    }
+
+    /// The text of a sampled round.
+    fn series(samples: &str, readings: &str) -> String {
+        format!(
+            r#"{{"series":{{"cpu":0,"busy":1,"batch":9,"samples":{samples},"readings":{readings}}}}}"#
+        )
+    }
+
+    /// The text of a trial of this time.
+    fn trial(time: f64, readings: &str) -> String {
+        format!(
+            r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[{time}],"readings":{readings},"contended":true,"ns_per_iteration":0.5}}}}"#
+        )
     }
 
     /// A round with two samples of this time.
     fn samples_of(time: f64) -> String {
         SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"))
-    }
-
-    /// Whether the schedule would give the point another round, if there is time.
-    fn needs_rounds(point: &Evidence, plan: &Plan) -> bool {
-        let state = point.state(plan, 0, 0);
-        let has_planned = state.made >= state.planned;
-        let is_done = state.is_precise || state.made >= state.at_most;
-        !(state.is_over || has_planned && is_done)
     }
 
     fn measured() -> RoundEnd {
@@ -503,40 +542,38 @@ mod tests {
 
     #[test]
     fn one_death_costs_one_round_and_three_in_a_row_the_point() {
-        let plan = plan();
-        let mut point = evidence();
+        let mut run = Measuring::new();
         for end in [died(), died(), measured(), died(), died()] {
             let text = if end == measured() { SAMPLES } else { "" };
-            point.add_round(text, &end, at(0));
+            run.point.add_round(text, &end, at(0));
         }
-        assert!(needs_rounds(&point, &plan));
-        let mut hopeless = evidence();
-        (0..3).for_each(|_| assert!(!hopeless.add_round("", &died(), at(0))));
-        assert!(!needs_rounds(&hopeless, &plan));
-        let result = time_of(&hopeless, &Levels::default());
+        assert!(run.needs_rounds());
+        let mut hopeless = Measuring::new();
+        (0..3).for_each(|_| assert!(!hopeless.add_empty(&died())));
+        assert!(!hopeless.needs_rounds());
+        let result = hopeless.time();
         assert_eq!(result.outcome, Outcome::Failed);
         assert_eq!(result.reason.as_deref(), Some("killed by signal 9"));
     }
 
     #[test]
     fn figures_from_before_repeated_crashes_are_kept_with_a_doubt() {
-        let plan = plan();
-        let (mut point, mut levels) = (evidence(), Levels::default());
-        assert!(add(&mut point, &mut levels, SAMPLES, 0));
-        (0..3).for_each(|_| assert!(!point.add_round("", &died(), at(0))));
-        assert!(!needs_rounds(&point, &plan));
-        let result = time_of(&point, &levels);
+        let mut run = Measuring::new();
+        assert!(run.add(SAMPLES, 0));
+        (0..3).for_each(|_| assert!(!run.add_empty(&died())));
+        assert!(!run.needs_rounds());
+        let result = run.time();
         assert_eq!(result.outcome, Outcome::Measured);
         assert!(result.doubts.contains(&Doubt::WorkerDied), "{:?}", result.doubts);
     }
 
     #[test]
     fn a_doubt_of_most_rounds_is_a_doubt_of_the_point() {
-        let (mut point, mut levels) = (evidence(), Levels::default());
+        let mut run = Measuring::new();
         let doubted = format!("{SAMPLES}\n{{\"doubt\":{{\"code\":\"sync-too-fast\"}}}}");
         for (text, count) in [(SAMPLES, 0), (&doubted, 0), (&doubted, 1)] {
-            assert!(add(&mut point, &mut levels, text, 0));
-            let doubts = time_of(&point, &levels).doubts;
+            assert!(run.add(text, 0));
+            let doubts = run.time().doubts;
             let found = doubts.iter().filter(|doubt| **doubt == Doubt::SyncTooFast).count();
             assert_eq!(found, count, "{doubts:?}");
         }
@@ -545,19 +582,16 @@ mod tests {
     #[test]
     fn a_trial_with_stolen_cpu_time_is_repeated() {
         let trial = |environment: &str| {
-            let series = r#"{"series":{"cpu":0,"busy":1,"batch":1,"samples":[9e8],"readings":[[1,1,1],[1,1,1]],"contended":true}}"#;
-            format!("{series}\n{{\"environment\":{environment}}}")
+            format!("{}\n{{\"environment\":{environment}}}", trial(9e8, "[[1,1,1],[1,1,1]]"))
         };
         let stolen = trial(r#"{"elapsed":1.0,"cpus":1,"steal":0.2}"#);
         let undisturbed = trial(r#"{"elapsed":1.0,"cpus":1,"steal":0.0,"interrupts":900}"#);
-        let (mut evidence, mut levels) = (of_case(JOBS, &[]), Levels::default());
-        let plan = Plan { trials: 6, ..plan() };
+        let mut run = Measuring::of(JOBS, &[]).with(Plan { trials: 6, ..plan() });
         for text in [&stolen, &undisturbed, &stolen].into_iter().chain([&undisturbed; 4]) {
-            assert!(needs_rounds(&evidence, &plan));
-            add(&mut evidence, &mut levels, text, 0);
-            evidence.update_precision(&plan, &levels, true);
+            assert!(run.needs_rounds());
+            run.add_and_judge(text, 0);
         }
-        assert!(!needs_rounds(&evidence, &plan), "five of seven counted, and agree");
+        assert!(!run.needs_rounds(), "five of seven counted, and agree");
     }
 
     /// Half of a quick run's figures were marked for intervals of about 1 %, the best that its time permits.
@@ -569,14 +603,13 @@ mod tests {
             (plan_of(true, Some(0.005)), 5.1, true),
             (plan(), 5.1, true),
         ] {
-            let (mut point, mut levels) = (evidence(), Levels::default());
+            let mut run = Measuring::new().with(plan);
             for round in 0..20 {
                 let time = if round % 4 < 2 { 5.0 } else { time };
-                add(&mut point, &mut levels, &samples_of(time), round * 1_000);
-                point.update_precision(&plan, &levels, true);
+                run.add_and_judge(&samples_of(time), round * 1_000);
             }
-            assert!(needs_rounds(&point, &plan), "it goes on while there is time");
-            let result = time_by(&plan, &point, &levels);
+            assert!(run.needs_rounds(), "it goes on while there is time");
+            let result = run.time();
             assert_eq!(result.converged, Some(!is_marked), "{time} {:?}", result.estimate);
         }
     }
@@ -584,17 +617,15 @@ mod tests {
     /// Half of the processes executed the operation in a slower steady state, so that the median was that of either state.
     #[test]
     fn of_two_rounds_of_a_core_bound_point_the_faster_counts() {
-        let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
+        let mut run = Measuring::new();
         for pair in 0..7 {
-            assert!(needs_rounds(&point, &plan), "{pair} pairs");
+            assert!(run.needs_rounds(), "{pair} pairs");
             for sample in ["[6.0,6.001]", "[5.0,5.001]"] {
-                let text = SAMPLES.replace("[5.0,5.1]", sample);
-                add(&mut point, &mut levels, &text, pair * 1_000);
-                point.update_precision(&plan, &levels, true);
+                run.add_and_judge(&SAMPLES.replace("[5.0,5.1]", sample), pair * 1_000);
             }
         }
-        assert!(!needs_rounds(&point, &plan));
-        let result = time_of(&point, &levels);
+        assert!(!run.needs_rounds());
+        let result = run.time();
         assert_eq!((result.rounds, result.converged), (7, Some(true)));
         let estimate = result.estimate.unwrap();
         assert!((5.0..5.1).contains(&estimate.median), "{estimate:?}");
@@ -604,23 +635,21 @@ mod tests {
 
     #[test]
     fn all_rounds_are_kept_where_some_were_disturbed() {
-        let (mut point, mut levels) = (evidence(), Levels::default());
+        let mut run = Measuring::new();
         let quiet = SAMPLES.replace("[5.0,5.1]", "[5.0,5.001]");
         let disturbed =
             SAMPLES.replace("[5.0,5.1]", "[6.0,6.001]").replace("[1000,1,1]", "[1000,1.5,1.2]");
         for text in [&quiet; 4].into_iter().chain([&disturbed; 20]) {
-            add(&mut point, &mut levels, text, 0);
+            run.add(text, 0);
         }
-        let result = time_of(&point, &levels);
+        let result = run.time();
         assert!(!result.disturbed);
         // The faster of two rounds of a core-bound point counts.
         assert_eq!((result.round_values.len(), result.all_round_values.len()), (2, 12));
         let disturbed = result.all_round_values.iter().filter(|value| **value > 5.9);
         assert_eq!(disturbed.count(), 10);
-        for _ in 0..8 {
-            add(&mut point, &mut levels, &quiet, 0);
-        }
-        let result = time_of(&point, &levels);
+        (0..8).for_each(|_| assert!(run.add(&quiet, 0)));
+        let result = run.time();
         assert_eq!((result.round_values.len(), result.all_round_values.len()), (6, 16));
         assert_eq!(result.all_round_starts_ms.len(), 16);
     }
@@ -628,20 +657,20 @@ mod tests {
     /// A run that began beside a busy neighbour took its first rounds for quiet, and continued with other points only.
     #[test]
     fn a_point_whose_rounds_turn_out_to_be_disturbed_is_not_done() {
-        let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
+        let mut run = Measuring::new();
         let disturbed =
             SAMPLES.replace("[5.0,5.1]", "[5.0,5.001]").replace("[1000,1,1]", "[1000,1.5,1.2]");
         for round in 0..30 {
-            add(&mut point, &mut levels, &disturbed, round * 1_000);
+            run.add(&disturbed, round * 1_000);
         }
-        point.update_precision(&plan, &levels, true);
-        assert!(!needs_rounds(&point, &plan));
-        let mut other = evidence();
-        for _ in 0..9 {
-            add(&mut other, &mut levels, SAMPLES, 30_000);
-        }
-        point.update_precision(&plan, &levels, true);
-        assert!(needs_rounds(&point, &plan));
+        run.judge();
+        assert!(!run.needs_rounds());
+        // Another point of the run is quiet.
+        let mut other = Measuring { levels: run.levels, ..Measuring::new() };
+        (0..9).for_each(|_| assert!(other.add(SAMPLES, 30_000)));
+        run.levels = other.levels;
+        run.judge();
+        assert!(run.needs_rounds());
     }
 
     /// The time in which another CPU wakes up differs from run to run, so that few such points repeat within 3 %.
@@ -650,16 +679,13 @@ mod tests {
         for (place, apart, is_marked) in
             [("same", 0.08, true), ("other", 0.08, false), ("other", 0.6, true)]
         {
-            let (mut point, mut levels) =
-                (of_case("switch/pipe", &[("place", place)]), Levels::default());
-            let plan = plan();
+            let mut run = Measuring::of("switch/pipe", &[("place", place)]);
             for round in 0..20_u32 {
                 let time = 5.0 * (1.0 + apart * f64::from(round % 3));
-                add(&mut point, &mut levels, &samples_of(time), u64::from(round) * 1_000);
-                point.update_precision(&plan, &levels, true);
+                run.add_and_judge(&samples_of(time), u64::from(round) * 1_000);
             }
-            assert!(needs_rounds(&point, &plan), "{place}: 3 % are not reached");
-            let result = time_by(&plan, &point, &levels);
+            assert!(run.needs_rounds(), "{place}: 3 % are not reached");
+            let result = run.time();
             assert_eq!(result.converged, Some(!is_marked), "{place} {:?}", result.estimate);
         }
     }
@@ -668,7 +694,7 @@ mod tests {
     fn of_long_rounds_fewer_are_planned_except_of_systems_in_turn() {
         let alone = plan();
         let planned = |each: Duration, plan: &Plan| {
-            let mut point = evidence();
+            let mut point = Measuring::new().point;
             point.add_round(SAMPLES, &measured(), at(0));
             point.cost = Cost(each);
             point.state(plan, 0, 0).planned
@@ -682,13 +708,10 @@ mod tests {
     #[test]
     fn a_core_bound_point_of_systems_in_turn_goes_on_until_their_difference_is_certain() {
         let pairs_until_done = |quick: bool, in_turn: bool, time_of: fn(u64) -> f64| {
-            let plan = Plan { in_turn, ..plan_of(quick, None) };
-            let (mut point, mut levels) = (evidence(), Levels::default());
+            let mut run = Measuring::new().with(Plan { in_turn, ..plan_of(quick, None) });
             let rounds = (0..300).take_while(|&round: &u64| {
-                let time = time_of(round);
-                add(&mut point, &mut levels, &samples_of(time), round * 1_000);
-                point.update_precision(&plan, &levels, true);
-                needs_rounds(&point, &plan)
+                run.add_and_judge(&samples_of(time_of(round)), round * 1_000);
+                run.needs_rounds()
             });
             rounds.count().div_ceil(2)
         };
@@ -720,18 +743,13 @@ mod tests {
             // The interval contains both modes.
             ("same", &one_or_the_other, false, false),
         ] {
-            let (mut point, mut levels) =
-                (of_case("switch/pipe", &[("place", place)]), Levels::default());
-            let plan = plan();
+            let mut run = Measuring::of("switch/pipe", &[("place", place)]);
             let readings = ["[1000,1,1]"; 14].join(",");
             for round in 0..20 {
-                let samples = &every_round[round * 3 % 8];
-                let text = format!(
-                    r#"{{"series":{{"cpu":0,"busy":1,"batch":9,"samples":{samples},"readings":[{readings}]}}}}"#
-                );
-                add(&mut point, &mut levels, &text, round as u64 * 1_000);
+                let text = series(&every_round[round * 3 % 8], &format!("[{readings}]"));
+                run.add(&text, round as u64 * 1_000);
             }
-            let result = time_by(&plan, &point, &levels);
+            let result = run.time();
             let has_doubt = result.doubts.contains(&Doubt::SeveralModes);
             let seen = (has_doubt, result.converged);
             assert_eq!(seen, (doubted, Some(converged)), "{place} {result:?}");
@@ -742,15 +760,11 @@ mod tests {
     #[test]
     fn a_few_quiet_trials_are_marked_where_they_differ_only() {
         let marks = |times: &[f64]| {
-            let (mut point, mut levels) = (of_case(JOBS, &[]), Levels::default());
-            let plan = plan();
+            let mut run = Measuring::of(JOBS, &[]);
             for time in times {
-                let text = format!(
-                    r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[{time}],"readings":[[1,1,1],[1,1,1]],"contended":true}}}}"#
-                );
-                add(&mut point, &mut levels, &text, 0);
+                run.add(&trial(*time, "[[1,1,1],[1,1,1]]"), 0);
             }
-            let result = time_by(&plan, &point, &levels);
+            let result = run.time();
             (result.doubts.len(), result.converged)
         };
         assert_eq!(marks(&[9e6, 9.1e6, 9.2e6]), (0, Some(true)));
@@ -763,37 +777,30 @@ mod tests {
     /// Damaged output of a worker must not end the run.
     #[test]
     fn rounds_whose_readings_are_missing_or_damaged_still_give_a_time() {
-        let series = |readings: &str| {
-            format!(
-                r#"{{"series":{{"cpu":0,"busy":1,"batch":9,"samples":[5.0,5.1],"readings":{readings}}}}}"#
-            )
-        };
         for readings in ["[]", "[[-3,1,1],[-3,1,1],[0,1,1]]", "[[0,1,1]]"] {
-            let (mut point, mut levels) = (evidence(), Levels::default());
-            add(&mut point, &mut levels, &series(readings), 0);
-            let result = time_of(&point, &levels);
+            let mut run = Measuring::new();
+            run.add(&series("[5.0,5.1]", readings), 0);
+            let result = run.time();
             assert_eq!(result.outcome, Outcome::Measured, "{readings}");
             assert!(result.cycles.is_none() && result.disturbed, "{readings}");
         }
-        let mut empty = evidence();
-        let no_samples = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[],"readings":[]}}"#;
-        empty.add_round(no_samples, &measured(), at(0));
-        assert_eq!(time_of(&empty, &Levels::default()).outcome, Outcome::Failed);
+        let mut empty = Measuring::new();
+        empty.point.add_round(&series("[]", "[]"), &measured(), at(0));
+        assert_eq!(empty.time().outcome, Outcome::Failed);
     }
 
     #[test]
     fn rounds_without_a_sample_do_not_go_on_for_ever() {
-        let plan = plan();
-        let mut point = evidence();
-        (0..3).for_each(|_| assert!(!point.add_round("", &measured(), at(0))));
-        assert!(!needs_rounds(&point, &plan));
-        assert_eq!(time_of(&point, &Levels::default()).outcome, Outcome::TimedOut);
+        let mut run = Measuring::new();
+        (0..3).for_each(|_| assert!(!run.add_empty(&measured())));
+        assert!(!run.needs_rounds());
+        assert_eq!(run.time().outcome, Outcome::TimedOut);
     }
 
     /// Ten thousand files take several times as long under Wine as on Linux.
     #[test]
     fn a_trial_that_does_not_end_is_tried_again_with_more_time() {
-        let mut trial = of_case(JOBS, &[("base", "1s"), ("executor", "serial")]);
+        let mut trial = Measuring::of(JOBS, &[("base", "1s"), ("executor", "serial")]).point;
         assert_eq!(trial.limit_ms(), 10_000);
         let hung = RoundEnd::Hung("the worker did not end within 25 s".into());
         assert!(!trial.add_round("", &hung, at(0)));
@@ -802,36 +809,38 @@ mod tests {
         assert!(!trial.add_round("", &hung, at(0)));
         assert!(trial.is_over());
         // A round of samples ends by itself.
-        let mut samples = evidence();
+        let mut samples = Measuring::new().point;
         let before = samples.limit_ms();
         samples.add_round("", &hung, at(0));
         assert_eq!(samples.limit_ms(), before);
     }
 
+    /// The result of a point of which only these counts are known.
+    fn counted(counts: &str) -> CaseResult {
+        let mut run = Measuring::new();
+        run.point.add_count(&format!(r#"{{"counts":{{{counts}}}}}"#), &measured());
+        run.time()
+    }
+
     #[test]
     fn broken_exclusion_is_final_and_a_wrong_number_of_calls_implausible() {
-        let mut broken = evidence();
-        assert!(broken.add_round(SAMPLES, &measured(), at(0)));
+        let mut broken = Measuring::new();
+        assert!(broken.point.add_round(SAMPLES, &measured(), at(0)));
         let end = RoundEnd::Reported(Err(CaseError::Failed("two inside".into())));
-        broken.add_round(SAMPLES, &end, at(0));
-        assert_eq!(time_of(&broken, &Levels::default()).outcome, Outcome::Failed);
-        let mut idle = evidence();
-        let counts = r#"{"counts":{"operations":200,"expected_syscalls":1.0,"syscalls":0}}"#;
-        idle.add_count(counts, &measured());
-        let result = time_of(&idle, &Levels::default());
-        assert_eq!(result.outcome, Outcome::Implausible);
-        assert!(result.reason.unwrap().starts_with("0.00 system calls"));
+        broken.point.add_round(SAMPLES, &end, at(0));
+        assert_eq!(broken.time().outcome, Outcome::Failed);
+        let idle = counted(r#""operations":200,"expected_syscalls":1.0,"syscalls":0"#);
+        assert_eq!(idle.outcome, Outcome::Implausible);
+        assert!(idle.reason.unwrap().starts_with("0.00 system calls"));
     }
 
     #[test]
     fn counted_calls_must_be_near_the_expected_number_however_small_that_is() {
         let is_implausible = |expected: f64, operations: u64, syscalls: u64| {
-            let mut point = evidence();
             let counts = format!(
-                r#"{{"counts":{{"operations":{operations},"expected_syscalls":{expected},"syscalls":{syscalls}}}}}"#
+                r#""operations":{operations},"expected_syscalls":{expected},"syscalls":{syscalls}"#
             );
-            point.add_count(&counts, &measured());
-            time_of(&point, &Levels::default()).outcome == Outcome::Implausible
+            counted(&counts).outcome == Outcome::Implausible
         };
         // A batch has 200 calls that share 8, 64 or 128 operations each, as io-uring-nop makes them.
         for batch in [8, 64, 128] {
@@ -852,9 +861,7 @@ mod tests {
     #[test]
     fn too_few_switches_or_page_faults_make_a_figure_implausible() {
         let reason = |counts: &str| {
-            let mut point = evidence();
-            point.add_count(&format!(r#"{{"counts":{{"operations":200,{counts}}}}}"#), &measured());
-            let result = time_of(&point, &Levels::default());
+            let result = counted(&format!(r#""operations":200,{counts}"#));
             result.reason.filter(|_| result.outcome == Outcome::Implausible)
         };
         for (counts, expected) in [
@@ -879,36 +886,31 @@ mod tests {
 
     #[test]
     fn the_number_of_trials_is_as_planned_and_disturbed_ones_are_repeated() {
-        let trial = |readings: &str| {
-            format!(
-                r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[9e6],"readings":{readings},"contended":true,"ns_per_iteration":0.5}}}}"#
-            )
-        };
-        let (quiet, loud) = (trial("[[1,1,1],[1,1,1]]"), trial("[[1,1,1],[1,2,2]]"));
-        let plan = Plan { trials: 6, ..plan() };
+        let [quiet, loud] =
+            ["[[1,1,1],[1,1,1]]", "[[1,1,1],[1,2,2]]"].map(|readings| trial(9e6, readings));
         for (texts, needed) in [
             (vec![&quiet; 6], 6),
             (vec![&quiet, &loud, &quiet, &quiet, &loud, &quiet, &quiet, &quiet], 7),
             (vec![&loud; 30], 24),
         ] {
-            let (mut evidence, mut levels) = (of_case(JOBS, &[]), Levels::default());
+            let mut run = Measuring::of(JOBS, &[]).with(Plan { trials: 6, ..plan() });
             // Earlier runs have shown the quiet levels of the machine.
             (0..9).for_each(|_| {
-                levels.observe(&match parse_lines(&quiet).remove(0) {
+                run.levels.observe(&match parse_lines(&quiet).remove(0) {
                     Line::Series(series) => series,
                     other => panic!("{other:?}"),
                 });
             });
-            assert!(!evidence.needs_count());
+            assert!(!run.point.needs_count());
             let made = texts.iter().take_while(|text| {
-                let needed = needs_rounds(&evidence, &plan);
-                evidence.add_round(text, &measured(), at(0));
-                evidence.update_precision(&plan, &levels, true);
+                let needed = run.needs_rounds();
+                run.point.add_round(text, &measured(), at(0));
+                run.judge();
                 needed
             });
             assert_eq!(made.count(), needed);
-            assert_eq!(levels.ns_per_iteration(), Some(0.5));
-            let result = time_by(&plan, &evidence, &levels);
+            assert_eq!(run.levels.ns_per_iteration(), Some(0.5));
+            let result = run.time();
             assert_eq!(result.converged, Some(true));
             assert_eq!(result.disturbed, needed == 24);
         }
