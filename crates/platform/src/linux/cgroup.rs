@@ -172,7 +172,7 @@ fn own_group<'a>(groups: &'a str, mount: &Mount, controller: &str) -> Option<&'a
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::tree::fixture::Fixture;
+    use crate::linux::tree::fixture::in_tree;
 
     const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
     const V1: &str = "22 27 0:21 / /proc rw - proc proc rw\n\
@@ -180,10 +180,30 @@ mod tests {
         35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
         41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
-    fn limits(files: &[(&str, &str)], own_kernel: bool) -> (Option<String>, Option<String>) {
-        let fixture = Fixture::new(files);
-        let tree = Tree::new(fixture.root());
-        (cpu_limit(&tree, own_kernel), memory_limit(&tree, own_kernel))
+    /// What `read` finds for a process with these mounts and groups, and files of groups below `/sys/fs/cgroup`.
+    fn in_groups<T>(
+        mounts: &str,
+        groups: &str,
+        files: &[(&str, &str)],
+        read: impl FnOnce(&Tree) -> T,
+    ) -> T {
+        let folders = files.iter().map(|(file, text)| (format!("sys/fs/cgroup/{file}"), *text));
+        let folders: Vec<(String, &str)> = folders.collect();
+        let mut all = vec![("proc/self/mountinfo", mounts), ("proc/self/cgroup", groups)];
+        all.extend(folders.iter().map(|(file, text)| (file.as_str(), *text)));
+        in_tree(&all, read)
+    }
+
+    fn both_limits(tree: &Tree) -> (Option<String>, Option<String>) {
+        (cpu_limit(tree, true), memory_limit(tree, true))
+    }
+
+    fn limits(
+        mounts: &str,
+        groups: &str,
+        files: &[(&str, &str)],
+    ) -> (Option<String>, Option<String>) {
+        in_groups(mounts, groups, files, both_limits)
     }
 
     fn some(cpu: &str, memory: &str) -> (Option<String>, Option<String>) {
@@ -192,124 +212,84 @@ mod tests {
 
     #[test]
     fn the_least_limit_on_the_way_up_holds_in_version_2() {
-        let found = limits(
-            &[
-                ("proc/self/mountinfo", V2),
-                ("proc/self/cgroup", "0::/kubepods.slice/pod1.slice/app\n"),
-                ("sys/fs/cgroup/kubepods.slice/cpu.max", "150000 100000\n"),
-                ("sys/fs/cgroup/kubepods.slice/pod1.slice/cpu.max", "max 100000\n"),
-                ("sys/fs/cgroup/kubepods.slice/pod1.slice/app/cpu.max", "400000 100000\n"),
-                ("sys/fs/cgroup/kubepods.slice/memory.max", "max\n"),
-                ("sys/fs/cgroup/kubepods.slice/pod1.slice/memory.max", "536870912\n"),
-                ("sys/fs/cgroup/kubepods.slice/pod1.slice/app/memory.max", "1073741824\n"),
-                ("sys/fs/cgroup/other.slice/memory.max", "1\n"),
-            ],
-            true,
-        );
+        let files = [
+            ("kubepods.slice/cpu.max", "150000 100000\n"),
+            ("kubepods.slice/pod1.slice/cpu.max", "max 100000\n"),
+            ("kubepods.slice/pod1.slice/app/cpu.max", "400000 100000\n"),
+            ("kubepods.slice/memory.max", "max\n"),
+            ("kubepods.slice/pod1.slice/memory.max", "536870912\n"),
+            ("kubepods.slice/pod1.slice/app/memory.max", "1073741824\n"),
+            ("other.slice/memory.max", "1\n"),
+        ];
+        let found = limits(V2, "0::/kubepods.slice/pod1.slice/app\n", &files);
         assert_eq!(found, some("1.5 CPUs", "512 MiB"));
     }
 
     #[test]
     fn the_least_limit_on_the_way_up_holds_in_version_1() {
-        let found = limits(
-            &[
-                ("proc/self/mountinfo", V1),
-                ("proc/self/cgroup", "4:memory:/jobs/one\n2:cpu,cpuacct:/jobs/one\n0::/\n"),
-                ("sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", "50000\n"),
-                ("sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us", "100000\n"),
-                ("sys/fs/cgroup/cpu,cpuacct/jobs/one/cpu.cfs_quota_us", "-1\n"),
-                ("sys/fs/cgroup/cpu,cpuacct/jobs/one/cpu.cfs_period_us", "100000\n"),
-                ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
-                ("sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "2147483648\n"),
-                ("sys/fs/cgroup/memory/jobs/one/memory.limit_in_bytes", "9223372036854771712\n"),
-            ],
-            true,
-        );
-        assert_eq!(found, some("0.5 CPUs", "2 GiB"));
+        let files = [
+            ("cpu,cpuacct/jobs/cpu.cfs_quota_us", "50000\n"),
+            ("cpu,cpuacct/jobs/cpu.cfs_period_us", "100000\n"),
+            ("cpu,cpuacct/jobs/one/cpu.cfs_quota_us", "-1\n"),
+            ("cpu,cpuacct/jobs/one/cpu.cfs_period_us", "100000\n"),
+            ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory/jobs/memory.limit_in_bytes", "2147483648\n"),
+            ("memory/jobs/one/memory.limit_in_bytes", "9223372036854771712\n"),
+        ];
+        let groups = "4:memory:/jobs/one\n2:cpu,cpuacct:/jobs/one\n0::/\n";
+        assert_eq!(limits(V1, groups, &files), some("0.5 CPUs", "2 GiB"));
     }
 
     #[test]
     fn a_container_sees_its_own_limit_at_the_mount_point() {
         // Docker mounts the container's own group there on version 1, but shows its name on the host.
-        let found = limits(
-            &[
-                (
-                    "proc/self/mountinfo",
-                    "32 31 0:29 /docker/0a /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n35 31 0:32 /docker/0a /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
-                ),
-                ("proc/self/cgroup", "4:memory:/docker/0a\n2:cpu:/docker/0a\n"),
-                ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n"),
-                ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
-                ("sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n"),
-            ],
-            true,
-        );
+        let mounts = "32 31 0:29 /docker/0a /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n\
+            35 31 0:32 /docker/0a /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
+        let files = [
+            ("cpu/cpu.cfs_quota_us", "200000\n"),
+            ("cpu/cpu.cfs_period_us", "100000\n"),
+            ("memory/memory.limit_in_bytes", "268435456\n"),
+        ];
+        let found = limits(mounts, "4:memory:/docker/0a\n2:cpu:/docker/0a\n", &files);
         assert_eq!(found, some("2 CPUs", "256 MiB"));
         // A cgroup namespace shows a group outside it by `..`.
-        let found = limits(
-            &[
-                ("proc/self/mountinfo", V2),
-                ("proc/self/cgroup", "0::/../../other\n"),
-                ("sys/fs/cgroup/cpu.max", "100000 100000\n"),
-            ],
-            true,
-        );
+        let found = limits(V2, "0::/../../other\n", &[("cpu.max", "100000 100000\n")]);
         assert_eq!(found, some("1 CPU", "none"));
     }
 
     #[test]
     fn cached_files_count_as_memory_left() {
-        let left = |files: &[(&str, &str)]| {
-            let fixture = Fixture::new(files);
-            memory_left(&Tree::new(fixture.root()))
-        };
-        let groups = [("proc/self/mountinfo", V2), ("proc/self/cgroup", "0::/pod/app\n")];
-        assert_eq!(left(&groups), None);
         let pod = [
-            ("sys/fs/cgroup/pod/memory.max", "1000000\n"),
-            ("sys/fs/cgroup/pod/memory.current", "700000\n"),
-            ("sys/fs/cgroup/pod/memory.stat", "anon 1\ninactive_file 200000\n"),
+            ("pod/memory.max", "1000000\n"),
+            ("pod/memory.current", "700000\n"),
+            ("pod/memory.stat", "anon 400000\ninactive_file 200000\n"),
         ];
-        assert_eq!(left(&[&groups[..], &pod].concat()), Some(500_000));
-        let app = [
-            ("sys/fs/cgroup/pod/app/memory.max", "800000\n"),
-            ("sys/fs/cgroup/pod/app/memory.current", "900000\n"),
-        ];
-        assert_eq!(left(&[&groups[..], &pod, &app].concat()), Some(0));
+        let app = [("pod/app/memory.max", "800000\n"), ("pod/app/memory.current", "900000\n")];
+        for (groups, files, expected) in [
+            ("0::/\n", &[][..], None),
+            ("0::/pod/app\n", &[], None),
+            ("0::/pod\n", &pod, Some(500_000)),
+            ("0::/pod/app\n", &pod, Some(500_000)),
+            ("0::/pod/app\n", &[&pod[..], &app].concat(), Some(0)),
+        ] {
+            let left = in_groups(V2, groups, files, memory_left);
+            assert_eq!(left, expected, "{groups:?} {files:?}");
+        }
     }
 
     #[test]
     fn groups_without_limits_have_none() {
-        let files = [("proc/self/mountinfo", V2), ("proc/self/cgroup", "0::/\n")];
-        assert_eq!(limits(&files, true), some("none", "none"));
-        assert_eq!(limits(&files, false), (None, None));
+        assert_eq!(limits(V2, "0::/\n", &[]), some("none", "none"));
+        let of_another_kernel = |tree: &Tree| (cpu_limit(tree, false), memory_limit(tree, false));
+        assert_eq!(in_groups(V2, "0::/\n", &[], of_another_kernel), (None, None));
     }
 
     #[test]
     fn without_groups_the_limit_is_unknown() {
-        assert_eq!(limits(&[], true), (None, None));
-        let unmounted = [
-            ("proc/self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n"),
-            ("proc/self/cgroup", "0::/\n"),
-        ];
-        assert_eq!(limits(&unmounted, true), (None, None));
-        let files = [("proc/self/mountinfo", V2), ("proc/self/cgroup", "odd\n")];
-        assert_eq!(limits(&files, true), (None, None));
-    }
-
-    #[test]
-    fn memory_that_is_left_includes_what_the_page_cache_can_give_back() {
-        let fixture = Fixture::new(&[
-            ("proc/self/mountinfo", V2),
-            ("proc/self/cgroup", "0::/app\n"),
-            ("sys/fs/cgroup/app/memory.max", "1000000\n"),
-            ("sys/fs/cgroup/app/memory.current", "700000\n"),
-            ("sys/fs/cgroup/app/memory.stat", "anon 400000\ninactive_file 200000\n"),
-        ]);
-        assert_eq!(memory_left(&Tree::new(fixture.root())), Some(500_000));
-        let unlimited =
-            Fixture::new(&[("proc/self/mountinfo", V2), ("proc/self/cgroup", "0::/\n")]);
-        assert_eq!(memory_left(&Tree::new(unlimited.root())), None);
+        assert_eq!(in_tree(&[], both_limits), (None, None));
+        let unmounted = "22 27 0:21 / /proc rw - proc proc rw\n";
+        assert_eq!(limits(unmounted, "0::/\n", &[]), (None, None));
+        assert_eq!(limits(V2, "odd\n", &[]), (None, None));
     }
 
     #[test]

@@ -114,6 +114,14 @@ pub(crate) mod fixture {
     use std::path::{Path, PathBuf};
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use super::Tree;
+
+    /// What `read` finds among these files.
+    pub(crate) fn in_tree<T>(files: &[(&str, &str)], read: impl FnOnce(&Tree) -> T) -> T {
+        let fixture = Fixture::new(files);
+        read(&Tree::new(fixture.root()))
+    }
+
     pub(crate) struct Fixture(PathBuf);
 
     impl Fixture {

@@ -316,6 +316,11 @@ mod tests {
         facts.iter().find(|fact| fact.key == key).unwrap().shown()
     }
 
+    /// The facts of a machine with these files.
+    fn facts_of(files: &[(&str, &str)]) -> Vec<Fact> {
+        find_under(Fixture::new(files).root()).into_facts()
+    }
+
     #[test]
     fn settings_are_numbers_texts_or_unknown() {
         let fixture = Fixture::new(&[("number", "42\n"), ("range", "32768\t60999\n")]);
@@ -327,8 +332,6 @@ mod tests {
 
     #[test]
     fn without_files_their_facts_are_unknown() {
-        let fixture = Fixture::new(&[]);
-        let facts = find_under(fixture.root()).into_facts();
         const LIVE: [&str; 19] = [
             "os",
             "release",
@@ -351,7 +354,7 @@ mod tests {
             "processes",
         ];
         let mut read_from_files = 0;
-        for fact in &facts {
+        for fact in &facts_of(&[]) {
             let live = LIVE.contains(&fact.key)
                 || fact.key.starts_with("cache_")
                 || fact.key.starts_with("cpu_")
@@ -391,8 +394,7 @@ mod tests {
         for content in ["", "\0\0", ":", "- -\n-", "\u{fffd}:\t\u{fffd}", "9999999999999999999999"]
         {
             let files: Vec<(&str, &str)> = FILES.iter().map(|file| (*file, content)).collect();
-            let fixture = Fixture::new(&files);
-            let facts = find_under(fixture.root()).into_facts();
+            let facts = facts_of(&files);
             for key in ["memory_bytes", "load", "steal", "huge_pages", "thp", "cores"] {
                 assert_eq!(shown(&facts, key), "unknown", "{key} of {content:?}");
             }
@@ -410,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_virtual_machine_is_described() {
-        let fixture = Fixture::new(&[
+        let facts = facts_of(&[
             ("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\n"),
             ("proc/sys/kernel/osrelease", "6.18.44\n"),
             ("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC @0\n"),
@@ -432,7 +434,6 @@ mod tests {
                 "tsc kvm-clock \n",
             ),
         ]);
-        let facts = find_under(fixture.root()).into_facts();
         let expected = [
             ("release", "6.18.44"),
             ("build", "#1 SMP PREEMPT_DYNAMIC @0"),
@@ -459,7 +460,7 @@ mod tests {
 
     #[test]
     fn gvisor_is_recognized_by_its_kernel_version() {
-        let fixture = Fixture::new(&[
+        let facts = facts_of(&[
             ("proc/sys/kernel/osrelease", "4.4.0\n"),
             ("proc/sys/kernel/version", "#1 SMP Sun Jan 10 15:06:54 PST 2016\n"),
             // gVisor reports each CPU as a separate core, independent of the host.
@@ -470,11 +471,10 @@ mod tests {
             ("proc/self/status", "Name:\toscost\nCapEff:\t00000000a80425fb\nSeccomp:\t0\n"),
             ("sys/devices/system/cpu/online", "0-1\n"),
         ]);
-        let facts = find_under(fixture.root()).into_facts();
         assert_eq!(shown(&facts, "compat"), "gVisor");
-        assert_eq!(shown(&facts, "cores"), "unknown");
-        assert_eq!(shown(&facts, "preempt"), "unknown");
-        assert_eq!(shown(&facts, "governor"), "unknown");
+        for key in ["cores", "preempt", "governor"] {
+            assert_eq!(shown(&facts, key), "unknown", "{key}");
+        }
         assert_ne!(shown(&facts, "cpu"), "unknown model");
     }
 

@@ -52,7 +52,7 @@ mod tests {
     use super::super::choice::{Distance, Topology};
     use super::*;
     use crate::CaseError;
-    use crate::linux::tree::fixture::Fixture;
+    use crate::linux::tree::fixture::in_tree;
 
     /// The lists of one CPU: its core, its socket, and its caches by level.
     struct Cpu {
@@ -91,8 +91,7 @@ mod tests {
         }
         let files: Vec<(&str, &str)> =
             files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        let fixture = Fixture::new(&files);
-        Topology::of(locations_under(&Tree::new(fixture.root()), allowed))
+        Topology::of(in_tree(&files, |tree| locations_under(tree, allowed)))
     }
 
     fn with_caches(core: String, last: &str, socket: &str) -> Cpu {
@@ -218,13 +217,12 @@ mod tests {
 
     #[test]
     fn old_names_of_the_lists_are_read_too() {
-        let fixture = Fixture::new(&[
+        let files = [
             ("sys/devices/system/cpu/cpu4/topology/thread_siblings_list", "4-5\n"),
             ("sys/devices/system/cpu/cpu4/topology/core_siblings_list", "2-7\n"),
-        ]);
-        let expected = CpuLocation { cpu: 4, core: Some(4), cache: None, socket: Some(2) };
-        assert_eq!(locations_under(&Tree::new(fixture.root()), &[4]), [expected]);
+        ];
+        let named = CpuLocation { cpu: 4, core: Some(4), cache: None, socket: Some(2) };
         let empty = CpuLocation { cpu: 9, core: None, cache: None, socket: None };
-        assert_eq!(locations_under(&Tree::new(fixture.root()), &[9]), [empty]);
+        assert_eq!(in_tree(&files, |tree| locations_under(tree, &[4, 9])), [named, empty]);
     }
 }

@@ -161,7 +161,7 @@ fn stolen_share_under(tree: &Tree, cpus: &[usize], wait: impl FnOnce()) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::tree::fixture::Fixture;
+    use crate::linux::tree::fixture::{Fixture, in_tree};
 
     /// A virtual machine with two CPUs on a busy host.
     const VM_STAT: &str = "\
@@ -181,9 +181,7 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
         "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
 
     fn environment(files: &[(&str, &str)], cpus: &[usize]) -> Environment {
-        let fixture = Fixture::new(files);
-        let tree = Tree::new(fixture.root());
-        Sources::find(&tree).read(&tree, cpus, 100)
+        in_tree(files, |tree| Sources::find(tree).read(tree, cpus, 100))
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn answer_in(message: &[u8]) -> Option<Option<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::tree::fixture::Fixture;
+    use crate::linux::tree::fixture::in_tree;
 
     fn message(kind: u16, payload: &[u32]) -> Vec<u8> {
         let mut message = request().to_vec();
@@ -116,10 +116,7 @@ mod tests {
 
     #[test]
     fn a_kernel_without_auditing_has_none() {
-        let state_of = |files: &[(&str, &str)], line| {
-            let fixture = Fixture::new(files);
-            state(&Tree::new(fixture.root()), line)
-        };
+        let state_of = |files: &[(&str, &str)], line| in_tree(files, |tree| state(tree, line));
         let status = ("proc/self/status", "Name:\toscost\n");
         assert_eq!(state_of(&[status], "").unwrap(), "none");
         assert_eq!(state_of(&[], ""), None);

@@ -284,7 +284,7 @@ fn mitigations(tree: &Tree) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::tree::fixture::Fixture;
+    use crate::linux::tree::fixture::{Fixture, in_tree};
 
     /// Two cores with two threads each, as on a small bare-metal machine.
     const METAL: &[(&str, &str)] = &[
@@ -355,8 +355,7 @@ mod tests {
     #[test]
     fn a_processor_without_flaws_needs_no_mitigation() {
         let file = "sys/devices/system/cpu/vulnerabilities/meltdown";
-        let fixture = Fixture::new(&[(file, "Not affected\n")]);
-        assert_eq!(mitigations(&Tree::new(fixture.root())).unwrap(), "none needed");
+        assert_eq!(in_tree(&[(file, "Not affected\n")], mitigations).unwrap(), "none needed");
     }
 
     #[test]
@@ -386,8 +385,7 @@ mod tests {
     }
 
     fn core_types(files: &[(&str, &str)], cpuinfo: &str) -> Option<CoreTypes> {
-        let fixture = Fixture::new(files);
-        CoreTypes::read(&Tree::new(fixture.root()), cpuinfo, true, Some(false))
+        in_tree(files, |tree| CoreTypes::read(tree, cpuinfo, true, Some(false)))
     }
 
     #[test]
@@ -424,10 +422,10 @@ mod tests {
         }
         assert_eq!(core_types(&online, "CPU part\t: 0xd05\n\nCPU part\t: 0xd0a\n"), None);
         assert_eq!(core_types(&[], ""), None);
-        let fixture = Fixture::new(&online);
-        let tree = Tree::new(fixture.root());
-        assert_eq!(CoreTypes::read(&tree, "", true, Some(true)), None);
-        assert_eq!(CoreTypes::read(&tree, "", false, None), None);
+        for (own_kernel, is_hybrid) in [(true, Some(true)), (false, None)] {
+            let types = in_tree(&online, |tree| CoreTypes::read(tree, "", own_kernel, is_hybrid));
+            assert_eq!(types, None, "{own_kernel} {is_hybrid:?}");
+        }
     }
 
     #[test]
@@ -452,10 +450,7 @@ mod tests {
 
     #[test]
     fn a_made_up_arm_processor_is_emulated() {
-        let emulated = |cpuinfo: &str| {
-            let fixture = Fixture::new(&[("proc/cpuinfo", cpuinfo)]);
-            emulator_in_files(&Tree::new(fixture.root()))
-        };
+        let emulated = |cpuinfo: &str| in_tree(&[("proc/cpuinfo", cpuinfo)], emulator_in_files);
         let max = "CPU implementer\t: 0x00\nCPU architecture: 8\nCPU part\t: 0x051\n";
         assert_eq!(emulated(max).unwrap(), "QEMU (TCG)");
         assert_eq!(emulated("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"), None);

@@ -125,118 +125,97 @@ fn names_are_mounted(tree: &Tree) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::tree::fixture::Fixture;
+    use crate::linux::tree::fixture::in_tree;
 
     fn container_in(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Option<String> {
-        let fixture = Fixture::new(files);
-        container(&Tree::new(fixture.root()), false, |name| {
+        let variable = |name: &str| {
             let variable = variables.iter().find(|variable| variable.0 == name);
             variable.map(|(_, value)| (*value).to_owned())
-        })
+        };
+        in_tree(files, |tree| container(tree, false, variable))
     }
 
     #[test]
     fn containers_are_recognized_by_their_marks() {
-        fn name(files: &[(&str, &str)], variables: &[(&str, &str)]) -> String {
-            container_in(files, variables).unwrap()
-        }
-        let cgroup = "proc/self/cgroup";
+        const CGROUP: &str = "proc/self/cgroup";
+        const MOUNTS: &str = "proc/self/mountinfo";
         let hostname = "812 798 254:1 /docker/hostname /etc/hostname rw - ext4 /dev/vda1 rw\n";
-        assert_eq!(name(&[(".dockerenv", ""), ("proc/self/mountinfo", hostname)], &[]), "docker");
-        assert_eq!(name(&[(cgroup, "4:memory:/docker/0123abc\n0::/\n")], &[]), "docker");
-        assert_eq!(name(&[("run/.containerenv", "")], &[]), "podman");
-        assert_eq!(
-            name(&[(cgroup, "0::/kubepods.slice/kubepods-pod1.slice/x\n")], &[]),
-            "kubernetes"
-        );
-        assert_eq!(
-            name(&[(".dockerenv", "")], &[("KUBERNETES_SERVICE_HOST", "10.0.0.1")]),
-            "kubernetes"
-        );
-        assert_eq!(name(&[(cgroup, "0::/\n")], &[("container", "lxc")]), "lxc");
-        assert_eq!(name(&[("run/systemd/container", "systemd-nspawn\n")], &[]), "systemd-nspawn");
-    }
-
-    #[test]
-    fn an_image_made_for_docker_is_no_container_by_itself() {
-        let files = [
-            (".dockerenv", ""),
-            ("proc/self/cgroup", "0::/\n"),
-            ("proc/self/mountinfo", "27 1 254:0 / / rw - ext4 /dev/vda rw\n"),
-        ];
-        assert_eq!(container_in(&files, &[]).unwrap(), "none");
-    }
-
-    #[test]
-    fn none_is_reported_only_after_a_look() {
-        assert_eq!(container_in(&[("proc/1/cgroup", "0::/init.scope\n")], &[]).unwrap(), "none");
-        assert_eq!(container_in(&[], &[]), None);
+        let root = "27 1 254:0 / / rw - ext4 /dev/vda rw\n";
+        let in_kubernetes = [("KUBERNETES_SERVICE_HOST", "10.0.0.1")];
+        for (files, variables, container) in [
+            (&[(".dockerenv", ""), (MOUNTS, hostname)][..], &[][..], "docker"),
+            (&[(CGROUP, "4:memory:/docker/0123abc\n0::/\n")], &[], "docker"),
+            (&[("run/.containerenv", "")], &[], "podman"),
+            (&[(CGROUP, "0::/kubepods.slice/kubepods-pod1.slice/x\n")], &[], "kubernetes"),
+            (&[(".dockerenv", "")], &in_kubernetes, "kubernetes"),
+            (&[(CGROUP, "0::/\n")], &[("container", "lxc")], "lxc"),
+            (&[("run/systemd/container", "systemd-nspawn\n")], &[], "systemd-nspawn"),
+            // An image that was made for Docker is no container by itself.
+            (&[(".dockerenv", ""), (CGROUP, "0::/\n"), (MOUNTS, root)], &[], "none"),
+            (&[("proc/1/cgroup", "0::/init.scope\n")], &[], "none"),
+        ] {
+            let found = container_in(files, variables);
+            assert_eq!(found.as_deref(), Some(container), "{files:?} {variables:?}");
+        }
+        assert_eq!(container_in(&[], &[]), None, "nothing could be looked at");
     }
 
     #[test]
     fn gvisor_counts_as_a_container_where_nothing_else_shows() {
-        let fixture = Fixture::new(&[]);
-        let tree = Tree::new(fixture.root());
-        assert_eq!(container(&tree, true, |_| None).unwrap(), "gvisor");
-        let fixture = Fixture::new(&[(".dockerenv", "")]);
-        let tree = Tree::new(fixture.root());
-        assert_eq!(container(&tree, true, |_| None).unwrap(), "docker");
+        for (files, name) in [(&[][..], "gvisor"), (&[(".dockerenv", "")], "docker")] {
+            let found = in_tree(files, |tree| container(tree, true, |_| None));
+            assert_eq!(found.as_deref(), Some(name), "{files:?}");
+        }
     }
 
     #[test]
     fn layers_are_recognized_by_their_constants() {
-        let fixture = Fixture::new(&[("proc/cpuinfo", "vendor_id\t: GenuineIntel\n")]);
-        let tree = Tree::new(fixture.root());
-        let layer = |release, build| compat(&tree, release, build).unwrap();
-        assert_eq!(layer("4.4.0", "#1 SMP Sun Jan 10 15:06:54 PST 2016"), "gVisor");
-        assert_eq!(layer("4.19.0-gvisor", "#1 SMP"), "gVisor");
-        assert_eq!(layer("4.4.0-210-generic", "#242-Ubuntu SMP"), "none");
-        assert_eq!(layer("4.4.0-19041-Microsoft", "#1-Microsoft"), "WSL 1");
-        assert_eq!(layer("5.15.153.1-microsoft-standard-WSL2", "#1 SMP"), "none");
-        let fixture = Fixture::new(&[]);
-        assert_eq!(compat(&Tree::new(fixture.root()), "6.1.0", "#1 SMP"), None);
-    }
-
-    #[test]
-    fn user_mode_linux_is_recognized_by_its_processor() {
-        let cpuinfo = "processor\t: 0\nvendor_id\t: User Mode Linux\nmodel name\t: UML\n";
-        let fixture = Fixture::new(&[("proc/cpuinfo", cpuinfo)]);
-        let tree = Tree::new(fixture.root());
-        assert_eq!(compat(&tree, "6.1.0", "#1").unwrap(), "User-Mode Linux");
+        let intel = "vendor_id\t: GenuineIntel\n";
+        let user_mode = "processor\t: 0\nvendor_id\t: User Mode Linux\nmodel name\t: UML\n";
+        for (cpuinfo, release, build, layer) in [
+            (intel, "4.4.0", "#1 SMP Sun Jan 10 15:06:54 PST 2016", "gVisor"),
+            (intel, "4.19.0-gvisor", "#1 SMP", "gVisor"),
+            (intel, "4.4.0-210-generic", "#242-Ubuntu SMP", "none"),
+            (intel, "4.4.0-19041-Microsoft", "#1-Microsoft", "WSL 1"),
+            (intel, "5.15.153.1-microsoft-standard-WSL2", "#1 SMP", "none"),
+            (user_mode, "6.1.0", "#1", "User-Mode Linux"),
+        ] {
+            let files = [("proc/cpuinfo", cpuinfo)];
+            let found = in_tree(&files, |tree| compat(tree, release, build));
+            assert_eq!(found.as_deref(), Some(layer), "{release} {build}");
+        }
+        assert_eq!(in_tree(&[], |tree| compat(tree, "6.1.0", "#1 SMP")), None);
     }
 
     #[test]
     fn hypervisors_are_named_with_what_runs_them() {
-        let named = |files: &[(&str, &str)], cpuid: Option<&str>| {
-            let fixture = Fixture::new(files);
-            named_hypervisor(&Tree::new(fixture.root()), cpuid.map(str::to_owned))
-        };
-        let facp = [("sys/firmware/acpi/tables/FACP", "FACP\x14\x01\0\0\x06\0FIRECKFCVMFADT")];
-        assert_eq!(named(&facp, Some("KVM")).unwrap(), "KVM/Firecracker");
-        let device = [("sys/bus/acpi/devices/FCVMVGID:00/hid", "FCVMVGID\n")];
-        assert_eq!(named(&device, Some("KVM")).unwrap(), "KVM/Firecracker");
-        let qemu = [("sys/class/dmi/id/sys_vendor", "QEMU\n")];
-        assert_eq!(named(&qemu, Some("KVM")).unwrap(), "KVM/QEMU");
-        let nitro = [("sys/class/dmi/id/sys_vendor", "Amazon EC2\n")];
-        assert_eq!(named(&nitro, Some("KVM")).unwrap(), "KVM");
-        assert_eq!(named(&nitro, Some("none")).unwrap(), "none");
-        let xen = [("sys/hypervisor/type", "xen\n")];
-        assert_eq!(named(&xen, Some("none")).unwrap(), "Xen");
-        let arm = [("sys/firmware/devicetree/base/hypervisor/compatible", "linux,kvm\0")];
-        assert_eq!(named(&arm, None).unwrap(), "KVM");
-        assert_eq!(named(&[], None), None);
+        let table = "FACP\x14\x01\0\0\x06\0FIRECKFCVMFADT";
+        let devicetree = "sys/firmware/devicetree/base/hypervisor/compatible";
+        for (file, text, cpuid, name) in [
+            ("sys/firmware/acpi/tables/FACP", table, Some("KVM"), "KVM/Firecracker"),
+            ("sys/bus/acpi/devices/FCVMVGID:00/hid", "FCVMVGID\n", Some("KVM"), "KVM/Firecracker"),
+            ("sys/class/dmi/id/sys_vendor", "QEMU\n", Some("KVM"), "KVM/QEMU"),
+            ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n", Some("KVM"), "KVM"),
+            ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n", Some("none"), "none"),
+            ("sys/hypervisor/type", "xen\n", Some("none"), "Xen"),
+            (devicetree, "linux,kvm\0", None, "KVM"),
+        ] {
+            let cpuid = cpuid.map(str::to_owned);
+            let found = in_tree(&[(file, text)], |tree| named_hypervisor(tree, cpuid));
+            assert_eq!(found.as_deref(), Some(name), "{file} {text:?}");
+        }
+        assert_eq!(in_tree(&[], |tree| named_hypervisor(tree, None)), None);
     }
 
     #[test]
     fn hardware_is_what_its_maker_calls_it() {
-        let fixture = Fixture::new(&[
+        let instance = [
             ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n"),
             ("sys/class/dmi/id/product_name", "m7i.large\n"),
-        ]);
-        assert_eq!(hardware(&Tree::new(fixture.root())).unwrap(), "Amazon EC2 m7i.large");
-        let fixture = Fixture::new(&[("sys/firmware/devicetree/base/model", "Raspberry Pi 5\0")]);
-        assert_eq!(hardware(&Tree::new(fixture.root())).unwrap(), "Raspberry Pi 5");
-        let fixture = Fixture::new(&[]);
-        assert_eq!(hardware(&Tree::new(fixture.root())), None);
+        ];
+        assert_eq!(in_tree(&instance, hardware).unwrap(), "Amazon EC2 m7i.large");
+        let board = [("sys/firmware/devicetree/base/model", "Raspberry Pi 5\0")];
+        assert_eq!(in_tree(&board, hardware).unwrap(), "Raspberry Pi 5");
+        assert_eq!(in_tree(&[], hardware), None);
     }
 }

@@ -120,7 +120,7 @@ fn hertz(step_ns: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::tree::fixture::Fixture;
+    use crate::linux::tree::fixture::{Fixture, in_tree};
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write;
@@ -184,8 +184,7 @@ mod tests {
     #[test]
     fn security_modules_are_listed() {
         let modules = |files: &[(&str, &str)], config: &Config| {
-            let fixture = Fixture::new(files);
-            security_modules(&Tree::new(fixture.root()), config)
+            in_tree(files, |tree| security_modules(tree, config))
         };
         let file = [("sys/kernel/security/lsm", "lockdown,capability,landlock,yama,apparmor")];
         assert_eq!(
@@ -199,10 +198,7 @@ mod tests {
 
     #[test]
     fn connection_tracking_is_reported_if_there_is_a_network() {
-        let tracked = |files: &[(&str, &str)]| {
-            let fixture = Fixture::new(files);
-            connection_tracking(&Tree::new(fixture.root()))
-        };
+        let tracked = |files: &[(&str, &str)]| in_tree(files, connection_tracking);
         let most = ("proc/sys/net/netfilter/nf_conntrack_max", "262144\n");
         let ipv4 = ("proc/sys/net/ipv4/ip_forward", "0\n");
         assert_eq!(tracked(&[most, ipv4]).unwrap(), "loaded (at most 262144 connections)");
