@@ -337,15 +337,30 @@ mod tests {
         }
     }
 
+    /// The levels of a run with these rounds, each as often as its number says.
+    fn observed<'a>(rounds: impl IntoIterator<Item = (&'a Series, usize)>) -> Levels {
+        let mut levels = Levels::default();
+        for (series, times) in rounds {
+            (0..times).for_each(|_| levels.observe(series));
+        }
+        levels
+    }
+
+    fn judged(series: &Series, levels: &Levels) -> JudgedRound {
+        JudgedRound::of(std::slice::from_ref(series), levels)
+    }
+
+    fn quiet() -> Series {
+        series(560.0, 165.0, 20)
+    }
+
+    fn disturbed() -> Series {
+        series(760.0, 220.0, 20)
+    }
+
     #[test]
     fn the_lowest_steady_level_is_found_among_disturbed_rounds() {
-        let mut levels = Levels::default();
-        for _ in 0..30 {
-            levels.observe(&series(760.0, 220.0, 20));
-        }
-        for _ in 0..5 {
-            levels.observe(&series(560.0, 165.0, 20));
-        }
+        let mut levels = observed([(&disturbed(), 30), (&quiet(), 5)]);
         levels.observe(&series(300.0, 165.0, 20)); // an outlier
         assert_eq!(levels.level(Some(1), 1).unwrap().alu, 560.0 / 800.0);
         assert_eq!(levels.level(Some(1), 2), None);
@@ -354,20 +369,14 @@ mod tests {
     /// The level of a neighbour that hardly ever pauses was taken for the quiet level.
     #[test]
     fn a_level_of_few_rounds_counts() {
-        let mut levels = Levels::default();
-        (0..100).for_each(|_| levels.observe(&series(760.0, 220.0, 20)));
-        (0..4).for_each(|_| levels.observe(&series(560.0, 165.0, 20)));
+        let levels = observed([(&disturbed(), 100), (&quiet(), 4)]);
         assert_eq!(levels.level(Some(1), 1).unwrap().alu, 560.0 / 800.0);
     }
 
     #[test]
     fn quiet_samples_are_classified_by_the_level_of_the_whole_run() {
-        let (disturbed, quiet) = (series(760.0, 220.0, 20), series(560.0, 165.0, 20));
-        let mut levels = Levels::default();
-        levels.observe(&disturbed);
-        assert!(JudgedRound::of(std::slice::from_ref(&disturbed), &levels).is_enough());
-        (0..9).for_each(|_| levels.observe(&quiet));
-        let judged = JudgedRound::of(&[disturbed], &levels);
+        assert!(judged(&disturbed(), &observed([(&disturbed(), 1)])).is_enough());
+        let judged = judged(&disturbed(), &observed([(&disturbed(), 1), (&quiet(), 9)]));
         assert!(!judged.is_enough());
         assert_eq!((judged.quiet.len(), judged.all.len()), (0, 20));
     }
@@ -375,21 +384,14 @@ mod tests {
     /// Two hardware threads of one core slow each other down, which is no disturbance; two cores do not.
     #[test]
     fn workers_that_share_a_core_have_a_quiet_level_of_their_own() {
-        let apart = Series { busy: 2, contended: true, ..series(560.0, 165.0, 20) };
+        let apart = Series { busy: 2, contended: true, ..quiet() };
         let together = Series {
             shares_core: true,
             ..Series { readings: series(840.0, 1.0, 20).readings, ..apart.clone() }
         };
-        let mut levels = Levels::default();
-        for _ in 0..3 {
-            levels.observe(&apart);
-            levels.observe(&together);
-        }
+        let levels = observed([(&apart, 3), (&together, 3)]);
         for series in [apart, together] {
-            assert!(
-                JudgedRound::of(std::slice::from_ref(&series), &levels).is_enough(),
-                "{series:?}"
-            );
+            assert!(judged(&series, &levels).is_enough(), "{series:?}");
         }
         assert_eq!(levels.level(Some(1), 2).unwrap().alu, 560.0 / 800.0);
     }
@@ -408,10 +410,9 @@ mod tests {
             ..series(0.0, 165.0 * slower, 20)
         };
         let all: Vec<Series> = [1.0, 1.1, 1.04, 1.08].map(at_frequency).to_vec();
-        let mut levels = Levels::default();
-        all.iter().for_each(|series| levels.observe(series));
+        let levels = observed(all.iter().map(|series| (series, 1)));
         let medians = all.iter().map(|series| {
-            let judged = JudgedRound::of(std::slice::from_ref(series), &levels);
+            let judged = judged(series, &levels);
             assert_eq!(judged.quiet.len(), 20);
             judged.quiet_value(Unit::Multiplications, 1).unwrap().value
         });
@@ -425,14 +426,12 @@ mod tests {
     /// Interrupts, and a neighbour that multiplies, prolong some readings of the chain at an unchanged frequency.
     #[test]
     fn disturbed_readings_of_the_chain_are_no_frequency() {
-        let mut some_slow = series(560.0, 165.0, 20);
+        let mut some_slow = quiet();
         for reading in some_slow.readings.iter_mut().skip(6) {
             *reading = Reading { chain: 900.0, alu: 1_100.0, ..QUIET };
         }
-        let mut levels = Levels::default();
-        (0..4).for_each(|_| levels.observe(&series(560.0, 165.0, 20)));
-        levels.observe(&some_slow);
-        let judged = JudgedRound::of(&[some_slow], &levels);
+        let levels = observed([(&quiet(), 4), (&some_slow, 1)]);
+        let judged = judged(&some_slow, &levels);
         assert_eq!((judged.quiet.len(), judged.chain_ns), (5, Some(800.0)));
         assert_eq!(levels.chain_times().unwrap().high, 800.0);
     }
@@ -440,17 +439,16 @@ mod tests {
     /// A run of a few seconds beside a neighbour that never paused took its samples for quiet: 743 cycles instead of 602.
     #[test]
     fn a_run_that_is_disturbed_throughout_is_known_by_earlier_runs() {
-        let disturbed = series(760.0, 220.0, 20);
-        let judged = |earlier: Option<EarlierLevel>| {
+        let quiet_samples = |earlier: Option<EarlierLevel>| {
             let mut levels = Levels::with_earlier(earlier);
-            (0..9).for_each(|_| levels.observe(&disturbed));
-            JudgedRound::of(std::slice::from_ref(&disturbed), &levels).quiet.len()
+            (0..9).for_each(|_| levels.observe(&disturbed()));
+            judged(&disturbed(), &levels).quiet.len()
         };
-        assert_eq!(judged(None), 20, "by itself it cannot know");
+        assert_eq!(quiet_samples(None), 20, "by itself it cannot know");
         let quiet = EarlierLevel::of_runs(&[(0.7, 0.95), (0.71, 0.95), (0.3, 0.95), (0.95, 1.0)]);
         assert_eq!(quiet, Some(EarlierLevel { alu: 0.7, chase: 0.95 }), "the slip is passed over");
-        assert_eq!(judged(quiet), 0);
-        assert_eq!(judged(EarlierLevel::of_runs(&[(0.95, 0.95)])), 20);
+        assert_eq!(quiet_samples(quiet), 0);
+        assert_eq!(quiet_samples(EarlierLevel::of_runs(&[(0.95, 0.95)])), 20);
         assert_eq!(EarlierLevel::of_runs(&[]), None);
     }
 
@@ -459,7 +457,7 @@ mod tests {
         let mut levels = Levels::default();
         for rounds in 0..6 {
             assert_eq!(levels.own_level(Some(1)), None, "{rounds}");
-            levels.observe(&series(560.0, 165.0, 20));
+            levels.observe(&quiet());
         }
         let (alu, chase) = levels.own_level(Some(1)).unwrap();
         assert!((alu - 0.7).abs() < 1e-6 && (chase - 0.95).abs() < 1e-6, "{alu} {chase}");
@@ -472,8 +470,7 @@ mod tests {
         let mut interrupted = series(560.0, 165.0, 3);
         interrupted.readings[0].chain = 3_200.0;
         interrupted.readings[2].chain = -900.0;
-        let mut levels = Levels::default();
-        levels.observe(&interrupted);
+        let mut levels = observed([(&interrupted, 1)]);
         assert_eq!(levels.level(Some(1), 1), None, "no two of its chains agree");
         for alu in [590.0, 600.0, 610.0, 620.0, 630.0, 640.0] {
             levels.observe(&series(alu, 165.0, 3));
@@ -488,7 +485,7 @@ mod tests {
             levels.observe(&series(alu, 165.0, 20));
         }
         assert_eq!(levels.own_level(Some(1)), None);
-        (0..3).for_each(|_| levels.observe(&series(560.0, 165.0, 20)));
+        (0..3).for_each(|_| levels.observe(&quiet()));
         assert!(levels.own_level(Some(1)).is_some());
     }
 
@@ -512,9 +509,7 @@ mod tests {
         let mut lost = series(560.0, 100.0, 10);
         lost.samples[3] = 100.0 * 1001.0; // a hundred times as long as all others
         lost.preempted = vec![3];
-        let mut levels = Levels::default();
-        levels.observe(&lost);
-        let judged = JudgedRound::of(&[lost], &levels);
+        let judged = judged(&lost, &observed([(&lost, 1)]));
         assert_eq!(judged.quiet.len(), 9);
         assert!(judged.quiet_ns / judged.all_ns < 0.2);
     }

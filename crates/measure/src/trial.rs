@@ -320,28 +320,25 @@ impl Round<'_> {
 mod tests {
     use super::*;
     use crate::doubt::Doubt;
-    use crate::record::parse_lines;
-    use crate::round::tests::order;
+    use crate::round::tests::{lines, order};
 
     #[test]
     fn a_trial_reports_its_time_and_the_sentinel_of_each_cpu() {
         let order = order(Mode::Sample);
-        let mut out = Vec::new();
-        let mut round = Round::new(&order, &mut out);
-        let context = TrialContext::new(&round, &order.cpus).unwrap();
         let mut carried_out = 0;
         let nap = Duration::from_millis(2);
-        let all = round
-            .trials(&context, 3, || {
-                carried_out += 1;
-                std::thread::sleep(nap);
-                Ok(carried_out)
-            })
-            .unwrap();
+        let trial = || {
+            carried_out += 1;
+            std::thread::sleep(nap);
+            Ok(carried_out)
+        };
+        let (lines, all) = lines(&order, |round| {
+            let context = TrialContext::new(round, &order.cpus).unwrap();
+            round.trials(&context, 3, trial).unwrap()
+        });
         // The first trial, with the value 1, is not timed.
         assert_eq!(all.iter().map(|trial| trial.value).collect::<Vec<_>>(), [2, 3, 4]);
         assert!(all.iter().all(|trial| trial.elapsed >= nap));
-        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
         assert_eq!(lines.len(), order.cpus.len());
         for (line, &cpu) in lines.iter().zip(&order.cpus) {
             let Line::Series(series) = line else { panic!("{line:?}") };
@@ -351,38 +348,43 @@ mod tests {
         }
     }
 
+    /// What a trial prints that makes this number of operations in 3 us, longer where the coordinator counts.
+    fn lines_of_trial(mode: Mode, operations: u64) -> Vec<Line> {
+        let order = order(mode);
+        let (lines, ()) = lines(&order, |round| {
+            let context = TrialContext::new(round, &order.cpus[..1]).unwrap();
+            let operations = operations * u64::from(round.times_as_long());
+            let took = Duration::from_micros(3);
+            round
+                .trial_of(&context, || Ok(Timed { value: (), operations, took }))
+                .map(drop)
+                .unwrap();
+        });
+        lines
+    }
+
     #[test]
     fn a_trial_of_many_operations_reports_the_time_of_one() {
-        let order = order(Mode::Sample);
-        let mut out = Vec::new();
-        let mut round = Round::new(&order, &mut out);
-        let context = TrialContext::new(&round, &order.cpus[..1]).unwrap();
-        let took = Duration::from_micros(3);
-        round.trial_of(&context, || Ok(Timed { value: (), operations: 1_000, took })).unwrap();
-        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        let lines = lines_of_trial(Mode::Sample, 1_000);
         let [Line::Series(series)] = &lines[..] else { panic!("{lines:?}") };
         assert_eq!((series.batch, &series.samples[..]), (1_000, &[3.0][..]));
     }
 
     #[test]
     fn a_long_list_has_the_times_of_its_first_jobs() {
-        let mut out = Vec::new();
-        let order = order(Mode::Sample);
-        Round::new(&order, &mut out).timeline((0..100).map(|job| [job, job + 2]));
-        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        let list = (0..100).map(|job| [job, job + 2]);
+        let (lines, ()) = lines(&order(Mode::Sample), |round| round.timeline(list));
         let [Line::Timeline(jobs)] = &lines[..] else { panic!("{lines:?}") };
         assert_eq!((jobs.len(), jobs[63]), (TIMELINE_JOBS_AT_MOST, [63, 65]));
     }
 
     #[test]
     fn a_trial_that_is_counted_outside_reports_its_operations() {
-        let order = order(Mode::Lengthened(3));
-        let mut out = Vec::new();
-        let mut round = Round::new(&order, &mut out);
-        assert!(round.is_counting());
-        let operations = 40 * u64::from(round.times_as_long());
-        round.report_counts(operations, &[Counts::default()]);
-        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        let (lines, ()) = lines(&order(Mode::Lengthened(3)), |round| {
+            assert!(round.is_counting());
+            let operations = 40 * u64::from(round.times_as_long());
+            round.report_counts(operations, &[Counts::default()]);
+        });
         assert_eq!(lines, [Line::Repeated(Repeated { operations: 120, us: 0 })]);
     }
 
@@ -390,17 +392,17 @@ mod tests {
     fn lists_are_repeated_while_they_are_counted_outside() {
         let repeated = |times, nap: Duration| {
             let order = order(Mode::Lengthened(times));
-            let mut out = Vec::new();
-            let mut round = Round::new(&order, &mut out);
-            let context = TrialContext::new(&round, &order.cpus).unwrap();
             let mut carried_out = 0;
             let trial = || {
                 std::thread::sleep(nap);
                 carried_out += 1;
                 Ok(())
             };
-            assert_eq!(round.trials(&context, 3, trial).unwrap().len(), 1);
-            let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+            let (lines, all) = lines(&order, |round| {
+                let context = TrialContext::new(round, &order.cpus).unwrap();
+                round.trials(&context, 3, trial).unwrap()
+            });
+            assert_eq!(all.len(), 1);
             assert_eq!(lines, [Line::Repeated(Repeated { operations: carried_out, us: 0 })]);
             carried_out
         };
@@ -413,14 +415,7 @@ mod tests {
 
     #[test]
     fn a_trial_of_many_operations_reports_their_number_while_it_is_counted_outside() {
-        let order = order(Mode::Lengthened(2));
-        let mut out = Vec::new();
-        let mut round = Round::new(&order, &mut out);
-        let context = TrialContext::new(&round, &order.cpus[..1]).unwrap();
-        let operations = 30 * u64::from(round.times_as_long());
-        let took = Duration::from_micros(3);
-        round.trial_of(&context, || Ok(Timed { value: (), operations, took })).unwrap();
-        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        let lines = lines_of_trial(Mode::Lengthened(2), 30);
         assert_eq!(lines, [Line::Repeated(Repeated { operations: 60, us: 0 })]);
     }
 
@@ -435,27 +430,24 @@ mod tests {
 
     #[test]
     fn the_untimed_pass_counts_by_operation() {
-        let order = order(Mode::CountRest);
-        let mut out = Vec::new();
-        let mut round = Round::new(&order, &mut out);
-        assert!(round.is_counting());
-        round.count_trial(7, || Ok(())).unwrap();
-        let counts = Counts { syscalls: Some(40), ..Counts::default() };
-        round.report_counts(10, &[counts, counts]);
-        round.doubt(Doubt::SharedCpu);
-        round.timeline([[0, 1]].into_iter());
         let mut prepared = 0;
         let prepare = || {
             prepared += 1;
             std::thread::sleep(Duration::from_millis(1));
             prepared
         };
-        round
-            .count_each(3, prepare, |number| {
-                (1..=3).contains(&number).then_some(()).ok_or(CaseError::Failed(String::new()))
-            })
-            .unwrap();
-        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        let is_prepared = |number| {
+            (1..=3).contains(&number).then_some(()).ok_or(CaseError::Failed(String::new()))
+        };
+        let (lines, ()) = lines(&order(Mode::CountRest), |round| {
+            assert!(round.is_counting());
+            round.count_trial(7, || Ok(())).unwrap();
+            let counts = Counts { syscalls: Some(40), ..Counts::default() };
+            round.report_counts(10, &[counts, counts]);
+            round.doubt(Doubt::SharedCpu);
+            round.timeline([[0, 1]].into_iter());
+            round.count_each(3, prepare, is_prepared).unwrap();
+        });
         let [Line::Counts(own), Line::Counts(others), Line::Counts(each)] = &lines[..] else {
             panic!("{lines:?}")
         };

@@ -227,14 +227,19 @@ fn other_threads(worker_group: &WorkerGroup, order: &RoundOrder) -> OtherProgram
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
     use super::*;
     use crate::estimate::{JudgedRound, Levels};
-    use crate::record::{Line, MetricValue, parse_lines};
-    use crate::round::tests::order;
+    use crate::record::{Line, MetricValue};
+    use crate::round::tests::{lines, order};
+
+    /// Threads that contend for a moment.
+    pub(crate) fn threads(workers: usize, place: WorkerPlace) -> WorkerGroup {
+        WorkerGroup { workers, processes: false, place, time: Duration::ZERO }
+    }
 
     /// A lock whose operations take a time that depends on the number of operations that the worker has done.
     struct Slowing {
@@ -263,17 +268,12 @@ mod tests {
 
     fn contend(workers: usize, takes: fn(u32) -> Duration) -> (Vec<Series>, Vec<MetricValue>) {
         let order = RoundOrder { limit_ms: 30, ..order(Mode::Sample) };
-        let mut out = Vec::new();
-        let worker_group = WorkerGroup {
-            workers,
-            processes: false,
-            place: WorkerPlace::Unpinned,
-            time: Duration::ZERO,
-        };
         let task = Slowing { lock: Mutex::new(()), takes };
-        Round::new(&order, &mut out).contend(&worker_group, &task).unwrap();
+        let worker_group = threads(workers, WorkerPlace::Unpinned);
+        let (lines, ended) = lines(&order, |round| round.contend(&worker_group, &task));
+        ended.unwrap();
         let (mut series, mut metrics) = (Vec::new(), Vec::new());
-        for line in parse_lines(std::str::from_utf8(&out).unwrap()) {
+        for line in lines {
             match line {
                 Line::Series(line) => series.push(line),
                 Line::Metric(line) => metrics.push(line),
@@ -321,17 +321,11 @@ mod tests {
     fn parallel_operations_have_a_rate_of_all_and_of_one_worker() {
         for workers in [1, 3] {
             let order = RoundOrder { limit_ms: 30, ..order(Mode::Sample) };
-            let mut out = Vec::new();
-            let worker_group = WorkerGroup {
-                workers,
-                processes: false,
-                place: WorkerPlace::Spread,
-                time: Duration::ZERO,
-            };
-            let mut round = Round::new(&order, &mut out);
-            round.operations_per_call(4);
-            round.contend(&worker_group, &Naps).unwrap();
-            let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+            let (lines, ended) = lines(&order, |round| {
+                round.operations_per_call(4);
+                round.contend(&threads(workers, WorkerPlace::Spread), &Naps)
+            });
+            ended.unwrap();
             let rate = |name: &str| {
                 let metric = lines.iter().find_map(|line| match line {
                     Line::Metric(metric) if metric.name == name => Some(metric),
@@ -360,16 +354,11 @@ mod tests {
         assert!(series.len() >= workers, "{} series", series.len());
         assert!(series.iter().all(|series| series.contended && !series.samples.is_empty()));
         assert!(metrics.iter().any(|metric| metric.name == "least-share" && metric.value > 0.0));
-        let worker_group = |workers| WorkerGroup {
-            workers,
-            processes: false,
-            place: WorkerPlace::Unpinned,
-            time: Duration::ZERO,
-        };
-        let (order, mut out) = (order(Mode::Sample), Vec::new());
         let task = Slowing { lock: Mutex::new(()), takes: |_| Duration::ZERO };
         for workers in [0, WORKERS_AT_MOST + 1] {
-            let refused = Round::new(&order, &mut out).contend(&worker_group(workers), &task);
+            let worker_group = threads(workers, WorkerPlace::Unpinned);
+            let contend = |round: &mut Round| round.contend(&worker_group, &task);
+            let (_, refused) = lines(&order(Mode::Sample), contend);
             assert!(matches!(refused, Err(CaseError::Failed(_))), "{refused:?}");
         }
     }

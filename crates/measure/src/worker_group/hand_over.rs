@@ -82,10 +82,11 @@ mod tests {
 
     use super::*;
     use crate::doubt::Doubt;
-    use crate::record::{Line, parse_lines};
-    use crate::round::Mode;
+    use crate::record::Line;
     use crate::round::tests::order;
-    use crate::worker_group::{HANDOVER_TO_WAITER, Operations, Task, WorkerGroup, WorkerPlace};
+    use crate::round::{self, Mode};
+    use crate::worker_group::tests::threads;
+    use crate::worker_group::{HANDOVER_TO_WAITER, Operations, Task, WorkerPlace};
     use crate::{CaseError, Round, RoundOrder};
 
     /// A mutex whose new holder learns of it only after a while.
@@ -145,15 +146,11 @@ mod tests {
 
     fn lines(workers: usize, mode: Mode, task: &impl Task<()>) -> Vec<Line> {
         let order = RoundOrder { limit_ms: 5, ..order(mode) };
-        let mut out = Vec::new();
-        let worker_group = WorkerGroup {
-            workers,
-            processes: false,
-            place: WorkerPlace::Spread,
-            time: Duration::ZERO,
-        };
-        Round::new(&order, &mut out).contend(&worker_group, task).unwrap();
-        parse_lines(std::str::from_utf8(&out).unwrap())
+        let worker_group = threads(workers, WorkerPlace::Spread);
+        let contend = |round: &mut Round| round.contend(&worker_group, task);
+        let (lines, ended) = round::tests::lines(&order, contend);
+        ended.unwrap();
+        lines
     }
 
     fn hand_over(lines: &[Line]) -> Option<f64> {
