@@ -571,7 +571,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_thread_and_its_children_are_counted_together() {
         let Some(id) = syscall_tracepoint() else {
-            return testing::skip("the tracepoint of system calls needs root and tracefs");
+            return testing::skip("root: the tracepoint of system calls needs root and tracefs");
         };
         let counter = ProcessCounter::start(id).unwrap();
         let count = || counter.syscalls().unwrap();
@@ -596,7 +596,7 @@ mod tests {
     #[test]
     fn the_tracepoint_counts_system_calls_exactly() {
         let Some(id) = syscall_tracepoint() else {
-            return testing::skip("the tracepoint of system calls needs root and tracefs");
+            return testing::skip("root: the tracepoint of system calls needs root and tracefs");
         };
         let mut counters = ThreadCounters::open(SyscallCounting::Tracepoint(id));
         counters.start();

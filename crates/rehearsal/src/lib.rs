@@ -117,7 +117,7 @@ pub fn counts(lines: &[Line]) -> &OperationCounts {
 /// The tracepoint that counts system calls; where they cannot be counted, the outcome of a test that needs it.
 pub fn tracepoint() -> Result<u64, Completion> {
     platform::counters::syscall_tracepoint().ok_or_else(|| {
-        let why = "counting system calls needs Linux, root and tracefs";
+        let why = "root: counting system calls needs Linux, root and tracefs";
         match std::env::consts::OS {
             "linux" => testing::skip(why),
             _ => testing::not_applicable(why),

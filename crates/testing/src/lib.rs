@@ -73,7 +73,7 @@ pub fn skip_unless(condition: bool, why: &str) -> bool {
 #[must_use = "a test that is skipped returns"]
 #[track_caller]
 pub fn skip_unless_root(why: &str) -> bool {
-    skip_unless(is_root(), &format!("needs root: {why}"))
+    skip_unless(is_root(), &format!("root: {why}"))
 }
 
 /// Reports on stderr that the running test, or a part of it, does not apply to this operating system, and why. It never

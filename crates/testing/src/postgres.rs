@@ -52,7 +52,7 @@ impl Server {
     /// If the server does not start; in CI if there is none.
     pub fn start(settings: &str) -> Option<Self> {
         let programs = Self::programs();
-        if crate::skip_unless(programs.is_some(), "PostgreSQL is not installed") {
+        if crate::skip_unless(programs.is_some(), "database: PostgreSQL is not installed") {
             return None;
         }
         let folder = TempDir::new().expect("a temporary folder");

@@ -86,6 +86,7 @@ fn judges_say_that_oscost_is_not_built() {
 
 #[test]
 fn nothing_is_said_where_all_is_there() {
+    skip_unless!(needs::python());
     let bench = Bench::new();
     let arguments = ["judge", "bash=bash", "/bin/sh=dash"].map(Path::new);
     let program = Path::new(PROGRAM);

@@ -463,7 +463,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn the_system_calls_of_all_its_processes_are_counted() {
         let Some(id) = crate::counters::syscall_tracepoint() else {
-            return testing::skip("the tracepoint of system calls needs root and tracefs");
+            return testing::skip("root: the tracepoint of system calls needs root and tracefs");
         };
         let calls = |copies: u32| {
             let script = format!("dd if=/dev/zero of=/dev/null bs=1 count={copies} 2>/dev/null; :");

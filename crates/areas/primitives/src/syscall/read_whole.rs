@@ -8,13 +8,17 @@ use platform::only;
 /// Times one open of the file, one read of all of it, and one close.
 ///
 /// # Errors
-/// Errors of open(2); `Failed` if the file is empty or longer than a page.
+/// `Unsupported` where the file does not exist, as in a container without the file system; other errors of open(2); `Failed` if the
+/// file is empty or longer than a page.
 #[allow(dead_code, reason = "not on every system")]
 #[only(unix)]
 pub fn time(round: &mut Round, path: &CStr) -> Result<(), CaseError> {
     const BYTES: usize = 4096;
 
     let name = path.to_string_lossy();
+    if !std::path::Path::new(&*name).exists() {
+        return Err(CaseError::Unsupported(format!("{name} does not exist here")));
+    }
     let mut content = [0u8; BYTES];
     round.time_call(&name, || {
         // SAFETY: the path ends with NUL; the pointer and length describe `content`; the descriptor is closed.
