@@ -30,6 +30,8 @@ pub struct Answer {
     pub unit: String,
     /// The measured designs, the best first: at least two.
     pub designs: Vec<DesignFigure>,
+    /// Names of designs that the run measured, but not in this situation.
+    pub left_out: Vec<&'static str>,
 }
 
 /// A design with its figure.
@@ -120,12 +122,28 @@ fn answer(
         than: situation.than,
         unit: best.unit.clone(),
         designs: found.iter().filter_map(figure).collect(),
+        left_out: left_out(results, application, &found),
     })
+}
+
+fn left_out(
+    results: &[CaseResult],
+    application: &Application,
+    found: &[(&Design, &CaseResult)],
+) -> Vec<&'static str> {
+    let is_found = |design: &Design| found.iter().any(|(other, _)| other.name == design.name);
+    let is_measured = |design: &Design| {
+        let measured = results.iter().filter(|result| result.outcome == Outcome::Measured);
+        measured.into_iter().any(|r| design.points.iter().any(|s| s.matches(&r.case, &r.params)))
+    };
+    let designs = application.designs.iter();
+    let left = designs.filter(|design| !is_found(design) && is_measured(design));
+    left.map(|design| design.name).collect()
 }
 
 /// The name that tables have for the design of this point.
 fn known_as(design: &Design, result: &CaseResult) -> String {
-    let mut selects = design.points.iter().flat_map(|alternatives| alternatives.iter());
+    let mut selects = design.points.iter();
     let select = selects.find(|select| select.matches(&result.case, &result.params));
     let values = select.map_or(&[][..], |select| select.params).iter().map(|(_, value)| *value);
     match values.collect::<Vec<&str>>().join(" ") {
@@ -164,32 +182,32 @@ fn at_level<'r>(
     let mut found: Vec<(&Design, &CaseResult)> = Vec::new();
     for design in application.designs {
         // Designs are compared at points that are equal but for what the designs name.
-        let beside = found.first().map(|(_, first)| *first);
-        let result = point(results, design, &params, situation.metric.name, beside);
+        let beside: Vec<&CaseResult> = found.iter().map(|(_, other)| *other).collect();
+        let result = point(results, design, situation, &params, &beside);
         found.extend(result.map(|result| (design, result)));
     }
     found
 }
 
-/// The point of a design with these parameters; with equal other parameters as the point `beside`, if one is given.
+/// The point of a design with these parameters, and with the other parameters of the points `beside`.
 fn point<'r>(
     results: &'r [CaseResult],
     design: &Design,
+    situation: &Situation,
     params: &[(&str, &str)],
-    metric: &str,
-    beside: Option<&CaseResult>,
+    beside: &[&CaseResult],
 ) -> Option<&'r CaseResult> {
     let in_situation = |of_point: &Params| {
         params.iter().all(|(name, value)| of_point.get(*name).is_none_or(|own| own == value))
     };
     let selected = |select: &Select| {
         results.iter().find(|result| {
-            result.metric == metric
+            result.metric == situation.metric.name
                 && result.outcome == Outcome::Measured
                 && select.matches(&result.case, &result.params)
                 && in_situation(&result.params)
-                && beside.is_none_or(|other| select.is_beside(&result.params, &other.params))
+                && beside.iter().all(|other| select.is_beside(&result.params, &other.params))
         })
     };
-    design.points.iter().flat_map(|alternatives| alternatives.iter()).find_map(selected)
+    design.points.iter().find_map(selected)
 }

@@ -260,28 +260,22 @@ impl<'a> Measuring<'_, 'a> {
                 && at.includes(document, result)
         });
         let measured: Vec<_> = measured.collect();
-        let mut points = Points::new();
-        for (list, alternatives) in design.points.iter().enumerate() {
-            let selected = |select: &Select| {
-                let matches = measured.iter().filter(|r| select.matches(&r.case, &r.params));
-                let rest = |params: &Params| -> Params {
-                    let named = |key: &str| select.params.iter().any(|(name, _)| *name == key);
-                    let rest = params.iter().filter(|(key, _)| !named(key));
-                    rest.map(|(key, value)| (key.clone(), value.clone())).collect()
-                };
-                let found = matches.map(|r| ((list, rest(&r.params)), Found { run, result: r }));
-                found.collect::<Vec<_>>()
+        let selected = |select: &Select| -> Points<'a> {
+            let matches = measured.iter().filter(|r| select.matches(&r.case, &r.params));
+            let rest = |params: &Params| -> Params {
+                let named = |key: &str| select.params.iter().any(|(name, _)| *name == key);
+                let rest = params.iter().filter(|(key, _)| !named(key));
+                rest.map(|(key, value)| (key.clone(), value.clone())).collect()
             };
-            let first = alternatives.iter().map(selected).find(|found| !found.is_empty());
-            points.extend(first.unwrap_or_default());
-        }
-        points
+            matches.map(|r| (rest(&r.params), Found { run, result: r })).collect()
+        };
+        let first = design.points.iter().map(selected).find(|found| !found.is_empty());
+        first.unwrap_or_default()
     }
 }
 
-/// Measured points of a design, by the key that must be equal in other designs and columns: the list of alternatives that selects
-/// them, and the parameters that the selection does not name.
-type Points<'a> = BTreeMap<(usize, Params), Found<'a>>;
+/// Measured points of a design, by the parameters that the selection does not name, which must be equal in other designs and columns.
+type Points<'a> = BTreeMap<Params, Found<'a>>;
 
 /// Designs of an application by one metric.
 struct Family<'a> {
@@ -338,7 +332,7 @@ impl<'a> Family<'a> {
     }
 
     fn take_in(pairs: &mut Pairs<'a>, sides: &[&Points<'a>]) {
-        let mut keys: Vec<&(usize, Params)> = sides.iter().flat_map(|side| side.keys()).collect();
+        let mut keys: Vec<&Params> = sides.iter().flat_map(|side| side.keys()).collect();
         keys.sort_unstable();
         keys.dedup();
         for key in keys {
@@ -426,11 +420,26 @@ impl<'a> Pairs<'a> {
         self.points.push((name, found));
     }
 
-    /// Compares the sides by the points that all sides have, so that all means are over the same points. Sides without any point
-    /// are ignored.
+    /// The sides to compare: those with a point. If no point is common to all of them, the sides with the fewest points are left out
+    /// until one is.
+    fn sides(&self) -> Vec<usize> {
+        let count = |side: &usize| self.points.iter().filter(|(_, of)| of[*side].is_some()).count();
+        let mut sides: Vec<usize> = (0..self.sides).filter(|side| count(side) > 0).collect();
+        let is_common = |(_, found): &(String, Vec<Option<Found>>), sides: &[usize]| {
+            sides.iter().all(|side| found[*side].is_some())
+        };
+        while sides.len() > 2 && !self.points.iter().any(|point| is_common(point, &sides)) {
+            let least = sides
+                .iter()
+                .rposition(|side| count(side) == sides.iter().map(count).min().unwrap_or(0));
+            sides.remove(least.expect("there are sides"));
+        }
+        sides
+    }
+
+    /// Compares the sides by the points that all of [`Self::sides`] have, so that all means are over the same points.
     fn compare(&mut self, measuring: &Measuring<'_, 'a>, name_of: impl Fn(usize) -> String) {
-        let has_any = |side: &usize| self.points.iter().any(|(_, found)| found[*side].is_some());
-        let sides: Vec<usize> = (0..self.sides).filter(has_any).collect();
+        let sides = self.sides();
         for (name, found) in &self.points {
             let lacking = sides.iter().find(|side| found[**side].is_none());
             for (base, new) in pairs_of(&sides) {

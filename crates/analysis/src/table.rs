@@ -469,7 +469,7 @@ fn columns(
         None => {
             let wins = |value: &String| match by {
                 Dimension::Case => times_fastest(value, chosen),
-                _ => 0,
+                _ => partners(by, value, chosen),
             };
             let ranks = columns.iter().map(|(value, figures)| (wins(value), *figures));
             let ranks: Vec<(usize, usize)> = ranks.collect();
@@ -479,6 +479,19 @@ fn columns(
     let base = columns.remove(base);
     columns.insert(0, base);
     Ok(columns.into_iter().map(|(value, _)| value).collect())
+}
+
+/// Number of figures of other values that stand beside one of this value: in the same case, at the same other parameters. A value that
+/// exists in one area only has none in others.
+fn partners(by: &Dimension, value: &str, chosen: &[(Found, String)]) -> usize {
+    let key = |found: &Found| {
+        let (case, params, _) = identity(by, found.result, false, &[]);
+        (case, params, found.result.metric.clone(), found.run)
+    };
+    let measured = || chosen.iter().filter(|(found, _)| found.result.outcome == Outcome::Measured);
+    let own: BTreeSet<_> =
+        measured().filter(|(_, other)| other == value).map(|(found, _)| key(found)).collect();
+    measured().filter(|(found, other)| other != value && own.contains(&key(found))).count()
 }
 
 /// Number of points at which this case has the shortest time: the others are then compared with one that a user would select.
@@ -741,5 +754,21 @@ mod tests {
         let table = tabulate(&nothing, &by("system"), &any).unwrap();
         assert_eq!(shown(&table), ["lock/futex{workers=1}: 1 | not measured"]);
         assert!(twice.starts_with("the runs native and other have the same system"), "{twice}");
+    }
+
+    #[test]
+    fn the_base_is_of_the_area_that_has_most_to_compare() {
+        let point = |case, arch| rounds_of((case, [("arch", arch)]), &[1.0, 2.0, 3.0]);
+        let of_mail = [("loop", 5), ("processes", 1)].map(|(arch, metrics)| {
+            (0..metrics).map(move |n| CaseResult {
+                metric: format!("metric-{n}"),
+                ..point("mail/send", arch)
+            })
+        });
+        let servers = ["epoll", "fork", "threads"].map(|arch| point("net/answer", arch));
+        let results = of_mail.into_iter().flatten().chain(servers).collect();
+        let runs = [document("linux", results)];
+        let table = tabulate(&runs, &by("arch"), &Question::default()).unwrap();
+        assert_eq!(table.columns[0], "epoll", "mail has more figures, but fewer pairs");
     }
 }

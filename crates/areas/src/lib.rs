@@ -103,8 +103,7 @@ mod tests {
             for situation in application.situations {
                 assert!(application.metrics.contains(&situation.metric), "{}", situation.name);
                 let designs = application.designs.iter().filter(|design| {
-                    let selects = design.points.iter().flat_map(|alternatives| alternatives.iter());
-                    selects.into_iter().any(|select| {
+                    design.points.iter().any(|select| {
                         let case = find(select.case).unwrap();
                         let has = |(name, value): &(&str, &str)| {
                             let known = case.params.iter().find(|param| param.name == *name);
@@ -116,8 +115,7 @@ mod tests {
                 assert!(designs.count() > 1, "{}", situation.name);
             }
             for design in application.designs {
-                let selects = design.points.iter().flat_map(|alternatives| alternatives.iter());
-                for select in selects {
+                for select in design.points {
                     let case = find(select.case).unwrap_or_else(|| panic!("no {}", select.case));
                     for (name, value) in select.params {
                         let param = case.params.iter().find(|param| param.name == *name);

@@ -90,7 +90,8 @@ pub struct Select {
     pub params: &'static [(&'static str, &'static str)],
 }
 
-/// A kind of application with several designs, each of which has points.
+/// A kind of application with several designs, each of which has points. All do the same: what does something else, such as carry
+/// many requests on a connection instead of one, is an application of its own.
 pub struct Application {
     /// Name in a word or two: `server`.
     pub name: &'static str,
@@ -140,9 +141,9 @@ pub struct Situation {
 pub struct Design {
     /// Name in a few words: `a thread per connection`.
     pub name: &'static str,
-    /// Points of the design, as lists of alternatives: the first point of each list that a system has is used. So an event loop
-    /// is epoll on one system and I/O completion ports on another.
-    pub points: &'static [&'static [Select]],
+    /// The points of the design: those of the first selection that a system has. So an event loop is epoll on one system and I/O
+    /// completion ports on another.
+    pub points: &'static [Select],
 }
 
 /// A conclusion from the figures of a run, as a sentence in which `{}` stands for the figure with its interval.

@@ -150,15 +150,15 @@ const LOCK: Area = Area {
         says: "A critical section that several threads or processes enter one at a time.",
         metrics: &[&TIME],
         designs: &[
-            Design { name: "System V semaphore", points: &[&[Select::case("lock/sysv-sem")]] },
+            Design { name: "System V semaphore", points: &[Select::case("lock/sysv-sem")] },
             Design {
                 name: "pthread mutex",
-                points: &[&[
+                points: &[
                     Select::case("lock/pthread-mutex"),
                     Select::case("lock/critical-section"),
-                ]],
+                ],
             },
-            Design { name: "futex", points: &[&[Select::case("lock/futex")]] },
+            Design { name: "futex", points: &[Select::case("lock/futex")] },
         ],
         situations: &[Situation::by_time("lock, free", ALONE)],
     }],
@@ -279,10 +279,10 @@ const NET: Area = Area {
         says: "A server of many connections.",
         metrics: &[&TIME, &SERVER_CPU],
         designs: &[
-            Design { name: "process per connection", points: &[&[of_arch("fork")]] },
-            Design { name: "thread per connection", points: &[&[of_arch("threads")]] },
-            Design { name: "event loop", points: &[&[of_arch("epoll"), of_arch("iocp")]] },
-            Design { name: "io_uring", points: &[&[of_arch("io_uring")]] },
+            Design { name: "process per connection", points: &[of_arch("fork")] },
+            Design { name: "thread per connection", points: &[of_arch("threads")] },
+            Design { name: "event loop", points: &[of_arch("epoll"), of_arch("iocp")] },
+            Design { name: "io_uring", points: &[of_arch("io_uring")] },
         ],
         situations: &[Situation::by_time(
             "server, {} connections at a time",

@@ -10,11 +10,11 @@ pub const APPLICATIONS: &[Application] = &[
         says: "Many small files, each created, written, read, looked up, renamed and deleted.",
         metrics: &[&TIME],
         designs: &[
-            Design { name: "one thread", points: &[&[Select::case("file/small")]] },
-            Design { name: "several workers", points: &[&[Select::case("file/workers")]] },
+            Design { name: "one thread", points: &[Select::case("file/small")] },
+            Design { name: "several workers", points: &[Select::case("file/workers")] },
             Design {
                 name: "each file synced",
-                points: &[&[Select::point("file/sync", &[("sync", "file")])]],
+                points: &[Select::point("file/sync", &[("sync", "file")])],
             },
         ],
         situations: &[],
@@ -26,11 +26,11 @@ pub const APPLICATIONS: &[Application] = &[
         designs: &[
             Design {
                 name: "a system call per step",
-                points: &[&[Select::point("file/create", &[("how", "open")])]],
+                points: &[Select::point("file/create", &[("how", "open")])],
             },
             Design {
                 name: "io_uring in batches of 32",
-                points: &[&[Select::point("file/create", &[("how", "io_uring")])]],
+                points: &[Select::point("file/create", &[("how", "io_uring")])],
             },
         ],
         situations: &[Situation::by_time("1,000 files of 4 KiB", &[])],

@@ -1,5 +1,6 @@
 //! What runs of the areas print, which points they have, the included studies, and names of cases in other crates and documents.
 
+mod alike;
 mod answer;
 mod concurrency;
 mod default_run;

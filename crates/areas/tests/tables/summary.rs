@@ -64,7 +64,7 @@ fn everything_of(area: &Area) -> Vec<CaseResult> {
     }
     for application in area.applications {
         for situation in application.situations {
-            let designs = application.designs.iter().flat_map(|design| design.points[0]);
+            let designs = application.designs.iter().flat_map(|design| design.points);
             wanted.extend(designs.map(|select| (select, situation.metric.name, situation.params)));
         }
     }
@@ -93,7 +93,7 @@ fn everything_of(area: &Area) -> Vec<CaseResult> {
 }
 
 /// Whether a system has the point of this result: a run measures one system.
-fn exists_on(system: &str, result: &CaseResult) -> bool {
+pub fn exists_on(system: &str, result: &CaseResult) -> bool {
     let on_windows = system == "windows";
     match result.params.get("arch").map(String::as_str) {
         Some("iocp") => return on_windows,
@@ -135,7 +135,7 @@ fn assert_has_room(mut results: Vec<CaseResult>) {
     for page in [&NARROW, &ASCII] {
         let text =
             summary(&document(results.clone()), areas(), Some(Duration::from_secs(333)), page);
-        assert!(text.lines().count() <= 55, "{} lines:\n{text}", text.lines().count());
+        assert!(text.lines().count() <= 60, "{} lines:\n{text}", text.lines().count());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         for area in areas() {
             let is_measured =

@@ -22,6 +22,7 @@ use crate::page::Page;
 use crate::quantity::factor;
 use crate::results_table::closing_line;
 use crate::summary::{cost_rows, machine_line, sentences};
+use crate::text;
 
 /// A page so wide that only the browser wraps sentences.
 const PAGE: Page = Page { width: 100, colour: false, unicode: true, this_run: false };
@@ -135,6 +136,11 @@ fn card(answer: &Answer, view: &View, ids: &mut Ids) -> Chart {
     let bars = Bars { scale: BarScale::Amount(answer.unit.clone()), rows };
     let mut chart = Chart::new(ids.chart(), title, Drawing::Bars(bars));
     chart.notes.push(operation(answer));
+    if !answer.left_out.is_empty() {
+        let names = answer.left_out.iter().map(|name| (*name).to_owned()).collect();
+        let names = text::listed(names, usize::MAX);
+        chart.notes.push(format!("Measured otherwise, but not at these parameters: {names}."));
+    }
     chart
 }
 
@@ -223,9 +229,8 @@ fn of_applications(view: &View, only: Option<&str>, ids: &mut Ids) -> Vec<Chart>
 
 /// The results of the application's designs in its first situation, at any value of the parameter `free`.
 fn of_designs<'r>(application: &Application, results: &[Named<'r>], free: &str) -> Vec<Named<'r>> {
-    let designs =
-        || application.designs.iter().flat_map(|design| design.points).flat_map(|points| *points);
     let Some(situation) = application.situations.first() else { return Vec::new() };
+    let designs = || application.designs.iter().flat_map(|design| design.points);
     let is_meant = |(_, result): &&Named| {
         let is_equal = |(key, value): &(&str, &str)| {
             *key == free || result.params.get(*key).is_none_or(|own| own == value)

@@ -4,31 +4,40 @@ use measure::TIME;
 
 use catalog::{Application, Design, Select, Situation};
 
-/// A design whose points are those of one executor.
-macro_rules! design {
-    ($name:literal: $executor:literal) => {
-        Design {
-            name: $name,
-            points: &[
-                &[Select::point("concurrency/worth", &[("executor", $executor)])],
-                &[Select::point("concurrency/jobs", &[("executor", $executor)])],
-            ],
-        }
+/// The designs, whose points are those of an executor in this case.
+macro_rules! designs {
+    ($case:literal) => {
+        &[
+            designs!($case, "serial", "serial"),
+            designs!($case, "thread per job", "threads"),
+            designs!($case, "threads started before", "threads-up-front"),
+            designs!($case, "thread pool", "pool"),
+            designs!($case, "work stealing", "rayon"),
+            designs!($case, "async tasks", "tokio"),
+            designs!($case, "process per job", "processes"),
+        ]
+    };
+    ($case:literal, $name:literal, $executor:literal) => {
+        Design { name: $name, points: &[Select::point($case, &[("executor", $executor)])] }
     };
 }
 
-pub const APPLICATIONS: &[Application] = &[Application {
-    name: "jobs",
-    says: "A list of short jobs, carried out at once or one after the other.",
-    metrics: &[&TIME],
-    designs: &[
-        design!("serial": "serial"),
-        design!("thread per job": "threads"),
-        design!("thread pool": "pool"),
-        design!("async tasks": "tokio"),
-    ],
-    situations: &[Situation::by_time(
-        "64 CPU-bound jobs of 100 us on all CPUs",
-        &[("length", "100us")],
-    )],
-}];
+pub const APPLICATIONS: &[Application] = &[
+    Application {
+        name: "jobs",
+        says: "A list of short jobs of equal length, carried out at once or one after the other.",
+        metrics: &[&TIME],
+        designs: designs!("concurrency/worth"),
+        situations: &[Situation::by_time(
+            "64 CPU-bound jobs of 100 us on all CPUs",
+            &[("length", "100us")],
+        )],
+    },
+    Application {
+        name: "mixed jobs",
+        says: "A list of jobs of increasing lengths, carried out at once or one after the other.",
+        metrics: &[&TIME],
+        designs: designs!("concurrency/jobs"),
+        situations: &[],
+    },
+];

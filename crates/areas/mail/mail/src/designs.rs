@@ -14,9 +14,9 @@ pub const APPLICATIONS: &[Application] = &[Application {
     says: "Mail to a long list of recipients over SMTP.",
     metrics: &[&TIME, &SENDER_CPU],
     designs: &[
-        Design { name: "process per connection", points: &[&[send(&[("arch", "processes")])]] },
-        Design { name: "thread per connection", points: &[&[send(&[("arch", "threads")])]] },
-        Design { name: "event loop", points: &[&[send(&[("arch", "loop")])]] },
+        Design { name: "process per connection", points: &[send(&[("arch", "processes")])] },
+        Design { name: "thread per connection", points: &[send(&[("arch", "threads")])] },
+        Design { name: "event loop", points: &[send(&[("arch", "loop")])] },
     ],
     situations: &[Situation::by_time("mail to a long list", &[])],
 }];

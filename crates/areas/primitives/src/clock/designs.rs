@@ -15,14 +15,14 @@ pub const APPLICATIONS: &[Application] = &[Application {
     designs: &[
         Design {
             name: "system call",
-            points: &[&[gettime(&[("id", "monotonic"), ("via", "syscall")])]],
+            points: &[gettime(&[("id", "monotonic"), ("via", "syscall")])],
         },
         Design {
             name: "vDSO",
-            points: &[&[
+            points: &[
                 gettime(&[("id", "monotonic"), ("via", "vdso")]),
                 Select::case("clock/query-performance-counter"),
-            ]],
+            ],
         },
     ],
     situations: &[Situation::by_time("reading the clock", &[])],

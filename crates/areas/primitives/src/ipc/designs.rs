@@ -9,15 +9,15 @@ pub const APPLICATIONS: &[Application] = &[Application {
     says: "A message to another task of this machine, and one back.",
     metrics: &[&TIME],
     designs: &[
-        Design { name: "TCP", points: &[&[Select::case("ipc/tcp")]] },
-        Design { name: "Unix-domain socket", points: &[&[Select::case("ipc/unix-stream")]] },
+        Design { name: "TCP", points: &[Select::case("ipc/tcp")] },
+        Design { name: "Unix-domain socket", points: &[Select::case("ipc/unix-stream")] },
         Design {
             name: "pipe",
-            points: &[&[Select::case("ipc/pipe"), Select::case("ipc/named-pipe")]],
+            points: &[Select::case("ipc/pipe"), Select::case("ipc/named-pipe")],
         },
         Design {
             name: "shared memory",
-            points: &[&[Select::case("ipc/shm-futex"), Select::case("ipc/shm-wait-on-address")]],
+            points: &[Select::case("ipc/shm-futex"), Select::case("ipc/shm-wait-on-address")],
         },
     ],
     situations: &[Situation::by_time(

@@ -14,21 +14,35 @@ pub const APPLICATIONS: &[Application] = &[Application {
     says: "A critical section that several threads or processes enter one at a time.",
     metrics: &[&TIME],
     designs: &[
-        Design { name: "System V semaphore", points: &[&[Select::case("lock/sysv-sem")]] },
+        Design { name: "System V semaphore", points: &[Select::case("lock/sysv-sem")] },
         Design {
             name: "POSIX semaphore",
-            points: &[&[Select::case("lock/posix-sem-shared"), Select::case("lock/win-semaphore")]],
+            points: &[Select::case("lock/posix-sem-shared"), Select::case("lock/win-semaphore")],
         },
         Design {
             name: "pthread mutex",
-            points: &[&[Select::case("lock/pthread-mutex"), Select::case("lock/critical-section")]],
+            points: &[Select::case("lock/pthread-mutex"), Select::case("lock/critical-section")],
         },
         Design {
             name: "futex",
-            points: &[&[Select::case("lock/futex"), Select::case("lock/wait-on-address")]],
+            points: &[Select::case("lock/futex"), Select::case("lock/wait-on-address")],
         },
-        Design { name: "Rust Mutex", points: &[&[Select::case("lock/std-mutex")]] },
-        Design { name: "parking_lot", points: &[&[Select::case("lock/parking-lot-mutex")]] },
+        Design { name: "spin lock", points: &[Select::case("lock/spin-ttas")] },
+        Design { name: "ticket lock", points: &[Select::case("lock/spin-ticket")] },
+        Design {
+            name: "file lock",
+            points: &[Select::case("lock/fcntl"), Select::case("lock/flock")],
+        },
+        Design {
+            name: "token",
+            points: &[
+                Select::case("lock/eventfd-token"),
+                Select::case("lock/pipe-token"),
+                Select::case("lock/win-event"),
+            ],
+        },
+        Design { name: "Rust Mutex", points: &[Select::case("lock/std-mutex")] },
+        Design { name: "parking_lot", points: &[Select::case("lock/parking-lot-mutex")] },
     ],
     situations: &[
         Situation::by_time("lock, free", ALONE),

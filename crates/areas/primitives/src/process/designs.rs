@@ -11,19 +11,16 @@ pub const APPLICATIONS: &[Application] = &[Application {
     says: "A program that ends at once, started and waited for.",
     metrics: &[&TIME],
     designs: &[
-        Design { name: "fork and exec", points: &[&[Select::point("process/fork-exec", STATIC)]] },
-        Design {
-            name: "vfork and exec",
-            points: &[&[Select::point("process/vfork-exec", STATIC)]],
-        },
+        Design { name: "fork and exec", points: &[Select::point("process/fork-exec", STATIC)] },
+        Design { name: "vfork and exec", points: &[Select::point("process/vfork-exec", STATIC)] },
         Design {
             name: "posix_spawn",
-            points: &[&[
+            points: &[
                 Select::point("process/posix-spawn", STATIC),
                 Select::case("process/create-process"),
-            ]],
+            ],
         },
-        Design { name: "sh -c", points: &[&[Select::case("process/sh")]] },
+        Design { name: "sh -c", points: &[Select::case("process/sh")] },
     ],
     situations: &[Situation::by_time("start of a small static program", &[])],
 }];

@@ -5,48 +5,61 @@ use measure::TIME;
 use super::metrics::SERVER_CPU;
 use catalog::{Application, Design, Select, Situation};
 
-/// A design whose points are those of the first of these architectures that a system has.
-macro_rules! design {
-    ($name:literal: $($arch:literal),+) => {
-        Design {
-            name: $name,
-            points: &[
-                &[$(Select::point("net/answer", &[("arch", $arch)])),+],
-                &[$(Select::point("net/requests", &[("arch", $arch)])),+],
-            ],
-        }
+/// The designs, whose points are those of the first of these architectures that a system has.
+macro_rules! designs {
+    ($case:literal) => {
+        &[
+            designs!($case, "program per connection", "exec"),
+            designs!($case, "process per connection", "fork"),
+            designs!($case, "preforked processes", "prefork"),
+            designs!($case, "thread per connection", "threads"),
+            designs!($case, "thread pool", "pool"),
+            designs!($case, "event loop", "epoll", "kqueue", "iocp", "poll"),
+            designs!($case, "io_uring", "io_uring"),
+            designs!($case, "async tasks", "tokio"),
+        ]
+    };
+    ($case:literal, $name:literal, $($arch:literal),+) => {
+        Design { name: $name, points: &[$(Select::point($case, &[("arch", $arch)])),+] }
     };
 }
 
 const AT_100: &[(&str, &str)] = &[("connections", "100"), ("work", "none"), ("parent", "0")];
 
-pub const APPLICATIONS: &[Application] = &[Application {
-    name: "server",
-    says: "A server of many connections: each is answered and closed, or carries requests.",
-    metrics: &[&TIME, &SERVER_CPU],
-    designs: &[
-        design!("process per connection": "fork"),
-        design!("thread per connection": "threads"),
-        design!("thread pool": "pool"),
-        design!("event loop": "epoll", "kqueue", "iocp", "poll"),
-        design!("io_uring": "io_uring"),
-    ],
-    situations: &[
-        Situation::by_time("server, {} connections at a time", AT_100).at_level("connections"),
-        Situation {
-            name: "CPU time of a server, {} connections at a time",
-            params: AT_100,
-            level: Some("connections"),
-            metric: &SERVER_CPU,
-            than: "less than",
-        },
-        Situation::by_time(
-            "server, {} connections at a time, each with 20 us of work",
-            &[("connections", "100"), ("work", "cpu:20us")],
-        )
-        .at_level("connections"),
-    ],
-}];
+/// A situation by the server's CPU time.
+const fn by_cpu(name: &'static str) -> Situation {
+    let (level, metric) = (Some("connections"), &SERVER_CPU);
+    Situation { name, params: AT_100, level, metric, than: "less than" }
+}
+
+pub const APPLICATIONS: &[Application] = &[
+    Application {
+        name: "server",
+        says: "A server of many connections, each of which is answered and closed.",
+        metrics: &[&TIME, &SERVER_CPU],
+        designs: designs!("net/answer"),
+        situations: &[
+            Situation::by_time("server, {} connections at a time", AT_100).at_level("connections"),
+            by_cpu("CPU time of a server, {} connections at a time"),
+            Situation::by_time(
+                "server, {} connections at a time, each with 20 us of work",
+                &[("connections", "100"), ("work", "cpu:20us"), ("parent", "0")],
+            )
+            .at_level("connections"),
+        ],
+    },
+    Application {
+        name: "server of open connections",
+        says: "A server of many connections that stay open and carry requests.",
+        metrics: &[&TIME, &SERVER_CPU],
+        designs: designs!("net/requests"),
+        situations: &[
+            Situation::by_time("server, {} connections that stay open", AT_100)
+                .at_level("connections"),
+            by_cpu("CPU time of a server, {} connections that stay open"),
+        ],
+    },
+];
 
 #[cfg(test)]
 mod tests {
