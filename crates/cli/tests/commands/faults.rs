@@ -87,8 +87,7 @@ fn the_store_is_not_ours() {
 fn the_disk_is_full() {
     skip_unless!(needs::mounts());
     let bench = Bench::new();
-    let folder = bench.path("small");
-    std::fs::create_dir(&folder).expect("a folder");
+    let folder = bench.folder("small");
     // The disk is full at once, when the run begins, or while rounds come in.
     for size in ["8k", "64k", "120k", "200k"] {
         let run = "run clock --quick --budget 20s --store small/store";

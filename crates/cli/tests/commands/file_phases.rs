@@ -12,8 +12,7 @@ fn results(document: &Value) -> &[Value] {
 #[test]
 fn each_phase_is_measured_and_no_file_is_left() {
     let bench = Bench::new();
-    let folder = bench.path("files");
-    std::fs::create_dir(&folder).expect("a folder");
+    let folder = bench.folder("files");
     let run =
         "run file/small file/layout --quick --budget 100s --param files=60 --dir files --json";
     let document = bench.oscost(run).with(0).json();

@@ -2,7 +2,7 @@
 
 use crate::common::nights::{GOOD, Matter, Nights, SLOW, scale};
 use crate::common::{Bench, Says};
-use results::{Estimate, NextRun, Source, Store};
+use results::Store;
 use serde_json::{Value, json};
 
 /// The states of all watched figures.
@@ -64,9 +64,7 @@ fn a_step_is_suspect_once_then_an_alarm_until_it_is_accepted() {
     bench.oscost("watch --all --worse-than 3%").with(0);
     bench.oscost("history").with(0).says(&["accepted  +24 cycles per entry (+", "accepted: known"]);
     // What is worse than what was accepted is an alarm again.
-    for _ in 0..2 {
-        nights.run(Matter { cycles: 60.0, ..SLOW });
-    }
+    nights.run_many(2, Matter { cycles: 60.0, ..SLOW });
     bench.oscost("watch --all --worse-than 3%").with(1);
 }
 
@@ -128,17 +126,12 @@ fn nights_of_real(bench: &Bench, factor: f64, newest: f64) {
         let factor = if night == NIGHTS { newest } else { factor };
         for result in &mut run.results {
             scale(result, factor);
-            result.next_run = result.estimate.map(|Estimate { median, .. }| NextRun {
-                low: 0.98 * median,
-                high: 1.02 * median,
-                level: 0.95,
-                deviation: 0.01,
-                degrees: 20.0,
-                visits: night as u32,
-                boots: 1,
-                days: night as u32,
-                source: Source::Visits,
+            let median = result.estimate.expect("a figure").median;
+            let next_run = json!({
+                "low": 0.98 * median, "high": 1.02 * median, "level": 0.95, "deviation": 0.01, "degrees": 20.0,
+                "visits": night, "boots": 1, "days": night, "source": "visits",
             });
+            result.next_run = Some(serde_json::from_value(next_run).expect("a prediction"));
         }
         store.import(&run).expect("imported");
     }

@@ -24,7 +24,7 @@ fn survives(recipients: usize, message: &str, sink: &str, send: &str) -> Value {
     let bench = Bench::new();
     write(&bench, recipients, 50, message);
     let server = Sink::start(&bench, sink);
-    let (said, memory) = deliver(&bench, &format!("--relay {} {send}", server.address));
+    let (said, memory) = deliver(&bench, &server.relay(send));
     assert!(matches!(said.code, Some(0 | 1)), "{said:?}");
     let report = said.json();
     let received = server.stop();
@@ -83,8 +83,8 @@ fn a_password_waits_for_tls() {
     let file = bench.write("auth", "me:secret\n");
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).expect("our own file");
     let server = Sink::start(&bench, "--tls --fault starttls:drop:30% --fault auth:drop:10%");
-    let to = format!("--relay {} --auth-file auth --tls offered --transactions 5", server.address);
-    let report = deliver(&bench, &to).0.with(0).json();
+    let to = "--auth-file auth --tls offered --transactions 5";
+    let report = deliver(&bench, &server.relay(to)).0.with(0).json();
     judge(&bench, 200, &report, &server.stop(), 0);
     assert!(report["connections_failed"].as_u64() > Some(0), "{report}");
 }
@@ -178,7 +178,7 @@ fn every_recipient_has_a_final_status_under_any_faults() {
         let recipients = 1 + luck.below(80);
         write(&bench, recipients, 5, [PERSONAL, SHARED][luck.below(2)]);
         let server = Sink::start(&bench, &sink);
-        let (said, _) = deliver(&bench, &format!("--relay {} {how}", server.address));
+        let (said, _) = deliver(&bench, &server.relay(&how));
         assert!(matches!(said.code, Some(0 | 1)), "seed {seed}: {said:?}");
         println!("{recipients} to {sink}: {how}: {} s", said.json()["seconds"]);
         judge(&bench, recipients, &said.json(), &server.stop(), 0);

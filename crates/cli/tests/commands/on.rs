@@ -182,7 +182,7 @@ mod killed {
     use crate::common::linux::{
         descendants, nobody_is_left, nothing_is_left, signal_descendant, started_apart, users_of,
     };
-    use crate::common::{run_on, said_by, until};
+    use crate::common::{kill, run_on, said_by, until};
 
     fn spawn(bench: &Bench, arguments: &str) -> Child {
         started_apart(&mut command(bench, arguments, &["native", "again=native"]))
@@ -240,8 +240,7 @@ mod killed {
             let bench = Bench::new();
             let mut run = spawn(&bench, "lock/sysv-sem lock/futex --quick");
             run_on(wait_ms);
-            run.kill().expect("our own child");
-            run.wait().expect("our own child");
+            kill(&mut run);
             let coordinator = run.id();
             nobody_is_left(&bench);
             // The next start removes what is left of files and objects.

@@ -6,10 +6,16 @@ use crate::common::pages::{
 use crate::common::{Bench, Says};
 use serde_json::json;
 
-#[test]
-fn a_report_is_one_page_without_requests() {
+/// A bench with a document of results of several areas.
+fn with_run() -> Bench {
     let bench = Bench::new();
     bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    bench
+}
+
+#[test]
+fn a_report_is_one_page_without_requests() {
+    let bench = with_run();
     let page = read(&report(&bench, "run.json", "run.html", "--title A&B"));
     assert!(
         page.starts_with("<!DOCTYPE html>") && page.contains("<h1>A&amp;B</h1>"),
@@ -67,8 +73,7 @@ fn hostile_text_appears_as_text() {
 fn names_that_are_not_utf8_appear_as_text() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    let bench = Bench::new();
-    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let bench = with_run();
     let name = |ending: &str| [&b"<b>\xff\xfe"[..], ending.as_bytes()].concat();
     let (page, store, run) = (name(".html"), name(".sqlite"), name(".json"));
     let os = OsStr::from_bytes;
@@ -120,8 +125,7 @@ fn systems_of_one_invocation_are_side_by_side() {
 
 #[test]
 fn any_dimension_is_compared_on_a_page() {
-    let bench = Bench::new();
-    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let bench = with_run();
     let page = read(&report(&bench, "run.json --by arch --at connections=10", "by.html", ""));
     page.says(&["compared by arch", "network=loopback, place=apart): ratio to "]);
     page.says(&["id=\"comparison\"", "id=\"area-net\""]);
@@ -134,8 +138,7 @@ fn any_dimension_is_compared_on_a_page() {
 
 #[test]
 fn a_study_is_shown_with_its_verdicts() {
-    let bench = Bench::new();
-    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let bench = with_run();
     let page = read(&report(&bench, "run.json --study timers", "study.html", ""));
     page.says(&[
         "<h1>oscost: study timers</h1>",
@@ -151,8 +154,7 @@ fn a_study_is_shown_with_its_verdicts() {
 
 #[test]
 fn one_chart_is_an_svg_file() {
-    let bench = Bench::new();
-    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let bench = with_run();
     bench.oscost("import run.json").with(0);
     let svg = bench.oscost("show --svg lock/futex").with(0).out;
     assert!(svg.starts_with("<svg xmlns=") && svg.contains("time by workers"), "{svg:.300}");

@@ -25,8 +25,7 @@ fn a_command_is_measured_stored_and_compared() {
     time(&bench, "--runs 6", &["--", "sleep", "0.05"]).with(0).says(&["sleep 0.05", "ms"]);
     assert!(bench.oscost("show").with(0).out.contains("sleep 0.05"));
     assert!(bench.oscost("runs").with(0).out.contains("sleep 0.05"));
-    let compared = bench.oscost(&format!("compare {} last --json", first.saved())).with(0).json();
-    let rows = compared["comparisons"][0]["rows"].as_array().expect("rows");
+    let rows = bench.compared(&format!("{} last", first.saved()));
     let row = rows.iter().find(|row| row["metric"] == "time").expect("the time");
     assert!(row["ratio"].is_object() && row["verdict"] != "no pair", "{row}");
     bench.oscost("run time/command").with(2).complains(&["measured by `oscost time`"]);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -15,7 +15,9 @@ use mail_parser::MessageParser;
 
 use crate::common::needs::{self, SMTP_SINK};
 use crate::common::servers::{MESSAGE, Order};
-use crate::common::{Bench, number, of_repository, skip_unless, until, until_within};
+use crate::common::{
+    Bench, free_port, kill, number, of_repository, skip_unless, until, until_within,
+};
 
 const MESSAGES: usize = 1_000;
 /// Maximum time in which a server delivers accepted messages: Exim starts several processes per message.
@@ -28,12 +30,6 @@ struct Server {
     folder: tempfile::TempDir,
     address: SocketAddr,
     pid: u32,
-}
-
-/// A port that is free now.
-fn free_port() -> SocketAddr {
-    let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
-    probe.local_addr().expect("it is bound")
 }
 
 impl Server {
@@ -338,7 +334,8 @@ fn tag(field: &str, name: &str) -> String {
 
 #[test]
 fn smtp_sink_counts_as_many_messages_as_were_sent() {
-    skip_unless!(needs::smtp_sink());
+    let is_there = Path::new(SMTP_SINK).exists();
+    skip_unless!(needs::mail_server(is_there, "smtp-sink", "it is not installed"));
     let messages: usize = number("OSCOST_MAIL_RECIPIENTS", 10_000);
     let bench = Bench::new();
     let mut list = "email\n".to_owned();
@@ -374,8 +371,7 @@ fn smtp_sink_counts_as_many_messages_as_were_sent() {
     let said = bench.oscost(&order.command(&arguments));
     let delivered = said.json()["delivered"].clone();
     until("all are counted", || counted.load(Relaxed) >= messages);
-    sink.kill().expect("our own child");
-    sink.wait().expect("our own child");
+    kill(&mut sink);
     reader.join().expect("a reader");
     assert_eq!(delivered, messages, "{said:?}");
     assert_eq!(counted.load(Relaxed), messages);

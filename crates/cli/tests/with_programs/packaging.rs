@@ -41,7 +41,7 @@ fn an_image_depends_on_nothing_but_its_files() {
 
 #[test]
 fn podman_reads_an_image_without_a_network() {
-    skip_unless!(needs::python() && needs::podman());
+    skip_unless!(needs::python() && needs::program("podman", "info"));
     let bench = Bench::new();
     let image =
         image(&bench, "root", &[("usr/bin/it", "#!/bin/sh\n", 0o755), ("etc/a", "text", 0o640)]);
@@ -82,7 +82,7 @@ fn podman_reads_an_image_without_a_network() {
 
 #[test]
 fn systemd_accepts_the_nightly_units() {
-    skip_unless!(needs::systemd_analyze());
+    skip_unless!(needs::program("systemd-analyze", "--version"));
     let bench = Bench::new();
     let units = ["oscost-nightly.service", "oscost-nightly.timer"].map(|name| {
         let text =
@@ -103,7 +103,7 @@ fn systemd_accepts_the_nightly_units() {
 
 #[test]
 fn nothing_in_the_nightly_service_filters_system_calls() {
-    skip_unless!(needs::systemd_analyze());
+    skip_unless!(needs::program("systemd-analyze", "--version"));
     let unit = of_repository("packaging/systemd/oscost-nightly.service");
     let mut analyze = Command::new("systemd-analyze");
     let assessed =

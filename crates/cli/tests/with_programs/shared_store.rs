@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{
-    Bench, Said, Says, entries, finish, needs, said_by, skip_unless, started, until,
+    Bench, Said, Says, entries, finish, kill, needs, said_by, skip_unless, started, until,
 };
 use testing::postgres::{OWNER, PASSWORD, Server};
 
@@ -302,8 +302,7 @@ fn a_killed_run_is_resumed_from_its_journal() {
     let Some(shared) = Shared::new() else { return };
     let mut run = started(&mut shared.command(&RUN.replace("2s", "30s")));
     let id = begun(&shared);
-    run.kill().expect("killed");
-    run.wait().expect("ended");
+    kill(&mut run);
     shared.oscost("sync").with(0).says(&["not finished"]);
     assert_eq!(shared.journals().iter().filter(|name| name.ends_with(".sqlite")).count(), 1);
     let shown = shared.oscost(&format!("run --resume {id}"));

@@ -94,44 +94,23 @@ pub fn unmap(memory: *mut u8, bytes: usize) {
 }
 
 /// The CPUs that the calling thread may use, ascending.
-///
-/// # Errors
-/// The error of the system call that failed.
-pub fn cpus_allowed() -> io::Result<Vec<usize>> {
-    // SAFETY: an all-zero set is empty, and the call writes no more than its size.
-    let (result, set) = unsafe {
+pub fn cpus_allowed() -> Vec<usize> {
+    // SAFETY: an all-zero set is empty, the call writes no more than its size, and all numbers are below that size.
+    unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        (libc::sched_getaffinity(0, size_of_val(&set), &mut set), set)
-    };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
+        must("sched_getaffinity", libc::sched_getaffinity(0, size_of_val(&set), &mut set));
+        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &set)).collect()
     }
-    // SAFETY: all numbers are below the size of the set.
-    Ok((0..libc::CPU_SETSIZE as usize)
-        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
-        .collect())
 }
 
-/// Lets the calling thread run on one CPU only.
-///
-/// # Errors
-/// The error of the system call that failed.
-pub fn pin(cpu: usize) -> io::Result<()> {
-    pin_to_all(&[cpu])
-}
-
-/// Lets the calling thread run on these CPUs.
-///
-/// # Errors
-/// The error of the system call that failed.
-pub fn pin_to_all(cpus: &[usize]) -> io::Result<()> {
+/// Lets the calling thread run on these CPUs only.
+pub fn pin(cpus: &[usize]) {
     // SAFETY: an all-zero set is empty, and the numbers of the CPUs came from such a set.
-    let result = unsafe {
+    unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
-        libc::sched_setaffinity(0, size_of_val(&set), &set)
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        must("sched_setaffinity", libc::sched_setaffinity(0, size_of_val(&set), &set));
+    }
 }
 
 /// Number of context switches of the calling thread since it began.

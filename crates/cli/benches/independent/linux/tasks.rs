@@ -1,6 +1,6 @@
 //! A measuring task and its partner, as threads of one process or as processes, on one CPU or on two.
 
-use crate::linux::calls::{fail, must, pin};
+use crate::linux::calls::{must, pin};
 use crate::linux::setting::{Setting, Timed};
 
 /// Kind of a partner.
@@ -34,9 +34,7 @@ pub fn beside(
         Place::Other => setting.cpu_of_worker(1),
     };
     let partner = move || {
-        if pin(cpu).is_err() {
-            fail("sched_setaffinity");
-        }
+        pin(&[cpu]);
         loop {
             answer();
         }
@@ -49,9 +47,7 @@ pub fn beside(
         Kind::Process => {
             let child = fork(partner);
             let timed = measure();
-            // SAFETY: the process is a child of this one that has not been waited for.
-            must("kill", unsafe { libc::kill(child, libc::SIGKILL) });
-            wait(child);
+            end(child);
             timed
         }
     }
@@ -72,6 +68,13 @@ pub fn fork(work: impl FnOnce()) -> libc::pid_t {
         }
         child => child,
     }
+}
+
+/// Kills a child that has not been waited for.
+pub fn end(child: libc::pid_t) {
+    // SAFETY: the process is a child of this one that has not been waited for.
+    must("kill", unsafe { libc::kill(child, libc::SIGKILL) });
+    wait(child);
 }
 
 /// Waits for the end of a child and returns its status.

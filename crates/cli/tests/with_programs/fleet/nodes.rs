@@ -53,7 +53,7 @@ impl Nodes {
     fn build(mut self, names: &[&str]) -> Option<Self> {
         let bridge = self.namespace("sw");
         let made = run(Command::new("ip").args(["netns", "add", &bridge]));
-        if !needs::netns((made.code != Some(0)).then_some(&made.err)) {
+        if !needs::granted((made.code != Some(0)).then_some(&made.err)) {
             return None;
         }
         self.names.push("sw".to_owned());

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use super::nodes::{FRONT, Nodes, address, ended, failed_with, row, rows_of, runs_in, until_while};
-use crate::common::{Said, run, started, until};
+use crate::common::{Said, kill, run, started, until};
 
 /// Options of a run that takes little time.
 const SHORT: &str = "--budget 1s";
@@ -237,8 +237,7 @@ fn a_result_that_srun_loses_without_an_error_is_missed() {
         let rows = cluster.rows();
         rows.len() == 2 && rows.iter().all(|row| row["state"] == "measuring")
     });
-    running.kill().expect("it runs");
-    running.wait().expect("it was started");
+    kill(&mut running);
     assert_eq!(cluster.ask("squeue", &["-h"]).lines().count(), 2);
     cluster.fleet("stop").with(0);
     assert_eq!(cluster.ask("squeue", &["-h"]), "");

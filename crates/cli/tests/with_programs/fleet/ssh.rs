@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::nodes::{FRONT, Nodes, ended, failed_with, row, rows_of, runs_in, signal, until_while};
-use crate::common::{Said, run, started, until};
+use crate::common::{Said, kill, run, started, until};
 
 /// A run that takes little time.
 const SHORT: &str = "clock/std-instant --budget 1s";
@@ -186,8 +186,7 @@ fn a_killed_coordinator_loses_nothing_and_a_stop_ends_what_was_started() {
         rows.len() == 3 && rows.iter().all(|row| row["state"] == "measuring")
     };
     until_while(&mut first, "all nodes measure", || is_measuring(&hosts));
-    first.kill().expect("it runs");
-    first.wait().expect("it was started");
+    kill(&mut first);
     let job = hosts.latest_job();
     hosts.fleet(&format!("status {job} --json")).with(3);
     hosts.fleet(&format!("resume {job} --json")).with(0);

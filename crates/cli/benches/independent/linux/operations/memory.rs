@@ -5,11 +5,14 @@ use std::ptr::null_mut;
 use std::time::Instant;
 
 use crate::linux::calls::{fail, map, must, unmap};
-use crate::linux::operation::Operation;
+use crate::linux::operation::{Operation, Params};
 use crate::linux::setting::{Setting, Timed};
 
 const PAGE: usize = 4096;
 const LINE: usize = 64;
+
+const OF_256K: Params = &[("size", "256k"), ("stride", "64"), ("pages", "base")];
+const OF_4M: Params = &[("size", "4m"), ("stride", "64"), ("pages", "base")];
 
 macro_rules! bandwidth {
     ($op:literal) => {
@@ -19,16 +22,8 @@ macro_rules! bandwidth {
 
 pub const OPERATIONS: &[Operation] = &[
     Operation::new("memory/load-l1", &[], |setting| loads(setting, 8 << 10)),
-    Operation::new(
-        "memory/load",
-        &[("size", "256k"), ("stride", "64"), ("pages", "base")],
-        |setting| loads(setting, 256 << 10),
-    ),
-    Operation::new(
-        "memory/load",
-        &[("size", "4m"), ("stride", "64"), ("pages", "base")],
-        |setting| loads(setting, 4 << 20),
-    ),
+    Operation::new("memory/load", OF_256K, |setting| loads(setting, 256 << 10)),
+    Operation::new("memory/load", OF_4M, |setting| loads(setting, 4 << 20)),
     Operation::new("memory/bandwidth", bandwidth!("read"), |setting| {
         let buffer = Buffer::new(256 << 10);
         setting.repeat(|| {

@@ -5,9 +5,9 @@ use std::mem::zeroed;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use crate::linux::calls::{fail, must, pin, read};
+use crate::linux::calls::{must, pin, read};
 use crate::linux::operation::Operation;
-use crate::linux::tasks::{fork, wait};
+use crate::linux::tasks::{end, fork, wait};
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 /// Pid of the process to which the handler answers.
@@ -61,9 +61,7 @@ pub const OPERATIONS: &[Operation] = &[
                 }
             }
         });
-        // SAFETY: the child has not been waited for.
-        must("kill", unsafe { libc::kill(child, libc::SIGKILL) });
-        wait(child);
+        end(child);
         timed
     }),
     Operation::new("signal/sigqueue", &[], |setting| {
@@ -105,9 +103,7 @@ pub const OPERATIONS: &[Operation] = &[
         let own = unsafe { libc::getpid() };
         let other_cpu = setting.cpu_of_worker(1);
         let child = fork(|| {
-            if pin(other_cpu).is_err() {
-                fail("sched_setaffinity");
-            }
+            pin(&[other_cpu]);
             loop {
                 let number = take(&awaited);
                 send(own, signal, number + 1);
@@ -119,9 +115,7 @@ pub const OPERATIONS: &[Operation] = &[
             assert_eq!(take(&awaited), number + 1, "the next value");
             number += 2;
         });
-        // SAFETY: the child has not been waited for.
-        must("kill", unsafe { libc::kill(child, libc::SIGKILL) });
-        wait(child);
+        end(child);
         timed
     }),
 ];
