@@ -105,17 +105,10 @@ fn is_as_documented(result: &Value) {
     assert_eq!(result["outcome"], "measured", "{result}");
     assert_eq!((&result["unit"], &result["better"]), (&"ns/op".into(), &"lower".into()));
     let figure = |path: &str| result.pointer(path).and_then(Value::as_f64).expect(path);
-    let ascending = |paths: &[&str]| {
-        let figures: Vec<f64> = paths.iter().map(|path| figure(path)).collect();
-        assert!(figures[0] > 0.0 && figures.is_sorted(), "{paths:?}: {figures:?}");
-    };
     has_interval_if_evidence(result);
-    ascending(
-        &["min", "p5", "p25", "p50", "p75", "p95", "p99"]
-            .map(|p| format!("/seen/{p}"))
-            .each_ref()
-            .map(String::as_str),
-    );
+    let seen = ["min", "p5", "p25", "p50", "p75", "p95", "p99"];
+    let seen = seen.map(|percentile| figure(&format!("/seen/{percentile}")));
+    assert!(seen[0] > 0.0 && seen.is_sorted(), "{result}");
     assert!((0.0..=1.0).contains(&figure("/quiet_share")), "{result}");
     let rounds = figure("/rounds") as usize;
     assert_eq!(result["round_values"].as_array().map(Vec::len), Some(rounds));
@@ -159,10 +152,8 @@ fn runs_are_listed_named_and_removed() {
     assert!(runs.lines().next().is_some_and(|heading| heading.contains(" figures")), "{runs}");
     let document = bench.oscost("show last --json").with(0).json();
     let figures = document["results"].as_array().expect("results").len();
-    assert!(
-        runs.lines().any(|row| row.contains(&second) && row.contains(&format!(" {figures} "))),
-        "{runs}"
-    );
+    let row = runs.lines().find(|row| row.contains(&second)).expect("a row");
+    assert!(row.contains(&format!(" {figures} ")), "{runs}");
     for name in ["last~1", "which=first", &first] {
         let shown = bench.oscost(&format!("show {name} clock --json")).with(0).json();
         assert_eq!(shown["run"]["id"], *first, "{name}");

@@ -49,9 +49,3 @@ fn unsupported_cases_on_windows_give_their_reason() {
         .with(3)
         .says(&["only Linux can drop"]);
 }
-
-#[test]
-fn a_folder_that_is_missing_is_named() {
-    let bench = Bench::new();
-    bench.oscost("run file --dir no-such-folder").with(2).complains(&["no-such-folder"]);
-}

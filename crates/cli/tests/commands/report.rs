@@ -1,5 +1,7 @@
 //! Reports as pages: what they contain, and that a browser opens them.
 
+#[cfg(unix)]
+use crate::common::finish;
 use crate::common::pages::{
     as_shown, document, hostile, hostile_run, read, report, results, systems,
 };
@@ -78,23 +80,20 @@ fn names_that_are_not_utf8_appear_as_text() {
     let (page, store, run) = (name(".html"), name(".sqlite"), name(".json"));
     let os = OsStr::from_bytes;
     std::fs::copy(bench.path("run.json"), bench.path("").join(os(&run))).expect("a copy");
-    let finished = |arguments: &[&OsStr]| crate::common::finish(bench.command("").args(arguments));
-    let words = |text: &'static str| OsStr::new(text);
-    finished(&[words("import"), words("run.json"), words("--store"), os(&store)]).with(0);
-    finished(&[words("report"), words("-o"), os(&page), words("--store"), os(&store)])
-        .with(0)
-        .complains(&["wrote <b>\u{fffd}\u{fffd}.html"]);
+    let finished = |arguments: &str, more: &[&[u8]]| {
+        finish(bench.command(arguments).args(more.iter().map(|it| os(it))))
+    };
+    finished("import run.json --store", &[&store]).with(0);
+    let report = finished("report -o", &[&page, b"--store", &store]).with(0);
+    report.complains(&["wrote <b>\u{fffd}\u{fffd}.html"]);
     let page = read(&bench.path("").join(os(&page)));
     assert!(page.contains("20261122-214018-0001") && !page.contains("<b>\u{fffd}"), "{page:.300}");
     // The names of a run and of a library are shown as text.
     let library = name(".so");
     std::fs::write(bench.path("").join(os(&library)), "").expect("a file is written");
-    finished(&[words("run"), words("--op"), os(&library)])
-        .with(2)
-        .complains(&["<b>\u{fffd}\u{fffd}.so", "not UTF-8"]);
-    finished(&[words("report"), os(&run), words("-o"), words("x.html")])
-        .with(2)
-        .complains(&["UTF-8"]);
+    let words = ["<b>\u{fffd}\u{fffd}.so", "not UTF-8"];
+    finished("run --op", &[&library]).with(2).complains(&words);
+    finished("report -o x.html", &[&run]).with(2).complains(&["UTF-8"]);
 }
 
 #[test]

@@ -27,10 +27,7 @@ pub fn document() -> Value {
         "case": CASE, "metric": "step", "unit": "ns", "better": "lower", "outcome": "measured",
         "estimate": {"median": 1.0, "level": 0.95}, "rounds": 1, "doubts": [{"code": "disturbed"}],
     });
-    let gone = json!({
-        "case": "lock/sysv-sem", "metric": "time", "unit": "ns/op", "better": "lower",
-        "outcome": "failed", "reason": "no space | left",
-    });
+    let gone = pages::missing("lock/sysv-sem", json!({}), "failed", "no space | left");
     let results = vec![time(CASE, 25.0), step, getppid, gone];
     let mut document = pages::document("run-00", json!({"commit": "abc"}), results);
     document["run"]["started"] = "2026-01-01T00:00:00Z".into();

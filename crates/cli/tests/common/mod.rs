@@ -417,6 +417,12 @@ pub fn of_repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
+/// The text of a file of the repository.
+#[track_caller]
+pub fn text_of(path: &str) -> String {
+    std::fs::read_to_string(of_repository(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
 /// A line for each thread of each running oscost, with its state and where it waits; empty on systems without Linux's /proc.
 fn threads_of_program() -> String {
     let list = |folder: &Path| {

@@ -66,10 +66,8 @@ fn podman_reads_an_image_without_a_network() {
         run(podman().args(["create", "--network", "none", name])).with(0).out.trim().to_owned();
     let files = bench.path("files.tar");
     run(podman().args(["export", "--output"]).arg(&files).arg(&container)).with(0);
-    let listed =
-        run(Command::new("tar").args(["-tv", "--utc", "--numeric-owner", "-f"]).arg(&files))
-            .with(0)
-            .out;
+    let mut tar = Command::new("tar");
+    let listed = run(tar.args(["-tv", "--utc", "--numeric-owner", "-f"]).arg(&files)).with(0).out;
     let entry = |path: &str| -> Vec<String> {
         let line = listed.lines().find(|line| line.ends_with(&format!(" {path}"))).expect(path);
         line.split_whitespace().map(str::to_owned).collect()

@@ -37,12 +37,15 @@ impl Shared {
         let shared = Self { server: Server::start("")?, bench: Bench::new() };
         let create = format!("CREATE ROLE node LOGIN PASSWORD '{NODE}'");
         shared.server.sql("postgres", &create);
-        let init = format!(
-            "store init --writer node --store {}",
-            shared.server.tcp_url(OWNER, "postgres")
-        );
-        finish(shared.bench.command(&init).env("PGPASSWORD", PASSWORD)).with(0);
+        shared.init("postgres");
         Some(shared)
+    }
+
+    /// Makes a store in this database, into which `node` may write.
+    fn init(&self, database: &str) {
+        let url = self.server.tcp_url(OWNER, database);
+        let init = format!("store init --writer node --store {url}");
+        finish(self.bench.command(&init).env("PGPASSWORD", PASSWORD)).with(0);
     }
 
     fn command(&self, arguments: &str) -> Command {
@@ -197,8 +200,7 @@ fn has_all_rounds(server: &Server, database: &str, id: &str) -> bool {
 #[test]
 fn a_run_whose_server_is_killed_is_sent_later() {
     let Some(mut shared) = Shared::new() else { return };
-    let run =
-        started(shared.command(RUN).env("OSCOST_STORE", shared.server.tcp_url("node", "postgres")));
+    let run = started(&mut shared.command(RUN));
     let id = begun(&shared);
     shared.server.kill();
     let said = without_secret(said_by(run)).with(3);
@@ -260,9 +262,7 @@ fn a_run_whose_server_has_no_space_is_sent_later() {
     skip_unless!(needs::mounts());
     let Some(shared) = Shared::new() else { return };
     let disk = SmallDisk::mount(&shared.server);
-    let init =
-        format!("store init --writer node --store {}", shared.server.tcp_url(OWNER, "small"));
-    finish(shared.bench.command(&init).env("PGPASSWORD", PASSWORD)).with(0);
+    shared.init("small");
     let url = shared.server.tcp_url("node", "small");
     let command = |arguments: &str| {
         let mut command = shared.command(arguments);

@@ -75,16 +75,20 @@ pub fn socket_pair(kind: i32) -> [RawFd; 2] {
 
 /// New zeroed memory of this size in pages of the usual size: private, or `shared` with children.
 pub fn map(bytes: usize, shared: bool) -> *mut u8 {
+    let memory = map_only(bytes, shared);
+    // SAFETY: the range was mapped just now. A kernel without huge pages refuses the advice, which is not needed then.
+    unsafe { libc::madvise(memory.cast(), bytes, libc::MADV_NOHUGEPAGE) };
+    memory
+}
+
+/// New zeroed memory of this size without advice: private, or `shared` with children.
+#[inline(always)]
+pub fn map_only(bytes: usize, shared: bool) -> *mut u8 {
     let kind = if shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping, wherever the kernel puts it.
     let memory = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
-    if memory == libc::MAP_FAILED {
-        fail("mmap");
-    }
-    // SAFETY: the range was mapped just now. A kernel without huge pages refuses the advice, which is not needed then.
-    unsafe { libc::madvise(memory, bytes, libc::MADV_NOHUGEPAGE) };
-    memory.cast()
+    if memory == libc::MAP_FAILED { fail("mmap") } else { memory.cast() }
 }
 
 /// Unmaps memory that [`map`] mapped.

@@ -55,18 +55,25 @@ pub fn beside(
 
 /// Starts a child process that runs `work` and is killed when this process ends.
 pub fn fork(work: impl FnOnce()) -> libc::pid_t {
-    // SAFETY: the process has one thread, so that the child may do whatever this process may.
-    match must("fork", unsafe { libc::fork() }) {
-        0 => {
-            // SAFETY: takes two numbers.
-            must("prctl", unsafe {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong)
-            });
-            work();
-            // SAFETY: ends the child without running its parent's exit handlers.
-            unsafe { libc::_exit(0) }
+    fork_alone(|| {
+        let signal = libc::SIGKILL as libc::c_ulong;
+        // SAFETY: takes two numbers.
+        must("prctl", unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) });
+        work();
+        0
+    })
+}
+
+/// Starts a child process by fork and nothing else, which ends with the exit code that `work` returns.
+#[inline(always)]
+pub fn fork_alone(work: impl FnOnce() -> i32) -> libc::pid_t {
+    // SAFETY: either the process has one thread, so that the child may do whatever this process may, or the child only makes
+    // system calls. It ends without running its parent's exit handlers.
+    unsafe {
+        match must("fork", libc::fork()) {
+            0 => libc::_exit(work()),
+            child => child,
         }
-        child => child,
     }
 }
 

@@ -149,9 +149,20 @@ impl Nodes {
         document["nodes"].as_array().cloned().unwrap_or_default()
     }
 
+    /// Whether the latest job has so many rows, all in this state.
+    pub fn are_all(&self, state: &str, count: usize) -> bool {
+        let rows = self.rows();
+        rows.len() == count && rows.iter().all(|row| row["state"] == state)
+    }
+
+    /// The coordinator's store.
+    pub fn store(&self) -> PathBuf {
+        self.home(FRONT).join(".local/share/oscost/store.sqlite")
+    }
+
     /// The runs in the coordinator's store: id, job and node.
     pub fn runs(&self) -> Vec<(String, String, String)> {
-        runs_in(&self.home(FRONT).join(".local/share/oscost/store.sqlite"))
+        runs_in(&self.store())
     }
 
     /// The processes in the namespace of a node, without those of daemons that this test started.

@@ -166,9 +166,7 @@ fn a_lost_node_and_a_lost_result_have_rows_and_resume_completes_them() {
         assert!(row(&rows, name)["slurm_job"].is_string());
     }
     let asked = |node: &str| {
-        let store = results::Store::open_read_only(
-            &cluster.nodes.home(FRONT).join(".local/share/oscost/store.sqlite"),
-        );
+        let store = results::Store::open_read_only(&cluster.nodes.store());
         let runs = store.expect("a store").runs().expect("runs");
         let run = runs.into_iter().find(|run| run.tags["node"] == node).expect("a run");
         run.asked.get("slow-down").cloned()
@@ -229,14 +227,9 @@ fn a_result_that_srun_loses_without_an_error_is_missed() {
     until("no job is left", || cluster.ask("squeue", &["-h"]).is_empty());
 
     // A coordinator that is killed leaves its jobs, and `stop` ends them.
-    let mut running = started(
-        &mut cluster
-            .command(&format!("run clock/std-instant {LONG} --budget 10m --slurm nodes=n[1-2]")),
-    );
-    until_while(&mut running, "both nodes measure", || {
-        let rows = cluster.rows();
-        rows.len() == 2 && rows.iter().all(|row| row["state"] == "measuring")
-    });
+    let endless = format!("run clock/std-instant {LONG} --budget 10m --slurm nodes=n[1-2]");
+    let mut running = started(&mut cluster.command(&endless));
+    until_while(&mut running, "both nodes measure", || cluster.nodes.are_all("measuring", 2));
     kill(&mut running);
     assert_eq!(cluster.ask("squeue", &["-h"]).lines().count(), 2);
     cluster.fleet("stop").with(0);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use crate::linux::calls::{must, pin, read};
 use crate::linux::operation::Operation;
-use crate::linux::tasks::{end, fork, wait};
+use crate::linux::tasks::{end, fork, fork_alone, wait};
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 /// Pid of the process to which the handler answers.
@@ -91,8 +91,7 @@ pub const OPERATIONS: &[Operation] = &[
     }),
     Operation::new("signal/sigchld", &[("reaped", "by-wait")], |setting| {
         setting.repeat(|| {
-            let child = fork_alone();
-            wait(child);
+            wait(fork_alone(|| 0));
         })
     }),
     Operation::new("signal/sigqueue-process", &[("place", "spread")], |setting| {
@@ -188,16 +187,5 @@ fn take(awaited: &libc::sigset_t) -> usize {
         let mut information: libc::siginfo_t = zeroed();
         must("sigwaitinfo", libc::sigwaitinfo(awaited, &mut information));
         information.si_value().sival_ptr.addr()
-    }
-}
-
-/// Forks a child that ends at once.
-fn fork_alone() -> libc::pid_t {
-    // SAFETY: the child does nothing but end.
-    unsafe {
-        match must("fork", libc::fork()) {
-            0 => libc::_exit(0),
-            child => child,
-        }
     }
 }
