@@ -2,14 +2,13 @@
 //!
 //! `OSCOST_KILLS=50 cargo test -p oscost --test commands files:: -- --nocapture` kills more often than a default test.
 
-use std::fs::{Permissions, set_permissions, write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 use crate::common::linux::{
-    as_nobody, denied, nobody_is_left, nothing_is_left, pretended, signal_group, started_apart,
-    users_of, with_file_size, with_file_system,
+    as_nobody, denied, nobody_is_left, nothing_is_left, pretended, set_mode, signal_group,
+    started_apart, users_of, with_file_size, with_file_system,
 };
 use crate::common::{
     Bench, codes_of_doubts, entries, finish, kills, needs, run_on, said_by, skip_unless, started,
@@ -83,7 +82,7 @@ fn unwritable_directories_are_reported_before_measuring() {
     let bench = Bench::new();
     bench.open_to_all();
     let folder = bench.folder("small");
-    set_permissions(&folder, Permissions::from_mode(0o755)).expect("ours");
+    set_mode(&folder, 0o755);
     let run = format!("{FEW} --dir small");
     finish(as_nobody(&mut bench.command(&run))).with(3).complains(&["small", "Permission denied"]);
     let on = |options: &str, run: &str| {

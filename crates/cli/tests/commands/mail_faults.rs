@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::common::linux::set_mode;
 use crate::common::mail::{PERSONAL, Received, SHARED, Sink, deliver, judge, send, write};
 use crate::common::{Bench, at_once, finish, number};
 
@@ -77,11 +78,9 @@ fn faults_leave_each_recipient_with_the_correct_status() {
 /// Checks that after an occasional failed handshake, the sender neither sends the password in clear nor gives up.
 #[test]
 fn a_password_waits_for_tls() {
-    use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
     write(&bench, 200, 5, PERSONAL);
-    let file = bench.write("auth", "me:secret\n");
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).expect("our own file");
+    set_mode(&bench.write("auth", "me:secret\n"), 0o600);
     let server = Sink::start(&bench, "--tls --fault starttls:drop:30% --fault auth:drop:10%");
     let to = "--auth-file auth --tls offered --transactions 5";
     let report = deliver(&bench, &server.relay(to)).0.with(0).json();

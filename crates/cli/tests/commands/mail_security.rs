@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common::linux::set_mode;
 use crate::common::servers::{Captured, MESSAGE, Order, Sink, send};
 use crate::common::smtp_server::Server;
 use crate::common::{Bench, Said, entries, finish, said_by, started, until};
@@ -20,8 +20,7 @@ const SOON: &str = "--retry-after 100ms --give-up 100ms";
 /// A bench with the password in a file.
 fn bench() -> Bench {
     let bench = Bench::new();
-    let file = bench.write("auth", &format!("me:{PASSWORD}\n"));
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).expect("our own file");
+    set_mode(&bench.write("auth", &format!("me:{PASSWORD}\n")), 0o600);
     bench
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::common::linux::set_mode;
 use crate::common::{
     Bench, Said, Says, entries, finish, kill, needs, said_by, skip_unless, started, until,
 };
@@ -163,8 +164,7 @@ fn a_wrong_or_typed_password_is_refused_without_showing_it() {
         without_secret(finish(&mut command))
     };
     with_file().with(2).complains(&["chmod 600"]);
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("set");
+    set_mode(&file, 0o600);
     with_file().with(0);
     shared.oscost("sync --store x.sqlite").with(2).complains(&["a file needs no such command"]);
 }
