@@ -331,7 +331,7 @@ pub fn kill_some(
 pub fn killed_halfway(bench: &Bench, run: &str, at_most_ms: usize, nth: usize) {
     let mut run = started(&mut bench.command(run));
     run_on(at_most_ms);
-    if nth % 3 > 0 && linux::kill_any_descendant(run.id(), 1) {
+    if !nth.is_multiple_of(3) && linux::kill_any_descendant(run.id(), 1) {
         run_on(300);
     }
     run.kill().expect("our own child");
